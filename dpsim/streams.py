@@ -28,7 +28,10 @@ def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
 def threads() -> int:
     """Return how many threads this process may use: OMP_NUM_THREADS when set, else the cores it may run on."""
     setting = os.environ.get("OMP_NUM_THREADS", "")
-    return int(setting) if setting.isdigit() and int(setting) > 0 else len(os.sched_getaffinity(0))
+    if setting.isdigit() and int(setting) > 0:
+        return int(setting)
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def in_chunks(
