@@ -99,9 +99,7 @@ def simplex(name: str, value: ArrayLike) -> Array:
     if bad.any():
         row = tuple(int(i) for i in np.argwhere(bad)[0])
         where = f" row {row if len(row) != 1 else row[0]}" if row else ""
-        raise ValueError(
-            f"{name}{where} must sum to 1 within {tolerance:.2g}, got {float(totals[row]):.17g}"
-        )
+        raise ValueError(f"{name}{where} must sum to 1 within {tolerance:.2g}, got {float(totals[row]):.17g}")
     return array
 
 

@@ -1,0 +1,45 @@
+# Needs Python 3.11+, make and git; everything else comes into .venv from requirements.lock.
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := $(BIN)/python -m dpsim
+
+.DEFAULT_GOAL := help
+.PHONY: help env figures test lab notebooks report audit bench lock clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+env:  ## build .venv from the lock, when it is missing or the lock has changed
+	@cmp -s requirements.lock .venv/requirements.lock || { \
+	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, not " + sys.version.split()[0] + ": make PYTHON=python3.11 ...")' \
+	  && echo "building .venv from requirements.lock (a few minutes, once)" \
+	  && rm -rf .venv && $(PYTHON) -m venv .venv \
+	  && $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock \
+	  && $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . \
+	  && cp requirements.lock .venv/requirements.lock; }
+
+figures: env  ## run every notebook whose figures are not current, then compare with what the papers print
+	$(RUN) run
+	$(RUN) report
+
+test: env  ## ruff, mypy and the tests
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+lab: env  ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+notebooks: env  ## run all notebooks and commit-ready: refresh their outputs, the report and README's table
+	$(RUN) run
+	$(RUN) notebooks
+	$(RUN) report --readme
+
+report: env  ## print published and reproduced side by side
+	$(RUN) report --readme
+
+lock: env  ## make the locks and environment.yml anew from pyproject.toml (needs uv)
+	$(BIN)/python tools/lock.py
+
+clean:  ## remove runs and caches (not .venv, not figures)
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis dpsim/__pycache__ tests/__pycache__

@@ -1,0 +1,210 @@
+"""The command line: run, report, list, data, diff, notebooks."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+from tqdm import tqdm
+
+from dpsim import compare, ledger, project, runner
+from dpsim.refresh import refresh
+
+
+class Commands(click.Group):
+    """A group whose refusals are one line, without a traceback: exit code 2 for what the user can mend."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a ValueError or FileNotFoundError becomes a message."""
+        try:
+            return super().invoke(ctx)
+        except (ValueError, FileNotFoundError) as error:
+            click.echo(f"dpsim: {error}", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """A living compendium of private Markov chains: run the notebooks, compare with what the papers print."""
+
+
+@main.command()
+@click.argument("names", nargs=-1)
+@click.option("-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Another value; repeatable.")
+@click.option("-j", "--jobs", type=int, help="Notebooks at a time (default: the cores).")
+@click.option("--force", is_flag=True, help="Run although nothing has changed.")
+@click.option("--output", metavar="DIR", help="Write to DIR/<notebook> instead.")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    parameter: tuple[tuple[str, str], ...],
+    jobs: int | None,
+    force: bool,
+    output: str | None,
+) -> None:
+    """Execute notebooks (all when none is named) and write their figures.
+
+    With default parameters into figures/<notebook>; with any -p into build/runs/<notebook>/<key>. A notebook whose
+    sources, data, parameters and environment have not changed, and whose outputs are all there, is not run again.
+    """
+    planned, workers = runner.plan(names, parameter, output, jobs)
+    if not planned:
+        raise ValueError(f"there are no notebooks in {project.notebooks()}")
+    with Progress([job.name for job in planned]) as progress:
+        outcomes = runner.run(planned, workers, force=force, on_event=progress.hear)
+    click.echo(_outcome_table(outcomes))
+    statuses = {outcome.status for outcome in outcomes}
+    if "interrupted" in statuses:
+        click.echo("interrupted: run the same command again to go on with what is missing", err=True)
+        ctx.exit(130)
+    ctx.exit(1 if "failed" in statuses else 0)
+
+
+@main.command()
+@click.option("--results", type=click.Path(path_type=Path), help="Folder of <notebook>/results.json to judge instead.")
+@click.option("--readme", is_flag=True, help="Also write the table between the README's markers.")
+@click.pass_context
+def report(ctx: click.Context, results: Path | None, readme: bool) -> None:
+    """Print every published number beside the reproduced one; exit 1 when a row is not in order."""
+    table = ledger.report(results)
+    for row in table.itertuples():
+        error = "" if pd.isna(row.standard_error) else f" ± {row.standard_error:.1g}"
+        value = "" if pd.isna(row.reproduced) else f"{row.reproduced:.5g}{error}"
+        printed = "" if pd.isna(row.published) else f"{row.published:g}"
+        mark = " " if row.ok else "✗"
+        click.echo(f"{mark} {row.Index:<32} published {printed:<9} reproduced {value:<18} {row.verdict}")
+    bad = table.index[~table["ok"]]
+    click.echo(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
+    if results is None:
+        text = ledger.markdown(table)
+        _replace(project.figures() / "REPORT.md", f"# Published and reproduced\n\n{text}")
+        if readme:
+            _write_readme(text)
+    ctx.exit(1 if len(bad) else 0)
+
+
+@main.command("list")
+def list_() -> None:
+    """Show the notebooks with their parameters, types, defaults and help."""
+    for name in project.notebook_names():
+        click.echo(name)
+        for parameter in runner.parameters(name).values():
+            click.echo(f"    {parameter.name}: {parameter.type} = {parameter.default!r}  {parameter.help}")
+
+
+@main.command()
+@click.pass_context
+def data(ctx: click.Context) -> None:
+    """Show each data set with its source, licence and checksum; exit 1 when a file is damaged."""
+    from dpsim import datasets
+
+    table = datasets.catalogue()
+    for row in table.itertuples():
+        click.echo(f"{row.file}\n    {row.description}\n    source: {row.source}\n    licence: {row.licence}")
+        click.echo(f"    sha256 {row.sha256[:16]}… {row.status}")
+    ctx.exit(0 if (table["status"] == "intact").all() else 1)
+
+
+@main.command()
+@click.argument("run_a")
+@click.argument("run_b")
+def diff(run_a: str, run_b: str) -> None:
+    """Compare the numbers of two runs: folders, notebooks' names, or <notebook>/<key> of build/runs."""
+    click.echo(compare.describe(compare.folder(run_a), compare.folder(run_b)))
+
+
+@main.command()
+@click.argument("names", nargs=-1)
+def notebooks(names: tuple[str, ...]) -> None:
+    """Put the outputs of the last default run into the committed notebooks."""
+    for name in refresh(list(names) or project.notebook_names()):
+        click.echo(f"notebooks/{name}.ipynb")
+
+
+class Progress:
+    """Bars on a terminal, a line at the start and the end of each notebook elsewhere and in CI."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.bars: dict[str, Any] = {}
+        self.names = names
+        self.quiet = not sys.stderr.isatty() or bool(os.environ.get("CI"))
+
+    def __enter__(self) -> Progress:
+        """Open a bar for each notebook."""
+        width = max(map(len, self.names))
+        if not self.quiet:
+            form = "{desc} |{bar}| {n_fmt}/{total_fmt} cells {elapsed}{postfix}"
+            for line, name in enumerate(self.names):
+                self.bars[name] = tqdm(total=1, desc=f"{name:<{width}}", position=line, bar_format=form)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the bars."""
+        for bar in self.bars.values():
+            bar.close()
+
+    def hear(self, name: str, event: dict[str, Any]) -> None:
+        """Show one event of a worker."""
+        kind = event["event"]
+        if kind == "waiting":
+            self._say(name, f"waits for {event['holder']}, which writes the same output")
+        elif kind == "retry":
+            self._say(name, "the kernel did not start; trying again")
+        elif kind == "end" and self.quiet:
+            outcome = event["outcome"]
+            click.echo(
+                f"{name}: {outcome.status}" + (f", {outcome.seconds:.1f} s" if outcome.seconds else ""),
+                err=True,
+            )
+        if name in self.bars and kind == "cell":
+            self.bars[name].total = event["of"]
+            self.bars[name].n = event["cell"] - 1
+            self.bars[name].refresh()
+        elif name in self.bars and kind == "end":
+            self.bars[name].n = self.bars[name].total
+            self.bars[name].set_postfix_str(event["outcome"].status)
+
+    def _say(self, name: str, text: str) -> None:
+        if name in self.bars:
+            self.bars[name].set_postfix_str(text)
+        else:
+            click.echo(f"{name}: {text}", err=True)
+
+
+def _outcome_table(outcomes: list[runner.Outcome]) -> str:
+    """Return how each notebook ended, a line each."""
+    width = max(len(outcome.name) for outcome in outcomes)
+    lines = []
+    for o in outcomes:
+        cost = f"{o.seconds:6.1f} s wall {o.cpu_seconds:6.1f} s CPU {o.peak_mib:6.0f} MiB" if o.seconds else ""
+        where = os.path.relpath(o.output) if o.status in ("done", "unchanged") else o.message
+        lines.append(f"{o.name:<{width}}  {o.status:<11} {cost:<38} {where}".rstrip())
+    return "\n".join(lines)
+
+
+def _write_readme(text: str) -> None:
+    """Write the table between the README's two markers."""
+    path = project.root() / "README.md"
+    start, end = "<!-- report: generated by `make report` -->", "<!-- end of report -->"
+    pattern = re.escape(start) + ".*?" + re.escape(end)
+    whole, found = re.subn(pattern, lambda _: f"{start}\n\n{text}\n{end}", path.read_text("utf-8"), flags=re.DOTALL)
+    if found != 1:
+        raise ValueError(f"README.md must have the markers {start!r} and {end!r} once, found {found}")
+    _replace(path, whole)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+if __name__ == "__main__":
+    main(prog_name="dpsim")

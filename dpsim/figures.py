@@ -1,0 +1,117 @@
+"""One look for every figure, and the one way to write it: png, pdf and the numbers it shows."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from dpsim import checks
+
+ONE_COLUMN = 3.5
+"""Width in inches of a figure of one column."""
+TWO_COLUMNS = 7.2
+"""Width in inches of a figure across both columns."""
+
+TRUE = "black"
+"""What is true, or without privacy."""
+PAPER = "#0072B2"
+"""The paper's mechanism; its bound is the same blue, dashed."""
+OURS = "#D55E00"
+"""What is exact, or ours."""
+OTHER = "#009E73"
+"""Another mechanism to compare with."""
+PUBLISHED = "0.45"
+"""Published points: hollow diamonds in grey, their value beside them."""
+
+BAND = {"alpha": 0.25, "linewidth": 0}
+"""Shaded bands: two standard errors either side, and the caption says so."""
+
+
+def style() -> None:
+    """Set the project's look for all figures of this process: 8 pt sans serif, thin lines, 200 dpi png."""
+    sns.set_theme(
+        context="paper",
+        style="ticks",
+        rc={
+            "font.size": 8,
+            "axes.labelsize": 8,
+            "axes.titlesize": 8,
+            "xtick.labelsize": 7,
+            "ytick.labelsize": 7,
+            "legend.fontsize": 7,
+            "legend.title_fontsize": 7,
+            "legend.frameon": False,
+            "font.family": "sans-serif",
+            "font.sans-serif": ["DejaVu Sans"],
+            "mathtext.fontset": "dejavusans",
+            "axes.linewidth": 0.6,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "xtick.major.width": 0.6,
+            "ytick.major.width": 0.6,
+            "xtick.minor.width": 0.4,
+            "ytick.minor.width": 0.4,
+            "lines.linewidth": 1.2,
+            "lines.markersize": 4,
+            "figure.dpi": 110,
+            "savefig.dpi": 200,
+            "figure.constrained_layout.use": True,
+            "pdf.fonttype": 42,
+            "svg.hashsalt": "dpsim",
+        },
+    )
+
+
+def size(columns: int, height: float) -> tuple[float, float]:
+    """Return the figure size in inches for one or two columns and a height in inches.
+
+    Raises ValueError unless columns is 1 or 2 and the height is in (0, 12].
+    """
+    width = ONE_COLUMN if checks.integer("columns", columns, 1, 2) == 1 else TWO_COLUMNS
+    return width, checks.scalar("height", height, 0, 12, open_low=True)
+
+
+def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5)) -> None:
+    """Mark a published point with a hollow grey diamond and write its value beside it (offset in points)."""
+    ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
+    ax.annotate(label, (x, y), xytext=offset, textcoords="offset points", fontsize=6.5, color="0.3")
+
+
+def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
+    """Write output/name.png, .pdf and .csv (the plotted numbers, %.10g); write nothing when output is "".
+
+    name: like "fig1_kl", lower-case letters, digits and underscores; data: the plotted numbers, tidy, units in
+    the column names. Files are free of dates and versions and appear whole or not at all.
+    Raises ValueError for a bad name or an empty table.
+    """
+    if not re.fullmatch(r"[a-z0-9_]+", name):
+        raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
+    if data.empty:
+        raise ValueError(f"data must hold the plotted numbers of {name}, got an empty table")
+    if not output:
+        return
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
+        partial = folder / f".{name}.partial"
+        fig.savefig(partial, format=ending, metadata=metadata, dpi=mpl.rcParams["savefig.dpi"])
+        os.replace(partial, folder / f"{name}.{ending}")
+    save_table(data, name, output)
+
+
+def save_table(data: pd.DataFrame, name: str, output: str) -> None:
+    """Write output/name.csv (%.10g); write nothing when output is "". For tables that have no figure."""
+    if not output:
+        return
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f".{name}.partial"
+    data.to_csv(partial, index=False, float_format="%.10g", lineterminator="\n")
+    os.replace(partial, folder / f"{name}.csv")

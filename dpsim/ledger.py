@@ -1,0 +1,209 @@
+"""The ledger: every published number beside the reproduced one, with its tolerance and its verdict."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsim import checks, project
+
+NOTEBOOKS = {
+    "benvenuti2026": "data_driven_markov",
+    "fallin2023": "matrix_dirichlet",
+    "benvenuti2026pf": "permute_and_flip",
+    "gohari2020": "mdp_policy_synthesis",
+    "fleischer2024": "boltzmann_histograms",
+}
+"""The notebook that settles each paper's rows."""
+
+PAPERS = {
+    "benvenuti2026": "Benvenuti et al. 2026, data-driven Markov chains",
+    "fallin2023": "Fallin et al. 2023, matrix Dirichlet mechanism",
+    "benvenuti2026pf": "Benvenuti, Rao and Hale 2026, permute-and-flip",
+    "gohari2020": "Gohari, Hale and Topcu 2020, private policy synthesis",
+    "fleischer2024": "Fleischer 2024, Boltzmann machine mechanism",
+}
+"""The papers in the order of the report."""
+
+_recorded: dict[str, dict[str, float | None]] = {}
+
+
+def published() -> pd.DataFrame:
+    """Return data/published.csv indexed by id: the published values, how to compare them, what we verified.
+
+    Columns paper, where, quantity, published, unit, kind (match, surrogate, erratum, reading, speed),
+    mode (relative, absolute, exact, factor), tolerance, expected, expected_tolerance (relative), note.
+    """
+    table = pd.read_csv(project.data() / "published.csv", index_col="id")
+    text = ["paper", "where", "quantity", "unit", "kind", "mode", "note"]
+    table[text] = table[text].fillna("").astype(str)
+    return table
+
+
+def record(id: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
+    """Record the reproduced value of one ledger row; with an output folder also in its results.json.
+
+    Rows of kind "speed" go to timings.json, so that results.json is the same in every run.
+    Raises ValueError for an id that is not in data/published.csv or a value that is not finite.
+    """
+    rows = published()
+    if id not in rows.index:
+        raise ValueError(f"id must be a row of data/published.csv, got {id!r}")
+    number = checks.scalar(f"value of {id}", value)
+    error = None if standard_error is None else checks.scalar(f"standard_error of {id}", standard_error, 0)
+    _recorded[id] = {"value": number, "standard_error": error}
+    if output:
+        name = "timings.json" if rows.loc[id, "kind"] == "speed" else "results.json"
+        _merge(Path(output) / name, {id: _recorded[id]})
+
+
+def comparison(paper: str) -> pd.DataFrame:
+    """Return the paper's rows with what this process has recorded: published, reproduced, expected, verdict."""
+    checks.choice("paper", paper, PAPERS)
+    rows = published()
+    return judge(rows[rows["paper"] == paper], _recorded)
+
+
+def results(folder: Path) -> dict[str, dict[str, float | None]]:
+    """Return the recorded values in a run's folder: results.json and, where it is, timings.json."""
+    found: dict[str, dict[str, float | None]] = {}
+    for name in ("results.json", "timings.json"):
+        if (folder / name).is_file():
+            found |= json.loads((folder / name).read_text(encoding="utf-8"))
+    return found
+
+
+def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.DataFrame:
+    """Return the rows with columns reproduced, standard_error, verdict and ok.
+
+    The verdict of a match row is "agrees" or "OUT OF TOLERANCE"; of a surrogate row its factor, and "not
+    reproduced (surrogate data)" beyond the tolerance; of erratum and reading rows their kind. A row whose value
+    misses `expected` says so and is not ok; one without a value says "not recorded" and is not ok.
+    """
+    table = rows.copy()
+    judged = [_verdict(row, values.get(str(row.Index))) for row in rows.itertuples()]
+    table["reproduced"] = [_number(values.get(id), "value") for id in rows.index]
+    table["standard_error"] = [_number(values.get(id), "standard_error") for id in rows.index]
+    table["verdict"] = [verdict for verdict, _ in judged]
+    table["ok"] = [ok for _, ok in judged]
+    return table
+
+
+def report(folder: Path | None = None) -> pd.DataFrame:
+    """Return all rows judged, papers in the order of PAPERS; rows of notebooks not yet written say "not yet".
+
+    folder: where the notebooks' results are, <folder>/<notebook>/results.json; the committed figures when None.
+    """
+    base = project.figures() if folder is None else folder
+    rows = published()
+    existing = set(project.notebook_names())
+    parts = []
+    for paper in PAPERS:
+        own = rows[rows["paper"] == paper]
+        part = judge(own, results(base / NOTEBOOKS[paper]))
+        if NOTEBOOKS[paper] not in existing:
+            part["verdict"], part["ok"] = "not yet", True
+        parts.append(part)
+    return pd.concat(parts)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return the judged rows as Markdown, a table a paper, free of measured seconds and dates."""
+    lines = []
+    for paper, title in PAPERS.items():
+        part = table[table["paper"] == paper]
+        if part.empty:
+            continue
+        lines += [f"### {title}", "", "| where | quantity | published | reproduced | verdict |"]
+        lines += ["| --- | --- | ---: | ---: | --- |"]
+        for row in part.itertuples():
+            measured = "measured in each run" if row.kind == "speed" else _shown(row.reproduced, row.standard_error)
+            cells = [row.where, row.quantity, _shown(row.published), measured, row.verdict]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def notebook_table(paper: str) -> Any:
+    """Return the paper's comparison as a small table to show in its notebook: what is printed, what we get, why."""
+    table = comparison(paper)
+    shown = pd.DataFrame(
+        {
+            "where": table["where"],
+            "quantity": table["quantity"],
+            "published": [_shown(value) for value in table["published"]],
+            "reproduced": [_shown(value, error) for value, error in zip(table["reproduced"], table["standard_error"])],
+            "verdict": table["verdict"],
+            "note": table["note"],
+        }
+    )
+    left = {"text-align": "left", "vertical-align": "top", "white-space": "normal"}
+    styler = shown.style.hide(axis="index").set_properties(**left)
+    return styler.set_table_attributes('class="dataframe"').set_uuid(paper)
+
+
+def _verdict(row: Any, found: dict[str, float | None] | None) -> tuple[str, bool]:
+    """Return what the report says of a row and whether the row is in order."""
+    if found is None:
+        return "not recorded", row.kind == "speed"
+    value = float(found["value"])  # type: ignore[arg-type]
+    verdict, ok = row.kind, True
+    if row.kind == "match":
+        ok = within(value, row.published, row.mode, row.tolerance)
+        verdict = "agrees" if ok else "OUT OF TOLERANCE"
+    elif row.kind == "surrogate":
+        factor = value / row.published
+        close = within(value, row.published, row.mode, row.tolerance)
+        verdict = (
+            f"surrogate, factor {factor:.3g}" if close else f"not reproduced (surrogate data), factor {factor:.3g}"
+        )
+    elif row.kind == "speed":
+        return "shown, never gates", True
+    if not math.isnan(row.expected) and not within(value, row.expected, "relative", row.expected_tolerance):
+        return f"{verdict}; MISSES EXPECTED {row.expected:g}", False
+    return verdict, ok
+
+
+def within(value: float, target: float, mode: str, tolerance: float) -> bool:
+    """Return whether value agrees with target: |difference| <= tolerance |target| (relative), <= tolerance
+    (absolute), equal (exact), or a ratio of at most tolerance either way (factor).
+
+    Raises ValueError for another mode.
+    """
+    checks.choice("mode", mode, ("relative", "absolute", "exact", "factor"))
+    if mode == "relative":
+        return abs(value - target) <= tolerance * abs(target)
+    if mode == "absolute":
+        return abs(value - target) <= tolerance
+    if mode == "exact":
+        return value == target
+    ratio = value / target if target else math.inf
+    return ratio > 0 and max(ratio, 1 / ratio) <= tolerance
+
+
+def _number(found: dict[str, float | None] | None, field: str) -> float:
+    """Return a recorded field, NaN where there is none."""
+    value = None if found is None else found[field]
+    return math.nan if value is None else float(value)
+
+
+def _shown(value: float, error: float = math.nan) -> str:
+    """Return a number as the tables print it, with its standard error behind a sign."""
+    if np.isnan(value):
+        return ""
+    return f"{value:.4g}" if np.isnan(error) else f"{value:.4g} ± {error:.1g}"
+
+
+def _merge(path: Path, values: dict[str, Any]) -> None:
+    """Add values to a json file; the file is replaced whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(json.dumps(dict(sorted((old | values).items())), indent=2) + "\n", encoding="utf-8")
+    os.replace(partial, path)

@@ -1,0 +1,77 @@
+"""Puts the outputs of the last full default run into the committed notebooks, clean."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from dpsim import project
+
+KEPT_METADATA = ("kernelspec", "language_info")
+
+
+def clean(notebook: Any) -> Any:
+    """Return the notebook free of what differs between machines and runs.
+
+    Out go papermill's and execution metadata, widget state, the injected parameters and the kernel's version.
+    Raises ValueError for an output with a warning or an absolute path of this project: those must not be committed.
+    """
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    notebook.cells = [c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])]
+    count = 0
+    for position, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{position:02d}"
+        cell.metadata = nbformat.from_dict({k: v for k, v in cell.metadata.items() if k == "tags" and v})
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        cell.execution_count = count
+        for output in cell.outputs:
+            if output.output_type == "stream" and output.name == "stderr":
+                raise ValueError(f"cell {position + 1} warns: {output.text.strip()[:300]}")
+            if output.output_type == "execute_result":
+                output.execution_count = count
+            output.pop("metadata", None)
+            if output.output_type in ("execute_result", "display_data"):
+                output.metadata = nbformat.from_dict({})
+                output.data = nbformat.from_dict({k: v for k, v in output.data.items() if "widget" not in k})
+            if re.search(re.escape(str(project.root())), str(output)):
+                raise ValueError(f"cell {position + 1} prints an absolute path: {str(output)[:300]}")
+    nbformat.validate(notebook)
+    return notebook
+
+
+def write(notebook: Any, path: Path) -> None:
+    """Write a notebook whole or not at all, with a final newline."""
+    partial = path.with_name(f".{path.name}.partial")
+    nbformat.write(notebook, partial)
+    os.replace(partial, path)
+
+
+def refresh(names: list[str]) -> list[str]:
+    """Return the names of the notebooks rewritten with the outputs of their last default run.
+
+    Raises FileNotFoundError for a notebook without such a run, ValueError for one whose source has changed since.
+    """
+    done = []
+    for name in names:
+        source = project.notebooks() / f"{name}.ipynb"
+        executed = project.build() / "runs" / name / "default" / f"{name}.ipynb"
+        if not executed.is_file():
+            raise FileNotFoundError(f"{name} has no default run yet: `dpsim run {name}` first")
+        fresh = clean(nbformat.read(executed, as_version=4))
+        before = nbformat.read(source, as_version=4)
+        if [c.source for c in fresh.cells] != [c.source for c in before.cells]:
+            raise ValueError(f"{name} has changed since its last default run: `dpsim run {name}` first")
+        write(fresh, source)
+        done.append(name)
+    return done
