@@ -112,6 +112,7 @@ def execute(job: Job, workspace: Workspace, executed: Path) -> None:
     config = Config()
     if os.name == "posix":
         config.KernelManager.transport = "ipc"  # no ports to race for
+        config.KernelManager.ip = f"{os.environ['JUPYTER_RUNTIME_DIR']}/kernel"  # its default is shared by all runs
     for attempt in range(KERNEL_STARTS):
         try:
             papermill.execute_notebook(
