@@ -12,8 +12,7 @@ import click
 import pandas as pd
 from tqdm import tqdm
 
-from dpsim import compare, ledger, project, runner
-from dpsim.refresh import refresh
+from dpsim import compare, ledger, project, refresh, runner
 
 
 class Commands(click.Group):
@@ -123,7 +122,7 @@ def diff(run_a: str, run_b: str) -> None:
 @click.argument("names", nargs=-1)
 def notebooks(names: tuple[str, ...]) -> None:
     """Put the outputs of the last default run into the committed notebooks."""
-    for name in refresh(list(names) or project.notebook_names()):
+    for name in refresh.refresh(list(names) or project.notebook_names()):
         click.echo(f"notebooks/{name}.ipynb")
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 from typing import Any
 
-import nbformat
-
-from dpsim import project
-
-KEPT_METADATA = ("kernelspec", "language_info")
+from dpsim import nbfiles, project
+from dpsim.nbfiles import nbformat
 
 
 def clean(notebook: Any) -> Any:
@@ -46,15 +41,7 @@ def clean(notebook: Any) -> Any:
                 output.data = nbformat.from_dict({k: v for k, v in output.data.items() if "widget" not in k})
             if re.search(re.escape(str(project.root())), str(output)):
                 raise ValueError(f"cell {position + 1} prints an absolute path: {str(output)[:300]}")
-    nbformat.validate(notebook)
     return notebook
-
-
-def write(notebook: Any, path: Path) -> None:
-    """Write a notebook whole or not at all, with a final newline."""
-    partial = path.with_name(f".{path.name}.partial")
-    nbformat.write(notebook, partial)
-    os.replace(partial, path)
 
 
 def refresh(names: list[str]) -> list[str]:
@@ -68,10 +55,10 @@ def refresh(names: list[str]) -> list[str]:
         executed = project.build() / "runs" / name / "default" / f"{name}.ipynb"
         if not executed.is_file():
             raise FileNotFoundError(f"{name} has no default run yet: `dpsim run {name}` first")
-        fresh = clean(nbformat.read(executed, as_version=4))
-        before = nbformat.read(source, as_version=4)
+        fresh = clean(nbfiles.read(executed))
+        before = nbfiles.read(source)
         if [c.source for c in fresh.cells] != [c.source for c in before.cells]:
             raise ValueError(f"{name} has changed since its last default run: `dpsim run {name}` first")
-        write(fresh, source)
+        nbfiles.write(fresh, source)
         done.append(name)
     return done

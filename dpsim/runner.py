@@ -20,11 +20,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
+from dpsim import checks, nbfiles, project  # isort: skip  (before papermill: it spares nbformat a slow import)
+
 import psutil
 from papermill.inspection import inspect_notebook
-
-from dpsim import checks, project
 
 TYPES = ("int", "float", "str", "bool", "list[int]", "list[float]", "list[str]")
 """Annotations that papermill's inspection keeps, and that a value on the command line can have."""
@@ -145,7 +144,7 @@ def key(name: str, values: Mapping[str, Any]) -> str:
     Cell sources, parameters, contents of files that a parameter names, sources of dpsim, data, lock, installed
     versions; for the overview also the results of the other notebooks.
     """
-    notebook = nbformat.read(notebook_path(name), as_version=4)
+    notebook = nbfiles.read(notebook_path(name))
     cells = [[c.cell_type, c.source, c.metadata.get("tags", [])] for c in notebook.cells]
     package = Path(__file__).parent
     files = [*package.glob("*.py"), *project.data().rglob("*"), project.root() / "requirements.lock"]
@@ -336,7 +335,7 @@ def _rekeyed(job: Job) -> Job:
 
 def _run_checks(name: str, values: dict[str, Any]) -> None:
     """Run the cell tagged `checks` on the given values; its ValueError is the refusal."""
-    notebook = nbformat.read(notebook_path(name), as_version=4)
+    notebook = nbfiles.read(notebook_path(name))
     for cell in notebook.cells:
         if "checks" in cell.metadata.get("tags", []):
             exec(compile(cell.source, f"{name}: checks of the parameters", "exec"), dict(values))

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import filelock
+
+from dpsim.runner import Job, Outcome, is_current, sha256  # isort: skip  (first: it spares nbformat a slow import)
 import papermill
 import psutil
 from papermill.engines import NBClientEngine, papermill_engines
@@ -28,7 +30,6 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 from dpsim import project
-from dpsim.runner import Job, Outcome, is_current, sha256
 
 KERNEL_STARTS = 3
 """How often a kernel that does not come up is started again."""
