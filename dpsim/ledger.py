@@ -197,7 +197,8 @@ def _shown(value: float, error: float = math.nan) -> str:
     """Return a number as the tables print it, with its standard error behind a sign."""
     if np.isnan(value):
         return ""
-    return f"{value:.4g}" if np.isnan(error) else f"{value:.4g} ± {error:.1g}"
+    number = f"{value:.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.4g}"
+    return number if np.isnan(error) else f"{number} ± {error:.1g}"
 
 
 def _merge(path: Path, values: dict[str, Any]) -> None:
