@@ -1,12 +1,14 @@
 """Maps for the gallery: choropleths of the Manhattan taxi zones, the Gainesville road network, walks on it.
 
-Everything is drawn in metres of the local UTM zone, so that shapes are true and scale bars right. Each function
-draws on the axes it is given and changes no global style; axes are hidden, a scale bar and a source line are added.
+Everything is drawn in metres of the local UTM zone, so that shapes are true and scale bars right. Each
+function draws on the axes it is given and changes no global style; the axes are hidden, a scale bar and a
+source line are added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import geopandas
@@ -27,14 +29,15 @@ ROADS_SOURCE = "© OpenStreetMap contributors, FDOT AADT 2022"
 ROAD_GREY, TEXT_GREY = "0.78", "0.35"
 SMALL, TEXT = 6, 8  # points: source lines and the names of intersections; the rest
 WIDEST = 5.0  # points, the segment with most traffic
-HALO = (effects.withStroke(linewidth=2, foreground="white"),)
+HALO = (effects.withStroke(linewidth=1.5, foreground="white"),)
 
 
 def zone_shapes(zones: Any, group: ArrayLike | None = None, rotation: float = 0.0) -> Any:
-    """Return the outlines of n zones in metres, or of their groups 0..m-1 when `group` (n,) names one for each.
+    """Return the outlines of n zones in metres, or of their groups 0..m-1 when `group` (n,) names one each.
 
-    zones: as load_taxi_zones returns them; group: as merge_zones does. rotation: degrees counter-clockwise about
-    the centre of all zones (29 sets Manhattan's avenues upright). Raises ValueError when group does not fit.
+    zones: as load_taxi_zones returns them; group: as merge_zones does. rotation: degrees counter-clockwise,
+    -360 to 360, about the centre of all zones (29 sets Manhattan's avenues upright, -61 lays them flat).
+    Raises ValueError when group does not fit.
     """
     shapes = zones.geometry.to_crs(MANHATTAN_CRS)
     if group is not None:
@@ -62,10 +65,10 @@ def choropleth(
     norm: Any = None,
     rotation: float = 0.0,
 ) -> Any:
-    """Return the coloured outlines (a collection to give to figure.colorbar), one value for each zone or group.
+    """Return the coloured outlines (a collection, for figure.colorbar), one value for each zone or group.
 
     values: (n,) for n zones, or (m,) for m groups, finite; source: the line under the map, which must say
-    "surrogate" where the values come from surrogate trips (a row of maps needs it once: give the others "").
+    "surrogate" where the values come from surrogate trips (in a row of maps one is enough: "" for others).
     group, rotation: as in zone_shapes. Raises ValueError when shapes do not fit.
     """
     shapes = zone_shapes(zones, group, rotation)
@@ -76,7 +79,7 @@ def choropleth(
     table.plot(column="value", ax=ax, cmap=cmap, norm=norm, edgecolor="0.45", linewidth=0.25)
     _finish(ax, source, 2000, shapes.get_coordinates().to_numpy())
     if rotation:
-        _north_arrow(ax, rotation)
+        _north_arrow(ax, rotation, shapes.get_coordinates().to_numpy())
     return ax.collections[-1]
 
 
@@ -90,14 +93,16 @@ def draw_network(
 ) -> None:
     """Draw the segments of the chain as straight grey lines, as wide as their traffic, on the given axes.
 
-    path: states visited in order (chain.trip for instance), drawn by draw_walk on top; source: False only where
-    a neighbouring map carries the attribution. Raises ValueError for a path that cannot be driven.
+    path: states visited in order (chain.trip for instance), drawn by draw_walk on top; source: False only
+    where a neighbouring map carries the attribution. Raises ValueError for a path that cannot be driven.
     """
     nodes = _node_positions(chain)
     ends = _segment_ends(chain, nodes)
     traffic = chain.segments["aadt_2022"].to_numpy(float)
     widths = WIDEST * traffic / traffic.max()
-    ax.add_collection(LineCollection(ends, linewidths=widths, colors=ROAD_GREY, capstyle="round", zorder=1))
+    ax.add_collection(
+        LineCollection(list(ends), linewidths=widths, colors=ROAD_GREY, capstyle="round", zorder=1)
+    )
     crossings = np.unique(ends.reshape(-1, 2), axis=0)
     ax.plot(*crossings.T, "o", ms=2.2, mfc="white", mec="0.5", mew=0.5, zorder=5)
     ax.set_aspect("equal")
@@ -132,12 +137,13 @@ def draw_walk(
     numbers: bool = False,
     label: str | None = None,
 ) -> None:
-    """Draw a sequence of states (segments) as a line from midpoint to midpoint through the shared intersections.
+    """Draw a sequence of states (segments): a line from midpoint to midpoint through the intersections.
 
-    states: (steps + 1,) integers 0..n-1, consecutive ones equal or with a common intersection. offset: metres to
-    the side of the road (east or north), so that several walks can share a map; numbers: write the steps at which
-    each segment is visited (a stay on a segment shows there alone). An open circle marks the start, a filled
-    square the end. Raises ValueError for states out of range or without a common intersection.
+    states: (steps + 1,) integers 0..n-1, consecutive ones equal or with a common intersection. offset: metres
+    to the side of the road (east or north), so that walks can share a map; numbers: write the steps
+    at which each segment is visited (a stay on a segment shows there alone), where there is room among what is
+    drawn already. label: for a legend. An open circle marks the start, a filled square the end.
+    Raises ValueError for states out of range or without a common intersection.
     """
     visited = _drivable(chain, states)
     offset = checks.scalar("offset", offset)
@@ -148,7 +154,7 @@ def draw_walk(
     middle = ends.mean(axis=1) + aside
 
     corners = [middle[visited[0]]]
-    for before, after in zip(visited[:-1], visited[1:]):
+    for before, after in pairwise(visited):
         if before == after:
             continue
         shared = nodes.loc[_shared_node(chain, before, after)].to_numpy(float)
@@ -190,7 +196,7 @@ def _across(along: Array) -> Array:
 
 
 def _turn(shared: Array, aside: Array, aside_after: Array, along: Array, along_after: Array) -> list[Array]:
-    """Return where two lines beside the roads meet at an intersection; both ends when they are near parallel."""
+    """Return where two lines beside the roads meet at an intersection; both ends when near parallel."""
     cross = along[0] * along_after[1] - along[1] * along_after[0]
     if abs(cross) < 0.5:
         return [shared + aside, shared + aside_after]
@@ -205,7 +211,7 @@ def _drivable(chain: RoadChain, states: ArrayLike) -> list[int]:
     if visited.ndim != 1 or not visited.size:
         raise ValueError(f"states must be a sequence of at least one state, got shape {visited.shape}")
     path = [checks.integer("states", state, 0, n - 1) for state in visited.tolist()]
-    for before, after in zip(path[:-1], path[1:]):
+    for before, after in pairwise(path):
         if before != after and not chain.adjacency[before, after]:
             one, other = chain.segments["segment"][before], chain.segments["segment"][after]
             raise ValueError(f"states must share an intersection with the next one, {one} and {other} do not")
@@ -240,9 +246,11 @@ def _write(ax: Any, anchors: Array, words: Sequence[str], *, size: float, colour
         text = ax.annotate(
             word, anchor, (0, 0), textcoords="offset points", fontsize=size, color=colour, zorder=9
         )
-        text.set(path_effects=HALO, linespacing=0.95)
+        text.set(path_effects=HALO, linespacing=1.15)
         places = _places(text, renderer, figure.dpi / 72)
-        offset, (ha, va), box = min(places, key=lambda place: _cost(place[2], taken, ink, frame))
+        offset, (ha, va), box = min(
+            places, key=lambda place: _cost(place[2], taken, ink, frame) + np.hypot(*place[0]) / 2
+        )
         text.set(position=offset, ha=ha, va=va)
         taken.append(box)
 
@@ -263,12 +271,15 @@ def _places(
 
 
 def _ink(ax: Any) -> Array:
-    """Return points (pixels) along all lines drawn on the axes."""
+    """Return points (pixels), 3 pixels apart, along all lines drawn on the axes."""
     pieces = [line.get_xydata() for line in ax.lines]
     pieces += [piece for lines in ax.collections for piece in lines.get_segments()]
-    shares = np.linspace(0, 1, 30)[:, None]
-    dense = [a + shares * (b - a) for piece in pieces for a, b in zip(piece, [*piece[1:], piece[-1]])]
-    return np.asarray(ax.transData.transform(np.concatenate(dense)))
+    dense = []
+    for piece in map(ax.transData.transform, pieces):
+        reach = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(piece, axis=0).T))])
+        steps = np.linspace(0.0, reach[-1], 1 + int(np.ceil(reach[-1] / 3)))
+        dense.append(np.column_stack([np.interp(steps, reach, piece[:, axis]) for axis in (0, 1)]))
+    return np.concatenate(dense)
 
 
 def _cost(box: Bbox, taken: list[Bbox], ink: Array, frame: Bbox) -> float:
@@ -278,7 +289,7 @@ def _cost(box: Bbox, taken: list[Bbox], ink: Array, frame: Bbox) -> float:
 
 
 def _finish(ax: Any, source: str, bar: float, drawn: Array) -> None:
-    """Hide the axes; add a scale bar of `bar` metres in the emptier lower corner, and the source line below."""
+    """Hide the axes; add a scale bar of `bar` metres in the emptier lower corner, the source line below."""
     ax.set_axis_off()
     ax.autoscale_view()
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
@@ -295,9 +306,12 @@ def _finish(ax: Any, source: str, bar: float, drawn: Array) -> None:
     ax.annotate(source, (0, 0), (0, -2), xycoords="axes fraction", **place, **style)
 
 
-def _north_arrow(ax: Any, rotation: float) -> None:
+def _north_arrow(ax: Any, rotation: float, drawn: Array) -> None:
+    """Draw an arrow to the north in the emptier upper corner."""
+    place = ax.transAxes.inverted().transform(ax.transData.transform(drawn))
+    right = (place[:, 1] > 0.7) @ np.sign(place[:, 0] - 0.5) <= 0
     angle = np.deg2rad(90.0 + rotation)
     tip = 18.0 * np.array([np.cos(angle), np.sin(angle)])  # points
     style = {"arrowstyle": "<|-", "lw": 0.8, "color": "black"}
     words = {"fontsize": TEXT - 1, "ha": "center", "va": "center"}
-    ax.annotate("N", (0.92, 0.84), tip, "axes fraction", "offset points", style, **words)
+    ax.annotate("N", (0.92 if right else 0.08, 0.84), tip, "axes fraction", "offset points", style, **words)
