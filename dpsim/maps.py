@@ -140,9 +140,9 @@ def draw_walk(
     """Draw a sequence of states (segments): a line from midpoint to midpoint through the intersections.
 
     states: (steps + 1,) integers 0..n-1, consecutive ones equal or with a common intersection. offset: metres
-    to the side of the road (east or north), so that walks can share a map; numbers: write the steps
-    at which each segment is visited (a stay on a segment shows there alone), where there is room among what is
-    drawn already. label: for a legend. An open circle marks the start, a filled square the end.
+    to the side of the road (east or north), so that walks can share a map. numbers: write the steps at which
+    each segment is visited (a stay on a segment shows there alone), where there is room among what is drawn
+    already. label: for a legend. An open circle marks the start, a filled square the end.
     Raises ValueError for states out of range or without a common intersection.
     """
     visited = _drivable(chain, states)
