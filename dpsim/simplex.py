@@ -1,0 +1,154 @@
+"""Exact Euclidean projections onto the simplex and the bordered simplex, batched, by one sort each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpsim import checks
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def project_to_simplex(
+    x: ArrayLike, *, total: ArrayLike = 1.0, lower: ArrayLike = 0.0, support: ArrayLike | None = None
+) -> Array:
+    """Return the point nearest to x in {y : sum y = total, y >= lower, y = 0 off the support}.
+
+    x: (..., n) real; total > 0, scalar or (...); lower >= 0, scalar or broadcastable to x, ignored off
+    the support; support: booleans broadcastable to x, None for all entries. The result has the shape of x;
+    it meets the lower bounds to the last bit and the total within rounding. With z = x - lower the solution
+    is lower + max(z - tau, 0), and tau follows from the sorted z in closed form: the algorithm is finite.
+    Raises ValueError when an argument is out of its range, and when the lower bounds of some row add up to
+    more than its total. Source: Held, Wolfe and Crowder 1974; Duchi et al. 2008, figure 1.
+    """
+    points = _points("x", x)
+    totals = np.broadcast_to(checks.real("total", total, 0.0, open_low=True), points.shape[:-1])
+    allowed = _mask("support", support, points, default=True)
+    bounds = np.where(allowed, _broadcast("lower", checks.real("lower", lower, 0.0), points), 0.0)
+    _refuse_empty(bounds, totals, allowed)
+    return _nearest(points, totals, bounds, allowed)
+
+
+def project_to_bordered_simplex(
+    x: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike, support: ArrayLike | None = None
+) -> Array:
+    """Return the point nearest to x in the bordered simplex, with zeros off the support.
+
+    The bordered simplex of Fallin et al. 2023, Definition 1, for the set W of protected entries: y in the
+    simplex with y_i >= eta for i in W and sum of y over W <= 1 - eta_bar (taken closed: entries of the
+    support outside W are only asked to be >= 0). x, protected, support: (..., n), the masks broadcastable
+    to x; support None for all entries. eta, eta_bar > 0 with eta + eta_bar < 1/2 (Assumption 1).
+    y_i >= eta holds to the last bit, and so does y_j >= eta_bar when j alone is outside W; with more entries
+    outside W their sum is at least eta_bar within rounding. Raises ValueError when fewer than two entries are
+    protected (Definition 1), when one is off the support, when none of the support is left outside W, or
+    when |W| eta + eta_bar > 1.
+    """
+    points = _points("x", x)
+    eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
+    eta_bar = checks.scalar("eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True)
+    allowed = _mask("support", support, points, default=True)
+    inside = _mask("protected", protected, points, default=False)
+    outside = allowed & ~inside
+    _refuse_protected(inside, outside, allowed, eta, eta_bar)
+
+    bounds = np.where(inside, eta, 0.0)
+    free = _nearest(points, np.ones(points.shape[:-1]), bounds, allowed)
+    # Where the solution without the second border violates it, that border is active at the solution, and the
+    # problem splits into two independent ones: 1 - eta_bar to share within W, eta_bar outside it.
+    shares = np.full(points.shape[:-1], eta_bar)
+    split = _nearest(points, 1.0 - shares, bounds, inside) + _nearest(points, shares, 0.0 * bounds, outside)
+    violated = np.where(outside, free, 0.0).sum(axis=-1) < eta_bar
+    return np.where(violated[..., None], split, free)
+
+
+def protected_entries(matrix: ArrayLike) -> Mask:
+    """Return for each row the mask of all its non-zero entries but the smallest (of equal ones the first).
+
+    matrix: (..., n) non-negative; the result has its shape. These are the sets W_i of Fallin et al. 2023,
+    Section V. Raises ValueError for negative entries and for a row with fewer than three non-zero entries,
+    for which W_i would have fewer than two.
+    """
+    entries = checks.real("matrix", matrix, 0.0)
+    points = _points("matrix", entries)
+    nonzero = points > 0
+    count = nonzero.sum(axis=-1)
+    if (count < 3).any():
+        row = np.argwhere(count < 3)[0].tolist()
+        raise ValueError(
+            f"matrix must have at least 3 non-zero entries in each row, got {count.min()} in row {row}"
+        )
+    smallest = np.where(nonzero, points, np.inf).argmin(axis=-1)
+    return nonzero & (np.arange(points.shape[-1]) != smallest[..., None])
+
+
+def _nearest(points: Array, totals: Array, bounds: Array, allowed: Mask) -> Array:
+    """Return the projection of rows whose feasibility is known."""
+    spare = np.maximum(totals - bounds.sum(axis=-1), 0.0)[..., None]
+    shifted = points - bounds
+    top = np.max(shifted, axis=-1, keepdims=True, where=allowed, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0.0)  # a row without support
+    # Entries more than `spare` below the largest end at their bound in any case: clipping them there keeps
+    # every sum below of the order of `spare`, so that no accuracy is lost however large x is.
+    shifted = np.where(allowed, np.maximum(shifted - top, -spare), -spare)
+    ordered = -np.sort(-shifted, axis=-1)
+    rank = np.arange(1, points.shape[-1] + 1)
+    excess = np.cumsum(ordered, axis=-1) - spare
+    active = np.maximum((ordered * rank > excess).sum(axis=-1, keepdims=True), 1)
+    tau = np.take_along_axis(excess, active - 1, axis=-1) / active
+    return np.where(allowed, bounds + np.maximum(shifted - tau, 0.0), 0.0)
+
+
+def _points(name: str, value: ArrayLike) -> Array:
+    points = checks.real(name, value)
+    if points.ndim < 1 or points.shape[-1] == 0:
+        raise ValueError(f"{name} must have at least one category on its last axis, got shape {points.shape}")
+    return points
+
+
+def _broadcast(name: str, array: NDArray, points: Array) -> NDArray:
+    try:
+        return np.broadcast_to(array, points.shape)
+    except ValueError as error:
+        raise ValueError(f"{name} must broadcast to the shape {points.shape}, got {array.shape}") from error
+
+
+def _mask(name: str, value: ArrayLike | None, points: Array, *, default: bool) -> Mask:
+    mask = np.asarray(default if value is None else value)
+    if mask.dtype != bool:
+        raise ValueError(f"{name} must be booleans, got {mask.dtype}")
+    return _broadcast(name, mask, points)
+
+
+def _refuse_empty(bounds: Array, totals: Array, allowed: Mask) -> None:
+    needed = bounds.sum(axis=-1)
+    rounding = bounds.shape[-1] * np.finfo(float).eps * totals
+    bad = (needed > totals + rounding) | ~allowed.any(axis=-1)
+    if bad.any():
+        row = tuple(np.argwhere(bad)[0])
+        if not allowed[row].any():
+            raise ValueError(
+                f"support must have at least one entry in each row, got none in row {list(map(int, row))}"
+            )
+        raise ValueError(
+            f"lower must add up to at most {totals[row]:g} in each row, got {needed[row]:.17g} "
+            f"in row {list(map(int, row))}"
+        )
+
+
+def _refuse_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float) -> None:
+    count = inside.sum(axis=-1)
+    most = int((1.0 - eta_bar) / eta * (1.0 + 4.0 * np.finfo(float).eps))
+    bad = (count < 2) | (count > most)
+    if bad.any():
+        raise ValueError(
+            f"protected must mark 2 to {most} entries of each row (|W| eta + eta_bar <= 1 at eta {eta:g}, "
+            f"eta_bar {eta_bar:g}), got {int(count[bad].flat[0])}"
+        )
+    if (inside & ~allowed).any():
+        raise ValueError("protected must lie within the support, got a protected entry off it")
+    if not outside.any(axis=-1).all():
+        raise ValueError(
+            "protected must leave at least one entry of the support of each row, got a row with none"
+        )
