@@ -103,10 +103,10 @@ def data(ctx: click.Context) -> None:
     """Show each data set with its source, licence and checksum; exit 1 when a file is damaged."""
     from dpsim import datasets
 
-    table = datasets.catalogue()
+    table = datasets.load_sources()
     for row in table.itertuples():
-        click.echo(f"{row.file}\n    {row.description}\n    source: {row.source}\n    licence: {row.licence}")
-        click.echo(f"    sha256 {row.sha256[:16]}… {row.status}")
+        click.echo(f"{row.file}\n    {row.contents}\n    source: {row.source}\n    licence: {row.licence}")
+        click.echo(f"    sha256 {row.sha256}\n    {row.status}")
     ctx.exit(0 if (table["status"] == "intact").all() else 1)
 
 

@@ -1,6 +1,6 @@
 """The tables in data/, checked byte for byte when read, and the Markov chains and counts made of them.
 
-The folder is found beside the package, so dpsim works from a clone (installed editable), not from a wheel.
+The folder is the project's (dpsim.project), so this works from a clone (installed editable), not from a wheel.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
-from dpsim import checks, simplex
+from dpsim import checks, project, simplex
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-DATA = Path(__file__).resolve().parents[1] / "data"
 TRIP_COLUMNS = ("origin", "destination", "trips")
 MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip")
 # The border of the simplex in Fallin et al. 2023, Section V.
@@ -36,7 +35,7 @@ def checksums() -> dict[str, str]:
 
     Raises ValueError when there is no data/ beside the package.
     """
-    listing = DATA / "checksums.txt"
+    listing = project.data() / "checksums.txt"
     if not listing.is_file():
         raise ValueError(
             f"{listing} is missing: dpsim reads its tables from the clone it is installed from; "
@@ -56,7 +55,7 @@ def read_bytes(name: str) -> bytes:
     checks.choice("name", name, recorded)
     remedy = f"restore it with `git checkout -- data/{name}`"
     try:
-        contents = (DATA / name).read_bytes()
+        contents = (project.data() / name).read_bytes()
     except OSError as error:
         raise ValueError(f"data/{name} cannot be read ({error.strerror}): {remedy}") from error
     if hashlib.sha256(contents).hexdigest() != recorded[name]:
@@ -73,12 +72,24 @@ def read_table(name: str) -> pd.DataFrame:
 
 
 def load_sources() -> pd.DataFrame:
-    """Return columns file, contents, source, licence, sha256: one row for each table, all of them verified.
+    """Return columns file, contents, source, licence, sha256 (as recorded), status: one row for each table.
 
-    Raises ValueError naming the first table that is missing or damaged.
+    status: "intact", or what is wrong with the file and what to do. Raises ValueError when sources.csv itself,
+    or the list of checksums, is missing or damaged.
     """
     sources = read_table("sources.csv")
-    return sources.assign(sha256=[hashlib.sha256(read_bytes(name)).hexdigest() for name in sources["file"]])
+    recorded = checksums()
+    return sources.assign(
+        sha256=[recorded[name] for name in sources["file"]], status=[_status(name) for name in sources["file"]]
+    )
+
+
+def _status(name: str) -> str:
+    try:
+        read_bytes(name)
+    except ValueError as error:
+        return str(error)
+    return "intact"
 
 
 def load_grades() -> pd.DataFrame:
@@ -122,9 +133,7 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     table = _read_user_table(path)
     missing = [column for column in TRIP_COLUMNS if column not in table.columns]
     if missing:
-        raise ValueError(
-            f"{path}: column {missing[0]} is missing, the table has {', '.join(map(str, table.columns))}"
-        )
+        raise ValueError(f"{path}: column {missing[0]} is missing, the table has {', '.join(map(str, table.columns))}")
     if table.empty:
         raise ValueError(f"{path}: the table has no rows, it must have at least one")
     table = pd.DataFrame(
@@ -142,9 +151,7 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     twice = table.duplicated(["origin", "destination"])
     if twice.any():
         origin, destination = table.loc[twice, ["origin", "destination"]].iloc[0]
-        raise ValueError(
-            f"{path}: origin {origin}, destination {destination} must occur once, got two rows or more"
-        )
+        raise ValueError(f"{path}: origin {origin}, destination {destination} must occur once, got two rows or more")
     return table
 
 
@@ -201,10 +208,7 @@ def merge_zones(
         touches[low] |= touches[high]
         touches[:, low] |= touches[:, high]
         touches[low, low] = False
-        for array in (
-            merged,
-            touches,
-        ):  # the row and column given up must not count as departures or neighbours
+        for array in (merged, touches):  # the row and column given up must not count any more
             array[high], array[:, high] = 0, 0
         group[group == high] = low
     alive, label = np.unique(group, return_inverse=True)
@@ -250,9 +254,7 @@ def load_gainesville(core: bool = False) -> RoadChain:
     if core:
         segments = segments[segments["core"] == 1].reset_index(drop=True)
     start, end = (segments[column].to_numpy(object) for column in ("from_node", "to_node"))
-    adjacency = np.logical_or.reduce([a[:, None] == b for a in (start, end) for b in (start, end)]).astype(
-        bool
-    )
+    adjacency = np.logical_or.reduce([a[:, None] == b for a in (start, end) for b in (start, end)]).astype(bool)
     np.fill_diagonal(adjacency, core)
 
     traffic = segments["aadt_2022"].to_numpy(float)
@@ -304,14 +306,10 @@ def _square_counts(counts: ArrayLike) -> Integers:
 def _square_adjacency(adjacency: ArrayLike) -> Mask:
     touches = np.array(adjacency)
     if touches.dtype != bool or touches.ndim != 2 or touches.shape[0] != touches.shape[1]:
-        raise ValueError(
-            f"adjacency must be a square boolean matrix, got {touches.dtype} of shape {touches.shape}"
-        )
+        raise ValueError(f"adjacency must be a square boolean matrix, got {touches.dtype} of shape {touches.shape}")
     if (touches != touches.T).any():
         i, j = np.argwhere(touches != touches.T)[0].tolist()
-        raise ValueError(
-            f"adjacency must be symmetric, got {touches[i, j]} at ({i}, {j}) and not at ({j}, {i})"
-        )
+        raise ValueError(f"adjacency must be symmetric, got {touches[i, j]} at ({i}, {j}) and not at ({j}, {i})")
     np.fill_diagonal(touches, False)
     return touches
 
@@ -319,9 +317,7 @@ def _square_adjacency(adjacency: ArrayLike) -> Mask:
 def _read_user_table(path: Path) -> pd.DataFrame:
     kinds = {".csv": _read_csv, ".parquet": pd.read_parquet}
     if path.suffix.lower() not in kinds:
-        raise ValueError(
-            f'source must be "surrogate" or the path of a .csv or .parquet table, got {str(path)!r}'
-        )
+        raise ValueError(f'source must be "surrogate" or the path of a .csv or .parquet table, got {str(path)!r}')
     if not path.is_file():
         raise ValueError(f"source: there is no file {str(path)!r}")
     try:
@@ -339,9 +335,7 @@ def _labels(path: Path, name: str, column: pd.Series) -> pd.Series:
     """Return zone labels without gaps: int64 when all are whole numbers, else words."""
     if column.isna().any():
         row = int(np.flatnonzero(column.isna())[0])
-        raise ValueError(
-            f"{path}: column {name} must have a label in each row, got none in data row {row + 1}"
-        )
+        raise ValueError(f"{path}: column {name} must have a label in each row, got none in data row {row + 1}")
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
         return _whole_numbers(path, name, column, low=-(2**53))
     return column.astype(str)

@@ -43,9 +43,7 @@ def zone_shapes(zones: Any, group: ArrayLike | None = None, rotation: float = 0.
     if group is not None:
         labels = np.asarray(group)
         if labels.shape != (len(zones),):
-            raise ValueError(
-                f"group must have one entry for each of the {len(zones)} zones, got {labels.shape}"
-            )
+            raise ValueError(f"group must have one entry for each of the {len(zones)} zones, got {labels.shape}")
         # Neighbouring outlines were simplified apart from each other: closing gaps below 40 m joins them.
         joined = shapes.buffer(20).groupby(labels).agg(lambda part: part.union_all())
         shapes = geopandas.GeoSeries(joined, crs=MANHATTAN_CRS).buffer(-20)
@@ -100,9 +98,7 @@ def draw_network(
     ends = _segment_ends(chain, nodes)
     traffic = chain.segments["aadt_2022"].to_numpy(float)
     widths = WIDEST * traffic / traffic.max()
-    ax.add_collection(
-        LineCollection(list(ends), linewidths=widths, colors=ROAD_GREY, capstyle="round", zorder=1)
-    )
+    ax.add_collection(LineCollection(list(ends), linewidths=widths, colors=ROAD_GREY, capstyle="round", zorder=1))
     crossings = np.unique(ends.reshape(-1, 2), axis=0)
     ax.plot(*crossings.T, "o", ms=2.2, mfc="white", mec="0.5", mew=0.5, zorder=5)
     ax.set_aspect("equal")
@@ -167,9 +163,7 @@ def draw_walk(
     ax.plot(*line[-1], "s", ms=3.2, color=colour, zorder=8)
     if numbers:
         places = list(dict.fromkeys(visited))
-        words = [
-            ", ".join(str(step) for step, seen in enumerate(visited) if seen == place) for place in places
-        ]
+        words = [", ".join(str(step) for step, seen in enumerate(visited) if seen == place) for place in places]
         _write(ax, middle[places], words, size=TEXT - 1, colour=colour)
 
 
@@ -183,9 +177,7 @@ def _node_positions(chain: RoadChain) -> Any:
 
 def _segment_ends(chain: RoadChain, nodes: Any) -> Array:
     """Return (n, 2, 2): the two ends of each segment, in metres."""
-    return np.stack(
-        [nodes.loc[chain.segments[end]].to_numpy(float) for end in ("from_node", "to_node")], axis=1
-    )
+    return np.stack([nodes.loc[chain.segments[end]].to_numpy(float) for end in ("from_node", "to_node")], axis=1)
 
 
 def _across(along: Array) -> Array:
@@ -243,9 +235,7 @@ def _write(ax: Any, anchors: Array, words: Sequence[str], *, size: float, colour
     ink = _ink(ax)
     taken = [text.get_window_extent(renderer) for text in ax.texts if text.get_text()]
     for anchor, word in zip(anchors, words):
-        text = ax.annotate(
-            word, anchor, (0, 0), textcoords="offset points", fontsize=size, color=colour, zorder=9
-        )
+        text = ax.annotate(word, anchor, (0, 0), textcoords="offset points", fontsize=size, color=colour, zorder=9)
         text.set(path_effects=HALO, linespacing=1.15)
         places = _places(text, renderer, figure.dpi / 72)
         offset, (ha, va), box = min(
@@ -255,9 +245,7 @@ def _write(ax: Any, anchors: Array, words: Sequence[str], *, size: float, colour
         taken.append(box)
 
 
-def _places(
-    text: Any, renderer: Any, point: float
-) -> list[tuple[tuple[float, float], tuple[str, str], Bbox]]:
+def _places(text: Any, renderer: Any, point: float) -> list[tuple[tuple[float, float], tuple[str, str], Bbox]]:
     """Return 8 places round the anchor at three distances: offset (points), alignment, box (pixels)."""
     sides = {-1: ("right", "top"), 0: ("center", "center"), 1: ("left", "bottom")}
     places = []

@@ -76,9 +76,7 @@ def protected_entries(matrix: ArrayLike) -> Mask:
     count = nonzero.sum(axis=-1)
     if (count < 3).any():
         row = np.argwhere(count < 3)[0].tolist()
-        raise ValueError(
-            f"matrix must have at least 3 non-zero entries in each row, got {count.min()} in row {row}"
-        )
+        raise ValueError(f"matrix must have at least 3 non-zero entries in each row, got {count.min()} in row {row}")
     smallest = np.where(nonzero, points, np.inf).argmin(axis=-1)
     return nonzero & (np.arange(points.shape[-1]) != smallest[..., None])
 
@@ -128,9 +126,7 @@ def _refuse_empty(bounds: Array, totals: Array, allowed: Mask) -> None:
     if bad.any():
         row = tuple(np.argwhere(bad)[0])
         if not allowed[row].any():
-            raise ValueError(
-                f"support must have at least one entry in each row, got none in row {list(map(int, row))}"
-            )
+            raise ValueError(f"support must have at least one entry in each row, got none in row {list(map(int, row))}")
         raise ValueError(
             f"lower must add up to at most {totals[row]:g} in each row, got {needed[row]:.17g} "
             f"in row {list(map(int, row))}"
@@ -149,6 +145,4 @@ def _refuse_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, et
     if (inside & ~allowed).any():
         raise ValueError("protected must lie within the support, got a protected entry off it")
     if not outside.any(axis=-1).all():
-        raise ValueError(
-            "protected must leave at least one entry of the support of each row, got a row with none"
-        )
+        raise ValueError("protected must leave at least one entry of the support of each row, got a row with none")

@@ -53,9 +53,7 @@ def bar_metres(ax, words):
 @pytest.mark.parametrize("rotation", [0.0, 29.0, -61.0])
 def test_choropleth_shows_each_value_on_its_zone(ax, zones, rotation):
     values = np.linspace(0, 1, 63)
-    shown = maps.choropleth(
-        ax, zones, values, source="surrogate data", norm=Normalize(0, 2), rotation=rotation
-    )
+    shown = maps.choropleth(ax, zones, values, source="surrogate data", norm=Normalize(0, 2), rotation=rotation)
     np.testing.assert_array_equal(shown.get_array(), values)
     drawn = np.array([path.get_extents().size for path in shown.get_paths()])
     shapes = maps.zone_shapes(zones, rotation=rotation).bounds.to_numpy()
@@ -130,9 +128,7 @@ def test_the_network_shows_length_and_traffic(ax, core):
     driven = chain.segments["miles"].to_numpy() * MILE
     assert np.median(length / driven) == pytest.approx(1, abs=0.03)
     assert np.abs(length / driven - 1).max() < 0.25  # see data/README.md
-    np.testing.assert_allclose(
-        roads.get_linewidths() / chain.segments["aadt_2022"], maps.WIDEST / 49_500, rtol=1e-12
-    )
+    np.testing.assert_allclose(roads.get_linewidths() / chain.segments["aadt_2022"], maps.WIDEST / 49_500, rtol=1e-12)
     assert bar_metres(ax, "1 km") == pytest.approx(1000)
     assert any("© OpenStreetMap contributors, FDOT AADT 2022" in text for text in texts(ax))
     assert not ax.axison and ax.get_aspect() == 1
@@ -191,9 +187,7 @@ def test_all_names_fit_at_two_columns(ax, chain):
     assert len(boxes) == 30 + 2
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
     page = ax.figure.bbox
-    assert all(
-        page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in boxes
-    )
+    assert all(page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in boxes)
 
 
 @pytest.mark.parametrize(

@@ -132,11 +132,7 @@ def test_bordered_projection_agrees_with_a_qp_solver(outside):
     for _ in range(16):
         n = outside + int(rng.integers(2, 6))
         inside = np.arange(n) >= outside
-        x = (
-            rng.dirichlet(np.full(n, 0.5))
-            + rng.choice([0.0, 0.3]) * rng.normal(size=n)
-            - 0.2 * ~inside * rng.random()
-        )
+        x = rng.dirichlet(np.full(n, 0.5)) + rng.choice([0.0, 0.3]) * rng.normal(size=n) - 0.2 * ~inside * rng.random()
         ours = simplex.project_to_bordered_simplex(x, eta=eta, eta_bar=eta_bar, protected=inside)
         np.testing.assert_allclose(ours, qp(x, bordered(eta, eta_bar, inside)), atol=2e-5)
         assert (ours[inside] >= eta).all() and (ours >= 0).all()
@@ -149,15 +145,11 @@ def test_bordered_projection_agrees_with_a_qp_solver(outside):
 def test_bordered_projection_keeps_feasible_rows_and_zeros():
     row = np.array([0.0, 0.5, 0.2, 0.3, 0.0])
     protected = simplex.protected_entries(row)
-    kept = simplex.project_to_bordered_simplex(
-        row, eta=0.1, eta_bar=0.051, protected=protected, support=row > 0
-    )
+    kept = simplex.project_to_bordered_simplex(row, eta=0.1, eta_bar=0.051, protected=protected, support=row > 0)
     np.testing.assert_allclose(kept, row, atol=1e-16)
     tight = np.array([0.9, 0.02, 0.08, 0.0])
     protected = simplex.protected_entries(tight)
-    moved = simplex.project_to_bordered_simplex(
-        tight, eta=0.1, eta_bar=0.051, protected=protected, support=tight > 0
-    )
+    moved = simplex.project_to_bordered_simplex(tight, eta=0.1, eta_bar=0.051, protected=protected, support=tight > 0)
     np.testing.assert_allclose(moved, [0.849, 0.051, 0.1, 0.0], atol=1e-15)
     assert moved[1] >= 0.051 and moved[2] >= 0.1
 
@@ -213,7 +205,5 @@ def test_refusals_of_the_bordered_simplex(changes, words):
 
 
 def test_refuses_rows_with_too_few_entries_to_protect():
-    with pytest.raises(
-        ValueError, match=r"matrix must have at least 3 non-zero entries .* got 2 in row \[1\]"
-    ):
+    with pytest.raises(ValueError, match=r"matrix must have at least 3 non-zero entries .* got 2 in row \[1\]"):
         simplex.protected_entries([[0.2, 0.3, 0.5], [0.5, 0.5, 0.0]])
