@@ -1,10 +1,11 @@
 """The Boltzmann machine mechanism for histograms (Fleischer 2024): noise that evolves from the true counts.
 
 A histogram x of N individuals in n bins is the best of all histograms z with the same total for the objective
-c_x(z) = -(z - x)' W (z - x). The mechanism releases a draw of pi(z | x), proportional to exp(c_x(z) / t), after k
-steps of the Metropolis chain that starts at x: totals and non-negativity hold by construction. Neighbours are two
-histograms between which ONE individual changed bin (L1 distance 2). Choices the slide deck leaves open are stated
-where they are made; W is the same for all x, as the deck's formula for the sensitivity needs.
+c_x(z) = -(z - x)' W (z - x). The mechanism releases a draw of pi(z | x), proportional to exp(c_x(z) / t),
+after k steps of the Metropolis chain that starts at x: totals and non-negativity hold by construction.
+Neighbours are two histograms between which ONE individual changed bin (L1 distance 2). Choices the slide deck
+leaves open are stated where they are made; W is the same for all x, as the deck's formula for the sensitivity
+needs.
 
 `dpsim.boltzmann_exact` has the exact privacy of the limit and of k steps.
 """
@@ -30,7 +31,7 @@ CUT = 100.0  # a bin's terms below exp(-CUT) of its largest are left out of the 
 
 
 def histogram(x: ArrayLike) -> Integers:
-    """Return the histogram as integers; raises ValueError unless it is 1-D, >= 2 bins, counts >= 0, total >= 1."""
+    """Return x as integers; raises ValueError unless 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
     counts = checks.real("x", x, 0.0, LARGEST_TOTAL)
     if counts.ndim != 1 or counts.size < 2:
         raise ValueError(f"x must be one histogram with at least 2 bins, got shape {counts.shape}")
@@ -44,8 +45,8 @@ def histogram(x: ArrayLike) -> Integers:
 def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
     """Return W for n bins: (n,) when it is diagonal (ones for None), else (n, n).
 
-    Raises ValueError unless W is None, n numbers in [0, 1e100] or a symmetric positive semidefinite (n, n) matrix.
-    Symmetry and the smallest eigenvalue are checked within n * 8 roundings of the largest entry.
+    Raises ValueError unless W is None, n numbers in [0, 1e100] or a symmetric positive semidefinite (n, n)
+    matrix. Symmetry and the smallest eigenvalue are checked within n * 8 roundings of the largest entry.
     """
     if weights is None:
         return np.ones(bins)
@@ -74,7 +75,7 @@ def temperature(t: ArrayLike) -> Array:
 
 
 def diagonal_exponents(weights: ArrayLike | None, bins: int, t: float) -> Array:
-    """Return w_i / t of a diagonal W, (n,); raises ValueError for other W and for t outside [1e-100, 1e100]."""
+    """Return w_i / t of a diagonal W, (n,); raises ValueError for other W and t not in [1e-100, 1e100]."""
     w = weight_matrix(weights, bins)
     if w.ndim == 2:
         raise ValueError(
@@ -132,7 +133,7 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
     """
     total = checks.integer("total", total, 0, LARGEST_TOTAL)
     states = np.asarray(z)
-    if states.ndim == 0 or not np.issubdtype(states.dtype, np.integer) or states.size and states.min() < 0:
+    if states.ndim == 0 or not np.issubdtype(states.dtype, np.integer) or (states.size and states.min() < 0):
         raise ValueError("z must be histograms (..., n) of integers >= 0")
     if (states.sum(axis=-1) != total).any():
         raise ValueError(f"z must be histograms with the total {total}")
@@ -143,7 +144,8 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
     index = np.zeros(states.shape[:-1], np.int64)
     for i in range(bins - 1):
         left = left - states[..., i]
-        ahead = np.ones_like(left)  # histograms that agree before bin i and have more in it: binom(left + r - 1, r)
+        ahead = np.ones_like(left)  # histograms that agree before bin i and have more in it
+        # binom(left + r - 1, r) with r bins after i, by a product that is whole at every step
         for k in range(bins - 1 - i):
             ahead = ahead * (left + k) // (k + 1)
         index += ahead
@@ -153,9 +155,9 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
 def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> Array:
     """Return c_x(z) = -(z - x)' W (z - x) of histograms z (..., n), shape (...), all <= 0.
 
-    weights: W of every function here: None the identity, (n,) a diagonal, (n, n) symmetric positive semidefinite.
-    Raises ValueError when x is not a histogram (1-D, at least 2 bins, integers >= 0, at least one individual), z has
-    other bins or W is not one of these.
+    weights: W of every function here: None the identity, (n,) a diagonal, (n, n) symmetric positive
+    semidefinite. Raises ValueError when x is not a histogram (1-D, at least 2 bins, integers >= 0, at least
+    one individual), z has other bins or W is not one of these.
     """
     centre = histogram(x)
     w = weight_matrix(weights, centre.size)
@@ -182,11 +184,11 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
 def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> float:
     """Return s, the exact maximum of |c_x(z) - c_y(z)| over histograms z and neighbours x, y.
 
-    With y = x + m, m = e_j - e_i, g = W m: c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i) is linear in z and in x, so
-    the maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of
-    2 N max(g) - 2 (N - 1) min(g) - g_i - g_j; exchanging x and y gives the other sign. For a diagonal W this is
-    (2 N - 1) times the sum of the two largest weights, for the identity 4 N - 2.
-    Deck, definition of the global sensitivity, with d the L1 distance. Raises ValueError unless total >= 1, bins >= 2.
+    With y = x + m, m = e_j - e_i, g = W m: c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i) is linear in z and in
+    x, so the maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of 2 N
+    max(g) - 2 (N - 1) min(g) - g_i - g_j; exchanging x and y gives the other sign. For a diagonal W this is
+    (2 N - 1) times the sum of the two largest weights, for the identity 4 N - 2. Deck, definition of the
+    global sensitivity, with d the L1 distance. Raises ValueError unless total >= 1, bins >= 2.
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 2)
@@ -205,10 +207,11 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
 def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
     """Return a proven bound on the epsilon of one exact draw of pi(. | x), never above the deck's 2 s / t.
 
-    With u the real point x + h m on the way from x to its neighbour y, log pi(z | x) - log pi(z | y) equals
-    2 / t times the mean over h in [0, 1] of E_u[g.Z] - g.z, where E_u is the Boltzmann law centred at u; that is at
-    most 2 N (max(g) - min(g)) / t. For a diagonal W: 2 N times the sum of the two largest weights over t; for the
-    identity 4 N / t, where 2 s / t = (8 N - 4) / t. Raises ValueError as `sensitivity` does, and for t <= 0.
+    With u the real point x + h m on the way from x to its neighbour y, log pi(z | x) - log pi(z | y) equals 2
+    / t times the mean over h in [0, 1] of E_u[g.Z] - g.z, where E_u is the Boltzmann law centred at u; that
+    is at most 2 N (max(g) - min(g)) / t. For a diagonal W: 2 N times the sum of the two largest weights over
+    t; for the identity 4 N / t, where 2 s / t = (8 N - 4) / t. Raises ValueError as `sensitivity` does, and
+    for t <= 0.
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 2)
@@ -231,13 +234,15 @@ def metropolis(
     invariant: Sequence[int] = (),
     rng: np.random.Generator | None = None,
 ) -> Integers:
-    """Return the states of independent Metropolis chains after `steps` steps from x: (..., chains, n) for t (...).
+    """Return the states of Metropolis chains after `steps` steps from x: (..., chains, n) for t (...).
 
-    Proposal: one individual moves from a bin to another, an ordered pair of distinct bins drawn uniformly, refused
-    when the first is empty: symmetric, so that pi(. | x) is stationary. (Drawing the individual is not symmetric.)
-    Accepted with probability min(1, exp(change of c_x / t)). Bins listed in `invariant` keep their counts; the chain
-    is then that of the other bins alone, with their block of W.
-    Raises ValueError as `log_stationary` does, unless steps >= 0, chains >= 1, and at least 2 bins can change.
+    The chains are independent.
+
+    Proposal: one individual moves from a bin to another, an ordered pair of distinct bins drawn uniformly,
+    refused when the first is empty: symmetric, so that pi(. | x) is stationary. (Drawing the individual is
+    not symmetric.) Accepted with probability min(1, exp(change of c_x / t)). Bins listed in `invariant` keep
+    their counts; the chain is then that of the other bins alone, with their block of W. Raises ValueError as
+    `log_stationary` does, unless steps >= 0, chains >= 1, and at least 2 bins can change.
     """
     return _run(x, t, steps, chains, weights, invariant, rng, recorded=0)[0]
 
@@ -254,8 +259,8 @@ def running_objective(
 ) -> Array:
     """Return the running means of c_x along the chains of `metropolis`: (..., chains, steps) for t (...).
 
-    Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1), which tends to the expected objective (deck, the ergodic
-    theorem). Raises ValueError as `metropolis` does.
+    Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1), which tends to the expected objective (deck, the
+    ergodic theorem). Raises ValueError as `metropolis` does.
     """
     return _run(x, t, steps, chains, weights, invariant, rng, recorded=1)[1]
 
@@ -319,20 +324,19 @@ def _metropolis(rng, start, warm, w, free, steps, states, means):  # type: ignor
 
 
 def stopping_times(means: ArrayLike, tolerance: float, *, hold: int) -> Integers:
-    """Return the first step at which the running means of p chains agree, (...) for means (..., p, steps); 0 if never.
+    """Return the first step at which running means (..., p, steps) of p chains agree: (...), 0 if never.
 
-    They agree at k when their range is at most `tolerance` (in units of c_x) at the last `hold` steps up to k. For two
-    chains the range is |Y^(k)|, the deck's difference. The deck gives neither number; `hold` is needed because all
-    chains start at x, where Y^(1) = 0. Stacking one chain and the expected objective gives the true time of M^(k).
-    Raises ValueError unless there are at least 2 chains and 1 step, tolerance >= 0 and hold >= 1.
+    They agree at k when their range is at most `tolerance` (in units of c_x) at the last `hold` steps up to
+    k. For two chains the range is |Y^(k)|, the deck's difference. The deck gives neither number; `hold` is
+    needed because all chains start at x, where Y^(1) = 0. Stacking one chain and the expected objective gives
+    the true time of M^(k). Raises ValueError unless there are at least 2 chains and 1 step, tolerance >= 0
+    and hold >= 1.
     """
     paths = checks.real("means", means)
     tolerance = checks.scalar("tolerance", tolerance, 0.0)
     hold = checks.integer("hold", hold, 1)
     if paths.ndim < 2 or paths.shape[-2] < 2 or paths.shape[-1] < 1:
-        raise ValueError(
-            f"means must have shape (..., chains >= 2, steps >= 1), got {paths.shape}"
-        )
+        raise ValueError(f"means must have shape (..., chains >= 2, steps >= 1), got {paths.shape}")
     apart = np.ptp(paths, axis=-2) > tolerance
     step = np.arange(1, paths.shape[-1] + 1)
     last_apart = np.maximum.accumulate(np.where(apart, step, 0), axis=-1)
@@ -350,12 +354,16 @@ def sample_exact(
 ) -> Integers:
     """Return independent draws of pi(. | x) itself for a diagonal W, (*size, n): no chain, no burn-in.
 
-    Given the total, the bins are independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, and tilting all of
-    them by exp(lambda z) changes nothing. So: draw all bins but the widest from the tilted laws, give it what is
-    left, accept with its weight relative to its mode. lambda makes the expected total N, so that about
-    1 / sqrt(n) of the proposals are accepted. Exact but for double precision, and for the terms below exp(-100) of a
-    bin's largest that its table leaves out: less than n (N + 1) exp(-100) of the independent bins' mass.
-    Memory: 8 bytes per term kept, about 20 sqrt(t / w) and at most N + 1 for each bin.
+    Given the total, the bins are independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, and tilting
+    all of them by exp(lambda z) changes nothing. So: draw all bins but the widest from the tilted laws, give it
+    what is left, accept with its weight relative to its mode. lambda makes the expected total N, so that a share
+    A of proposals, about 1 / sqrt(n), is accepted.
+
+    What keeps a draw from the exact law, in total variation (count it as delta): terms below exp(-100) of a bin's
+    largest are left out of its table, at most n (N + 1) exp(-100) over the chance of the total N; and double
+    precision (53-bit uniforms, rounded sums), about 2 K 2^-53 / A for K table terms.
+    Memory: 8 bytes per term, about 20 sqrt(t / w) terms and at most N + 1 for each bin.
+
     Raises ValueError as `log_stationary` does, for W not diagonal, and when the tables exceed 50,000,000 terms.
     """
     centre = histogram(x)
@@ -382,7 +390,7 @@ def _mode(x, a, tilt, total):  # type: ignore[no-untyped-def]
         return total
     if tilt <= -2 * a * x:
         return 0
-    return int(round(x + tilt / (2 * a)))
+    return round(x + tilt / (2 * a))
 
 
 @njit(cache=True, nogil=True)
@@ -393,7 +401,7 @@ def _relative(z, mode, x, a, tilt):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _window(x, a, tilt, total):  # type: ignore[no-untyped-def]
-    """Return the first and last z whose term is at least exp(-CUT) of the largest: log weights are concave."""
+    """Return the first and last z whose term is at least exp(-CUT) of the largest (logs are concave)."""
     mode = _mode(x, a, tilt, total)
     low, high = mode, mode
     while low > 0 and _relative(low - 1, mode, x, a, tilt) >= -CUT:
@@ -420,7 +428,7 @@ def _moments(centre, a, tilt, total, mean, variance):  # type: ignore[no-untyped
 
 @njit(cache=True, nogil=True)
 def _tilt(centre, a, total, mean, variance):  # type: ignore[no-untyped-def]
-    """Return lambda with an expected total near N, by Newton steps kept inside a bracket; fills the moments."""
+    """Return lambda with an expected total near N, by Newton steps in a bracket; fills the moments."""
     low, high, tilt = -math.inf, math.inf, 0.0
     for _ in range(200):
         _moments(centre, a, tilt, total, mean, variance)
@@ -441,7 +449,7 @@ def _tilt(centre, a, total, mean, variance):  # type: ignore[no-untyped-def]
 
 
 def tilted_tables(centre: Integers, a: Array) -> tuple[float, Integers, Integers, Array, Array]:
-    """Return lambda, first z (n,), offsets (n + 1,), terms (offsets[-1],) and variances (n,) of the tilted bins.
+    """Return lambda, first z (n,), offsets (n + 1,), terms and variances (n,) of the tilted bins.
 
     The term of z in bin i is exp(-a_i (z - x_i)^2 + lambda z), scaled so that the bins' largest terms are 1.
     Raises ValueError when there would be more than 50,000,000 terms.

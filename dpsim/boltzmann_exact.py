@@ -1,7 +1,8 @@
 """Exact laws, privacy and moments of the Boltzmann machine mechanism (Fleischer 2024), without sampling.
 
-Laws over all histograms are arrays in the order of `boltzmann.configurations`; x, t and weights mean what they mean
-there. "Exact" is up to double precision. Spaces too large to enumerate are refused with the limit in the message.
+Laws over all histograms are arrays in the order of `boltzmann.configurations`; x, t and weights mean what
+they mean there. "Exact" is up to double precision. Spaces too large to enumerate are refused with the limit
+in the message.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from dpsim.boltzmann import (
     weight_matrix,
 )
 
-LARGEST_PAIRED = 20_000  # histograms whose pairs are all visited once, for the normalisers of a full W
+LARGEST_PAIRED = 30_000  # histograms whose pairs are all visited once, for the normalisers of a full W
 LARGEST_DENSE = 3_000  # histograms with square tables in memory: 72 MB each
 LARGEST_EXPONENT = 700.0  # exp stays finite
 
@@ -51,10 +52,10 @@ class MixingDelta(NamedTuple):
 def expected_objective(x: ArrayLike, t: float, weights: ArrayLike | None = None) -> float:
     """Return the mean of c_x(Z) under pi(. | x), the limit of the deck's running means.
 
-    Diagonal W: dynamic programming over bins of (mass, mass times -c_x / t) at each partial total, for the tilted
-    tables of `sample_exact`; every term is positive, so there is no cancellation. Time n N^2 at worst; terms below
-    exp(-100) of the largest are left out, so that at low t it is n times width of a bin times width of the total.
-    Full W: by enumeration. Raises ValueError as `log_stationary` does.
+    Diagonal W: dynamic programming over bins of (mass, mass times -c_x / t) at each partial total, for the
+    tilted tables of `sample_exact`; every term is positive, so there is no cancellation. Time n N^2 at worst;
+    terms below exp(-100) of the largest are left out, so that at low t it is n times width of a bin times
+    width of the total. Full W: by enumeration. Raises ValueError as `log_stationary` does.
     """
     centre = histogram(x)
     if weight_matrix(weights, centre.size).ndim == 2:
@@ -80,11 +81,11 @@ def expected_objective(x: ArrayLike, t: float, weights: ArrayLike | None = None)
 def log_normalisers(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> Array:
     """Return log of the sum over z of exp(c_x(z) / t) for every x of `configurations`, (rows,).
 
-    Diagonal W: the sum factorises over bins given the total; partial sums are tabulated for each possible first half
-    and second half of x, then joined: 316,251 histograms in about a second. Full W: all pairs of histograms.
-    Every sum is at least 1, so terms that underflow do not matter.
-    Raises ValueError as `sensitivity` and `configurations` do, for t outside [1e-100, 1e100], and for a full W with
-    more than 20,000 histograms.
+    Diagonal W: the sum factorises over bins given the total; partial sums are tabulated for each possible
+    first half and second half of x, then joined: 316,251 histograms in about a second. Full W: all pairs of
+    histograms. Every sum is at least 1, so terms that underflow do not matter. Raises ValueError as
+    `sensitivity` and `configurations` do, for t outside [1e-100, 1e100], and for a full W with more than
+    30,000 histograms.
     """
     total = checks.integer("total", total, 1)
     bins = checks.integer("bins", bins, 2)
@@ -106,7 +107,7 @@ def log_normalisers(total: int, bins: int, t: float, weights: ArrayLike | None =
 
 
 def _partial_sums(total: int, a: Array) -> Array:
-    """Return for each part of x (a.size bins, total at most N) the sums over z with total 0..N: (parts, N + 1)."""
+    """Return for each part of x (a.size bins, at most N in all) the sums over z by total: (parts, N + 1)."""
     parts = configurations(total, a.size + 1)
     if max(parts.shape[0], total + 1) * (total + 1) > LARGEST_TABLE:
         raise ValueError(f"total must need at most {LARGEST_TABLE} partial sums, got total {total}")
@@ -141,12 +142,13 @@ def _join(front, back, front_row, back_row):  # type: ignore[no-untyped-def]
 
 
 def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
-    """Return the exact epsilon of one draw of pi(. | x): max over neighbours x, y and z of |log pi(z|x) - log pi(z|y)|.
+    """Return the exact epsilon of one draw of pi(. | x).
 
-    Normalisers included, which the deck bounds by a second s / t. The difference of the objectives is linear in z
-    (see `sensitivity`), so its maximum is at one of the n vertices N e_k; x runs over the whole space.
-    Compare: 2 s / t (the deck) >= `epsilon_bound`(total, bins, t, weights) >= this.
-    Raises ValueError as `log_normalisers` does.
+    It is the maximum over neighbours x, y and over z of log pi(z | x) - log pi(z | y). Normalisers included,
+    which the deck bounds by a second s / t. The difference of the objectives is linear in z (see
+    `sensitivity`), so its maximum is at one of the n vertices N e_k; x runs over the whole space. Compare: 2
+    s / t (the deck) >= `epsilon_bound`(total, bins, t, weights) >= this. Raises ValueError as
+    `log_normalisers` does.
     """
     normaliser = log_normalisers(total, bins, t, weights)
     states = configurations(total, bins)
@@ -168,10 +170,10 @@ def transition_matrix(
 ) -> csr_array:
     """Return the transition matrix of the Metropolis chain of x over `configurations`, sparse (rows, rows).
 
-    proposal "bins": the chain of `metropolis`, reversible for pi(. | x). "individual": a uniform individual moves to
-    a uniform other bin, accepted by the same rule; NOT symmetric, since its source is bin i with probability z_i / N:
-    that chain is reversible for pi(z | x) times the multinomial coefficient N! / (z_1! ... z_n!) instead.
-    Raises ValueError as `log_stationary` does, and for another proposal.
+    proposal "bins": the chain of `metropolis`, reversible for pi(. | x). "individual": a uniform individual
+    moves to a uniform other bin, accepted by the same rule; NOT symmetric, since its source is bin i with
+    probability z_i / N: that chain is reversible for pi(z | x) times the multinomial coefficient N! / (z_1!
+    ... z_n!) instead. Raises ValueError as `log_stationary` does, and for another proposal.
     """
     centre = histogram(x)
     t = checks.scalar("t", t, 1 / SCALE, SCALE)
@@ -179,7 +181,9 @@ def transition_matrix(
     total, bins = int(centre.sum()), centre.size
     states = configurations(total, bins)
     if states.shape[0] * bins * (bins - 1) > LARGEST_TABLE:
-        raise ValueError(f"x must give at most {LARGEST_TABLE} moves, got {states.shape[0] * bins * (bins - 1)}")
+        raise ValueError(
+            f"x must give at most {LARGEST_TABLE} moves, got {states.shape[0] * bins * (bins - 1)}"
+        )
     cost = objective(states, centre, weights)
     there = _neighbours(states, total)
     here = np.broadcast_to(np.arange(states.shape[0])[:, None], there.shape)
@@ -204,7 +208,7 @@ def k_step_law(
     weights: ArrayLike | None = None,
     proposal: str = "bins",
 ) -> Array:
-    """Return the law of the chain of `transition_matrix` after each number of steps from x: (*steps.shape, rows).
+    """Return the law of the chain of `transition_matrix` after these steps from x: (*steps.shape, rows).
 
     Raises ValueError as `transition_matrix` does, and unless steps are integers >= 0.
     """
@@ -225,14 +229,16 @@ def k_step_law(
 def spectral_gap(x: ArrayLike, t: float, *, weights: ArrayLike | None = None) -> float:
     """Return 1 - max |lambda| over the eigenvalues other than the first of the chain of x ("bins").
 
-    The chain is reversible, so after k steps its total variation distance is at most
-    (1 - gap)^k / (2 sqrt(pi(x | x))). Raises ValueError as `transition_matrix` does, and beyond 3,000 histograms.
+    The chain is reversible, so after k steps its total variation distance is at most (1 - gap)^k / (2
+    sqrt(pi(x | x))). Raises ValueError as `transition_matrix` does, and beyond 3,000 histograms.
     """
     centre = histogram(x)
     space = configurations(int(centre.sum()), centre.size)
     _refuse_beyond(LARGEST_DENSE, space.shape[0], int(centre.sum()), centre.size)
     matrix = transition_matrix(centre, t, weights=weights)
-    symmetric = matrix.multiply(matrix.T).sqrt().toarray()  # sqrt(P_zw P_wz), similar to P by detailed balance
+    symmetric = (
+        matrix.multiply(matrix.T).sqrt().toarray()
+    )  # sqrt(P_zw P_wz), similar to P by detailed balance
     eigenvalues = np.linalg.eigvalsh(symmetric)
     return max(0.0, 1.0 - max(float(eigenvalues[-2]), -float(eigenvalues[0])))
 
@@ -248,20 +254,21 @@ def mixing_delta(
 ) -> MixingDelta:
     """Return the exact delta of the mechanism after k steps, and the bound from its distance to the limit.
 
-    exact: the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+, for every k.
-    total_variation: the largest over x between P_x^k and pi(. | x).
-    limit: the same delta for pi itself, 0 once epsilon reaches `exact_epsilon_limit`.
-    bound: limit + (1 + e^epsilon) total_variation, what the deck's theorem leaves unnamed; proven, above 1 it says
-    nothing. epsilon: None means 2 s / t; beyond 700 it counts as 700, which can only raise exact and limit.
-    Raises ValueError as `log_normalisers` does, unless steps are integers >= 0 and epsilon >= 0, and beyond 3,000
-    histograms.
+    exact: the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+, for every
+    k. total_variation: the largest over x between P_x^k and pi(. | x). limit: the same delta for pi itself, 0
+    once epsilon reaches `exact_epsilon_limit`. bound: limit + (1 + e^epsilon) total_variation, what the
+    deck's theorem leaves unnamed; proven, above 1 it says nothing. epsilon: None means 2 s / t; beyond 700 it
+    counts as 700, which can only raise exact and limit. Raises ValueError as `log_normalisers` does, unless
+    steps are integers >= 0 and epsilon >= 0, and beyond 3,000 histograms.
     """
     wanted, shape = _step_numbers(steps)
     total = checks.integer("total", total, 1)
     bins = checks.integer("bins", bins, 2)
     t = checks.scalar("t", t, 1 / SCALE, SCALE)
     w = weight_matrix(weights, bins)
-    epsilon = 2 * sensitivity(total, bins, weights) / t if epsilon is None else checks.scalar("epsilon", epsilon, 0)
+    epsilon = (
+        2 * sensitivity(total, bins, weights) / t if epsilon is None else checks.scalar("epsilon", epsilon, 0)
+    )
     states = configurations(total, bins)
     _refuse_beyond(LARGEST_DENSE, states.shape[0], total, bins)
     points = _points(states, w)
@@ -278,11 +285,13 @@ def mixing_delta(
         exact[position] = _largest_hockey_stick(laws, there, factor)
         distance[position] = 0.5 * np.abs(laws - stationary).sum(axis=1).max()
     bound = limit + (1 + factor) * distance
-    return MixingDelta(exact.reshape(shape), bound.reshape(shape), distance.reshape(shape), float(epsilon), limit)
+    return MixingDelta(
+        exact.reshape(shape), bound.reshape(shape), distance.reshape(shape), float(epsilon), limit
+    )
 
 
 def _largest_hockey_stick(laws: Array, there: Integers, factor: float) -> float:
-    """Return the maximum over x and its neighbours y = there[x] of the sum of (laws[x] - factor laws[y])_+."""
+    """Return the maximum over x and neighbours y in there[x] of the sum of (laws[x] - factor laws[y])_+."""
     return max(float(np.maximum(laws - factor * laws[y], 0.0).sum(axis=1).max()) for y in there.T)
 
 
@@ -321,7 +330,7 @@ def _moved(states: Integers, i: int, j: int) -> Integers:
 
 
 def _neighbours(states: Integers, total: int) -> Integers:
-    """Return the row reached from each row by each move, its own row when the source is empty: (rows, moves)."""
+    """Return the row each move reaches, the row itself when the source is empty: (rows, moves)."""
     moves = _moves(states.shape[1])
     there = np.empty((states.shape[0], len(moves)), np.int64)
     for m, (i, j) in enumerate(moves):
@@ -334,9 +343,10 @@ def _neighbours(states: Integers, total: int) -> Integers:
 def _points(states: Integers, w: Array) -> Array:
     """Return points whose squared distances are (z - x)' W (z - x)."""
     if w.ndim == 1:
-        return states * np.sqrt(w)
+        return np.sqrt(w) * states
     eigenvalues, vectors = np.linalg.eigh(w)
-    return states @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
+    points: Array = states @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
+    return points
 
 
 def _refuse_beyond(limit: int, rows: int, total: int, bins: int) -> None:
