@@ -71,11 +71,10 @@ def expected_objective(x: ArrayLike, t: float, weights: ArrayLike | None = None)
         energy = np.convolve(energy, own) + np.convolve(mass, own * squared)
         mass = np.convolve(mass, own)
         low += int(first[i])
-        keep = np.flatnonzero(mass[: total - low + 1] >= np.exp(-CUT) * mass.max())
-        mass, energy = mass[keep[0] : keep[-1] + 1], energy[keep[0] : keep[-1] + 1]
-        scale = mass.max()
-        low, mass, energy = low + int(keep[0]), mass / scale, energy / scale
-    return -float(t) * float(energy[total - low] / mass[total - low])
+        mass, energy = mass[: total - low + 1] / mass.max(), energy[: total - low + 1] / mass.max()
+        keep = np.flatnonzero(mass >= np.exp(-CUT))
+        low, mass, energy = low + int(keep[0]), mass[keep[0] : keep[-1] + 1], energy[keep[0] : keep[-1] + 1]
+    return 0.0 - float(t) * float(energy[total - low] / mass[total - low])
 
 
 def log_normalisers(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> Array:
