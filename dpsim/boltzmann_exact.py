@@ -7,6 +7,7 @@ in the message.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -298,21 +299,23 @@ def _largest_hockey_stick(laws: Array, there: Integers, factor: float) -> float:
 def _advance(laws, exponent, there, steps):  # type: ignore[no-untyped-def]
     """Move each row x of laws by this number of steps of the chain of x."""
     rows, moves = there.shape
-    accepted = np.empty((rows, moves))
+    entered, stay = np.empty((rows, moves)), np.empty(rows)
     for x in range(rows):
         for z in range(rows):
+            stay[z] = 1.0
             for m in range(moves):
                 change = exponent[x, there[z, m]] - exponent[x, z]
-                accepted[z, m] = np.exp(min(change, 0.0)) / moves
-        law = laws[x].copy()
+                moved = there[z, m] != z
+                stay[z] -= moved * math.exp(min(change, 0.0)) / moves
+                entered[z, m] = moved * math.exp(min(-change, 0.0)) / moves  # from there[z, m] back to z
+        law, following = laws[x].copy(), np.empty(rows)
         for _ in range(steps):
-            following = law.copy()
             for z in range(rows):
+                total = law[z] * stay[z]
                 for m in range(moves):
-                    flow = law[z] * accepted[z, m]
-                    following[z] -= flow
-                    following[there[z, m]] += flow
-            law = following
+                    total += law[there[z, m]] * entered[z, m]
+                following[z] = total
+            law, following = following, law
         laws[x] = law
 
 
