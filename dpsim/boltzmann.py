@@ -1,11 +1,11 @@
 """The Boltzmann machine mechanism for histograms (Fleischer 2024): noise that evolves from the true counts.
 
 A histogram x of N individuals in n bins is the best of all histograms z with the same total for the objective
-c_x(z) = -(z - x)' W (z - x). The mechanism releases a draw of pi(z | x), proportional to exp(c_x(z) / t),
-after k steps of the Metropolis chain that starts at x: totals and non-negativity hold by construction.
-Neighbours are two histograms between which ONE individual changed bin (L1 distance 2). Choices the slide deck
-leaves open are stated where they are made; W is the same for all x, as the deck's formula for the sensitivity
-needs.
+c_x(z) = -(z - x)' W (z - x). The mechanism releases a draw of pi(z | x), proportional to exp(c_x(z) / t), or
+the state after k steps of the Metropolis chain that starts at x: totals and non-negativity hold by
+construction. Neighbours are two histograms between which ONE individual changed bin (L1 distance 2). Choices
+that the slide deck leaves open are stated where they are made. It writes W_x; here W is public, the same for
+all x, as its sensitivity needs.
 
 `dpsim.boltzmann_exact` has the exact privacy of the limit and of k steps.
 """
@@ -188,11 +188,14 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
 def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> float:
     """Return s, the exact maximum of |c_x(z) - c_y(z)| over histograms z and neighbours x, y.
 
-    With y = x + m, m = e_j - e_i, g = W m: c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i) is linear in z and in
-    x, so the maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of 2 N
-    max(g) - 2 (N - 1) min(g) - g_i - g_j; exchanging x and y gives the other sign. For a diagonal W this is
-    (2 N - 1) times the sum of the two largest weights, for the identity 4 N - 2. Deck, definition of the
-    global sensitivity, with d the L1 distance. Raises ValueError unless total >= 1, bins >= 2.
+    With y = x + m, m = e_j - e_i and g = W m: c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i), linear in z and in
+    x. So the maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of
+
+        2 N max(g) - 2 (N - 1) min(g) - g_i - g_j;
+
+    exchanging x and y gives the other sign. For a diagonal W it is (2 N - 1) times the sum of the two largest
+    weights, for the identity 4 N - 2. Deck, definition of the global sensitivity, d being the L1 distance.
+    Raises ValueError unless total >= 1 and bins >= 2, and as `objective` does for W.
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 2)
@@ -202,7 +205,7 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
     largest = 0.0
     for i in range(bins):
         g = np.delete(w - w[i], i, axis=0)  # one row for each j
-        ends = np.delete(w, i, axis=1)[i] - w[i, i] + np.delete(np.diag(w) - w[i], i)  # g_i + g_j
+        ends = np.delete(np.diag(w), i) - w[i, i]  # g_i + g_j
         values = 2 * total * g.max(axis=1) - 2 * (total - 1) * g.min(axis=1) - ends
         largest = max(largest, float(values.max()))
     return largest
@@ -211,21 +214,31 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
 def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
     """Return a proven bound on the epsilon of one exact draw of pi(. | x), never above the deck's 2 s / t.
 
-    With u the real point x + h m on the way from x to its neighbour y, log pi(z | x) - log pi(z | y) equals 2
-    / t times the mean over h in [0, 1] of E_u[g.Z] - g.z, where E_u is the Boltzmann law centred at u; that
-    is at most 2 N (max(g) - min(g)) / t. For a diagonal W: 2 N times the sum of the two largest weights over
-    t; for the identity 4 N / t, where 2 s / t = (8 N - 4) / t. Raises ValueError as `sensitivity` does, and
-    for t <= 0.
+    Let y = x + m, m = e_j - e_i, g = W m as in `sensitivity`, and E_h the mean under the Boltzmann law
+    centred at the real point x + h m. Integrating the derivative of the normaliser along the way from x to y,
+
+        log pi(z | x) - log pi(z | y) = 2 / t * (mean over h in [0, 1] of E_h[g.Z], less g.z),
+
+    which is at most 2 N (max(g) - min(g)) / t: for a diagonal W, 2 N times the sum of the two largest weights
+    / t.
+
+    For W = w times the identity the bound is s / t. Take w = 1: g.Z = N - S with S = 2 Z_i + (all but bins i,
+    j), and min g = -1, so this says that S has a mean of at least 1 over h. Under E_h, S is in 0..2N with
+    weights q(S) exp(-(S - b + 2 h)^2 / (2 t)), where b = 2 x_i + (x but for i, j) >= 2, and q(0) <= q(2),
+    since the splits that make S = 0 also make S = 2. Lowering b to 2 only lowers the mean; then S -> 2 - S
+    exchanges h and 1 - h on {0, 1, 2}, and the average over both is at least 1, as q(2) and S > 2 only add to
+    it. For unequal weights s / t can fail.
+
+    Raises ValueError as `sensitivity` does, and for t outside [1e-100, 1e100].
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 2)
     w = weight_matrix(weights, bins)
     t = checks.scalar("t", t, 1 / SCALE, SCALE)
     if w.ndim == 1:
-        spread = float(np.sort(w)[-2:].sum())
-    else:
-        spread = max(float(np.ptp(w - w[i], axis=1).max()) for i in range(bins))
-    return 2 * total * spread / t
+        moved = 2 * total - 1 if np.ptp(w) == 0 else 2 * total
+        return moved * float(np.sort(w)[-2:].sum()) / t
+    return 2 * total * max(float(np.ptp(w - w[i], axis=1).max()) for i in range(bins)) / t
 
 
 def metropolis(
@@ -240,13 +253,15 @@ def metropolis(
 ) -> Integers:
     """Return the states of Metropolis chains after `steps` steps from x: (..., chains, n) for t (...).
 
-    The chains are independent.
+    The chains are independent. Proposal: one individual moves from a bin to another, an ordered pair of
+    distinct bins drawn uniformly, refused when the first is empty. That is symmetric, so pi(. | x) is
+    stationary; drawing the individual uniformly is not. Accepted with probability min(1, exp(change of c_x /
+    t)).
+    Bins listed in `invariant` keep their counts, which are then public: the chain, and its privacy, are those
+    of the other bins alone, with their total and their block of W.
 
-    Proposal: one individual moves from a bin to another, an ordered pair of distinct bins drawn uniformly,
-    refused when the first is empty: symmetric, so that pi(. | x) is stationary. (Drawing the individual is
-    not symmetric.) Accepted with probability min(1, exp(change of c_x / t)). Bins listed in `invariant` keep
-    their counts; the chain is then that of the other bins alone, with their block of W. Raises ValueError as
-    `log_stationary` does, unless steps >= 0, chains >= 1, and at least 2 bins can change.
+    Raises ValueError as `log_stationary` does, unless steps >= 0, chains >= 1, and at least 2 bins can
+    change.
     """
     return _run(x, t, steps, chains, weights, invariant, rng, recorded=0)[0]
 
@@ -330,11 +345,12 @@ def _metropolis(rng, start, warm, w, free, steps, states, means):  # type: ignor
 def stopping_times(means: ArrayLike, tolerance: float, *, hold: int) -> Integers:
     """Return the first step at which running means (..., p, steps) of p chains agree: (...), 0 if never.
 
-    They agree at k when their range is at most `tolerance` (in units of c_x) at the last `hold` steps up to
-    k. For two chains the range is |Y^(k)|, the deck's difference. The deck gives neither number; `hold` is
-    needed because all chains start at x, where Y^(1) = 0. Stacking one chain and the expected objective gives
-    the true time of M^(k). Raises ValueError unless there are at least 2 chains and 1 step, tolerance >= 0
-    and hold >= 1.
+    They agree at k when their range is at most `tolerance` (in units of c_x) at each of the last `hold` steps
+    up to k. For two chains the range is |Y^(k)|, the deck's difference, and for p chains its corollary's
+    metric. The deck gives neither number; `hold` is needed because all chains start at x, where Y^(1) = 0.
+    Stacking one chain with the expected objective gives the true time, that of M^(k).
+
+    Raises ValueError unless there are at least 2 chains and 1 step, tolerance >= 0 and hold >= 1.
     """
     paths = checks.real("means", means)
     tolerance = checks.scalar("tolerance", tolerance, 0.0)

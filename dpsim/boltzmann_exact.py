@@ -144,11 +144,10 @@ def _join(front, back, front_row, back_row):  # type: ignore[no-untyped-def]
 def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
     """Return the exact epsilon of one draw of pi(. | x).
 
-    It is the maximum over neighbours x, y and over z of log pi(z | x) - log pi(z | y). Normalisers included,
+    It is the maximum over neighbours x, y and over z of log pi(z | x) - log pi(z | y), normalisers included,
     which the deck bounds by a second s / t. The difference of the objectives is linear in z (see
-    `sensitivity`), so its maximum is at one of the n vertices N e_k; x runs over the whole space. Compare: 2
-    s / t (the deck) >= `epsilon_bound`(total, bins, t, weights) >= this. Raises ValueError as
-    `log_normalisers` does.
+    `sensitivity`), so its maximum is at one of the n vertices N e_k; x runs over the whole space.
+    The deck's 2 s / t >= `epsilon_bound` >= this. Raises ValueError as `log_normalisers` does.
     """
     normaliser = log_normalisers(total, bins, t, weights)
     states = configurations(total, bins)

@@ -184,7 +184,21 @@ def test_sensitivity_closed_forms(total, bins):
     assert boltzmann.sensitivity(total, bins, tilted) == pytest.approx(
         boltzmann.sensitivity(total, bins, w), rel=1e-6
     )
-    assert boltzmann.epsilon_bound(total, bins, 10) == pytest.approx(4 * total / 10)
+    assert boltzmann.epsilon_bound(total, bins, 10) == pytest.approx((4 * total - 2) / 10)
+    assert boltzmann.epsilon_bound(total, bins, 10, w) == pytest.approx(
+        2 * total * np.sort(w)[-2:].sum() / 10
+    )
+
+
+@pytest.mark.parametrize("total", [1, 2, 3, 6, 10])
+@pytest.mark.parametrize("bins", [2, 3, 5])
+@pytest.mark.parametrize("weight", [1.0, 0.3])
+def test_equal_weights_have_epsilon_at_most_s_over_t(total, bins, weight):
+    for t in (0.05, 0.5, 3, 30, 1e4):
+        exact = boltzmann_exact.exact_epsilon_limit(total, bins, t, np.full(bins, weight))
+        bound = boltzmann.epsilon_bound(total, bins, t, np.full(bins, weight))
+        assert exact <= bound * (1 + 1e-12)
+        assert bound == pytest.approx(weight * (4 * total - 2) / t)
 
 
 def test_exact_epsilon_between_s_and_two_s_over_t():
