@@ -101,7 +101,7 @@ def _marsaglia_tsang(parameters: Array) -> tuple[Array, Array]:
     return offset, 1.0 / np.sqrt(9.0 * offset)
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")  # a call would count references to the generator, as long as the draw itself
 def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
     """Return a draw of Gamma(offset + 1/3) by Marsaglia and Tsang (2000), exact for offset >= 2/3."""
     while True:
@@ -110,10 +110,9 @@ def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
         if v > 0.0:
             v = v * v * v
             u = 1.0 - rng.random()
-            if u < 1.0 - 0.0331 * x * x * x * x:
-                return offset * v
-            if math.log(u) < 0.5 * x * x + offset * (1.0 - v + math.log(v)):
-                return offset * v
+            if u < 1.0 - 0.0331 * x * x * x * x or math.log(u) < 0.5 * x * x + offset * (1.0 - v + math.log(v)):
+                break
+    return offset * v
 
 
 @njit(cache=True, nogil=True)
