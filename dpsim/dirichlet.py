@@ -12,11 +12,10 @@ import math
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.special import log_beta_kernel, log_beta_tail, log_gamma_ratio, log_minus_psi
+from dpsim.special import log_beta, log_beta_kernel, log_beta_tail, log_gamma_ratio, log_minus_psi
 
 SMALLEST_PARAMETER = 1e-290  # below it the logarithms of a draw would overflow
 LARGEST_K = 1e300
@@ -110,7 +109,8 @@ def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
         if v > 0.0:
             v = v * v * v
             u = 1.0 - rng.random()
-            if u < 1.0 - 0.0331 * x * x * x * x or math.log(u) < 0.5 * x * x + offset * (1.0 - v + math.log(v)):
+            squeeze = 1.0 - 0.0331 * x * x * x * x
+            if u < squeeze or math.log(u) < 0.5 * x * x + offset * (1.0 - v + math.log(v)):
                 break
     return offset * v
 
@@ -402,6 +402,5 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Array:
     N = checks.real("N", N, float(n))
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     one, others = 1.0 / N, (n - 1.0) / N
-    log_beta = gammaln(k * one) + gammaln(k * others) - gammaln(k * (one + others))
     powers = k * (1.0 - others) * np.log(one) + k * (1.0 - one) * np.log(others)
-    return np.log(2.0) + powers - np.log(k) - log_beta
+    return np.log(2.0) + powers - np.log(k) - log_beta(k * one, k * others)

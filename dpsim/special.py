@@ -71,6 +71,14 @@ def stirling_rest(x: ArrayLike) -> Array:
     return np.where(x < 12.0, direct, series)
 
 
+def log_beta(a: Array, b: Array) -> Array:
+    """Return log B(a, b) for a, b > 0, accurate for large arguments too."""
+    k = a + b
+    rest = stirling_rest(a) + stirling_rest(b) - stirling_rest(k)
+    powers = a * np.log(a / k) + b * np.log(b / k)
+    return powers + 0.5 * np.log(2.0 * np.pi * (k / a) / b) + rest
+
+
 def log_gamma_ratio(a: Array, t: Array) -> Array:
     """Return log Gamma(a + t) - log Gamma(a) for a, t > 0, without the cancellation of the two terms."""
     direct = gammaln(np.minimum(a, 12.0) + t) - gammaln(np.minimum(a, 12.0))
