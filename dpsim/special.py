@@ -1,0 +1,97 @@
+"""Gamma and Beta functions where the usual formulas cancel or underflow: far tails, parameters up to
+1e300."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import vectorize
+from numpy.typing import ArrayLike
+from scipy.special import betainc, gammaln, psi
+
+from dpsim.checks import Array
+
+
+def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
+    """Return log I_x(k p, k - k p), the log-probability that a Dirichlet coordinate of mean p is below x."""
+    x, p, k = np.broadcast_arrays(x, p, k)
+    left = x < p
+    mean = np.where(left, p, 0.5)
+    a, b = k * mean, k * (1.0 - mean)
+    far = log_beta_kernel(np.where(left, x, 0.25), mean, k) - np.log(a) + tail_series(x, a, b, left)
+    near = np.log(betainc(k * p, k * (1.0 - p), np.where(left, p, x)))
+    return np.where(left, np.minimum(far, 0.0), near)
+
+
+def log_beta_kernel(x: Array, p: Array, k: Array) -> Array:
+    """Return log(x^(kp) (1-x)^(k-kp) / B(kp, k-kp)), free of cancellation: -k KL(p || x) and Stirling's
+    rest."""
+    a, b = k * p, k * (1.0 - p)
+    divergence = p * minus_log1p((x - p) / p, x / p) + (1.0 - p) * minus_log1p(
+        (p - x) / (1.0 - p), (1.0 - x) / (1.0 - p)
+    )
+    rest = stirling_rest(k) - stirling_rest(a) - stirling_rest(b)
+    return -k * divergence + 0.5 * np.log(a / k * b / (2.0 * np.pi)) + rest
+
+
+def minus_log1p(u: Array, ratio: Array) -> Array:
+    """Return u - log(1 + u) >= 0, given ratio = 1 + u, accurate near 0 (series in u / (2 + u)) and near
+    -1."""
+    y = u / (2.0 + u)  # log(1 + u) = 2 (y + y^3/3 + y^5/5 + ...)
+    odd = sum(2.0 * y ** (2 * i + 1) / (2 * i + 1) for i in range(1, 9))
+    return np.where(np.abs(u) < 0.2, y * u - odd, u - np.log(ratio))
+
+
+@vectorize(cache=True)
+def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
+    """Return log 2F1(a + b, 1; a + 1; x), positive terms whose ratio is below 1 for x < a / (a + b)."""
+    if not wanted:
+        return 0.0
+    term = 1.0
+    total = 1.0
+    i = 0.0
+    while term > 1e-18 * total:
+        i += 1.0
+        term *= (a + b + i - 1.0) * x / (a + i)
+        total += term
+    return math.log(total)
+
+
+def stirling_rest(x: ArrayLike) -> Array:
+    """Return log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2), accurate for large x (Stirling's
+    series)."""
+    x = np.asarray(x, dtype=float)
+    z = np.maximum(x, 12.0)
+    w = 1.0 / (z * z)
+    coefficients = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+    series = sum(c * w**i for i, c in enumerate(coefficients)) / z
+    small = np.minimum(x, 12.0)
+    direct = gammaln(small) - ((small - 0.5) * np.log(small) - small + 0.5 * np.log(2.0 * np.pi))
+    return np.where(x < 12.0, direct, series)
+
+
+def log_beta(a: Array, b: Array) -> Array:
+    """Return log B(a, b) for a, b > 0, accurate for large arguments too."""
+    k = a + b
+    rest = stirling_rest(a) + stirling_rest(b) - stirling_rest(k)
+    powers = a * np.log(a / k) + b * np.log(b / k)
+    return powers + 0.5 * np.log(2.0 * np.pi * (k / a) / b) + rest
+
+
+def log_gamma_ratio(a: Array, t: Array) -> Array:
+    """Return log Gamma(a + t) - log Gamma(a) for a, t > 0, without the cancellation of the two terms."""
+    direct = gammaln(np.minimum(a, 12.0) + t) - gammaln(np.minimum(a, 12.0))
+    rest = stirling_rest(a + t) - stirling_rest(a)
+    stirling = (a - 0.5) * np.log1p(t / a) + t * (np.log(a + t) - 1.0) + rest
+    return np.where(a < 12.0, direct, stirling)
+
+
+def log_minus_psi(x: Array) -> Array:
+    """Return log x - psi(x) for x > 0, by its asymptotic series where the two nearly cancel."""
+    z = np.maximum(x, 12.0)
+    w = 1.0 / (z * z)
+    coefficients = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+    series = 0.5 / z + w * sum(c * w**i for i, c in enumerate(coefficients))
+    small = np.minimum(x, 12.0)
+    return np.where(x < 12.0, np.log(small) - psi(small), series)
