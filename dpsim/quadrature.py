@@ -1,0 +1,207 @@
+"""Hockey-stick divergences of Beta and Gamma pairs in log space, by one positive integral.
+
+Both pairs of the accounting have a privacy loss t x - constant in a variable x (a logit or a logarithm) whose
+density f is log-concave, so that with x0 the point where the loss equals epsilon
+
+    delta(epsilon) = integral over v > 0 of (1 - exp(-t v)) f(x0 + v) dv                (x0 - v for a falling loss)
+
+Every term is positive: nothing cancels, and delta keeps its digits down to any exponent. Around a reference
+point, with D = x - reference and z = exp(-D) - 1, all three densities have the form
+
+    log f = constant + a (log(1+z) - z) - c (log(1+q z) - q z) + r z
+
+(r = 0 when the reference is the mode; c = q = 0 for the Gamma pairs). The integral is a sum of 16-point
+Gauss-Legendre panels whose widths double away from the two places where the integrand can be sharp, v = 0 and
+the mode of f; on the side where f falls doubly exponentially no panel is wider than 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, vectorize
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NEGLIGIBLE = -60.0  # log f relative to its largest value; what lies beyond is below 1e-22 of the integral
+_BISECTIONS = 60
+# Declared error of log delta: absolute, and relative for the huge ones. Inverses are rounded up by this much.
+ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-13
+REPLACE, ADD_REMOVE = 0, 1  # the two pairs
+
+
+@njit(cache=True)
+def _log1pmx(x):
+    """Return log(1+x) - x without cancellation."""
+    if x < -0.4 or x > 0.6:
+        return math.log1p(x) - x
+    ratio = x / (2.0 + x)
+    square = ratio * ratio
+    series = 0.0
+    for j in range(13, -1, -1):
+        series = series * square + 1.0 / (2 * j + 3)
+    return ratio * (2.0 * square * series - x)
+
+
+@njit(cache=True)
+def stirling_error(z):
+    """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
+    if z < 10.0:
+        return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
+    w = 1.0 / (z * z)
+    tail = 1 / 1680 - w * (1 / 1188 - w * (691 / 360360 - w / 156))
+    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * tail))) / z
+
+
+@njit(cache=True)
+def _log_density(d, a, c, q, r):
+    """Return log f(reference + d) - log f(reference), the form in the module's docstring."""
+    z = math.expm1(-d)
+    first = _log1pmx(z) if -0.4 < z < 0.6 else -d - z
+    return a * first - c * _log1pmx(q * z) + r * z
+
+
+@njit(cache=True)
+def _panel(low, high, from_zero, from_mode, sign, t, a, c, q, r):
+    """Return the integral over y in [low, high], v = from_zero + y and D = sign (from_mode + y)."""
+    half = 0.5 * (high - low)
+    middle = 0.5 * (high + low)
+    total = 0.0
+    for i in range(_NODES.size):
+        y = middle + half * _NODES[i]
+        density = math.exp(_log_density(sign * (from_mode + y), a, c, q, r))
+        total -= _WEIGHTS[i] * math.expm1(-t * (from_zero + y)) * density
+    return half * total
+
+
+@njit(cache=True)
+def _log_integral(peak, sign, t, a, c, q, r):
+    """Return the log of the integral over v > 0, relative to f at v = peak >= 0, where f is largest.
+
+    sign +1: f falls exponentially towards large v and doubly exponentially towards small v; -1: the reverse.
+    """
+    narrow = 0.5 / max(1.0, t + a + (a - r))  # no slope of the integrand near its sharp places exceeds 0.5/narrow
+    cap_left, cap_right = (1.0, math.inf) if sign > 0 else (math.inf, 1.0)
+    total, y, width = 0.0, 0.0, narrow
+    while y == 0.0 or _log_density(sign * y, a, c, q, r) > _NEGLIGIBLE:  # from the peak to the right
+        total += _panel(y, y + width, peak, 0.0, sign, t, a, c, q, r)
+        y += width
+        width = min(y, cap_right)
+    half = 0.5 * peak
+    y, width = 0.0, min(narrow, half)
+    while y < half:  # from the peak to the left
+        total += _panel(-y - width, -y, peak, 0.0, sign, t, a, c, q, r)
+        y += width
+        if _log_density(-sign * y, a, c, q, r) < _NEGLIGIBLE:
+            return math.log(total)
+        width = min(y, cap_left, half - y)
+    y, width = 0.0, min(narrow, half)
+    while y < half:  # from v = 0 to the right
+        total += _panel(y, y + width, 0.0, -peak, sign, t, a, c, q, r)
+        y += width
+        width = min(y, cap_left, half - y)
+    return math.log(total)
+
+
+@njit(cache=True)
+def _log_beta_pair(epsilon, a, t):
+    """Return log delta of Beta(a+t, a) against Beta(a, a+t); x is the logit, its mode log(1 + t/a)."""
+    c = 2.0 * a + t
+    start = epsilon / t
+    beyond = start - math.log1p(t / a)
+    peak_height = 0.5 * math.log(a * ((a + t) / c) / (2.0 * math.pi))
+    peak_height += stirling_error(c) - stirling_error(a + t) - stirling_error(a)
+    if beyond <= 0.0:
+        return peak_height + _log_integral(-beyond, 1.0, t, a, c, a / c, 0.0)
+    height = peak_height + _log_density(beyond, a, c, a / c, 0.0)
+    odds = math.exp(-start)
+    r = -a * math.expm1(-beyond) / (1.0 + odds)  # a - c q without cancellation
+    return height + _log_integral(0.0, 1.0, t, a, c, odds / (1.0 + odds), r)
+
+
+@njit(cache=True)
+def _log_gamma_pair_remove(epsilon, a, t):
+    """Return log delta of Gamma(a) against Gamma(a+t); the loss falls with x = log g."""
+    ratio = t / a
+    growth = a * _log1pmx(ratio) - 0.5 * math.log1p(ratio) + stirling_error(a + t) - stirling_error(a)
+    beyond = (epsilon - growth) / t - math.log1p(ratio)
+    height = 0.5 * math.log(a / (2.0 * math.pi)) - stirling_error(a)
+    if beyond <= 0.0:
+        return height + _log_integral(-beyond, 1.0, t, a, 0.0, 0.0, 0.0)
+    height += _log_density(beyond, a, 0.0, 0.0, 0.0)
+    return height + _log_integral(0.0, 1.0, t, a, 0.0, 0.0, -a * math.expm1(-beyond))
+
+
+@njit(cache=True)
+def _log_gamma_pair_add(epsilon, a, t):
+    """Return log delta of Gamma(a+t) against Gamma(a); the loss grows with x = log g."""
+    ratio = t / a
+    large = a + t
+    growth = a * _log1pmx(ratio) - 0.5 * math.log1p(ratio) + stirling_error(large) - stirling_error(a)
+    beyond = (epsilon + growth) / t
+    if beyond > 100.0:
+        return -math.inf  # log delta is about -(a+t) exp(beyond): far below the other direction's -a beyond
+    height = 0.5 * math.log(large / (2.0 * math.pi)) - stirling_error(large)
+    if beyond <= 0.0:
+        return height + _log_integral(-beyond, -1.0, t, large, 0.0, 0.0, 0.0)
+    height += _log_density(-beyond, large, 0.0, 0.0, 0.0)
+    return height + _log_integral(0.0, -1.0, t, large, 0.0, 0.0, -large * math.expm1(beyond))
+
+
+@njit(cache=True)
+def _log_delta(epsilon, a, t, pair):
+    if pair == REPLACE:
+        return _log_beta_pair(epsilon, a, t)
+    return max(_log_gamma_pair_remove(epsilon, a, t), _log_gamma_pair_add(epsilon, a, t))
+
+
+@njit(cache=True)
+def _holds(epsilon, a, t, pair, log_target):
+    """Return whether log delta is at most the target even if it errs by as much as is declared."""
+    value = _log_delta(epsilon, a, t, pair)
+    return value + ABSOLUTE_ERROR + RELATIVE_ERROR * abs(value) <= log_target
+
+
+@vectorize(cache=True)
+def log_delta(epsilon, a, t, pair):
+    """Return log delta(epsilon) >= -inf of the pair, epsilon >= 0, a and t > 0 (REPLACE or ADD_REMOVE)."""
+    return _log_delta(epsilon, a, t, pair)
+
+
+@vectorize(cache=True)
+def epsilon_for(log_target, a, t, pair):
+    """Return the smallest epsilon >= 0 with log delta <= log_target, rounded up."""
+    if _holds(0.0, a, t, pair, log_target):
+        return 0.0
+    low, high = 0.0, t / (a + math.sqrt(a))
+    while not _holds(high, a, t, pair, log_target):
+        low, high = high, 2.0 * high
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if high - low <= 1e-13 * high:
+            break
+        if _holds(middle, a, t, pair, log_target):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@vectorize(cache=True)
+def scale_for(log_target, epsilon, a, t, pair, lowest, highest):
+    """Return the largest scale x in [lowest, highest] for which (a x, t x) keeps log delta(epsilon) <= log_target.
+
+    Rounded down; 0 when none does, and highest when all do.
+    """
+    if not _holds(epsilon, a * lowest, t * lowest, pair, log_target):
+        return 0.0
+    if _holds(epsilon, a * highest, t * highest, pair, log_target):
+        return highest
+    low, high = math.log(lowest), math.log(highest)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if _holds(epsilon, a * math.exp(middle), t * math.exp(middle), pair, log_target):
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
