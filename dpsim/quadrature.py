@@ -21,6 +21,9 @@ import math
 
 import numpy as np
 from numba import njit, vectorize
+from scipy.special import polygamma, psi
+
+from dpsim.checks import Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NEGLIGIBLE = -60.0  # log f relative to its largest value; what lies beyond is below 1e-22 of the integral
@@ -80,7 +83,9 @@ def _log_integral(peak, sign, t, a, c, q, r):
 
     sign +1: f falls exponentially towards large v and doubly exponentially towards small v; -1: the reverse.
     """
-    narrow = 0.5 / max(1.0, t + a + (a - r))  # no slope of the integrand near its sharp places exceeds 0.5/narrow
+    narrow = 0.5 / max(
+        1.0, t + a + (a - r)
+    )  # no slope of the integrand near its sharp places exceeds 0.5/narrow
     cap_left, cap_right = (1.0, math.inf) if sign > 0 else (math.inf, 1.0)
     total, y, width = 0.0, 0.0, narrow
     while y == 0.0 or _log_density(sign * y, a, c, q, r) > _NEGLIGIBLE:  # from the peak to the right
@@ -205,3 +210,36 @@ def scale_for(log_target, epsilon, a, t, pair, lowest, highest):
         else:
             high = middle
     return math.exp(low)
+
+
+@vectorize(cache=True)
+def _stirling(z):
+    return stirling_error(z)
+
+
+def renyi(step: Array, a: Array, t: Array) -> Array:
+    """Return the Renyi divergence of order 1 + step/t of the Beta pair, 0 <= step < a, from differences of log Gamma in Stirling's form, or two cumulants of the loss close to order 1."""
+    large = a + t
+    close = step < 1e-6 * a
+    up, down = step / large, -np.where(close, 0.0, step / a)
+    excess = (
+        large * _relative_entropy(up) + a * _relative_entropy(down) - 0.5 * (np.log1p(up) + np.log1p(down))
+    )
+    excess += _stirling(large + step) - _stirling(large) + _stirling(a * (1.0 + down)) - _stirling(a)
+    mean = np.log1p(t / a) + _digamma_correction(large) - _digamma_correction(a)
+    near = mean + 0.5 * step * (polygamma(1, a) + polygamma(1, large))
+    far = np.log1p(t / a) + excess / np.where(close, 1.0, step)
+    return t * np.where(close, near, far)
+
+
+def _relative_entropy(y: Array) -> Array:
+    """Return (1+y) log(1+y) - y, by its series for small y."""
+    series = y * y * (1 / 2 - y * (1 / 6 - y * (1 / 12 - y * (1 / 20 - y / 30))))
+    return np.where(np.abs(y) < 1e-3, series, (1.0 + y) * np.log1p(y) - y)
+
+
+def _digamma_correction(z: Array) -> Array:
+    """Return psi(z) - log(z), by its series for large z."""
+    w = 1.0 / (z * z)
+    series = -0.5 / z - w * (1 / 12 - w * (1 / 120 - w / 252))
+    return np.where(z > 30.0, series, psi(z) - np.log(z))
