@@ -1,31 +1,35 @@
 """Exact privacy accounting of the Dirichlet mechanism and of the tempered Dirichlet posterior.
 
-Simplex release, Dir(k p). Neighbours p and q = p - s e_i + s e_j with every entry at least eta. The likelihood
-ratio depends on X_i / X_j alone and X_i / (X_i + X_j) is a Beta variable; merging coordinates is post-processing,
-and the divergence grows with s (the best event {X_i / X_j > const} becomes likelier under p and rarer under q), so
-with a = k eta and t = k s every pair is dominated by Beta(a+t, a) against Beta(a, a+t), the loss being t logit(Y):
+Simplex release, Dir(k p). Neighbours are p and q = p - s e_i + s e_j with every entry at least eta.
+The likelihood ratio depends on X_i / X_j alone, X_i / (X_i + X_j) is a Beta variable, merging coordinates is
+post-processing, and the divergence grows with s (the best event, {X_i / X_j > const}, becomes likelier under
+p and rarer under q). So with a = k eta and t = k s every pair is dominated by Beta(a+t, a) against
+Beta(a, a+t), whose privacy loss is t logit(Y), and
 
     delta(epsilon) = I_w(a, a+t) - e^epsilon I_w(a+t, a),    w = 1 / (1 + e^(epsilon/t))
 
-It is attained when there are n >= 3 categories with n eta + s <= 1, and a bound for n = 2. No gamma and no
-assumption on k enter. Here s is `shift` (b/2 for b-adjacent vectors; 1/N when one of N records moves; c/N when one
-user moves c records between the same two categories: other patterns were checked not to be worse, not proved).
+which is attained when there are n >= 3 categories with n eta + s <= 1, and a bound for n = 2. No gamma and no
+assumption on k enter. Here s is `shift`: b/2 for b-adjacent vectors, 1/N when one of N records moves, c/N
+when one user moves c records between the same two categories (that no other pattern is worse was checked, not
+proved).
 
-Posterior release, Dir(kappa (c + alpha)), c the counts, alpha > 0 public. Replacing a record: the same profile with
-a = kappa alpha and t = kappa, for all databases, zero counts included. Adding or removing one: X_i is
-Beta(a', r) against Beta(a'+t, r) with a' >= a; its odds are G/G_r, and multiplying G_r by an independent
-Beta(r', r - r') makes it G_r' for any r' < r, so the pair grows with r and with smaller a' and is dominated by
-Gamma(a) against Gamma(a+t), in both directions, which is approached as the row's other counts grow.
+Posterior release, Dir(kappa (c + alpha)), c the counts, alpha > 0 public. Replacing a record: the same
+profile with a = kappa alpha and t = kappa, for all databases, zero counts included. Adding or removing one:
+X_i is Beta(a', r) or Beta(a'+t, r) with a' >= a, its odds are G/G_r, and multiplying G_r by an independent
+Beta(r', r-r') makes it G_r' for any r' < r. So the pair is worse for larger r and smaller a': it is
+dominated by Gamma(a) against Gamma(a+t), in both directions, and approaches that as the row's other counts
+grow.
 
-delta grows with k (and kappa). Proof: let k' = m k, 0 < m < 1. Given X ~ Dir(k p) draw Y from the Pitman-Yor process
-with discount m, concentration k' and base X: E[(sum u_i Y_i)^(-k') | X] = (sum X_i u_i^m)^(-k). The mean of the right
-side over X is prod u_i^(-m k p_i) = prod u_i^(-k' p_i) (Markov-Krein), which characterises Dir(k' p). So Dir(k' p) is
-obtained from Dir(k p) by a random map that does not know p, and no divergence can grow. As k -> 0, delta falls to
+delta grows with k (and kappa). Proof: let k' = m k, 0 < m < 1. Given X ~ Dir(k p) draw Y from the Pitman-Yor
+process with discount m, concentration k' and base X; then E[(sum u_i Y_i)^(-k') | X] = (sum X_i u_i^m)^(-k)
+for u > 0, whose mean over X is prod (u_i^m)^(-k p_i) = prod u_i^(-k' p_i): the transform that characterises
+Dir(k' p) (Markov-Krein). So Dir(k' p) comes from Dir(k p) by a random map that does not know p, and no
+divergence can grow. As k -> 0, delta falls to
 
     s / (2 eta + s) * exp(-epsilon eta / s):    the privacy floor, which no k passes.
 
-Every delta here is exact up to 1e-10 in log delta (1e-13 relative once |log delta| is huge), for a and t in
-[1e-9, 1e12]; every epsilon and k is rounded to the safe side by as much; compositions are upper bounds.
+Every delta is exact within 1e-10 in log delta, or 1e-12 of it where it is huge, for a and t in [1e-9, 1e10];
+every epsilon and k is rounded to the safe side by as much; compositions are upper bounds.
 """
 
 from __future__ import annotations
@@ -43,13 +47,14 @@ from scipy.special import betainc, polygamma
 from dpsim import checks, quadrature
 from dpsim.checks import Array
 
-PARAMETER_RANGE = (1e-9, 1e12)  # of a and t, where the quadrature was compared with 40 to 90 digits
+PARAMETER_RANGE = (1e-9, 1e10)  # of a and t, where the quadrature was compared with 40 to 90 digits
+_ONE = np.asarray(1.0)
 _LARGEST_EPSILON = 1e30
 _PAIRS = {"replace": quadrature.REPLACE, "add-remove": quadrature.ADD_REMOVE}
 
 
 def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the exact delta(epsilon) of Dir(k p) on the simplex bordered by eta (see the module's docstring).
+    """Return the exact delta(epsilon) of Dir(k p) on the simplex bordered by eta.
 
     Arguments broadcast. epsilon >= 0 (at 0: the total variation distance), k > 0, eta in (0, 1/2),
     shift in (0, 1 - 2 eta]. Values below 1e-308 come out as 0: `log_exact_delta` keeps them.
@@ -59,15 +64,15 @@ def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
 
 
 def log_exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return log delta(epsilon) of Dir(k p), arguments and errors as in `exact_delta`."""
+    """Return log exact_delta, below 1e-308 too; arguments and errors as there."""
     eta, shift = _border(eta, shift)
     return _log_delta(epsilon, *_scaled("k", k, eta, shift), quadrature.REPLACE)
 
 
 def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the smallest epsilon >= 0 with delta(epsilon) <= delta, rounded up (by about 1e-10 in log delta).
+    """Return the smallest epsilon >= 0 with exact_delta(epsilon) <= delta, rounded up.
 
-    Arguments broadcast; delta in (0, 1], the others as in `exact_delta`. Raises ValueError outside the ranges.
+    Arguments broadcast; delta in (0, 1], the others and the errors as in `exact_delta`.
     """
     eta, shift = _border(eta, shift)
     return _epsilon(delta, *_scaled("k", k, eta, shift), quadrature.REPLACE)
@@ -83,10 +88,10 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
 
 
 def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the largest k, rounded down, whose release is (epsilon, delta)-private; at most the largest k in range.
+    """Return the largest k, rounded down, whose release is (epsilon, delta)-private.
 
-    Arguments broadcast, epsilon > 0. The returned k was itself evaluated. Raises ValueError for a target at or
-    below the privacy floor and says which border eta would reach it.
+    At most the largest k in range. The returned k was itself evaluated. Arguments broadcast, epsilon > 0.
+    Raises ValueError for a target at or below the privacy floor and says which border eta would reach it.
     """
     eta, shift = _border(eta, shift)
     return _calibrate("k", epsilon, delta, eta, shift, quadrature.REPLACE, _border_hint)
@@ -117,9 +122,9 @@ def posterior_delta(
 ) -> Array:
     """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases.
 
-    adjacency "replace" (one record moves; attained with n >= 3) or "add-remove" (the larger of both directions; the
-    supremum over all rows). Arguments broadcast; epsilon >= 0, kappa > 0, alpha > 0. Raises ValueError outside
-    these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
+    adjacency "replace": one record moves; attained with n >= 3. "add-remove": the larger of both directions,
+    the supremum over all rows. Arguments broadcast; epsilon >= 0, kappa > 0, alpha > 0. Raises ValueError
+    outside these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
     """
     return np.exp(log_posterior_delta(epsilon, kappa=kappa, alpha=alpha, adjacency=adjacency))
 
@@ -127,16 +132,16 @@ def posterior_delta(
 def log_posterior_delta(
     epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace"
 ) -> Array:
-    """Return log delta(epsilon) of Dir(kappa (counts + alpha)), arguments and errors as in `posterior_delta`."""
-    a, t = _scaled("kappa", kappa, _pseudo_count(alpha), np.float64(1.0))
+    """Return log posterior_delta, below 1e-308 too; arguments and errors as there."""
+    a, t = _scaled("kappa", kappa, _pseudo_count(alpha), _ONE)
     return _log_delta(epsilon, a, t, _pair(adjacency))
 
 
 def posterior_epsilon(
     delta: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace"
 ) -> Array:
-    """Return the smallest epsilon >= 0 with posterior_delta(epsilon) <= delta, rounded up as `exact_epsilon` is."""
-    a, t = _scaled("kappa", kappa, _pseudo_count(alpha), np.float64(1.0))
+    """Return the smallest epsilon >= 0 with posterior_delta(epsilon) <= delta in (0, 1], rounded up."""
+    a, t = _scaled("kappa", kappa, _pseudo_count(alpha), _ONE)
     return _epsilon(delta, a, t, _pair(adjacency))
 
 
@@ -148,7 +153,7 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
     """
     delta, alpha = _probability(delta), _pseudo_count(alpha)
     if _pair(adjacency) == quadrature.REPLACE:
-        return _replace_floor(delta, alpha, np.float64(1.0))
+        return _replace_floor(delta, alpha, _ONE)
     return _remove_floor(delta, alpha)
 
 
@@ -157,13 +162,13 @@ def calibrate_kappa(
 ) -> Array:
     """Return the largest kappa, rounded down, whose release is (epsilon, delta)-private.
 
-    Raises ValueError for a target at or below the floor and says which alpha would reach it. See `calibrate_k`.
+    As `calibrate_k`; for a target at or below the floor ValueError says which alpha would reach it.
     """
     alpha, pair = _pseudo_count(alpha), _pair(adjacency)
-    return _calibrate("kappa", epsilon, delta, alpha, np.float64(1.0), pair, _pseudo_count_hint)
+    return _calibrate("kappa", epsilon, delta, alpha, _ONE, pair, _pseudo_count_hint)
 
 
-# --- the shared core: (a, t) and one of the two pairs -------------------------------------------------------------
+# --- the shared core: (a, t) and one of the two pairs -----------------------------------------------------
 
 
 def _log_delta(epsilon: ArrayLike, a: Array, t: Array, pair: int) -> Array:
@@ -180,9 +185,11 @@ def _replace_floor(delta: Array, eta: Array, shift: Array) -> Array:
 
 
 def _remove_floor(delta: Array, alpha: Array) -> Array:
-    """Return the floor under add-remove; with y = e^epsilon and K the constant, removal is never the smaller one:
+    """Return the floor under add-remove, where as kappa -> 0 removal decides.
 
-    y^-alpha K + y - 1 - y^(alpha+1) K is concave on [1, 1 + 1/alpha], zero at 1 and positive at the other end.
+    With y = e^epsilon and K = alpha^alpha / (alpha+1)^(alpha+1) removal tends to K y^-alpha, adding to
+    1 - y + K y^(alpha+1) up to y = 1 + 1/alpha and 0 beyond; their difference is concave up to there, zero at
+    y = 1 and positive at the end.
     """
     return np.maximum(0.0, -np.log1p(1.0 / alpha) - (np.log1p(alpha) + np.log(delta)) / alpha)
 
@@ -201,33 +208,19 @@ def _calibrate(
     lowest, highest = _scale_range(eta, shift)
     scale = quadrature.scale_for(np.log(delta), epsilon, eta, shift, pair, lowest, highest)
     if np.any(scale == 0.0):
-        values = (
-            array.flat[np.argmax(scale == 0.0)] for array in np.broadcast_arrays(epsilon, delta, eta, shift)
+        bad = np.argmax(scale == 0.0)
+        e, d, border, step = (float(x.flat[bad]) for x in np.broadcast_arrays(epsilon, delta, eta, shift))
+        raise ValueError(
+            f"epsilon must be above the privacy floor {_floor(d, border, step, pair):.6g} at delta {d:g}, "
+            f"got {e:g}: no {name} reaches it; {hint(e, d, step, pair)}"
         )
-        raise ValueError(_floor_message(name, *values, pair, hint))
     return scale
-
-
-def _floor_message(
-    name: str,
-    epsilon: float,
-    delta: float,
-    eta: float,
-    shift: float,
-    pair: int,
-    hint: Callable[[float, float, float, int], str],
-) -> str:
-    floor = _floor(delta, eta, shift, pair)
-    return (
-        f"epsilon must be above the privacy floor {floor:.6g} at delta {delta:g}, got {epsilon:g}: "
-        f"no {name} reaches it; {hint(epsilon, delta, shift, pair)}"
-    )
 
 
 def _floor(delta: float, eta: float, shift: float, pair: int) -> float:
     if pair == quadrature.REPLACE:
-        return float(_replace_floor(np.float64(delta), np.float64(eta), np.float64(shift)))
-    return float(_remove_floor(np.float64(delta), np.float64(eta)))
+        return float(_replace_floor(np.asarray(delta), np.asarray(eta), np.asarray(shift)))
+    return float(_remove_floor(np.asarray(delta), np.asarray(eta)))
 
 
 def _border_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
@@ -250,9 +243,10 @@ def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float
     return float(brentq(lambda x: _floor(delta, x, shift, pair) - epsilon, low, high, rtol=1e-12))
 
 
-# --- compositions -------------------------------------------------------------------------------------------------
+# --- compositions -----------------------------------------------------------------------------------------
 
-_SLACK = 1e-12  # covers the truncations and rounding errors of the convolutions; added to delta, or taken off
+# Cover the truncations and rounding errors of the convolutions: bounds of delta are moved apart by as much.
+_SLACK, _RELATIVE_SLACK = 1e-12, 1e-10
 _TAIL = 1e-15  # mass of one composition step beyond the grid; counted as infinite loss
 _LARGEST_GRID = 2**20
 
@@ -261,9 +255,10 @@ _LARGEST_GRID = 2**20
 class Composition:
     """Several releases whose privacy losses add, as discretised privacy loss distributions.
 
-    `pessimistic` dominates the releases (connect-the-dots: each loss is split between the two grid points around
-    it), `optimistic` is dominated by them (each cell merged into one outcome, its loss rounded down to a grid that
-    is moved by `offset`), so the truth lies between; both err by the square of `interval`.
+    `pessimistic` dominates the releases: each loss is split between the two grid points around it
+    (connect-the-dots). `optimistic` is dominated by them: each cell is merged into one outcome and its loss
+    rounded down to a grid that is moved by `offset` in all. So the truth lies between the two, whose gap is
+    of the order of interval squared.
     """
 
     interval: float
@@ -278,9 +273,7 @@ class Composition:
     def delta_bounds(self, epsilon: ArrayLike) -> tuple[Array, Array]:
         """Return (lower, upper) bounds of delta at epsilon >= 0 (any shape)."""
         epsilon = checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON)
-        lower = _each(self.optimistic.get_delta_for_epsilon, epsilon - self.offset) - _SLACK
-        upper = _each(self.pessimistic.get_delta_for_epsilon, epsilon) + _SLACK
-        return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+        return _each(self._lower, epsilon), _each(self._upper, epsilon)
 
     def epsilon(self, delta: ArrayLike) -> Array:
         """Return an upper bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
@@ -289,20 +282,30 @@ class Composition:
     def epsilon_bounds(self, delta: ArrayLike) -> tuple[Array, Array]:
         """Return (lower, upper) bounds of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
         delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
-        lower = _each(lambda d: self._smallest(d, 0), delta)
-        return lower, _each(lambda d: self._smallest(d, 1), delta)
+        brackets = [self._bracket(self._lower, d)[0] for d in delta.flat]
+        brackets += [self._bracket(self._upper, d)[1] for d in delta.flat]
+        lower, upper = np.array(brackets).reshape(2, *delta.shape)
+        return lower, upper
 
-    def _smallest(self, delta: float, which: int) -> float:
-        """Return the epsilon where the chosen bound of delta passes delta, by bisection to 1e-9 relative."""
+    def _lower(self, epsilon: float) -> float:
+        delta = self.optimistic.get_delta_for_epsilon(epsilon - self.offset)
+        return max(0.0, delta * (1.0 - _RELATIVE_SLACK) - _SLACK)
+
+    def _upper(self, epsilon: float) -> float:
+        delta = self.pessimistic.get_delta_for_epsilon(epsilon)
+        return min(1.0, delta * (1.0 + _RELATIVE_SLACK) + _SLACK)
+
+    def _bracket(self, bound: Callable[[float], float], delta: float) -> tuple[float, float]:
+        """Return two close epsilons with bound(low) > delta >= bound(high), or zeros if bound(0) <= delta."""
         low, high = 0.0, self.interval
-        if self.delta_bounds(low)[which] <= delta:
-            return 0.0
-        while self.delta_bounds(high)[which] > delta:
+        if bound(low) <= delta:
+            return 0.0, 0.0
+        while bound(high) > delta:
             low, high = high, 2.0 * high
-        while high - low > 1e-9 * high:
+        while high - low > 1e-4 * self.interval:
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.delta_bounds(middle)[which] > delta else (low, middle)
-        return high if which else low
+            low, high = (middle, high) if bound(middle) > delta else (low, middle)
+        return low, high
 
 
 def compose(
@@ -310,9 +313,9 @@ def compose(
 ) -> Composition:
     """Return the composition of `count` releases for each k: independent releases, or rows that move at once.
 
-    k, shift, eta as in `exact_delta`, count integers >= 1; they broadcast and every entry is one group of releases.
-    interval: the grid of the losses (None: a thousandth of the total standard deviation over the square root of
-    the number of releases). Raises ValueError outside the ranges.
+    k, shift, eta as in `exact_delta`, count integers >= 1; they broadcast, each entry is a group of releases.
+    interval: the grid of the losses; None: 1/500 of a typical standard deviation of one loss. Raises
+    ValueError outside the ranges.
     """
     eta, shift = _border(eta, shift)
     return _compose(*_scaled("k", k, eta, shift), count, interval)
@@ -321,8 +324,8 @@ def compose(
 def compose_posterior(
     kappa: ArrayLike, *, alpha: ArrayLike, count: ArrayLike = 1, interval: float | None = None
 ) -> Composition:
-    """Return the composition of `count` releases Dir(kappa (counts + alpha)), replace-one adjacency, as `compose`."""
-    return _compose(*_scaled("kappa", kappa, _pseudo_count(alpha), np.float64(1.0)), count, interval)
+    """Return the composition of releases Dir(kappa (counts + alpha)), replace-one adjacency, as `compose`."""
+    return _compose(*_scaled("kappa", kappa, _pseudo_count(alpha), _ONE), count, interval)
 
 
 def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Composition:
@@ -334,7 +337,7 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
     total = sum(groups.values())
     if interval is None:
         variance = sum(n * t * t * (polygamma(1, a) + polygamma(1, a + t)) for (a, t), n in groups.items())
-        interval = 1e-3 * math.sqrt(variance / total)
+        interval = 2e-3 * math.sqrt(variance / total)
     else:
         interval = checks.scalar("interval", interval, 0.0, open_low=True)
     log_tail = math.log(_TAIL / total)
@@ -342,52 +345,51 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
     interval = max(interval, max(ends.values()) / _LARGEST_GRID)
     offset = 0.0
     pessimistic, optimistic = [], []
-    for (a_i, t_i), times in groups.items():
-        cells = math.ceil(ends[a_i, t_i] / interval) + 1
-        pessimistic.append(_connect_the_dots(a_i, t_i, interval, cells).self_compose(times, _TAIL))
-        lower, shifted = _merged_cells(a_i, t_i, interval, cells)
-        optimistic.append(lower.self_compose(times, _TAIL))
-        offset += times * shifted
-    return Composition(interval, offset, _convolved(pessimistic), _convolved(optimistic))
+    with np.errstate(over="ignore", under="ignore"):  # the truncation bounds overflow where they do not bind
+        for pair, times in groups.items():
+            p, up, q = quadrature.loss_cells(*pair, interval, math.ceil(ends[pair] / interval) + 1)
+            tail = max(0.0, float(betainc(pair[0], sum(pair), 0.5)) - p.sum())
+            pessimistic.append(_repeated(_connect_the_dots(p, up, tail, interval), times))
+            merged, shifted = _merged_cells(p, q, interval)
+            optimistic.append(_repeated(merged, times))
+            offset += times * shifted
+        return Composition(interval, offset, _convolved(pessimistic), _convolved(optimistic))
 
 
-def _convolved(pmfs: list[pld_pmf.PLDPmf]) -> pld_pmf.PLDPmf:
-    result = pmfs[0]
-    for other in pmfs[1:]:
-        result = pld_pmf.compose_pmfs(result, other, _TAIL)
-    return result
+def _repeated(pmf: pld_pmf.DensePLDPmf, times: int) -> pld_pmf.DensePLDPmf:
+    return pmf if times == 1 else pmf.self_compose(times, _TAIL)
 
 
-def _connect_the_dots(a: float, t: float, interval: float, cells: int) -> pld_pmf.PLDPmf:
+def _convolved(pmfs: list[pld_pmf.DensePLDPmf]) -> pld_pmf.DensePLDPmf:
+    """Return the composition of all, two by two."""
+    if len(pmfs) == 1:
+        return pmfs[0]
+    half = len(pmfs) // 2
+    return _convolved(pmfs[:half]).compose(_convolved(pmfs[half:]), _TAIL)
+
+
+def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_pmf.DensePLDPmf:
     """Return the tightest dominating distribution on the grid (Doroshenko et al. 2022, Algorithm 1).
 
-    Its delta is the exact one, raised by the declared error, at the grid points. Only losses >= 0 are computed,
-    where no digits cancel; the pair is symmetric, so the mass at -x is e^-x times the mass at x.
+    `up` of a cell's mass p moves to its upper end, the rest to the lower one: the split that keeps the mass
+    under the other law. The pair is symmetric: the mass at -x is e^-x times the mass at x. What lies beyond
+    the grid, `tail`, counts as infinite loss; what is left (the negative tail and rounding) goes to loss 0.
     """
-    grid = interval * np.arange(cells + 1)
-    delta = np.exp(
-        _log_delta(grid, np.float64(a), np.float64(t), quadrature.REPLACE) + quadrature.ABSOLUTE_ERROR
-    )
-    falls = -np.diff(delta)
-    positive = (math.exp(interval) * falls - np.append(falls[1:], 0.0)) / math.expm1(interval)
-    positive = np.maximum(positive, 0.0)
-    negative = np.exp(-grid[:0:-1]) * positive[::-1]
-    zero = max(0.0, 1.0 - delta[-1] - positive.sum() - negative.sum())
-    masses = np.concatenate([negative, [zero], positive])
-    return pld_pmf.create_pmf(dict(zip(range(-cells, cells + 1), masses)), interval, delta[-1], True)
+    positive = up + np.append((p - up)[1:], 0.0)
+    negative = (np.exp(-interval * np.arange(1, p.size + 1)) * positive)[::-1]
+    zero = max(0.0, 1.0 - tail - positive.sum() - negative.sum())
+    return pld_pmf.DensePLDPmf(interval, -p.size, np.concatenate([negative, [zero], positive]), tail, True)
 
 
-def _merged_cells(a: float, t: float, interval: float, cells: int) -> tuple[pld_pmf.PLDPmf, float]:
-    """Return a dominated distribution, cell i of the loss merged and put at index i, and what to add to its loss."""
-    w = 1.0 / (1.0 + np.exp(interval / t * np.arange(cells + 1)))
-    p, q = -np.diff(betainc(a, a + t, w)), -np.diff(betainc(a + t, a, w))
+def _merged_cells(p: Array, q: Array, interval: float) -> tuple[pld_pmf.DensePLDPmf, float]:
+    """Return a dominated distribution, each cell one outcome at the cell's index, and its losses' offset."""
     seen = (p > 0.0) & (q > 0.0)
     p, q = np.where(seen, p, 0.0), np.where(seen, q, 0.0)
-    middle = (np.arange(cells) + 0.5) * interval
-    loss = np.log(p, where=seen, out=middle.copy()) - np.log(q, where=seen, out=np.zeros(cells))
-    reach = min(0.5 * interval, float(np.abs(loss - middle).max()))  # losses of a cell stay in it
-    masses = dict(zip(range(-cells, cells), np.concatenate([q[::-1], p])))
-    return pld_pmf.create_pmf(masses, interval, 0.0, False), 0.5 * interval - reach
+    middle = (np.arange(p.size) + 0.5) * interval
+    loss = np.log(np.divide(p, q, out=np.exp(np.minimum(middle, 700.0)), where=seen))
+    reach = min(0.5 * interval, float(np.abs(loss - middle)[seen].max()))  # a cell's loss stays in the cell
+    masses = np.concatenate([q[::-1], p])
+    return pld_pmf.DensePLDPmf(interval, -p.size, masses, 0.0, False), 0.5 * interval - reach
 
 
 def _each(function: Callable[[float], float], values: Array) -> Array:
@@ -395,7 +397,7 @@ def _each(function: Callable[[float], float], values: Array) -> Array:
     return np.array([function(float(value)) for value in values.flat]).reshape(values.shape)
 
 
-# --- arguments ----------------------------------------------------------------------------------------------------
+# --- arguments --------------------------------------------------------------------------------------------
 
 
 def _border(eta: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 Both pairs of the accounting have a privacy loss t x - constant in a variable x (a logit or a logarithm) whose
 density f is log-concave, so that with x0 the point where the loss equals epsilon
 
-    delta(epsilon) = integral over v > 0 of (1 - exp(-t v)) f(x0 + v) dv                (x0 - v for a falling loss)
+    delta(epsilon) = integral over v > 0 of (1 - exp(-t v)) f(x0 + v) dv    (x0 - v if the loss falls)
 
 Every term is positive: nothing cancels, and delta keeps its digits down to any exponent. Around a reference
 point, with D = x - reference and z = exp(-D) - 1, all three densities have the form
@@ -29,12 +29,12 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NEGLIGIBLE = -60.0  # log f relative to its largest value; what lies beyond is below 1e-22 of the integral
 _BISECTIONS = 60
 # Declared error of log delta: absolute, and relative for the huge ones. Inverses are rounded up by this much.
-ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-13
+ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-12
 REPLACE, ADD_REMOVE = 0, 1  # the two pairs
 
 
 @njit(cache=True)
-def _log1pmx(x):
+def _log1pmx(x: float) -> float:
     """Return log(1+x) - x without cancellation."""
     if x < -0.4 or x > 0.6:
         return math.log1p(x) - x
@@ -47,7 +47,7 @@ def _log1pmx(x):
 
 
 @njit(cache=True)
-def stirling_error(z):
+def stirling_error(z: float) -> float:
     """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
     if z < 10.0:
         return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
@@ -57,7 +57,7 @@ def stirling_error(z):
 
 
 @njit(cache=True)
-def _log_density(d, a, c, q, r):
+def _log_density(d: float, a: float, c: float, q: float, r: float) -> float:
     """Return log f(reference + d) - log f(reference), the form in the module's docstring."""
     z = math.expm1(-d)
     first = _log1pmx(z) if -0.4 < z < 0.6 else -d - z
@@ -65,7 +65,18 @@ def _log_density(d, a, c, q, r):
 
 
 @njit(cache=True)
-def _panel(low, high, from_zero, from_mode, sign, t, a, c, q, r):
+def _panel(
+    low: float,
+    high: float,
+    from_zero: float,
+    from_mode: float,
+    sign: float,
+    t: float,
+    a: float,
+    c: float,
+    q: float,
+    r: float,
+) -> float:
     """Return the integral over y in [low, high], v = from_zero + y and D = sign (from_mode + y)."""
     half = 0.5 * (high - low)
     middle = 0.5 * (high + low)
@@ -78,7 +89,7 @@ def _panel(low, high, from_zero, from_mode, sign, t, a, c, q, r):
 
 
 @njit(cache=True)
-def _log_integral(peak, sign, t, a, c, q, r):
+def _log_integral(peak: float, sign: float, t: float, a: float, c: float, q: float, r: float) -> float:
     """Return the log of the integral over v > 0, relative to f at v = peak >= 0, where f is largest.
 
     sign +1: f falls exponentially towards large v and doubly exponentially towards small v; -1: the reverse.
@@ -109,13 +120,20 @@ def _log_integral(peak, sign, t, a, c, q, r):
 
 
 @njit(cache=True)
-def _log_beta_pair(epsilon, a, t):
+def _log_beta_peak(a: float, t: float) -> float:
+    """Return log f at the mode of the logit of Beta(a+t, a)."""
+    c = 2.0 * a + t
+    correction = stirling_error(c) - stirling_error(a + t) - stirling_error(a)
+    return 0.5 * math.log(a * ((a + t) / c) / (2.0 * math.pi)) + correction
+
+
+@njit(cache=True)
+def _log_beta_pair(epsilon: float, a: float, t: float) -> float:
     """Return log delta of Beta(a+t, a) against Beta(a, a+t); x is the logit, its mode log(1 + t/a)."""
     c = 2.0 * a + t
     start = epsilon / t
     beyond = start - math.log1p(t / a)
-    peak_height = 0.5 * math.log(a * ((a + t) / c) / (2.0 * math.pi))
-    peak_height += stirling_error(c) - stirling_error(a + t) - stirling_error(a)
+    peak_height = _log_beta_peak(a, t)
     if beyond <= 0.0:
         return peak_height + _log_integral(-beyond, 1.0, t, a, c, a / c, 0.0)
     height = peak_height + _log_density(beyond, a, c, a / c, 0.0)
@@ -125,7 +143,7 @@ def _log_beta_pair(epsilon, a, t):
 
 
 @njit(cache=True)
-def _log_gamma_pair_remove(epsilon, a, t):
+def _log_gamma_pair_remove(epsilon: float, a: float, t: float) -> float:
     """Return log delta of Gamma(a) against Gamma(a+t); the loss falls with x = log g."""
     ratio = t / a
     growth = a * _log1pmx(ratio) - 0.5 * math.log1p(ratio) + stirling_error(a + t) - stirling_error(a)
@@ -138,7 +156,7 @@ def _log_gamma_pair_remove(epsilon, a, t):
 
 
 @njit(cache=True)
-def _log_gamma_pair_add(epsilon, a, t):
+def _log_gamma_pair_add(epsilon: float, a: float, t: float) -> float:
     """Return log delta of Gamma(a+t) against Gamma(a); the loss grows with x = log g."""
     ratio = t / a
     large = a + t
@@ -154,27 +172,27 @@ def _log_gamma_pair_add(epsilon, a, t):
 
 
 @njit(cache=True)
-def _log_delta(epsilon, a, t, pair):
+def _log_delta(epsilon: float, a: float, t: float, pair: int) -> float:
     if pair == REPLACE:
         return _log_beta_pair(epsilon, a, t)
     return max(_log_gamma_pair_remove(epsilon, a, t), _log_gamma_pair_add(epsilon, a, t))
 
 
 @njit(cache=True)
-def _holds(epsilon, a, t, pair, log_target):
+def _holds(epsilon: float, a: float, t: float, pair: int, log_target: float) -> bool:
     """Return whether log delta is at most the target even if it errs by as much as is declared."""
     value = _log_delta(epsilon, a, t, pair)
     return value + ABSOLUTE_ERROR + RELATIVE_ERROR * abs(value) <= log_target
 
 
 @vectorize(cache=True)
-def log_delta(epsilon, a, t, pair):
+def log_delta(epsilon: float, a: float, t: float, pair: int) -> float:
     """Return log delta(epsilon) >= -inf of the pair, epsilon >= 0, a and t > 0 (REPLACE or ADD_REMOVE)."""
     return _log_delta(epsilon, a, t, pair)
 
 
 @vectorize(cache=True)
-def epsilon_for(log_target, a, t, pair):
+def epsilon_for(log_target: float, a: float, t: float, pair: int) -> float:
     """Return the smallest epsilon >= 0 with log delta <= log_target, rounded up."""
     if _holds(0.0, a, t, pair, log_target):
         return 0.0
@@ -193,10 +211,12 @@ def epsilon_for(log_target, a, t, pair):
 
 
 @vectorize(cache=True)
-def scale_for(log_target, epsilon, a, t, pair, lowest, highest):
-    """Return the largest scale x in [lowest, highest] for which (a x, t x) keeps log delta(epsilon) <= log_target.
+def scale_for(
+    log_target: float, epsilon: float, a: float, t: float, pair: int, lowest: float, highest: float
+) -> float:
+    """Return the largest x in [lowest, highest] with log delta(epsilon) <= log_target for (a x, t x).
 
-    Rounded down; 0 when none does, and highest when all do.
+    Rounded down; 0 when there is none, and highest when all do.
     """
     if not _holds(epsilon, a * lowest, t * lowest, pair, log_target):
         return 0.0
@@ -212,13 +232,43 @@ def scale_for(log_target, epsilon, a, t, pair, lowest, highest):
     return math.exp(low)
 
 
+@njit(cache=True)
+def loss_cells(a: float, t: float, interval: float, count: int) -> tuple[Array, Array, Array]:
+    """Return three integrals over each cell i interval < loss < (i+1) interval of the Beta pair, i < count.
+
+    The mass p under Beta(a+t, a); the part of it, up, that goes to the upper end when p is split between both
+    ends and the other law keeps its mass; and q, the mass under the other law.
+    """
+    c = 2.0 * a + t
+    mode = math.log1p(t / a)
+    height = math.exp(_log_beta_peak(a, t))
+    narrow = min(1.0, math.sqrt(c / (a + t) / a))
+    p, up, q = np.zeros(count), np.zeros(count), np.zeros(count)
+    for i in range(count):
+        x, end = i * interval / t, (i + 1) * interval / t
+        while x < end:
+            panel_end = min(x + max(narrow, x - mode), end)
+            half = 0.5 * (panel_end - x)
+            for j in range(_NODES.size):
+                y = x + half * (1.0 + _NODES[j])
+                mass = height * half * _WEIGHTS[j] * math.exp(_log_density(y - mode, a, c, a / c, 0.0))
+                p[i] += mass
+                up[i] += mass * math.expm1(i * interval - t * y) / math.expm1(-interval)
+                q[i] += mass * math.exp(-t * y)
+            x = panel_end
+    return p, up, q
+
+
 @vectorize(cache=True)
-def _stirling(z):
+def _stirling(z: float) -> float:
     return stirling_error(z)
 
 
 def renyi(step: Array, a: Array, t: Array) -> Array:
-    """Return the Renyi divergence of order 1 + step/t of the Beta pair, 0 <= step < a, from differences of log Gamma in Stirling's form, or two cumulants of the loss close to order 1."""
+    """Return the Renyi divergence of order 1 + step/t of the Beta pair, 0 <= step < a.
+
+    Differences of log Gamma in Stirling's form, or two cumulants of the loss close to order 1.
+    """
     large = a + t
     close = step < 1e-6 * a
     up, down = step / large, -np.where(close, 0.0, step / a)
