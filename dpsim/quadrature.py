@@ -1,0 +1,295 @@
+"""Hockey-stick divergences of Beta and Gamma pairs in log space, by one positive integral.
+
+Both pairs of the accounting have a privacy loss t x - constant in a variable x (a logit or a logarithm) whose
+density f is log-concave, so that with x0 the point where the loss equals epsilon
+
+    delta(epsilon) = integral over v > 0 of (1 - exp(-t v)) f(x0 + v) dv    (x0 - v if the loss falls)
+
+Every term is positive: nothing cancels, and delta keeps its digits down to any exponent. Around a reference
+point, with D = x - reference and z = exp(-D) - 1, all three densities have the form
+
+    log f = constant + a (log(1+z) - z) - c (log(1+q z) - q z) + r z
+
+(r = 0 when the reference is the mode; c = q = 0 for the Gamma pairs). The integral is a sum of 16-point
+Gauss-Legendre panels whose widths double away from the two places where the integrand can be sharp, v = 0 and
+the mode of f; on the side where f falls doubly exponentially no panel is wider than 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, vectorize
+from scipy.special import polygamma, psi
+
+from dpsim.checks import Array
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NEGLIGIBLE = -60.0  # log f relative to its largest value; what lies beyond is below 1e-22 of the integral
+_BISECTIONS = 60
+# Declared error of log delta: absolute, and relative for the huge ones. Inverses are rounded up by this much.
+ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-12
+REPLACE, ADD_REMOVE = 0, 1  # the two pairs
+
+
+@njit(cache=True)
+def _log1pmx(x: float) -> float:
+    """Return log(1+x) - x without cancellation."""
+    if x < -0.4 or x > 0.6:
+        return math.log1p(x) - x
+    ratio = x / (2.0 + x)
+    square = ratio * ratio
+    series = 0.0
+    for j in range(13, -1, -1):
+        series = series * square + 1.0 / (2 * j + 3)
+    return ratio * (2.0 * square * series - x)
+
+
+@njit(cache=True)
+def stirling_error(z: float) -> float:
+    """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
+    if z < 10.0:
+        return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
+    w = 1.0 / (z * z)
+    tail = 1 / 1680 - w * (1 / 1188 - w * (691 / 360360 - w / 156))
+    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * tail))) / z
+
+
+@njit(cache=True)
+def _log_density(d: float, a: float, c: float, q: float, r: float) -> float:
+    """Return log f(reference + d) - log f(reference), the form in the module's docstring."""
+    z = math.expm1(-d)
+    first = _log1pmx(z) if -0.4 < z < 0.6 else -d - z
+    return a * first - c * _log1pmx(q * z) + r * z
+
+
+@njit(cache=True)
+def _panel(
+    low: float,
+    high: float,
+    from_zero: float,
+    from_mode: float,
+    sign: float,
+    t: float,
+    a: float,
+    c: float,
+    q: float,
+    r: float,
+) -> float:
+    """Return the integral over y in [low, high], v = from_zero + y and D = sign (from_mode + y)."""
+    half = 0.5 * (high - low)
+    middle = 0.5 * (high + low)
+    total = 0.0
+    for i in range(_NODES.size):
+        y = middle + half * _NODES[i]
+        density = math.exp(_log_density(sign * (from_mode + y), a, c, q, r))
+        total -= _WEIGHTS[i] * math.expm1(-t * (from_zero + y)) * density
+    return half * total
+
+
+@njit(cache=True)
+def _log_integral(peak: float, sign: float, t: float, a: float, c: float, q: float, r: float) -> float:
+    """Return the log of the integral over v > 0, relative to f at v = peak >= 0, where f is largest.
+
+    sign +1: f falls exponentially towards large v and doubly exponentially towards small v; -1: the reverse.
+    """
+    narrow = 0.5 / max(
+        1.0, t + a + (a - r)
+    )  # no slope of the integrand near its sharp places exceeds 0.5/narrow
+    cap_left, cap_right = (1.0, math.inf) if sign > 0 else (math.inf, 1.0)
+    total, y, width = 0.0, 0.0, narrow
+    while y == 0.0 or _log_density(sign * y, a, c, q, r) > _NEGLIGIBLE:  # from the peak to the right
+        total += _panel(y, y + width, peak, 0.0, sign, t, a, c, q, r)
+        y += width
+        width = min(y, cap_right)
+    half = 0.5 * peak
+    y, width = 0.0, min(narrow, half)
+    while y < half:  # from the peak to the left
+        total += _panel(-y - width, -y, peak, 0.0, sign, t, a, c, q, r)
+        y += width
+        if _log_density(-sign * y, a, c, q, r) < _NEGLIGIBLE:
+            return math.log(total)
+        width = min(y, cap_left, half - y)
+    y, width = 0.0, min(narrow, half)
+    while y < half:  # from v = 0 to the right
+        total += _panel(y, y + width, 0.0, -peak, sign, t, a, c, q, r)
+        y += width
+        width = min(y, cap_left, half - y)
+    return math.log(total)
+
+
+@njit(cache=True)
+def _log_beta_peak(a: float, t: float) -> float:
+    """Return log f at the mode of the logit of Beta(a+t, a)."""
+    c = 2.0 * a + t
+    correction = stirling_error(c) - stirling_error(a + t) - stirling_error(a)
+    return 0.5 * math.log(a * ((a + t) / c) / (2.0 * math.pi)) + correction
+
+
+@njit(cache=True)
+def _log_beta_pair(epsilon: float, a: float, t: float) -> float:
+    """Return log delta of Beta(a+t, a) against Beta(a, a+t); x is the logit, its mode log(1 + t/a)."""
+    c = 2.0 * a + t
+    start = epsilon / t
+    beyond = start - math.log1p(t / a)
+    peak_height = _log_beta_peak(a, t)
+    if beyond <= 0.0:
+        return peak_height + _log_integral(-beyond, 1.0, t, a, c, a / c, 0.0)
+    height = peak_height + _log_density(beyond, a, c, a / c, 0.0)
+    odds = math.exp(-start)
+    r = -a * math.expm1(-beyond) / (1.0 + odds)  # a - c q without cancellation
+    return height + _log_integral(0.0, 1.0, t, a, c, odds / (1.0 + odds), r)
+
+
+@njit(cache=True)
+def _log_gamma_pair_remove(epsilon: float, a: float, t: float) -> float:
+    """Return log delta of Gamma(a) against Gamma(a+t); the loss falls with x = log g."""
+    ratio = t / a
+    growth = a * _log1pmx(ratio) - 0.5 * math.log1p(ratio) + stirling_error(a + t) - stirling_error(a)
+    beyond = (epsilon - growth) / t - math.log1p(ratio)
+    height = 0.5 * math.log(a / (2.0 * math.pi)) - stirling_error(a)
+    if beyond <= 0.0:
+        return height + _log_integral(-beyond, 1.0, t, a, 0.0, 0.0, 0.0)
+    height += _log_density(beyond, a, 0.0, 0.0, 0.0)
+    return height + _log_integral(0.0, 1.0, t, a, 0.0, 0.0, -a * math.expm1(-beyond))
+
+
+@njit(cache=True)
+def _log_gamma_pair_add(epsilon: float, a: float, t: float) -> float:
+    """Return log delta of Gamma(a+t) against Gamma(a); the loss grows with x = log g."""
+    ratio = t / a
+    large = a + t
+    growth = a * _log1pmx(ratio) - 0.5 * math.log1p(ratio) + stirling_error(large) - stirling_error(a)
+    beyond = (epsilon + growth) / t
+    if beyond > 100.0:
+        return -math.inf  # log delta is about -(a+t) exp(beyond): far below the other direction's -a beyond
+    height = 0.5 * math.log(large / (2.0 * math.pi)) - stirling_error(large)
+    if beyond <= 0.0:
+        return height + _log_integral(-beyond, -1.0, t, large, 0.0, 0.0, 0.0)
+    height += _log_density(-beyond, large, 0.0, 0.0, 0.0)
+    return height + _log_integral(0.0, -1.0, t, large, 0.0, 0.0, -large * math.expm1(beyond))
+
+
+@njit(cache=True)
+def _log_delta(epsilon: float, a: float, t: float, pair: int) -> float:
+    if pair == REPLACE:
+        return _log_beta_pair(epsilon, a, t)
+    return max(_log_gamma_pair_remove(epsilon, a, t), _log_gamma_pair_add(epsilon, a, t))
+
+
+@njit(cache=True)
+def _holds(epsilon: float, a: float, t: float, pair: int, log_target: float) -> bool:
+    """Return whether log delta is at most the target even if it errs by as much as is declared."""
+    value = _log_delta(epsilon, a, t, pair)
+    return value + ABSOLUTE_ERROR + RELATIVE_ERROR * abs(value) <= log_target
+
+
+@vectorize(cache=True)
+def log_delta(epsilon: float, a: float, t: float, pair: int) -> float:
+    """Return log delta(epsilon) >= -inf of the pair, epsilon >= 0, a and t > 0 (REPLACE or ADD_REMOVE)."""
+    return _log_delta(epsilon, a, t, pair)
+
+
+@vectorize(cache=True)
+def epsilon_for(log_target: float, a: float, t: float, pair: int) -> float:
+    """Return the smallest epsilon >= 0 with log delta <= log_target, rounded up."""
+    if _holds(0.0, a, t, pair, log_target):
+        return 0.0
+    low, high = 0.0, t / (a + math.sqrt(a))
+    while not _holds(high, a, t, pair, log_target):
+        low, high = high, 2.0 * high
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if high - low <= 1e-13 * high:
+            break
+        if _holds(middle, a, t, pair, log_target):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+@vectorize(cache=True)
+def scale_for(
+    log_target: float, epsilon: float, a: float, t: float, pair: int, lowest: float, highest: float
+) -> float:
+    """Return the largest x in [lowest, highest] with log delta(epsilon) <= log_target for (a x, t x).
+
+    Rounded down; 0 when there is none, and highest when all do.
+    """
+    if not _holds(epsilon, a * lowest, t * lowest, pair, log_target):
+        return 0.0
+    if _holds(epsilon, a * highest, t * highest, pair, log_target):
+        return highest
+    low, high = math.log(lowest), math.log(highest)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if _holds(epsilon, a * math.exp(middle), t * math.exp(middle), pair, log_target):
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+@njit(cache=True)
+def loss_cells(a: float, t: float, interval: float, count: int) -> tuple[Array, Array, Array]:
+    """Return three integrals over each cell i interval < loss < (i+1) interval of the Beta pair, i < count.
+
+    The mass p under Beta(a+t, a); the part of it, up, that goes to the upper end when p is split between both
+    ends and the other law keeps its mass; and q, the mass under the other law.
+    """
+    c = 2.0 * a + t
+    mode = math.log1p(t / a)
+    height = math.exp(_log_beta_peak(a, t))
+    narrow = min(1.0, math.sqrt(c / (a + t) / a))
+    p, up, q = np.zeros(count), np.zeros(count), np.zeros(count)
+    for i in range(count):
+        x, end = i * interval / t, (i + 1) * interval / t
+        while x < end:
+            panel_end = min(x + max(narrow, x - mode), end)
+            half = 0.5 * (panel_end - x)
+            for j in range(_NODES.size):
+                y = x + half * (1.0 + _NODES[j])
+                mass = height * half * _WEIGHTS[j] * math.exp(_log_density(y - mode, a, c, a / c, 0.0))
+                p[i] += mass
+                up[i] += mass * math.expm1(i * interval - t * y) / math.expm1(-interval)
+                q[i] += mass * math.exp(-t * y)
+            x = panel_end
+    return p, up, q
+
+
+@vectorize(cache=True)
+def _stirling(z: float) -> float:
+    return stirling_error(z)
+
+
+def renyi(step: Array, a: Array, t: Array) -> Array:
+    """Return the Renyi divergence of order 1 + step/t of the Beta pair, 0 <= step < a.
+
+    Differences of log Gamma in Stirling's form, or two cumulants of the loss close to order 1.
+    """
+    large = a + t
+    close = step < 1e-6 * a
+    up, down = step / large, -np.where(close, 0.0, step / a)
+    excess = (
+        large * _relative_entropy(up) + a * _relative_entropy(down) - 0.5 * (np.log1p(up) + np.log1p(down))
+    )
+    excess += _stirling(large + step) - _stirling(large) + _stirling(a * (1.0 + down)) - _stirling(a)
+    mean = np.log1p(t / a) + _digamma_correction(large) - _digamma_correction(a)
+    near = mean + 0.5 * step * (polygamma(1, a) + polygamma(1, large))
+    far = np.log1p(t / a) + excess / np.where(close, 1.0, step)
+    return t * np.where(close, near, far)
+
+
+def _relative_entropy(y: Array) -> Array:
+    """Return (1+y) log(1+y) - y, by its series for small y."""
+    series = y * y * (1 / 2 - y * (1 / 6 - y * (1 / 12 - y * (1 / 20 - y / 30))))
+    return np.where(np.abs(y) < 1e-3, series, (1.0 + y) * np.log1p(y) - y)
+
+
+def _digamma_correction(z: Array) -> Array:
+    """Return psi(z) - log(z), by its series for large z."""
+    w = 1.0 / (z * z)
+    series = -0.5 / z - w * (1 / 12 - w * (1 / 120 - w / 252))
+    return np.where(z > 30.0, series, psi(z) - np.log(z))
