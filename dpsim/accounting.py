@@ -117,9 +117,7 @@ def renyi_divergence(order: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: A
     return quadrature.renyi(step, a, t)
 
 
-def posterior_delta(
-    epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace"
-) -> Array:
+def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
     """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases.
 
     adjacency "replace": one record moves; attained with n >= 3. "add-remove": the larger of both directions,
@@ -129,17 +127,13 @@ def posterior_delta(
     return np.exp(log_posterior_delta(epsilon, kappa=kappa, alpha=alpha, adjacency=adjacency))
 
 
-def log_posterior_delta(
-    epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace"
-) -> Array:
+def log_posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
     """Return log posterior_delta, below 1e-308 too; arguments and errors as there."""
     a, t = _scaled("kappa", kappa, _pseudo_count(alpha), _ONE)
     return _log_delta(epsilon, a, t, _pair(adjacency))
 
 
-def posterior_epsilon(
-    delta: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace"
-) -> Array:
+def posterior_epsilon(delta: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
     """Return the smallest epsilon >= 0 with posterior_delta(epsilon) <= delta in (0, 1], rounded up."""
     a, t = _scaled("kappa", kappa, _pseudo_count(alpha), _ONE)
     return _epsilon(delta, a, t, _pair(adjacency))
@@ -157,9 +151,7 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
     return _remove_floor(delta, alpha)
 
 
-def calibrate_kappa(
-    epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace"
-) -> Array:
+def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
     """Return the largest kappa, rounded down, whose release is (epsilon, delta)-private.
 
     As `calibrate_k`; for a target at or below the floor ValueError says which alpha would reach it.

@@ -62,9 +62,7 @@ def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
         if np.any(w - np.diag(np.diag(w))):
             smallest = float(np.linalg.eigvalsh(w)[0])
             if smallest < -slack:
-                raise ValueError(
-                    f"weights must be positive semidefinite, eigenvalues in [0, inf), got {smallest:g}"
-                )
+                raise ValueError(f"weights must be positive semidefinite, eigenvalues in [0, inf), got {smallest:g}")
             return w
         w = np.diag(w)
     return checks.real("weights", w, 0.0, SCALE)
@@ -79,9 +77,7 @@ def diagonal_exponents(weights: ArrayLike | None, bins: int, t: float) -> Array:
     """Return w_i / t of a diagonal W, (n,); raises ValueError for other W and t not in [1e-100, 1e100]."""
     w = weight_matrix(weights, bins)
     if w.ndim == 2:
-        raise ValueError(
-            f"weights must be diagonal here, None or {bins} numbers in [0, inf), got a full matrix"
-        )
+        raise ValueError(f"weights must be diagonal here, None or {bins} numbers in [0, inf), got a full matrix")
     return w / checks.scalar("t", t, 1 / SCALE, SCALE)
 
 

@@ -164,9 +164,7 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
     return largest
 
 
-def transition_matrix(
-    x: ArrayLike, t: float, *, weights: ArrayLike | None = None, proposal: str = "bins"
-) -> csr_array:
+def transition_matrix(x: ArrayLike, t: float, *, weights: ArrayLike | None = None, proposal: str = "bins") -> csr_array:
     """Return the transition matrix of the Metropolis chain of x over `configurations`, sparse (rows, rows).
 
     proposal "bins": the chain of `metropolis`, reversible for pi(. | x). "individual": a uniform individual
@@ -180,9 +178,7 @@ def transition_matrix(
     total, bins = int(centre.sum()), centre.size
     states = configurations(total, bins)
     if states.shape[0] * bins * (bins - 1) > LARGEST_TABLE:
-        raise ValueError(
-            f"x must give at most {LARGEST_TABLE} moves, got {states.shape[0] * bins * (bins - 1)}"
-        )
+        raise ValueError(f"x must give at most {LARGEST_TABLE} moves, got {states.shape[0] * bins * (bins - 1)}")
     cost = objective(states, centre, weights)
     there = _neighbours(states, total)
     here = np.broadcast_to(np.arange(states.shape[0])[:, None], there.shape)
@@ -235,9 +231,7 @@ def spectral_gap(x: ArrayLike, t: float, *, weights: ArrayLike | None = None) ->
     space = configurations(int(centre.sum()), centre.size)
     _refuse_beyond(LARGEST_DENSE, space.shape[0], int(centre.sum()), centre.size)
     matrix = transition_matrix(centre, t, weights=weights)
-    symmetric = (
-        matrix.multiply(matrix.T).sqrt().toarray()
-    )  # sqrt(P_zw P_wz), similar to P by detailed balance
+    symmetric = matrix.multiply(matrix.T).sqrt().toarray()  # sqrt(P_zw P_wz), similar to P by detailed balance
     eigenvalues = np.linalg.eigvalsh(symmetric)
     return max(0.0, 1.0 - max(float(eigenvalues[-2]), -float(eigenvalues[0])))
 
@@ -265,9 +259,7 @@ def mixing_delta(
     bins = checks.integer("bins", bins, 2)
     t = checks.scalar("t", t, 1 / SCALE, SCALE)
     w = weight_matrix(weights, bins)
-    epsilon = (
-        2 * sensitivity(total, bins, weights) / t if epsilon is None else checks.scalar("epsilon", epsilon, 0)
-    )
+    epsilon = 2 * sensitivity(total, bins, weights) / t if epsilon is None else checks.scalar("epsilon", epsilon, 0)
     states = configurations(total, bins)
     _refuse_beyond(LARGEST_DENSE, states.shape[0], total, bins)
     points = _points(states, w)
@@ -284,9 +276,7 @@ def mixing_delta(
         exact[position] = _largest_hockey_stick(laws, there, factor)
         distance[position] = 0.5 * np.abs(laws - stationary).sum(axis=1).max()
     bound = limit + (1 + factor) * distance
-    return MixingDelta(
-        exact.reshape(shape), bound.reshape(shape), distance.reshape(shape), float(epsilon), limit
-    )
+    return MixingDelta(exact.reshape(shape), bound.reshape(shape), distance.reshape(shape), float(epsilon), limit)
 
 
 def _largest_hockey_stick(laws: Array, there: Integers, factor: float) -> float:

@@ -189,9 +189,7 @@ def epsilon_bound(
     m = checks.integer("m", m, 2)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     gamma = _inner_border(gamma, m)
-    outside = (
-        0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
-    )
+    outside = 0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
     eta = _at_most("eta", eta, (1.0 - np.asarray(outside)) / m)
     others = m - 2 if tight else (min(m - 2, 1) if eta_bar is None else 0)  # 1 - eta is no bound for n = 2
     shared = 1.0 - outside - others * eta
@@ -351,9 +349,7 @@ def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
     N = checks.real("N", N, float(np.max(n)) if np.ndim(N) == 0 else 1.0)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     if (n > N).any():
-        raise ValueError(
-            f"N must be at least n, got {np.broadcast_to(N, np.broadcast(N, n).shape)[n > N][0]:g}"
-        )
+        raise ValueError(f"N must be at least n, got {np.broadcast_to(N, np.broadcast(N, n).shape)[n > N][0]:g}")
     rare, common = 1.0 / N, (N - n + 1.0) / N
     rest = common * log_minus_psi(k * common)
     return (n - 1.0) * rare * log_minus_psi(k * rare) + rest - log_minus_psi(k)

@@ -30,16 +30,11 @@ def transition_matrix(counts: Any) -> Any:
     counts[..., i, j] >= 0 is how often the chain went from i to j. Raises ValueError for other counts, and
     for rows without departures, which it names. Source: Benvenuti et al. 2026, equation 4.
     """
-    counts = (
-        sparse_chains.canonical("counts", counts) if sparse.issparse(counts) else _square("counts", counts)
-    )
+    counts = sparse_chains.canonical("counts", counts) if sparse.issparse(counts) else _square("counts", counts)
     checks.real("counts", counts.data if sparse.issparse(counts) else counts, 0.0)
     departures = np.asarray(counts.sum(axis=-1), dtype=float)
     if not departures.all():
-        rows = [
-            tuple(int(i) for i in row) if len(row) > 1 else int(row[0])
-            for row in np.argwhere(departures == 0)
-        ]
+        rows = [tuple(int(i) for i in row) if len(row) > 1 else int(row[0]) for row in np.argwhere(departures == 0)]
         more = f" and {len(rows) - 10} more" if len(rows) > 10 else ""
         raise ValueError(f"counts must have a departure in every row, got none in rows {rows[:10]}{more}")
     if sparse.issparse(counts):
@@ -66,9 +61,7 @@ def stationary_distribution(P: Any) -> Array:
     chains = np.ascontiguousarray(P).reshape(-1, n, n)
     pi = np.empty((len(chains), n))
     status = np.empty(len(chains), dtype=np.int64)
-    workers = int(
-        min(streams.threads(), max(1, len(chains) * n**3 / MIN_WORK_PER_THREAD), max(1, len(chains)))
-    )
+    workers = int(min(streams.threads(), max(1, len(chains) * n**3 / MIN_WORK_PER_THREAD), max(1, len(chains))))
     tolerance = max(5e-15, n * np.finfo(float).eps)
     cuts = [len(chains) * i // workers for i in range(workers + 1)]
     parts = [slice(low, high) for low, high in pairwise(cuts)]
@@ -244,9 +237,7 @@ def random_walk(
     shape = batch + tuple(checks.integer("size", length, 0) for length in sizes)
     starts = np.broadcast_to(checks.real("start", start, 0, n - 1), shape)
     if (starts != np.floor(starts)).any():
-        raise ValueError(
-            f"start must be integers in [0, {n - 1}], got {starts[starts != np.floor(starts)][0]:g}"
-        )
+        raise ValueError(f"start must be integers in [0, {n - 1}], got {starts[starts != np.floor(starts)][0]:g}")
     if uniforms is None:
         uniforms = rng.random((*shape, steps))
     chosen = np.broadcast_to(checks.real("uniforms", uniforms, 0.0, 1.0, open_high=True), (*shape, steps))

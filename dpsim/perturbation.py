@@ -88,9 +88,7 @@ def matrix_dirichlet_bound(
     if (rest >= 1.0).any():
         raise ValueError(f"protected must be below {1 + (1 - eta_bar) / eta:g}, got {np.max(protected):g}")
     powers = k[..., None] * ((1.0 - rest) * np.log(eta) + (1.0 - eta) * np.log(rest))
-    least = 4.0 * np.exp(
-        2.0 * (powers - np.log(k[..., None]) - log_beta(k[..., None] * eta, k[..., None] * rest))
-    )
+    least = 4.0 * np.exp(2.0 * (powers - np.log(k[..., None]) - log_beta(k[..., None] * eta, k[..., None] * rest)))
     mean = n * expected_absolute_error_bound(k)
     spread = np.maximum(0.25 * n**2 / (k + 1.0) - least.max(axis=-1), 0.0)
     return norm * (mean + np.sqrt((n - 1) / n * spread))

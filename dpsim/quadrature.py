@@ -94,9 +94,7 @@ def _log_integral(peak: float, sign: float, t: float, a: float, c: float, q: flo
 
     sign +1: f falls exponentially towards large v and doubly exponentially towards small v; -1: the reverse.
     """
-    narrow = 0.5 / max(
-        1.0, t + a + (a - r)
-    )  # no slope of the integrand near its sharp places exceeds 0.5/narrow
+    narrow = 0.5 / max(1.0, t + a + (a - r))  # no slope of the integrand near its sharp places exceeds 0.5/narrow
     cap_left, cap_right = (1.0, math.inf) if sign > 0 else (math.inf, 1.0)
     total, y, width = 0.0, 0.0, narrow
     while y == 0.0 or _log_density(sign * y, a, c, q, r) > _NEGLIGIBLE:  # from the peak to the right
@@ -211,9 +209,7 @@ def epsilon_for(log_target: float, a: float, t: float, pair: int) -> float:
 
 
 @vectorize(cache=True)
-def scale_for(
-    log_target: float, epsilon: float, a: float, t: float, pair: int, lowest: float, highest: float
-) -> float:
+def scale_for(log_target: float, epsilon: float, a: float, t: float, pair: int, lowest: float, highest: float) -> float:
     """Return the largest x in [lowest, highest] with log delta(epsilon) <= log_target for (a x, t x).
 
     Rounded down; 0 when there is none, and highest when all do.
@@ -272,9 +268,7 @@ def renyi(step: Array, a: Array, t: Array) -> Array:
     large = a + t
     close = step < 1e-6 * a
     up, down = step / large, -np.where(close, 0.0, step / a)
-    excess = (
-        large * _relative_entropy(up) + a * _relative_entropy(down) - 0.5 * (np.log1p(up) + np.log1p(down))
-    )
+    excess = large * _relative_entropy(up) + a * _relative_entropy(down) - 0.5 * (np.log1p(up) + np.log1p(down))
     excess += _stirling(large + step) - _stirling(large) + _stirling(a * (1.0 + down)) - _stirling(a)
     mean = np.log1p(t / a) + _digamma_correction(large) - _digamma_correction(a)
     near = mean + 0.5 * step * (polygamma(1, a) + polygamma(1, large))

@@ -45,9 +45,7 @@ def stochastic(name: str, matrix: Any) -> Any:
     tolerance = max(5e-15, matrix.shape[0] * EPS)
     bad = np.flatnonzero(np.abs(totals - 1.0) > tolerance)
     if len(bad):
-        raise ValueError(
-            f"{name} row {bad[0]} must sum to 1 within {tolerance:.2g}, got {totals[bad[0]]:.17g}"
-        )
+        raise ValueError(f"{name} row {bad[0]} must sum to 1 within {tolerance:.2g}, got {totals[bad[0]]:.17g}")
     return matrix
 
 
@@ -137,9 +135,7 @@ def stationary_error(P: Any, pi: Array) -> tuple[float, float]:
     refuse_reducible("P", P)
     residual, bound = _error_bound(P, pi)
     if not np.isfinite(bound):
-        raise ValueError(
-            f"P must mix faster: no bound on hitting times was found, the residual is {residual:.2g}"
-        )
+        raise ValueError(f"P must mix faster: no bound on hitting times was found, the residual is {residual:.2g}")
     return residual, bound
 
 
@@ -204,9 +200,7 @@ def ergodicity_coefficient(P: Any) -> Array:
     totals = np.asarray(columns.sum(axis=0)) if n > 1 else np.zeros(1)
     for j in np.flatnonzero(np.diff(columns.indptr) > n // 2) if n > 1 else ():
         column = np.zeros(n)
-        column[: columns.indptr[j + 1] - columns.indptr[j]] = columns.data[
-            columns.indptr[j] : columns.indptr[j + 1]
-        ]
+        column[: columns.indptr[j + 1] - columns.indptr[j]] = columns.data[columns.indptr[j] : columns.indptr[j + 1]]
         column.sort()
         totals[j] = column[n - n // 2 :].sum() - column[: n // 2].sum()
     return totals.max()

@@ -79,11 +79,7 @@ def p_value(draws, law, total):
 
 
 def neighbours(space):
-    return [
-        (x, y)
-        for x, y in itertools.permutations(range(len(space)), 2)
-        if np.abs(space[x] - space[y]).sum() == 2
-    ]
+    return [(x, y) for x, y in itertools.permutations(range(len(space)), 2) if np.abs(space[x] - space[y]).sum() == 2]
 
 
 SPACES = [(1, 2), (2, 3), (6, 3), (4, 4), (9, 2)]
@@ -135,9 +131,7 @@ def test_stationary_law(x, t, weights):
 
 def test_a_diagonal_matrix_is_its_diagonal():
     w = np.array([1.0, 3.0, 0.5])
-    assert np.array_equal(
-        boltzmann.log_stationary((2, 1, 0), 2, w), boltzmann.log_stationary((2, 1, 0), 2, np.diag(w))
-    )
+    assert np.array_equal(boltzmann.log_stationary((2, 1, 0), 2, w), boltzmann.log_stationary((2, 1, 0), 2, np.diag(w)))
 
 
 # privacy ----------------------------------------------------------------------------------------------------
@@ -181,13 +175,9 @@ def test_sensitivity_closed_forms(total, bins):
     assert boltzmann.sensitivity(total, bins) == 4 * total - 2
     assert boltzmann.sensitivity(total, bins, w) == pytest.approx((2 * total - 1) * np.sort(w)[-2:].sum())
     tilted = np.diag(w) + 1e-9 * np.ones((bins, bins))  # a full matrix next to the diagonal one
-    assert boltzmann.sensitivity(total, bins, tilted) == pytest.approx(
-        boltzmann.sensitivity(total, bins, w), rel=1e-6
-    )
+    assert boltzmann.sensitivity(total, bins, tilted) == pytest.approx(boltzmann.sensitivity(total, bins, w), rel=1e-6)
     assert boltzmann.epsilon_bound(total, bins, 10) == pytest.approx((4 * total - 2) / 10)
-    assert boltzmann.epsilon_bound(total, bins, 10, w) == pytest.approx(
-        2 * total * np.sort(w)[-2:].sum() / 10
-    )
+    assert boltzmann.epsilon_bound(total, bins, 10, w) == pytest.approx(2 * total * np.sort(w)[-2:].sum() / 10)
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 6, 10])
@@ -207,21 +197,15 @@ def test_exact_epsilon_between_s_and_two_s_over_t():
     exact = boltzmann_exact.exact_epsilon_limit(1, 5, t, weights)
     s = boltzmann.sensitivity(1, 5, weights)
     assert s / t < exact <= boltzmann.epsilon_bound(1, 5, t, weights) <= 2 * s / t
-    assert boltzmann_exact.exact_epsilon_limit(6, 3, 0.01) == pytest.approx(
-        boltzmann.sensitivity(6, 3) / 0.01
-    )
+    assert boltzmann_exact.exact_epsilon_limit(6, 3, 0.01) == pytest.approx(boltzmann.sensitivity(6, 3) / 0.01)
 
 
-@pytest.mark.parametrize(
-    "total, bins, weights", [(6, 3, None), (5, 4, [1, 0, 2, 0.4]), (4, 3, semidefinite(3, 2, 5))]
-)
+@pytest.mark.parametrize("total, bins, weights", [(6, 3, None), (5, 4, [1, 0, 2, 0.4]), (4, 3, semidefinite(3, 2, 5))])
 @pytest.mark.parametrize("t", [0.5, 10.0])
 def test_log_normalisers(total, bins, weights, t):
     space = enumerate_histograms(total, bins)
     brute = [math.log(math.fsum(math.exp(cost(z, x, weights) / t) for z in space)) for x in space]
-    np.testing.assert_allclose(
-        boltzmann_exact.log_normalisers(total, bins, t, weights), brute, rtol=1e-11, atol=1e-13
-    )
+    np.testing.assert_allclose(boltzmann_exact.log_normalisers(total, bins, t, weights), brute, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
@@ -291,9 +275,7 @@ def test_chain_at_a_wrong_temperature_is_rejected(weights):
     assert p_value(draws, np.exp(boltzmann.log_stationary(x, WRONG * t, weights)), 6) < REJECT
 
 
-@pytest.mark.parametrize(
-    "weights", [None, [1, 2, 3, 0.5], semidefinite(4, 4, 2)], ids=["identity", "diagonal", "full"]
-)
+@pytest.mark.parametrize("weights", [None, [1, 2, 3, 0.5], semidefinite(4, 4, 2)], ids=["identity", "diagonal", "full"])
 def test_invariant_bins_keep_their_counts(weights):
     x, free = np.array([3, 2, 4, 1]), [0, 1, 3]
     draws = boltzmann.metropolis(
@@ -377,23 +359,17 @@ def test_exact_sampler_of_a_large_histogram(t):
         assert abs(values.mean() - exact) < 5 * stats.sem(values)
         assert abs(values.mean() - boltzmann_exact.expected_objective(x, WRONG * t)) > 6 * stats.sem(values)
     else:  # uniform over the space
-        rest = 100_000 - np.arange(
-            20_000
-        )  # the others fill what the first bin leaves in binom(rest + 98, 98) ways
+        rest = 100_000 - np.arange(20_000)  # the others fill what the first bin leaves in binom(rest + 98, 98) ways
         ways = np.exp(gammaln(rest + 99) - gammaln(rest + 1) - (gammaln(100_099) - gammaln(100_001)))
         median = int(np.searchsorted(np.cumsum(ways), 0.5 * ways.sum()))
         assert stats.binomtest(int((draws[:, 0] <= median).sum()), 400, 0.5).pvalue > ALPHA
 
 
-@pytest.mark.parametrize(
-    "size, shape", [(None, (3,)), (4, (4, 3)), ((2, 5), (2, 5, 3)), (0, (0, 3)), ((), (3,))]
-)
+@pytest.mark.parametrize("size, shape", [(None, (3,)), (4, (4, 3)), ((2, 5), (2, 5, 3)), (0, (0, 3)), ((), (3,))])
 def test_shapes_and_seeds(size, shape):
     draws = boltzmann.sample_exact((1, 2, 3), 5, size=size, rng=np.random.default_rng(1))
     assert draws.shape == shape
-    assert np.array_equal(
-        draws, boltzmann.sample_exact((1, 2, 3), 5, size=size, rng=np.random.default_rng(1))
-    )
+    assert np.array_equal(draws, boltzmann.sample_exact((1, 2, 3), 5, size=size, rng=np.random.default_rng(1)))
     chains = boltzmann.metropolis((1, 2, 3), np.ones((2, 2)), 3, chains=5, rng=np.random.default_rng(1))
     assert chains.shape == (2, 2, 5, 3)
     again = boltzmann.metropolis((1, 2, 3), np.ones((2, 2)), 3, chains=5, rng=np.random.default_rng(1))
@@ -437,9 +413,7 @@ def test_mixing_delta_against_brute_force(total, bins, t, weights, epsilon):
         distance = 0.5 * np.abs(laws - limit).sum(axis=1).max()
         assert result.exact[position] == pytest.approx(hockey_stick(laws), abs=1e-13)
         assert result.total_variation[position] == pytest.approx(distance, abs=1e-13)
-        assert result.bound[position] == pytest.approx(
-            hockey_stick(limit) + (1 + math.exp(epsilon)) * distance
-        )
+        assert result.bound[position] == pytest.approx(hockey_stick(limit) + (1 + math.exp(epsilon)) * distance)
         assert result.exact[position] <= result.bound[position] + 1e-13
     assert result.limit == pytest.approx(hockey_stick(limit), abs=1e-13)
     assert result.exact[0, 0] == 1
@@ -643,8 +617,5 @@ def test_every_answer_is_finite_or_a_named_refusal(x, t, weights):
     for rows in (draws, states):
         assert (rows.sum(axis=1) == sum(x)).all() and (rows >= 0).all()
     assert math.isfinite(expected) and expected <= 0
-    assert (
-        math.isfinite(epsilon)
-        and epsilon <= boltzmann.epsilon_bound(sum(x), len(x), t, weights) * (1 + 1e-9) + 1e-9
-    )
+    assert math.isfinite(epsilon) and epsilon <= boltzmann.epsilon_bound(sum(x), len(x), t, weights) * (1 + 1e-9) + 1e-9
     assert 0 <= delta.exact <= 1 and math.isfinite(delta.bound)
