@@ -6,7 +6,8 @@ ended, so that one row changes, by 1/N_i in two entries (Definition 3).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,8 @@ class Rows(NamedTuple):
 
     total: Array
     """N_i, the departures."""
+    categories: Array
+    """How many transitions occur in the row: those that never occur stay impossible."""
     eta: Array
     """The smallest positive share, taken as the border of the simplex."""
     k_min: Array
@@ -28,7 +31,7 @@ class Rows(NamedTuple):
 
 
 def rows(counts: ArrayLike) -> Rows:
-    """Return N_i, eta_i and k_min,i of each row of counts (..., n, n) or (..., n).
+    """Return N_i, n_i, eta_i and k_min,i of each row of counts (..., n, n) or (n,).
 
     eta_i is read from the data, as in the paper's simulations; the guarantee holds on the databases whose smallest
     share is at least eta_i. Raises ValueError for negative counts and for a row without any.
@@ -38,33 +41,46 @@ def rows(counts: ArrayLike) -> Rows:
     if (total == 0).any():
         raise ValueError(f"counts must be positive somewhere in each row, got none in row {np.argwhere(total == 0)[0]}")
     eta = np.where(array > 0, array, np.inf).min(axis=-1) / total
-    return Rows(total, eta, 1.5 / eta)
+    return Rows(total, (array > 0).sum(axis=-1), eta, 1.5 / eta)
 
 
-def published_epsilon(counts: ArrayLike, *, factor: ArrayLike = 1.0, gamma: float) -> Array:
+def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> Array:
     """Return Theorem 1's epsilon of each row at k_i = factor k_min,i, shape (..., n); the chain's is the largest.
 
-    A proven upper bound, with the delta of `published_delta`. n categories are the columns of counts; factor > 0
-    broadcasts with the rows. Source: Benvenuti et al. 2026, equation 6 and Theorem 3.
+    A proven upper bound, with the delta of `published_delta`; m is the number of transitions that occur in the row.
+    factor > 0, gamma as in `dirichlet.epsilon_bound`. Source: Benvenuti et al. 2026, equation 6 and Theorem 3.
     """
     row = rows(counts)
-    n = np.shape(counts)[-1]
-    return dirichlet.epsilon_bound(factor * row.k_min, shift=1.0 / row.total, eta=row.eta, gamma=gamma, m=n)
+    k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
+    epsilon = [
+        dirichlet.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma, m=int(n_i))
+        for k_i, N_i, eta_i, n_i in _each(k, row)
+    ]
+    return np.reshape(epsilon, row.total.shape)
 
 
-def published_delta(counts: ArrayLike, *, factor: ArrayLike = 1.0, gamma: float) -> tuple[Array, Array]:
+def published_delta(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> tuple[Array, Array]:
     """Return proven (lower, upper) bounds on Theorem 1's delta of each row at k_i = factor k_min,i, (..., n) each."""
     row = rows(counts)
-    return dirichlet.delta_bounds(factor * row.k_min, eta=row.eta, gamma=gamma, n=np.shape(counts)[-1])
+    k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
+    delta = [dirichlet.delta_bounds(k_i, eta=eta_i, gamma=gamma, n=int(n_i)) for k_i, _, eta_i, n_i in _each(k, row)]
+    lower, upper = np.moveaxis(np.array(delta), 1, 0)
+    return lower.reshape(row.total.shape), upper.reshape(row.total.shape)
 
 
-def exact_epsilon(counts: ArrayLike, delta: ArrayLike, *, factor: ArrayLike = 1.0) -> Array:
+def _each(k: Array, row: Rows) -> Iterator[tuple[Any, ...]]:
+    """Return k_i, N_i, eta_i, n_i row by row."""
+    return zip(np.ravel(k), np.ravel(row.total), np.ravel(row.eta), np.ravel(row.categories))
+
+
+def exact_epsilon(counts: ArrayLike, delta: ArrayLike, *, factor: float = 1.0) -> Array:
     """Return the exact epsilon at delta of each row at k_i = factor k_min,i, (..., n); the chain's is the largest.
 
     Exact on the bordered simplex of each row (accounting.exact_epsilon): the same release as in `published_epsilon`.
     """
     row = rows(counts)
-    return accounting.exact_epsilon(delta, factor * row.k_min, shift=1.0 / row.total, eta=row.eta)
+    k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
+    return accounting.exact_epsilon(delta, k, shift=1.0 / row.total, eta=row.eta)
 
 
 def posterior_release(

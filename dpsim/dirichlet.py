@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
+from scipy.stats import binom
 
 from dpsim import checks
 from dpsim.checks import Array
@@ -400,3 +401,27 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Array:
     one, others = 1.0 / N, (n - 1.0) / N
     powers = k * (1.0 - others) * np.log(one) + k * (1.0 - one) * np.log(others)
     return np.log(2.0) + powers - np.log(k) - log_beta(k * one, k * others)
+
+
+def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Array:
+    """Return the exact E|delta_hat - delta| / delta of `delta_monte_carlo` with `draws` draws per vertex.
+
+    delta in (0, 1): the probability at each of `vertices` equal vertices, whose largest estimate is taken; draws: one
+    number or an array. The estimates are binomial, so their maximum has the distribution function of one to the power
+    of `vertices`. For one vertex and many draws this is about sqrt(2 (1 - delta) / (pi delta draws)).
+    Raises ValueError outside these ranges.
+    """
+    delta = checks.scalar("delta", delta, 0, 1, open_low=True, open_high=True)
+    vertices = checks.integer("vertices", vertices, 1)
+    numbers = [checks.integer("draws", count, 1) for count in np.ravel(draws)]
+    return np.reshape([_mean_deviation(delta, count, vertices) for count in numbers], np.shape(draws))
+
+
+def _mean_deviation(delta: float, draws: int, vertices: int) -> float:
+    """Return the relative mean absolute deviation from delta of the largest of some binomial shares."""
+    reach = 12.0 * np.sqrt(draws * delta) + 60.0  # counts further out weigh less than 1e-16
+    low, high = int(max(draws * delta - reach, 0)), int(min(draws * delta + reach, draws))
+    counts = np.arange(low, high + 1)
+    below = binom.cdf(counts, draws, delta) ** vertices
+    law = np.diff(below, prepend=0.0)
+    return float((law * np.abs(counts / draws - delta)).sum() / delta)
