@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 from scipy.stats import binom
 
 from dpsim import checks
@@ -257,6 +258,31 @@ def log_delta_bounds(
     lower = np.where(log_sum < -40.0, log_sum, np.log(some))
     certain = m * gamma >= 1.0  # Omega_1 has no interior
     return np.where(certain, 0.0, np.minimum(lower, upper)), np.where(certain, 0.0, upper)
+
+
+def best_epsilon_bound(
+    delta: ArrayLike, k: float, *, shift: float, eta: float, n: int, eta_bar: float | None = None
+) -> Array:
+    """Return the epsilon of Theorem 1 at each delta with its best gamma, (...) for delta (...) in (0, 1).
+
+    A proven upper bound: gamma is the largest for which the upper end of `delta_bounds` stays at most delta, within
+    1e-12 relative, from below. k > 0, shift, eta, eta_bar as in `epsilon_bound`, n categories. Raises ValueError when
+    no gamma in [1e-300, 1/n) will do.
+    """
+    deltas = checks.real("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    low, high = math.log(1e-300), math.log((1.0 - 1e-9) / n)
+
+    def excess(log_gamma: float, target: float) -> float:
+        return float(log_delta_bounds(k, eta=eta, gamma=math.exp(log_gamma), n=n)[1]) - math.log(target)
+
+    best = []
+    for target in np.ravel(deltas):
+        if excess(low, target) > 0:
+            raise ValueError(f"delta must be above {math.exp(excess(low, 1.0)):.3g} at k = {k:g}, got {target:g}")
+        root = high if excess(high, target) <= 0 else brentq(excess, low, high, args=(target,), xtol=1e-13)
+        gamma = math.exp(root - (1e-12 if root < high else 0.0))
+        best.append(float(epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=n, eta_bar=eta_bar)))
+    return np.reshape(best, deltas.shape)
 
 
 def extreme_points(n: int, eta: float) -> Array:

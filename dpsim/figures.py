@@ -79,9 +79,15 @@ def size(columns: int, height: float) -> tuple[float, float]:
 
 
 def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5)) -> None:
-    """Mark a published point with a hollow grey diamond and write its value beside it (offset in points)."""
+    """Mark a published point with a hollow grey diamond and write its value beside it (offset in points).
+
+    A label more than 20 points away is joined to its point by a thin line.
+    """
     ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
-    ax.annotate(label, (x, y), xytext=offset, textcoords="offset points", fontsize=6.5, color="0.3")
+    far = offset[0] ** 2 + offset[1] ** 2 > 20**2
+    line = {"arrowstyle": "-", "lw": 0.5, "color": PUBLISHED, "shrinkA": 1, "shrinkB": 4} if far else None
+    text = {"fontsize": 6.5, "color": "0.3", "va": "center" if far else "baseline"}
+    ax.annotate(label, (x, y), xytext=offset, textcoords="offset points", arrowprops=line, **text)
 
 
 def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
