@@ -242,6 +242,15 @@ def test_slowly_mixing_sparse_chain_is_solved_or_refused():
         markov.stationary_distribution(sparse.csr_array(P))
 
 
+def test_grid_walk_that_mixes_slowly():
+    side = 60
+    line = sparse.diags_array([np.ones(side - 1), np.ones(side - 1)], offsets=[1, -1])
+    adjacency = sparse.csr_array(sparse.kronsum(line, line))
+    degrees = np.asarray(adjacency.sum(axis=1))
+    pi = markov.stationary_distribution(markov.transition_matrix(adjacency))
+    assert np.abs(pi - degrees / degrees.sum()).sum() < 1e-9
+
+
 # ------------------------------------------------------------------------------------- transition matrix
 
 
@@ -258,7 +267,7 @@ def test_transition_matrix():
     [
         ([[1, 1, 0], [0, 0, 0], [0, 0, 0]], "got none in rows [1, 2]"),
         ([[[1, 1], [1, 1]], [[1, 1], [0, 0]]], "got none in rows [(1, 1)]"),
-        ([[1, -1], [1, 1]], "counts must be in [0, inf), got -1"),
+        ([[1, -1], [1, 1]], "counts must be in [0, 1e+300], got -1"),
         ([[1, 1]], "counts must have shape"),
     ],
 )
@@ -319,6 +328,12 @@ def test_fundamental_matrix(as_sparse):
     assert markov.half_row_distance(paper) == pytest.approx(float(markov.half_row_distance(seneta)))
     with pytest.raises(ValueError, match=re.escape("kind must be one of 'paper', 'seneta', got 'z'")):
         markov.fundamental_matrix(P, "z")
+
+
+@pytest.mark.parametrize("link", [1e-13, 1e-200])
+def test_fundamental_matrix_of_a_nearly_reducible_chain_is_refused(link):
+    with pytest.raises(ValueError, match=re.escape("condition number of at most 1e+12")):
+        markov.fundamental_matrix([[1 - link, link], [link, 1 - link]])
 
 
 def test_total_variation():
