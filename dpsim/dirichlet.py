@@ -21,6 +21,7 @@ from dpsim.special import log_beta, log_beta_kernel, log_beta_tail, log_gamma_ra
 
 SMALLEST_PARAMETER = 1e-290  # below it the logarithms of a draw would overflow
 LARGEST_K = 1e300
+LARGEST_K_OF_DELTA = 1e12  # the tail's series takes up to 10 sqrt(k) terms
 LOG_SPACE_BELOW = 0.1  # Gamma(a) leaves the range of a float with probability about exp(-745 a)
 
 
@@ -191,8 +192,10 @@ def epsilon_bound(
     m = checks.integer("m", m, 2)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     gamma = _inner_border(gamma, m)
-    outside = 0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
-    eta = _at_most("eta", eta, (1.0 - np.asarray(outside)) / m)
+    outside = (
+        0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
+    )
+    eta = _border(eta, (1.0 - np.asarray(outside)) / m, k)
     others = m - 2 if tight else (min(m - 2, 1) if eta_bar is None else 0)  # 1 - eta is no bound for n = 2
     shared = 1.0 - outside - others * eta
     shift = _at_most("shift", shift, shared - 2.0 * eta)
@@ -203,6 +206,14 @@ def epsilon_bound(
 
 def _inner_border(gamma: ArrayLike, m: int) -> Array:
     return checks.real("gamma", gamma, 0.0, 1.0 / max(m - 1, 1), open_low=True, open_high=True)
+
+
+def _border(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
+    """Return eta once m coordinates can be at least eta and k eta has a logarithm."""
+    eta = _at_most("eta", eta, most)
+    if (k * eta < SMALLEST_PARAMETER).any():
+        raise ValueError(f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta.min():g}")
+    return eta
 
 
 def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
@@ -225,10 +236,11 @@ def delta_bounds(
     at the worst point, upper = sum q_i (union) and lower = 1 - prod(1 - q_i) (Dirichlet coordinates are
     negatively associated): proven bounds, apart by about delta / 2 relative, computed within 1e-9 relative.
     protected None: all n coordinates, worst with n-1 of them at eta and one at 1 - (n-1) eta (P(min >=
-    gamma) is Schur-concave in p). protected = W in 1..n-1: W coordinates, worst with all of them at eta
-    (moving mass to a protected coordinate raises it and lowers none of the others' chances, by coupling). k
-    in (0, 1e300], eta in (0, 1/n] (or (0, 1/W]), gamma in (0, 1/(m-1)), m = n or W. Arrays broadcast. Below
-    1e-300 the bounds fade to 0: use `log_delta_bounds`.
+    gamma) is Schur-concave in p for every k > 0: Marshall and Olkin 1979, section 11.E).
+    protected = W in 1..n-1: W coordinates, worst with all of them at eta (moving mass from outside W to a
+    protected coordinate can only help, by coupling the Gamma variables).
+    k in [1e-290, 1e12], eta in (0, 1/n] (or (0, 1/W]), gamma in (0, 1/(m-1)), m = n or W. Arrays broadcast;
+    raises ValueError outside these ranges. Below 1e-300 the bounds fade to 0: use `log_delta_bounds`.
     """
     lower, upper = log_delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=protected)
     return np.exp(lower), np.exp(upper)
@@ -240,9 +252,9 @@ def log_delta_bounds(
     """Return the logarithms of `delta_bounds`, finite (or as far as -1e300) where the bounds underflow."""
     n = checks.integer("n", n, 2)
     m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
-    k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
+    k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
     gamma = _inner_border(gamma, m)
-    eta = _at_most("eta", eta, 1.0 / m)
+    eta = _border(eta, 1.0 / m, k)
     at_border = n - 1 if protected is None else m
     with np.errstate(divide="ignore"):  # q_i = 1 gives log 0 = -inf, as it should
         log_tail = log_beta_tail(gamma, eta, k)

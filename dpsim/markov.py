@@ -21,6 +21,7 @@ from dpsim.checks import Array
 
 SAFE = 1e-280  # smaller pivots or probabilities: the elimination is repeated in logarithms
 MIN_WORK_PER_THREAD = 5e6  # multiplications; below it a thread costs more than it saves
+LARGEST_CONDITION = 1e12  # a fundamental matrix keeps at least four digits
 DENSE_UP_TO = 400  # sparse chains of so many states are solved by elimination
 
 
@@ -30,15 +31,18 @@ def transition_matrix(counts: Any) -> Any:
     counts[..., i, j] >= 0 is how often the chain went from i to j. Raises ValueError for other counts, and
     for rows without departures, which it names. Source: Benvenuti et al. 2026, equation 4.
     """
-    counts = sparse_chains.canonical("counts", counts) if sparse.issparse(counts) else _square("counts", counts)
-    checks.real("counts", counts.data if sparse.issparse(counts) else counts, 0.0)
+    counts = (
+        sparse_chains.canonical("counts", counts) if sparse.issparse(counts) else _square("counts", counts)
+    )
+    checks.real("counts", counts.data if sparse.issparse(counts) else counts, 0.0, 1e300)
     departures = np.asarray(counts.sum(axis=-1), dtype=float)
     if not departures.all():
         rows = [tuple(int(i) for i in row) if len(row) > 1 else int(row[0]) for row in np.argwhere(departures == 0)]
         more = f" and {len(rows) - 10} more" if len(rows) > 10 else ""
         raise ValueError(f"counts must have a departure in every row, got none in rows {rows[:10]}{more}")
     if sparse.issparse(counts):
-        return sparse.csr_array(sparse.diags_array(1.0 / departures) @ counts)
+        counts.data /= np.repeat(departures, np.diff(counts.indptr))
+        return counts
     return counts / departures[..., None]
 
 
@@ -196,13 +200,26 @@ def fundamental_matrix(P: Any, kind: str = "paper") -> Array:
 
     kind "paper": (I - P - 1 pi^T)^(-1), as Fallin et al. 2023 and Benvenuti et al. 2026 print it;
     kind "seneta": (I - P + 1 pi^T)^(-1). They differ by 2 1 pi^T, and both give pi~ - pi = pi~ (P~ - P) Z.
-    A scipy.sparse P gives a dense Z. Raises ValueError as `stationary_distribution` does, and for other
-    kinds.
+    A scipy.sparse P gives a dense Z. Raises ValueError as `stationary_distribution` does, for other kinds,
+    and for a chain so nearly reducible that fewer than four digits would be right (condition above 1e12).
     """
     sign = {"paper": -1.0, "seneta": 1.0}[checks.choice("kind", kind, ("paper", "seneta"))]
     pi = stationary_distribution(P)
     P = P.toarray() if sparse.issparse(P) else np.asarray(P, dtype=float)
-    return np.linalg.inv(np.eye(P.shape[-1]) - P + sign * pi[..., None, :])
+    A = np.eye(P.shape[-1]) - P + sign * pi[..., None, :]
+    try:
+        Z = np.linalg.inv(A)
+        condition = np.max(
+            np.linalg.norm(A, np.inf, axis=(-2, -1)) * np.linalg.norm(Z, np.inf, axis=(-2, -1))
+        )
+    except np.linalg.LinAlgError:
+        condition = np.inf
+    if not condition <= LARGEST_CONDITION:
+        raise ValueError(
+            f"P must give I - P + 1 pi^T a condition number of at most {LARGEST_CONDITION:g}, "
+            f"got {condition:.2g}: the chain is too nearly reducible"
+        )
+    return Z
 
 
 def random_walk(

@@ -75,8 +75,8 @@ def log_beta(a: Array, b: Array) -> Array:
     """Return log B(a, b) for a, b > 0, accurate for large arguments too."""
     k = a + b
     rest = stirling_rest(a) + stirling_rest(b) - stirling_rest(k)
-    powers = a * np.log(a / k) + b * np.log(b / k)
-    return powers + 0.5 * np.log(2.0 * np.pi * (k / a) / b) + rest
+    powers = a * np.log1p(b / a) + b * np.log1p(a / b)
+    return -powers + 0.5 * np.log(2.0 * np.pi * (k / a) / b) + rest
 
 
 def log_gamma_ratio(a: Array, t: Array) -> Array:
