@@ -247,7 +247,8 @@ def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float
 
 # Cover the truncations and rounding errors of the convolutions: bounds of delta are moved apart by as much.
 _SLACK, _RELATIVE_SLACK = 1e-12, 1e-10
-_TAIL = 1e-15  # mass of one composition step beyond the grid; counted as infinite loss
+_TAIL = 1e-15  # mass beyond the grids, and again what all truncations may cut: counted as infinite loss
+_MOST_RELEASES = 10_000
 _LARGEST_GRID = 2**20
 
 
@@ -313,7 +314,8 @@ def compose(
 ) -> Composition:
     """Return the composition of `count` releases for each k: independent releases, or rows that move at once.
 
-    k, shift, eta as in `exact_delta`, count integers >= 1; they broadcast, each entry is a group of releases.
+    k, shift, eta as in `exact_delta`, count integers >= 1; they broadcast, each entry is a group of releases
+    and there are at most 10,000 in all.
     interval: the grid of the losses; None: 1/500 of a typical standard deviation of one loss. Raises
     ValueError outside the ranges.
     """
@@ -334,7 +336,7 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
     groups: dict[tuple[float, float], int] = {}
     for pair, times in zip(zip(a.tolist(), t.tolist()), count.tolist()):
         groups[pair] = groups.get(pair, 0) + checks.integer("count", times, 1)
-    total = sum(groups.values())
+    total = checks.integer("the sum of count", sum(groups.values()), 1, _MOST_RELEASES)
     if interval is None:
         variance = sum(n * t * t * (polygamma(1, a) + polygamma(1, a + t)) for (a, t), n in groups.items())
         interval = 2e-3 * math.sqrt(variance / total)
@@ -343,29 +345,29 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
     log_tail = math.log(_TAIL / total)
     ends = {pair: float(quadrature.epsilon_for(log_tail, *pair, quadrature.REPLACE)) for pair in groups}
     interval = max(interval, max(ends.values()) / _LARGEST_GRID)
-    offset = 0.0
+    offset, cut = 0.0, _TAIL / len(groups)
     pessimistic, optimistic = [], []
     with np.errstate(over="ignore", under="ignore"):  # the truncation bounds overflow where they do not bind
         for pair, times in groups.items():
             p, up, q = quadrature.loss_cells(*pair, interval, math.ceil(ends[pair] / interval) + 1)
             tail = max(0.0, float(betainc(pair[0], sum(pair), 0.5)) - p.sum())
-            pessimistic.append(_repeated(_connect_the_dots(p, up, tail, interval), times))
+            pessimistic.append(_repeated(_connect_the_dots(p, up, tail, interval), times, cut))
             merged, shifted = _merged_cells(p, q, interval)
-            optimistic.append(_repeated(merged, times))
+            optimistic.append(_repeated(merged, times, cut))
             offset += times * shifted
-        return Composition(interval, offset, _convolved(pessimistic), _convolved(optimistic))
+        return Composition(interval, offset, _convolved(pessimistic, cut), _convolved(optimistic, cut))
 
 
-def _repeated(pmf: pld_pmf.DensePLDPmf, times: int) -> pld_pmf.DensePLDPmf:
-    return pmf if times == 1 else pmf.self_compose(times, _TAIL)
+def _repeated(pmf: pld_pmf.DensePLDPmf, times: int, cut: float) -> pld_pmf.DensePLDPmf:
+    return pmf if times == 1 else pmf.self_compose(times, cut)
 
 
-def _convolved(pmfs: list[pld_pmf.DensePLDPmf]) -> pld_pmf.DensePLDPmf:
+def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDPmf:
     """Return the composition of all, two by two."""
     if len(pmfs) == 1:
         return pmfs[0]
     half = len(pmfs) // 2
-    return _convolved(pmfs[:half]).compose(_convolved(pmfs[half:]), _TAIL)
+    return _convolved(pmfs[:half], cut).compose(_convolved(pmfs[half:], cut), cut)
 
 
 def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_pmf.DensePLDPmf:
