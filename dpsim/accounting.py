@@ -50,14 +50,15 @@ from dpsim.checks import Array
 PARAMETER_RANGE = (1e-9, 1e10)  # of a and t, where the quadrature was compared with 40 to 90 digits
 _ONE = np.asarray(1.0)
 _LARGEST_EPSILON = 1e30
+_SMALLEST_SHARE = 1e-18  # of eta, shift, alpha and 1/alpha, so that some k or kappa is in range
 _PAIRS = {"replace": quadrature.REPLACE, "add-remove": quadrature.ADD_REMOVE}
 
 
 def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
     """Return the exact delta(epsilon) of Dir(k p) on the simplex bordered by eta.
 
-    Arguments broadcast. epsilon >= 0 (at 0: the total variation distance), k > 0, eta in (0, 1/2),
-    shift in (0, 1 - 2 eta]. Values below 1e-308 come out as 0: `log_exact_delta` keeps them.
+    Arguments broadcast. epsilon >= 0 (at 0: the total variation distance), k > 0, eta in [1e-18, 1/2),
+    shift in [1e-18, 1 - 2 eta]. Values below 1e-308 come out as 0: `log_exact_delta` keeps them.
     Raises ValueError outside these ranges or when k eta or k shift is outside `PARAMETER_RANGE`.
     """
     return np.exp(log_exact_delta(epsilon, k, shift=shift, eta=eta))
@@ -123,8 +124,8 @@ def posterior_delta(
     """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases.
 
     adjacency "replace": one record moves; attained with n >= 3. "add-remove": the larger of both directions,
-    the supremum over all rows. Arguments broadcast; epsilon >= 0, kappa > 0, alpha > 0. Raises ValueError
-    outside these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
+    the supremum over all rows. Arguments broadcast; epsilon >= 0, kappa > 0, alpha in [1e-18, 1e18]. Raises
+    ValueError outside these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
     """
     return np.exp(log_posterior_delta(epsilon, kappa=kappa, alpha=alpha, adjacency=adjacency))
 
@@ -403,14 +404,14 @@ def _each(function: Callable[[float], float], values: Array) -> Array:
 
 
 def _border(eta: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:
-    eta = checks.real("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
-    shift = checks.real("shift", shift, 0.0, 1.0, open_low=True)
+    eta = checks.real("eta", eta, _SMALLEST_SHARE, 0.5, open_high=True)
+    shift = checks.real("shift", shift, _SMALLEST_SHARE, 1.0)
     outside = shift > (1.0 - 2.0 * eta) * (1.0 + 1e-12)
     if np.any(outside):
         bad = np.argmax(outside)
         eta_at, shift_at = (array.flat[bad] for array in np.broadcast_arrays(eta, shift))
         raise ValueError(
-            f"shift must be in (0, 1 - 2 eta] = (0, {1.0 - 2.0 * eta_at:g}], got {shift_at:g}: "
+            f"shift must be at most 1 - 2 eta = {1.0 - 2.0 * eta_at:g}, got {shift_at:g}: "
             "neighbours would leave the bordered simplex"
         )
     return eta, shift
@@ -434,7 +435,7 @@ def _scaled(name: str, scale: ArrayLike, eta: Array, shift: Array) -> tuple[Arra
 
 
 def _pseudo_count(alpha: ArrayLike) -> Array:
-    return checks.real("alpha", alpha, *PARAMETER_RANGE)
+    return checks.real("alpha", alpha, _SMALLEST_SHARE, 1.0 / _SMALLEST_SHARE)
 
 
 def _probability(delta: ArrayLike) -> Array:

@@ -1,5 +1,6 @@
-"""Tests of the exact accounting: mpmath oracles, published values, domination, compositions, an audit by sampling."""
+"""Tests of the exact accounting: 90-digit oracles, reference values, domination, compositions, an audit."""
 
+import itertools
 import math
 from functools import partial
 
@@ -52,10 +53,6 @@ def log_gamma_profiles(epsilon, a, t):
         lower = partial(mp.gammainc, a=0, b=below, regularized=True)
         weight = mp.exp(epsilon)
         return mp.log(upper(a + t) - weight * upper(a)), mp.log(lower(a) - weight * lower(a + t))
-
-
-def posterior_log(epsilon, a, t):
-    return accounting.log_posterior_delta(epsilon, kappa=t, alpha=a / t)
 
 
 BETA_CASES = [
@@ -176,7 +173,7 @@ def test_epsilon_is_the_smallest_that_holds(alpha, kappa, delta, adjacency):
     alpha=shape, kappa=shape, factor=st.floats(1.01, 100.0), ratio=st.floats(0.0, 20.0), adjacency=adjacencies
 )
 def test_delta_grows_with_the_scale_from_the_floor(alpha, kappa, factor, ratio, adjacency):
-    assume(1e-6 <= alpha * kappa and alpha * kappa * factor <= 1e9)
+    assume(alpha * kappa >= 1e-6 and alpha * kappa * factor <= 1e9)
     epsilon = ratio / alpha
     scales = np.array([kappa, kappa * factor])
     less, more = accounting.log_posterior_delta(epsilon, kappa=scales, alpha=alpha, adjacency=adjacency)
@@ -231,12 +228,12 @@ def test_a_target_below_the_floor_is_refused_with_what_would_reach_it():
 
 def beta_pair_delta(epsilon, first, second):
     """delta of Beta(first) against Beta(second), same totals, by scanning thresholds."""
-    y = special.expit(np.linspace(-40, 40, 20001))
+    y = special.expit(np.linspace(-20, 20, 2001))
     tails = special.betaincc(*first, y) - math.exp(epsilon) * special.betaincc(*second, y)
     return float(tails.max())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     k=st.floats(2.0, 200.0),
     eta=st.floats(0.01, 0.2),
@@ -255,7 +252,7 @@ def test_the_pair_is_attained():
     k, epsilon, eta, shift = 30.0, 0.7, 0.05, 0.02
     a, t = k * eta, k * shift
     worst = beta_pair_delta(epsilon, (a + t, a), (a, a + t))
-    assert worst == pytest.approx(float(accounting.exact_delta(epsilon, k, eta=eta, shift=shift)), rel=1e-5)
+    assert worst == pytest.approx(float(accounting.exact_delta(epsilon, k, eta=eta, shift=shift)), rel=1e-4)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
@@ -278,12 +275,12 @@ def test_add_remove_is_approached_from_below_by_growing_rows(epsilon):
 
 
 @pytest.mark.parametrize("a", [1e-6, 0.3, 12.0, 1e5, 1e9])
-@pytest.mark.parametrize("t", [1e-6, 0.5, 40.0, 1e9])
+@pytest.mark.parametrize("t", [1e-6, 0.003, 0.5, 40.0, 1e9])
 def test_renyi_agrees_with_60_digits(a, t):
     scale = 1.0 / (2 * a + t)
     eta, k = a * scale * 0.999, 1.0 / (scale * 0.999)
     shift = t / k
-    order = 1 + a / t * np.array([1e-12, 1e-7, 1e-4, 0.2, 0.97])
+    order = 1 + a / t * np.array([1e-12, 1e-7, 1e-4, 0.0099, 0.0101, 0.2, 0.97])
     ours = accounting.renyi_divergence(order, k, eta=eta, shift=shift)
     with mp.workdps(60):
         x, y = mp.mpf(k * eta), mp.mpf(k * shift)
@@ -295,7 +292,7 @@ def test_renyi_agrees_with_60_digits(a, t):
             if order_i > 1.0:
                 step = (mp.mpf(order_i) - 1) * y
                 truth = (log_beta(x - step, x + y + step) - log_beta(x, x + y)) / (mp.mpf(order_i) - 1)
-                assert abs(ours_i / truth - 1) < 1e-8
+                assert abs(ours_i / truth - 1) < 1e-9
 
 
 def test_renyi_starts_at_kullback_leibler():
@@ -322,7 +319,7 @@ def test_thirty_two_rows_at_once(k, epsilon, delta):
     assert upper == pytest.approx(delta, rel=5e-3)
 
 
-@pytest.mark.parametrize(("k", "epsilon"), [(9.87, 1.16), (98.7, 11.12), (98.7, 16.0)])
+@pytest.mark.parametrize(("k", "epsilon"), [(9.87, 1.16), (98.7, 11.12), (98.7, 7.0)])
 def test_composition_agrees_with_the_characteristic_function(k, epsilon):
     a, t = k * ROWS["eta"], k * ROWS["shift"]
     u = (np.arange(400_000) + 0.5) * (40.0 / 400_000)
@@ -352,15 +349,12 @@ def test_two_rows_agree_with_a_direct_convolution(a, t, epsilon):
         return np.exp(log_density - special.betaln(a[0], a[0] + t[0])) * profile(epsilon - t[0] * x)
 
     kink = epsilon / t[0]
-    edges = np.concatenate(
-        [kink + np.linspace(-45 / a[0] / 5, 0, 60), kink + np.linspace(0, 45 / a[0], 120)[1:]]
-    )
-    truth = sum(
-        integrate.fixed_quad(integrand, low, high, n=20)[0] for low, high in zip(edges[:-1], edges[1:])
-    )
-    k, eta, shift = 1.0, np.array(a), np.array(t)
-    scale = 2.0 * float(np.max(2 * eta + shift))
-    lower, upper = accounting.compose(k * scale, eta=eta / scale, shift=shift / scale).delta_bounds(epsilon)
+    left, right = np.linspace(-45 / (a[0] + t[0]), kink, 200), np.linspace(kink, kink + 45 / a[0], 200)
+    edges = np.append(left, right[1:])
+    truth = sum(integrate.fixed_quad(integrand, *panel, n=16)[0] for panel in itertools.pairwise(edges))
+    scale = 2.0 * max(2 * a[i] + t[i] for i in (0, 1))  # any scale gives the same k eta and k shift
+    rows = {"eta": np.array(a) / scale, "shift": np.array(t) / scale}
+    lower, upper = accounting.compose(scale, **rows).delta_bounds(epsilon)
     assert lower * (1 - 1e-9) <= truth <= upper * (1 + 1e-9)
     assert upper - lower <= 1e-4 * truth + 1e-11
 
@@ -446,14 +440,14 @@ not_finite = st.sampled_from([math.nan, math.inf, -math.inf])
 @settings(max_examples=40, deadline=None)
 @given(bad=st.one_of(not_finite, st.floats(max_value=0.0), st.floats(min_value=0.5)))
 def test_borders_outside_the_range_are_refused(bad):
-    with pytest.raises(ValueError, match=r"eta must be in \(0, 0\.5\)"):
+    with pytest.raises(ValueError, match=r"eta must be in \[1e-18, 0\.5\)"):
         accounting.exact_delta(1.0, 10.0, eta=bad, shift=0.01)
 
 
 @settings(max_examples=40, deadline=None)
 @given(bad=st.one_of(not_finite, st.floats(max_value=0.0), st.floats(min_value=0.81)))
 def test_shifts_outside_the_range_are_refused(bad):
-    with pytest.raises(ValueError, match=r"shift must be in \(0, (1|1 - 2 eta\] = \(0, 0\.8)\]"):
+    with pytest.raises(ValueError, match=r"shift must be (in \[1e-18, 1\]|at most 1 - 2 eta = 0\.8), got"):
         accounting.exact_epsilon(1e-6, 10.0, eta=0.1, shift=bad)
 
 
@@ -489,7 +483,7 @@ def test_every_accepted_argument_gives_a_finite_answer(epsilon, k):
         (lambda: accounting.calibrate_k(0.0, 1e-6, **GRADES), r"epsilon must be in \(0, "),
         (
             lambda: accounting.posterior_delta(1.0, kappa=1.0, alpha=0.0),
-            r"alpha must be in \[1e-09, 1e\+10\]",
+            r"alpha must be in \[1e-18, 1e\+18\]",
         ),
         (
             lambda: accounting.posterior_delta(1.0, kappa=-1.0, alpha=1.0),
