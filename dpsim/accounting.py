@@ -50,14 +50,15 @@ from dpsim.checks import Array
 PARAMETER_RANGE = (1e-9, 1e10)  # of a and t, where the quadrature was compared with 40 to 90 digits
 _ONE = np.asarray(1.0)
 _LARGEST_EPSILON = 1e30
+_SMALLEST_SHARE = 1e-18  # of eta, shift, alpha and 1/alpha, so that some k or kappa is in range
 _PAIRS = {"replace": quadrature.REPLACE, "add-remove": quadrature.ADD_REMOVE}
 
 
 def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
     """Return the exact delta(epsilon) of Dir(k p) on the simplex bordered by eta.
 
-    Arguments broadcast. epsilon >= 0 (at 0: the total variation distance), k > 0, eta in (0, 1/2),
-    shift in (0, 1 - 2 eta]. Values below 1e-308 come out as 0: `log_exact_delta` keeps them.
+    Arguments broadcast. epsilon >= 0 (at 0: the total variation distance), k > 0, eta in [1e-18, 1/2),
+    shift in [1e-18, 1 - 2 eta]. Values below 1e-308 come out as 0: `log_exact_delta` keeps them.
     Raises ValueError outside these ranges or when k eta or k shift is outside `PARAMETER_RANGE`.
     """
     return np.exp(log_exact_delta(epsilon, k, shift=shift, eta=eta))
@@ -121,8 +122,8 @@ def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
     """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases.
 
     adjacency "replace": one record moves; attained with n >= 3. "add-remove": the larger of both directions,
-    the supremum over all rows. Arguments broadcast; epsilon >= 0, kappa > 0, alpha > 0. Raises ValueError
-    outside these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
+    the supremum over all rows. Arguments broadcast; epsilon >= 0, kappa > 0, alpha in [1e-18, 1e18]. Raises
+    ValueError outside these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
     """
     return np.exp(log_posterior_delta(epsilon, kappa=kappa, alpha=alpha, adjacency=adjacency))
 
@@ -239,7 +240,8 @@ def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float
 
 # Cover the truncations and rounding errors of the convolutions: bounds of delta are moved apart by as much.
 _SLACK, _RELATIVE_SLACK = 1e-12, 1e-10
-_TAIL = 1e-15  # mass of one composition step beyond the grid; counted as infinite loss
+_TAIL = 1e-15  # mass beyond the grids, and again what all truncations may cut: counted as infinite loss
+_MOST_RELEASES = 10_000
 _LARGEST_GRID = 2**20
 
 
@@ -305,7 +307,8 @@ def compose(
 ) -> Composition:
     """Return the composition of `count` releases for each k: independent releases, or rows that move at once.
 
-    k, shift, eta as in `exact_delta`, count integers >= 1; they broadcast, each entry is a group of releases.
+    k, shift, eta as in `exact_delta`, count integers >= 1; they broadcast, each entry is a group of releases
+    and there are at most 10,000 in all.
     interval: the grid of the losses; None: 1/500 of a typical standard deviation of one loss. Raises
     ValueError outside the ranges.
     """
@@ -326,7 +329,7 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
     groups: dict[tuple[float, float], int] = {}
     for pair, times in zip(zip(a.tolist(), t.tolist()), count.tolist()):
         groups[pair] = groups.get(pair, 0) + checks.integer("count", times, 1)
-    total = sum(groups.values())
+    total = checks.integer("the sum of count", sum(groups.values()), 1, _MOST_RELEASES)
     if interval is None:
         variance = sum(n * t * t * (polygamma(1, a) + polygamma(1, a + t)) for (a, t), n in groups.items())
         interval = 2e-3 * math.sqrt(variance / total)
@@ -335,29 +338,29 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
     log_tail = math.log(_TAIL / total)
     ends = {pair: float(quadrature.epsilon_for(log_tail, *pair, quadrature.REPLACE)) for pair in groups}
     interval = max(interval, max(ends.values()) / _LARGEST_GRID)
-    offset = 0.0
+    offset, cut = 0.0, _TAIL / len(groups)
     pessimistic, optimistic = [], []
     with np.errstate(over="ignore", under="ignore"):  # the truncation bounds overflow where they do not bind
         for pair, times in groups.items():
             p, up, q = quadrature.loss_cells(*pair, interval, math.ceil(ends[pair] / interval) + 1)
             tail = max(0.0, float(betainc(pair[0], sum(pair), 0.5)) - p.sum())
-            pessimistic.append(_repeated(_connect_the_dots(p, up, tail, interval), times))
+            pessimistic.append(_repeated(_connect_the_dots(p, up, tail, interval), times, cut))
             merged, shifted = _merged_cells(p, q, interval)
-            optimistic.append(_repeated(merged, times))
+            optimistic.append(_repeated(merged, times, cut))
             offset += times * shifted
-        return Composition(interval, offset, _convolved(pessimistic), _convolved(optimistic))
+        return Composition(interval, offset, _convolved(pessimistic, cut), _convolved(optimistic, cut))
 
 
-def _repeated(pmf: pld_pmf.DensePLDPmf, times: int) -> pld_pmf.DensePLDPmf:
-    return pmf if times == 1 else pmf.self_compose(times, _TAIL)
+def _repeated(pmf: pld_pmf.DensePLDPmf, times: int, cut: float) -> pld_pmf.DensePLDPmf:
+    return pmf if times == 1 else pmf.self_compose(times, cut)
 
 
-def _convolved(pmfs: list[pld_pmf.DensePLDPmf]) -> pld_pmf.DensePLDPmf:
+def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDPmf:
     """Return the composition of all, two by two."""
     if len(pmfs) == 1:
         return pmfs[0]
     half = len(pmfs) // 2
-    return _convolved(pmfs[:half]).compose(_convolved(pmfs[half:]), _TAIL)
+    return _convolved(pmfs[:half], cut).compose(_convolved(pmfs[half:], cut), cut)
 
 
 def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_pmf.DensePLDPmf:
@@ -393,14 +396,14 @@ def _each(function: Callable[[float], float], values: Array) -> Array:
 
 
 def _border(eta: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:
-    eta = checks.real("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
-    shift = checks.real("shift", shift, 0.0, 1.0, open_low=True)
+    eta = checks.real("eta", eta, _SMALLEST_SHARE, 0.5, open_high=True)
+    shift = checks.real("shift", shift, _SMALLEST_SHARE, 1.0)
     outside = shift > (1.0 - 2.0 * eta) * (1.0 + 1e-12)
     if np.any(outside):
         bad = np.argmax(outside)
         eta_at, shift_at = (array.flat[bad] for array in np.broadcast_arrays(eta, shift))
         raise ValueError(
-            f"shift must be in (0, 1 - 2 eta] = (0, {1.0 - 2.0 * eta_at:g}], got {shift_at:g}: "
+            f"shift must be at most 1 - 2 eta = {1.0 - 2.0 * eta_at:g}, got {shift_at:g}: "
             "neighbours would leave the bordered simplex"
         )
     return eta, shift
@@ -424,7 +427,7 @@ def _scaled(name: str, scale: ArrayLike, eta: Array, shift: Array) -> tuple[Arra
 
 
 def _pseudo_count(alpha: ArrayLike) -> Array:
-    return checks.real("alpha", alpha, *PARAMETER_RANGE)
+    return checks.real("alpha", alpha, _SMALLEST_SHARE, 1.0 / _SMALLEST_SHARE)
 
 
 def _probability(delta: ArrayLike) -> Array:

@@ -21,16 +21,18 @@ import math
 
 import numpy as np
 from numba import njit, vectorize
+from numpy.typing import NDArray
 from scipy.special import polygamma, psi
 
 from dpsim.checks import Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NEGLIGIBLE = -60.0  # log f relative to its largest value; what lies beyond is below 1e-22 of the integral
-_BISECTIONS = 60
+_STEPS = 80
 # Declared error of log delta: absolute, and relative for the huge ones. Inverses are rounded up by this much.
 ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-12
 REPLACE, ADD_REMOVE = 0, 1  # the two pairs
+_SMALL_STEP, _TERMS = 1e-2, 7  # series in steps relative to a: their remainder is about 1e-12
 
 
 @njit(cache=True)
@@ -177,10 +179,10 @@ def _log_delta(epsilon: float, a: float, t: float, pair: int) -> float:
 
 
 @njit(cache=True)
-def _holds(epsilon: float, a: float, t: float, pair: int, log_target: float) -> bool:
-    """Return whether log delta is at most the target even if it errs by as much as is declared."""
+def _excess(epsilon: float, a: float, t: float, pair: int, log_target: float) -> float:
+    """Return how far log delta may be above the target if it errs by as much as is declared."""
     value = _log_delta(epsilon, a, t, pair)
-    return value + ABSOLUTE_ERROR + RELATIVE_ERROR * abs(value) <= log_target
+    return value + ABSOLUTE_ERROR + RELATIVE_ERROR * abs(value) - log_target
 
 
 @vectorize(cache=True)
@@ -192,19 +194,24 @@ def log_delta(epsilon: float, a: float, t: float, pair: int) -> float:
 @vectorize(cache=True)
 def epsilon_for(log_target: float, a: float, t: float, pair: int) -> float:
     """Return the smallest epsilon >= 0 with log delta <= log_target, rounded up."""
-    if _holds(0.0, a, t, pair, log_target):
+    above = _excess(0.0, a, t, pair, log_target)
+    if above <= 0.0:
         return 0.0
     low, high = 0.0, t / (a + math.sqrt(a))
-    while not _holds(high, a, t, pair, log_target):
-        low, high = high, 2.0 * high
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
+    below = _excess(high, a, t, pair, log_target)
+    while below > 0.0:
+        low, high, above = high, 2.0 * high, below
+        below = _excess(high, a, t, pair, log_target)
+    for i in range(_STEPS):  # false position (Illinois), every third step a bisection
         if high - low <= 1e-13 * high:
             break
-        if _holds(middle, a, t, pair, log_target):
-            high = middle
+        share = 0.5 if i % 3 == 2 else above / (above - below)
+        middle = low + (high - low) * min(max(share, 1e-9), 1.0 - 1e-9)
+        value = _excess(middle, a, t, pair, log_target)
+        if value > 0.0:
+            low, above, below = middle, value, 0.5 * below
         else:
-            low = middle
+            high, below, above = middle, value, 0.5 * above
     return high
 
 
@@ -214,14 +221,14 @@ def scale_for(log_target: float, epsilon: float, a: float, t: float, pair: int, 
 
     Rounded down; 0 when there is none, and highest when all do.
     """
-    if not _holds(epsilon, a * lowest, t * lowest, pair, log_target):
+    if _excess(epsilon, a * lowest, t * lowest, pair, log_target) > 0.0:
         return 0.0
-    if _holds(epsilon, a * highest, t * highest, pair, log_target):
+    if _excess(epsilon, a * highest, t * highest, pair, log_target) <= 0.0:
         return highest
     low, high = math.log(lowest), math.log(highest)
-    for _ in range(_BISECTIONS):
+    for _ in range(_STEPS):
         middle = 0.5 * (low + high)
-        if _holds(epsilon, a * math.exp(middle), t * math.exp(middle), pair, log_target):
+        if _excess(epsilon, a * math.exp(middle), t * math.exp(middle), pair, log_target) <= 0.0:
             low = middle
         else:
             high = middle
@@ -263,17 +270,37 @@ def _stirling(z: float) -> float:
 def renyi(step: Array, a: Array, t: Array) -> Array:
     """Return the Renyi divergence of order 1 + step/t of the Beta pair, 0 <= step < a.
 
-    Differences of log Gamma in Stirling's form, or two cumulants of the loss close to order 1.
+    Differences of log Gamma in Stirling's form; for small steps the cumulants of the loss.
     """
+    close = step < _SMALL_STEP * a
+    return t * np.where(close, _close_renyi(np.where(close, step, 0.0), a, t), _far_renyi(step, a, t, close))
+
+
+def _far_renyi(step: Array, a: Array, t: Array, close: NDArray[np.bool_]) -> Array:
     large = a + t
-    close = step < 1e-6 * a
     up, down = step / large, -np.where(close, 0.0, step / a)
     excess = large * _relative_entropy(up) + a * _relative_entropy(down) - 0.5 * (np.log1p(up) + np.log1p(down))
     excess += _stirling(large + step) - _stirling(large) + _stirling(a * (1.0 + down)) - _stirling(a)
-    mean = np.log1p(t / a) + _digamma_correction(large) - _digamma_correction(a)
-    near = mean + 0.5 * step * (polygamma(1, a) + polygamma(1, large))
-    far = np.log1p(t / a) + excess / np.where(close, 1.0, step)
-    return t * np.where(close, near, far)
+    return np.log1p(t / a) + excess / np.where(close, 1.0, step)
+
+
+def _close_renyi(step: Array, a: Array, t: Array) -> Array:
+    total, factor = _digamma_difference(a, t), np.ones_like(step)
+    for j in range(1, _TERMS):
+        factor = factor * step / (j + 1)
+        total = total + factor * (polygamma(j, a + t) - (-1) ** j * polygamma(j, a))
+    return total
+
+
+def _digamma_difference(a: Array, t: Array) -> Array:
+    """Return psi(a + t) - psi(a), by Taylor's series for small t."""
+    small = np.where(t < _SMALL_STEP * a, t, 0.0)
+    series, factor = np.zeros_like(small), np.ones_like(small)
+    for j in range(1, _TERMS):
+        factor = factor * small / j
+        series = series + factor * polygamma(j, a)
+    large = np.log1p(t / a) + _digamma_correction(a + t) - _digamma_correction(a)
+    return np.where(small > 0.0, series, large)
 
 
 def _relative_entropy(y: Array) -> Array:

@@ -1,0 +1,515 @@
+"""Tests of the exact accounting: 90-digit oracles, reference values, domination, compositions, an audit."""
+
+import itertools
+import math
+from functools import partial
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import integrate, special
+
+from dpsim import accounting
+
+GRADES = {"eta": 0.073, "shift": 1 / 98}
+ROWS = {"eta": 0.10, "shift": 0.0125}
+
+
+# --- oracles with 90 digits ---------------------------------------------------------------------------------
+
+
+def lower_tail(a, b, w):
+    """I_w(a, b) for w below the mean, by its series of positive terms."""
+    term, total, n = mp.mpf(1), mp.mpf(0), 0
+    while term > total * mp.mpf(10) ** -85:
+        total += term
+        term *= (a + b + n) / (a + 1 + n) * w
+        n += 1
+    log_front = a * mp.log(w) + b * mp.log1p(-w) + mp.loggamma(a + b) - mp.loggamma(a + 1) - mp.loggamma(b)
+    return total * mp.exp(log_front)
+
+
+def incomplete_beta(a, b, w, complement):
+    return lower_tail(a, b, w) if w * (a + b) < a else 1 - lower_tail(b, a, complement)
+
+
+def log_profile(epsilon, a, t):
+    with mp.workdps(90):
+        epsilon, a, t = mp.mpf(epsilon), mp.mpf(a), mp.mpf(t)
+        w, complement = 1 / (1 + mp.exp(epsilon / t)), 1 / (1 + mp.exp(-epsilon / t))
+        first = incomplete_beta(a, a + t, w, complement)
+        return mp.log(first - mp.exp(epsilon) * incomplete_beta(a + t, a, w, complement))
+
+
+def log_gamma_profiles(epsilon, a, t):
+    """log delta of adding and of removing a record, from incomplete gamma functions."""
+    with mp.workdps(60):
+        epsilon, a, t = mp.mpf(epsilon), mp.mpf(a), mp.mpf(t)
+        ratio = mp.loggamma(a + t) - mp.loggamma(a)
+        above, below = mp.exp((ratio + epsilon) / t), mp.exp((ratio - epsilon) / t)
+        upper = partial(mp.gammainc, a=above, regularized=True)
+        lower = partial(mp.gammainc, a=0, b=below, regularized=True)
+        weight = mp.exp(epsilon)
+        return mp.log(upper(a + t) - weight * upper(a)), mp.log(lower(a) - weight * lower(a + t))
+
+
+BETA_CASES = [
+    (0.629, 1.5038, 0.2102),
+    (0.0, 2.0, 3.0),
+    (0.0, 1e-6, 1e-6),
+    (1e-6, 1e-6, 1e-3),
+    (1e3, 1e-6, 1.0),
+    (1e3, 1e-3, 1e9),
+    (1.0, 1e6, 1e-6),
+    (1e-6, 1e9, 1e-6),
+    (30.0, 1.5, 1.5),
+    (900.0, 1.0, 1.3),
+    (1e3, 10.0, 1.0),
+    (1e3, 300.0, 0.4),
+    (7e5, 1e5, 1e6),
+    (2.5e5, 1e5, 1e5),
+    (1e3, 1e9, 1e3),
+    (7.5e8, 1e9, 1e9),
+    (1e-3, 3e3, 2e3),
+    (40.0, 0.02, 1e4),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "a", "t"), BETA_CASES)
+def test_log_delta_agrees_with_90_digits(epsilon, a, t):
+    alpha = a / t
+    truth = log_profile(epsilon, t * alpha, t)
+    error = abs(accounting.log_posterior_delta(epsilon, kappa=t, alpha=alpha) - truth)
+    assert error <= 1e-10 + 1e-12 * abs(truth)
+
+
+@pytest.mark.parametrize("a", [1e-2, 0.7, 15.0, 400.0])
+@pytest.mark.parametrize("t", [1e-3, 1.0, 80.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 4.0])
+def test_add_remove_agrees_with_60_digits(a, t, ratio):
+    alpha, epsilon = a / t, ratio * t
+    truth = max(log_gamma_profiles(epsilon, t * alpha, t))
+    ours = accounting.log_posterior_delta(epsilon, kappa=t, alpha=alpha, adjacency="add-remove")
+    assert abs(ours - truth) <= 1e-10 + 1e-12 * abs(truth)
+
+
+def test_far_tail_has_its_asymptotic_form():
+    a, t = 20.6 * GRADES["eta"], 20.6 * GRADES["shift"]
+    epsilon = np.array([100.0, 300.0, 5000.0])
+    expected = np.log(t / (a * (a + t))) - special.betaln(a, a + t) - epsilon * a / t
+    ours = accounting.log_exact_delta(epsilon, 20.6, **GRADES)
+    np.testing.assert_allclose(ours, expected, rtol=1e-13)
+    assert ours[0] < -690
+    assert 0.0 < accounting.exact_delta(epsilon[0] * 0.95, 20.6, **GRADES) < 1e-290
+
+
+def test_huge_and_tiny_parameters_stay_finite():
+    grid = np.array([1e-9, 1e-3, 1.0, 1e3, 1e10])
+    alpha, kappa = np.meshgrid(grid, grid)
+    inside = (alpha * kappa >= 1e-9) & (alpha * kappa <= 1e10)
+    for epsilon in (0.0, 1e-6, 1.0, 1e3, 1e20):
+        for adjacency in ("replace", "add-remove"):
+            values = accounting.log_posterior_delta(
+                epsilon, kappa=kappa[inside], alpha=alpha[inside], adjacency=adjacency
+            )
+            assert np.all(np.isfinite(values)) and np.all(values <= 0.0)
+
+
+# --- reference values ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("k", "delta", "epsilon"), [(20.6, 0.0026, 0.629), (20.6, 1e-6, 1.737), (110.6, 1e-6, 2.836)]
+)
+def test_exact_epsilon_of_the_grades(k, delta, epsilon):
+    assert accounting.exact_epsilon(delta, k, **GRADES) == pytest.approx(epsilon, abs=6e-4)
+
+
+def test_exact_epsilon_of_a_taxi_row_depends_on_its_smallest_count_alone():
+    for trips in (100, 5000):
+        count = np.array([1, 2, 3])
+        eta = count / trips
+        epsilon = accounting.exact_epsilon(1e-6, 1.5 / eta, eta=eta, shift=1 / trips)
+        np.testing.assert_allclose(epsilon, [14.6, 6.90, 4.45], rtol=1e-3)
+
+
+def test_floors():
+    assert accounting.privacy_floor(1e-6, **GRADES) == pytest.approx(1.550, abs=5e-4)
+    floors = accounting.posterior_floor(1e-6, alpha=[1, 5, 10, 20])
+    np.testing.assert_allclose(floors, [12.7, 2.28, 1.08, 0.51], rtol=1e-2)
+    assert accounting.privacy_floor(0.9, **GRADES) == 0.0
+
+
+def test_the_uniform_posterior_is_logistic():
+    epsilon = np.array([0.0, 1e-3, 1.0, 30.0, 600.0])
+    ours = accounting.log_posterior_delta(epsilon, kappa=1.0, alpha=1.0)
+    np.testing.assert_allclose(ours, -np.logaddexp(0.0, epsilon), rtol=1e-14)
+
+
+# --- inverses and limits ------------------------------------------------------------------------------------
+
+shape = st.floats(-5.0, 6.0).map(lambda x: 10.0**x)
+small_delta = st.floats(-250.0, -0.1).map(lambda x: 10.0**x)
+adjacencies = st.sampled_from(["replace", "add-remove"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(alpha=shape, kappa=shape, delta=small_delta, adjacency=adjacencies)
+def test_epsilon_is_the_smallest_that_holds(alpha, kappa, delta, adjacency):
+    assume(1e-6 <= alpha * kappa <= 1e9)
+    arguments = {"kappa": kappa, "alpha": alpha, "adjacency": adjacency}
+    epsilon = accounting.posterior_epsilon(delta, **arguments)
+    log_delta = math.log(delta)
+    assert accounting.log_posterior_delta(epsilon, **arguments) <= log_delta
+    if epsilon > 0.0:
+        smaller = accounting.log_posterior_delta(epsilon, **arguments)
+        assert smaller > log_delta - 3e-10 - 1e-11 * abs(log_delta)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    alpha=shape, kappa=shape, factor=st.floats(1.01, 100.0), ratio=st.floats(0.0, 20.0), adjacency=adjacencies
+)
+def test_delta_grows_with_the_scale_from_the_floor(alpha, kappa, factor, ratio, adjacency):
+    assume(alpha * kappa >= 1e-6 and alpha * kappa * factor <= 1e9)
+    epsilon = ratio / alpha
+    scales = np.array([kappa, kappa * factor])
+    less, more = accounting.log_posterior_delta(epsilon, kappa=scales, alpha=alpha, adjacency=adjacency)
+    assert less <= more + 1e-10
+    assert (
+        accounting.posterior_floor(np.exp(less), alpha=alpha, adjacency=adjacency)
+        <= epsilon * (1 + 1e-9) + 1e-9
+    )
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_the_floor_is_approached(adjacency):
+    alpha = np.array([0.3, 1.0, 10.0])
+    floor = accounting.posterior_floor(1e-6, alpha=alpha, adjacency=adjacency)
+    epsilon = accounting.posterior_epsilon(1e-6, kappa=1e-8, alpha=alpha, adjacency=adjacency)
+    np.testing.assert_allclose(epsilon, floor, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.56, 1e-6), (2.0, 1e-6), (40.0, 1e-9), (1e-3, 0.4)])
+def test_calibrated_k_is_the_largest(epsilon, delta):
+    k = accounting.calibrate_k(epsilon, delta, **GRADES)
+    assert accounting.exact_delta(epsilon, k, **GRADES) <= delta
+    assert accounting.exact_epsilon(delta, k, **GRADES) <= epsilon * (1 + 1e-12)
+    assert accounting.exact_delta(epsilon, k * (1 + 1e-6), **GRADES) > delta
+
+
+def test_calibrated_kappa_is_the_largest():
+    for adjacency in ("replace", "add-remove"):
+        kappa = accounting.calibrate_kappa([1.2, 3.0], 1e-6, alpha=[10.0, 20.0], adjacency=adjacency)
+        arguments = {"alpha": [10.0, 20.0], "adjacency": adjacency}
+        assert np.all(accounting.posterior_delta([1.2, 3.0], kappa=kappa, **arguments) <= 1e-6)
+        assert np.all(accounting.posterior_delta([1.2, 3.0], kappa=kappa * (1 + 1e-6), **arguments) > 1e-6)
+
+
+def test_a_target_below_the_floor_is_refused_with_what_would_reach_it():
+    with pytest.raises(
+        ValueError, match=r"epsilon must be above the privacy floor 1\.549.* got 1\.5"
+    ) as refusal:
+        accounting.calibrate_k([2.0, 1.5], 1e-6, **GRADES)
+    border = float(str(refusal.value).split("border eta above ")[1].split()[0])
+    assert accounting.calibrate_k(1.5, 1e-6, eta=border * 1.001, shift=GRADES["shift"]) > 0.0
+    with pytest.raises(ValueError, match="no border eta does"):
+        accounting.calibrate_k(1e-4, 1e-6, **GRADES)
+    with pytest.raises(ValueError, match="no kappa reaches it") as refusal:
+        accounting.calibrate_kappa(1.0, 1e-6, alpha=5.0)
+    pseudo_count = float(str(refusal.value).split("alpha above ")[1].split()[0])
+    assert accounting.calibrate_kappa(1.0, 1e-6, alpha=pseudo_count * 1.001) > 0.0
+
+
+# --- the pair dominates -------------------------------------------------------------------------------------
+
+
+def beta_pair_delta(epsilon, first, second):
+    """delta of Beta(first) against Beta(second), same totals, by scanning thresholds."""
+    y = special.expit(np.linspace(-20, 20, 2001))
+    tails = special.betaincc(*first, y) - math.exp(epsilon) * special.betaincc(*second, y)
+    return float(tails.max())
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    k=st.floats(2.0, 200.0),
+    eta=st.floats(0.01, 0.2),
+    shift=st.floats(0.001, 0.3),
+    extra=st.tuples(st.floats(0.0, 0.1), st.floats(0.0, 0.1)),
+    part=st.floats(0.0, 1.0),
+    epsilon=st.floats(0.0, 4.0),
+)
+def test_no_pair_of_the_domain_is_worse(k, eta, shift, extra, part, epsilon):
+    p_i, p_j, moved = eta + extra[0] + part * shift, eta + extra[1], part * shift
+    delta = beta_pair_delta(epsilon, (k * p_i, k * p_j), (k * (p_i - moved), k * (p_j + moved)))
+    assert delta <= accounting.exact_delta(epsilon, k, eta=eta, shift=shift) * (1 + 1e-9) + 1e-12
+
+
+def test_the_pair_is_attained():
+    k, epsilon, eta, shift = 30.0, 0.7, 0.05, 0.02
+    a, t = k * eta, k * shift
+    worst = beta_pair_delta(epsilon, (a + t, a), (a, a + t))
+    assert worst == pytest.approx(float(accounting.exact_delta(epsilon, k, eta=eta, shift=shift)), rel=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_add_remove_is_approached_from_below_by_growing_rows(epsilon):
+    kappa, alpha = 0.8, 2.0
+    a, t = kappa * alpha, kappa
+    limit = float(accounting.posterior_delta(epsilon, kappa=kappa, alpha=alpha, adjacency="add-remove"))
+    worst = []
+    for rest in (1.0, 30.0, 1e5):
+        x = np.exp(np.linspace(-25.0, 0.0, 40001))
+        less, more = special.betainc(a, rest, x), special.betainc(a + t, rest, x)
+        removing = (less - math.exp(epsilon) * more).max()
+        adding = ((1 - more) - math.exp(epsilon) * (1 - less)).max()
+        worst.append(max(removing, adding))
+    assert worst[0] < worst[1] < worst[2] <= limit * (1 + 1e-9)
+    assert worst[2] == pytest.approx(limit, rel=1e-4)
+
+
+# --- Renyi divergence ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("a", [1e-6, 0.3, 12.0, 1e5, 1e9])
+@pytest.mark.parametrize("t", [1e-6, 0.003, 0.5, 40.0, 1e9])
+def test_renyi_agrees_with_60_digits(a, t):
+    scale = 1.0 / (2 * a + t)
+    eta, k = a * scale * 0.999, 1.0 / (scale * 0.999)
+    shift = t / k
+    order = 1 + a / t * np.array([1e-12, 1e-7, 1e-4, 0.0099, 0.0101, 0.2, 0.97])
+    ours = accounting.renyi_divergence(order, k, eta=eta, shift=shift)
+    with mp.workdps(60):
+        x, y = mp.mpf(k * eta), mp.mpf(k * shift)
+
+        def log_beta(u, v):
+            return mp.loggamma(u) + mp.loggamma(v) - mp.loggamma(u + v)
+
+        for order_i, ours_i in zip(order.tolist(), ours.tolist()):
+            if order_i > 1.0:
+                step = (mp.mpf(order_i) - 1) * y
+                truth = (log_beta(x - step, x + y + step) - log_beta(x, x + y)) / (mp.mpf(order_i) - 1)
+                assert abs(ours_i / truth - 1) < 1e-9
+
+
+def test_renyi_starts_at_kullback_leibler():
+    a, t = 20.6 * GRADES["eta"], 20.6 * GRADES["shift"]
+    expected = t * (special.psi(a + t) - special.psi(a))
+    assert accounting.renyi_divergence(1.0, 20.6, **GRADES) == pytest.approx(expected, rel=1e-12)
+
+
+def test_renyi_beyond_its_range_is_refused():
+    largest = 1 + GRADES["eta"] / GRADES["shift"]
+    with pytest.raises(ValueError, match=r"order must be in \[1, 1 \+ eta/shift\) = \[1, 8\.154\)"):
+        accounting.renyi_divergence([2.0, largest + 1e-9], 20.6, **GRADES)
+    with pytest.raises(ValueError, match="order"):
+        accounting.renyi_divergence(0.5, 20.6, **GRADES)
+
+
+# --- compositions -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("k", "epsilon", "delta"), [(9.87, 1.16, 0.179), (98.7, 11.12, 0.0129)])
+def test_thirty_two_rows_at_once(k, epsilon, delta):
+    lower, upper = accounting.compose(k, **ROWS, count=32).delta_bounds(epsilon)
+    assert lower <= upper <= lower * (1 + 1e-4)
+    assert upper == pytest.approx(delta, rel=5e-3)
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(9.87, 1.16), (98.7, 11.12), (98.7, 7.0)])
+def test_composition_agrees_with_the_characteristic_function(k, epsilon):
+    a, t = k * ROWS["eta"], k * ROWS["shift"]
+    u = (np.arange(400_000) + 0.5) * (40.0 / 400_000)
+    log_phi = special.loggamma(a + t + 1j * u * t) + special.loggamma(a - 1j * u * t)
+    phi = np.exp(32 * (log_phi - special.gammaln(a + t) - special.gammaln(a)))
+
+    def cdf(x):
+        return 0.5 - np.sum(np.imag(np.exp(-1j * u * x) * phi) / u) * (u[1] - u[0]) / math.pi
+
+    truth = 1 - cdf(epsilon) - math.exp(epsilon) * cdf(-epsilon)
+    lower, upper = accounting.compose(k, **ROWS, count=32).delta_bounds(epsilon)
+    assert lower - 1e-9 <= truth <= upper + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("a", "t"), [((1.5, 0.8), (0.3, 0.5)), ((0.05, 3.0), (0.4, 0.2)), ((0.9, 0.9), (1.0, 1.0))]
+)
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 6.0])
+def test_two_rows_agree_with_a_direct_convolution(a, t, epsilon):
+    def profile(x):
+        """delta of the second row at any x; below 0 by the symmetry of the pair."""
+        delta = accounting.posterior_delta(np.abs(x), kappa=t[1], alpha=a[1] / t[1])
+        return np.where(x >= 0, delta, -np.expm1(x) + np.exp(x) * delta)
+
+    def integrand(x):
+        log_density = (a[0] + t[0]) * x - (2 * a[0] + t[0]) * np.logaddexp(0, x)
+        return np.exp(log_density - special.betaln(a[0], a[0] + t[0])) * profile(epsilon - t[0] * x)
+
+    kink = epsilon / t[0]
+    left, right = np.linspace(-45 / (a[0] + t[0]), kink, 200), np.linspace(kink, kink + 45 / a[0], 200)
+    edges = np.append(left, right[1:])
+    truth = sum(integrate.fixed_quad(integrand, *panel, n=16)[0] for panel in itertools.pairwise(edges))
+    scale = 2.0 * max(2 * a[i] + t[i] for i in (0, 1))  # any scale gives the same k eta and k shift
+    rows = {"eta": np.array(a) / scale, "shift": np.array(t) / scale}
+    lower, upper = accounting.compose(scale, **rows).delta_bounds(epsilon)
+    assert lower * (1 - 1e-9) <= truth <= upper * (1 + 1e-9)
+    assert upper - lower <= 1e-4 * truth + 1e-11
+
+
+def test_one_release_composes_to_the_exact_profile():
+    composed = accounting.compose(20.6, **GRADES)
+    epsilon = np.array([0.0, 0.3, 1.0, 2.0])
+    exact = accounting.exact_delta(epsilon, 20.6, **GRADES)
+    lower, upper = composed.delta_bounds(epsilon)
+    assert np.all(lower <= exact) and np.all(exact <= upper) and np.all(upper <= exact * (1 + 1e-4) + 1e-11)
+    np.testing.assert_array_equal(composed.delta(epsilon), upper)
+    low, high = composed.epsilon_bounds([1e-3, 1e-6])
+    truth = accounting.exact_epsilon([1e-3, 1e-6], 20.6, **GRADES)
+    assert np.all(low <= truth) and np.all(truth <= high) and np.all(high - low < 1e-5)
+    assert composed.epsilon(0.9) == 0.0
+
+
+def test_unlike_releases_compose_in_any_grouping():
+    together = accounting.compose([30.0, 30.0, 80.0], **GRADES)
+    grouped = accounting.compose([80.0, 30.0], **GRADES, count=[1, 2])
+    epsilon = np.array([0.5, 2.0, 4.0])
+    np.testing.assert_allclose(together.delta(epsilon), grouped.delta(epsilon), rtol=1e-7)
+    posterior = accounting.compose_posterior(2.0, alpha=3.0, count=2)
+    simplex = accounting.compose(20.0, eta=0.3, shift=0.1, count=2)
+    np.testing.assert_allclose(posterior.delta(epsilon), simplex.delta(epsilon), rtol=1e-7)
+
+
+def test_a_coarse_interval_still_brackets():
+    fine = accounting.compose(20.6, **GRADES, count=8)
+    coarse = accounting.compose(20.6, **GRADES, count=8, interval=0.05)
+    fine_low, fine_high = fine.delta_bounds(1.0)
+    coarse_low, coarse_high = coarse.delta_bounds(1.0)
+    assert coarse_low < fine_low <= fine_high < coarse_high
+
+
+# --- audit by sampling --------------------------------------------------------------------------------------
+
+DRAWS = 1_000_000
+SURE = 6.0  # standard errors: a right delta fails once in 5e8
+
+
+def sampled_delta(epsilon, alpha_p, alpha_q, threshold, rng):
+    """Return the empirical delta of {log(X_0 / X_1) > threshold} and its standard error."""
+    rates = []
+    for alpha in (alpha_p, alpha_q):
+        draws = rng.dirichlet(alpha, DRAWS)
+        rates.append(np.mean(np.log(draws[:, 0] / draws[:, 1]) > threshold))
+    weight = math.exp(epsilon)
+    errors = [rate * (1 - rate) / DRAWS for rate in rates]
+    return rates[0] - weight * rates[1], math.sqrt(errors[0] + weight**2 * errors[1])
+
+
+def test_sampled_delta_accepts_the_exact_one_and_rejects_another_k():
+    k, eta, shift, epsilon = 40.0, 0.08, 0.05, 0.5
+    p, q = np.array([eta + shift, eta, 0.3]), np.array([eta, eta + shift, 0.3])
+    p, q = np.append(p, 1 - p.sum()), np.append(q, 1 - q.sum())
+    rng = np.random.default_rng(20260101)
+    delta, error = sampled_delta(epsilon, k * p, k * q, epsilon / (k * shift), rng)
+    assert abs(delta - accounting.exact_delta(epsilon, k, eta=eta, shift=shift)) < SURE * error
+    for wrong in (0.9 * k, 1.1 * k):
+        assert abs(delta - accounting.exact_delta(epsilon, wrong, eta=eta, shift=shift)) > SURE * error
+
+
+# --- arguments ----------------------------------------------------------------------------------------------
+
+
+def test_arguments_broadcast():
+    epsilon = np.array([0.5, 1.0])[:, None, None]
+    k = np.array([10.0, 20.0, 30.0])[:, None]
+    eta = np.array([0.05, 0.1])
+    delta = accounting.exact_delta(epsilon, k, eta=eta, shift=0.01)
+    assert delta.shape == (2, 3, 2)
+    assert delta[1, 2, 0] == accounting.exact_delta(1.0, 30.0, eta=0.05, shift=0.01)
+    assert accounting.exact_epsilon(delta, k, eta=eta, shift=0.01).shape == (2, 3, 2)
+    assert accounting.renyi_divergence([[2.0], [3.0]], 20.0, eta=eta, shift=0.01).shape == (2, 2)
+    assert accounting.compose(20.0, eta=0.1, shift=0.01).delta(epsilon).shape == (2, 1, 1)
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+not_finite = st.sampled_from([math.nan, math.inf, -math.inf])
+
+
+@settings(max_examples=40, deadline=None)
+@given(bad=st.one_of(not_finite, st.floats(max_value=0.0), st.floats(min_value=0.5)))
+def test_borders_outside_the_range_are_refused(bad):
+    with pytest.raises(ValueError, match=r"eta must be in \[1e-18, 0\.5\)"):
+        accounting.exact_delta(1.0, 10.0, eta=bad, shift=0.01)
+
+
+@settings(max_examples=40, deadline=None)
+@given(bad=st.one_of(not_finite, st.floats(max_value=0.0), st.floats(min_value=0.81)))
+def test_shifts_outside_the_range_are_refused(bad):
+    with pytest.raises(ValueError, match=r"shift must be (in \[1e-18, 1\]|at most 1 - 2 eta = 0\.8), got"):
+        accounting.exact_epsilon(1e-6, 10.0, eta=0.1, shift=bad)
+
+
+@settings(max_examples=40, deadline=None)
+@given(bad=st.one_of(not_finite, st.floats(max_value=0.0), st.floats(min_value=1.0, exclude_min=True)))
+def test_deltas_outside_the_range_are_refused(bad):
+    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\]"):
+        accounting.exact_epsilon(bad, 10.0, **GRADES)
+    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\]"):
+        accounting.posterior_floor(bad, alpha=1.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(epsilon=st.floats(0.0, 1e30), k=st.floats(min_value=0.0, exclude_min=True, allow_infinity=False))
+def test_every_accepted_argument_gives_a_finite_answer(epsilon, k):
+    try:
+        value = accounting.log_exact_delta(epsilon, k, **GRADES)
+    except ValueError as refusal:
+        assert "k must be in [" in str(refusal)
+    else:
+        assert math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: accounting.exact_delta(-0.1, 10.0, **GRADES),
+            r"epsilon must be in \[0, 1e\+30\], got -0\.1",
+        ),
+        (lambda: accounting.exact_delta(1.0, 0.0, **GRADES), r"k must be in \(0, inf\), got 0"),
+        (lambda: accounting.exact_delta(1.0, [9.0, 1e14], **GRADES), r"k must be in \[.*\] here, got 1e\+14"),
+        (lambda: accounting.calibrate_k(0.0, 1e-6, **GRADES), r"epsilon must be in \(0, "),
+        (
+            lambda: accounting.posterior_delta(1.0, kappa=1.0, alpha=0.0),
+            r"alpha must be in \[1e-18, 1e\+18\]",
+        ),
+        (
+            lambda: accounting.posterior_delta(1.0, kappa=-1.0, alpha=1.0),
+            r"kappa must be in \(0, inf\), got -1",
+        ),
+        (
+            lambda: accounting.posterior_delta(1.0, kappa=1.0, alpha=1.0, adjacency="swap"),
+            "adjacency must be one of",
+        ),
+        (lambda: accounting.compose(10.0, **GRADES, count=0), r"count must be in \[1, inf\), got 0"),
+        (
+            lambda: accounting.compose(10.0, **GRADES, count=1.5),
+            "count must be an integer of at least 1, got 1.5",
+        ),
+        (
+            lambda: accounting.compose(10.0, **GRADES, count=20_000),
+            "count must be an integer from 1 to 10000",
+        ),
+        (lambda: accounting.compose(10.0, **GRADES, interval=0.0), r"interval must be in \(0, inf\), got 0"),
+        (
+            lambda: accounting.compose(10.0, **GRADES).epsilon(1e-12),
+            r"delta must be in \[1e-11, 1\], got 1e-12",
+        ),
+        (lambda: accounting.compose(10.0, **GRADES).delta(-1.0), r"epsilon must be in \[0, "),
+    ],
+)
+def test_refusals_name_the_argument_and_its_range(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
