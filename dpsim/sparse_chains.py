@@ -182,7 +182,7 @@ def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                factors = sparse_linalg.spilu(A.tocsc(), drop_tol=1e-6, fill_factor=20)
+                factors = sparse_linalg.spilu(A.tocsc(), drop_tol=1e-4, fill_factor=30)
         except RuntimeError:  # singular to working precision
             return x
         M = sparse_linalg.LinearOperator(A.shape, factors.solve)

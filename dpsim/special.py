@@ -15,7 +15,7 @@ from dpsim.checks import Array
 
 def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
     """Return log I_x(k p, k - k p), the log-probability that a Dirichlet coordinate of mean p is below x."""
-    x, p, k = (np.array(entries) for entries in np.broadcast_arrays(x, p, k))
+    x, p, k = (np.array(value) for value in np.broadcast_arrays(x, p, k))
     left = x < p
     mean = np.where(left, p, 0.5)
     a, b = k * mean, k * (1.0 - mean)
