@@ -192,9 +192,7 @@ def epsilon_bound(
     m = checks.integer("m", m, 2)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     gamma = _inner_border(gamma, m)
-    outside = (
-        0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
-    )
+    outside = 0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
     eta = _border(eta, (1.0 - np.asarray(outside)) / m, k)
     others = m - 2 if tight else (min(m - 2, 1) if eta_bar is None else 0)  # 1 - eta is no bound for n = 2
     shared = 1.0 - outside - others * eta

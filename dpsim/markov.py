@@ -31,9 +31,7 @@ def transition_matrix(counts: Any) -> Any:
     counts[..., i, j] >= 0 is how often the chain went from i to j. Raises ValueError for other counts, and
     for rows without departures, which it names. Source: Benvenuti et al. 2026, equation 4.
     """
-    counts = (
-        sparse_chains.canonical("counts", counts) if sparse.issparse(counts) else _square("counts", counts)
-    )
+    counts = sparse_chains.canonical("counts", counts) if sparse.issparse(counts) else _square("counts", counts)
     checks.real("counts", counts.data if sparse.issparse(counts) else counts, 0.0, 1e300)
     departures = np.asarray(counts.sum(axis=-1), dtype=float)
     if not departures.all():
@@ -209,9 +207,7 @@ def fundamental_matrix(P: Any, kind: str = "paper") -> Array:
     A = np.eye(P.shape[-1]) - P + sign * pi[..., None, :]
     try:
         Z = np.linalg.inv(A)
-        condition = np.max(
-            np.linalg.norm(A, np.inf, axis=(-2, -1)) * np.linalg.norm(Z, np.inf, axis=(-2, -1))
-        )
+        condition = np.max(np.linalg.norm(A, np.inf, axis=(-2, -1)) * np.linalg.norm(Z, np.inf, axis=(-2, -1)))
     except np.linalg.LinAlgError:
         condition = np.inf
     if not condition <= LARGEST_CONDITION:

@@ -120,9 +120,7 @@ def test_huge_and_tiny_parameters_stay_finite():
 # --- reference values ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("k", "delta", "epsilon"), [(20.6, 0.0026, 0.629), (20.6, 1e-6, 1.737), (110.6, 1e-6, 2.836)]
-)
+@pytest.mark.parametrize(("k", "delta", "epsilon"), [(20.6, 0.0026, 0.629), (20.6, 1e-6, 1.737), (110.6, 1e-6, 2.836)])
 def test_exact_epsilon_of_the_grades(k, delta, epsilon):
     assert accounting.exact_epsilon(delta, k, **GRADES) == pytest.approx(epsilon, abs=6e-4)
 
@@ -169,19 +167,14 @@ def test_epsilon_is_the_smallest_that_holds(alpha, kappa, delta, adjacency):
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    alpha=shape, kappa=shape, factor=st.floats(1.01, 100.0), ratio=st.floats(0.0, 20.0), adjacency=adjacencies
-)
+@given(alpha=shape, kappa=shape, factor=st.floats(1.01, 100.0), ratio=st.floats(0.0, 20.0), adjacency=adjacencies)
 def test_delta_grows_with_the_scale_from_the_floor(alpha, kappa, factor, ratio, adjacency):
     assume(alpha * kappa >= 1e-6 and alpha * kappa * factor <= 1e9)
     epsilon = ratio / alpha
     scales = np.array([kappa, kappa * factor])
     less, more = accounting.log_posterior_delta(epsilon, kappa=scales, alpha=alpha, adjacency=adjacency)
     assert less <= more + 1e-10
-    assert (
-        accounting.posterior_floor(np.exp(less), alpha=alpha, adjacency=adjacency)
-        <= epsilon * (1 + 1e-9) + 1e-9
-    )
+    assert accounting.posterior_floor(np.exp(less), alpha=alpha, adjacency=adjacency) <= epsilon * (1 + 1e-9) + 1e-9
 
 
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
@@ -209,9 +202,7 @@ def test_calibrated_kappa_is_the_largest():
 
 
 def test_a_target_below_the_floor_is_refused_with_what_would_reach_it():
-    with pytest.raises(
-        ValueError, match=r"epsilon must be above the privacy floor 1\.549.* got 1\.5"
-    ) as refusal:
+    with pytest.raises(ValueError, match=r"epsilon must be above the privacy floor 1\.549.* got 1\.5") as refusal:
         accounting.calibrate_k([2.0, 1.5], 1e-6, **GRADES)
     border = float(str(refusal.value).split("border eta above ")[1].split()[0])
     assert accounting.calibrate_k(1.5, 1e-6, eta=border * 1.001, shift=GRADES["shift"]) > 0.0
@@ -334,9 +325,7 @@ def test_composition_agrees_with_the_characteristic_function(k, epsilon):
     assert lower - 1e-9 <= truth <= upper + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("a", "t"), [((1.5, 0.8), (0.3, 0.5)), ((0.05, 3.0), (0.4, 0.2)), ((0.9, 0.9), (1.0, 1.0))]
-)
+@pytest.mark.parametrize(("a", "t"), [((1.5, 0.8), (0.3, 0.5)), ((0.05, 3.0), (0.4, 0.2)), ((0.9, 0.9), (1.0, 1.0))])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 6.0])
 def test_two_rows_agree_with_a_direct_convolution(a, t, epsilon):
     def profile(x):

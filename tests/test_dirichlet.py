@@ -64,9 +64,7 @@ def log_ratio_extreme(p, i, j, shift, k, gamma, m):
     return constant + k * shift * np.log((1 - (m - 1) * gamma) / gamma)
 
 
-@pytest.mark.parametrize(
-    "n, k, eta, shift", [(3, 20.0, 0.08, 0.05), (3, 4.0, 0.2, 0.1), (4, 30.0, 0.06, 0.03)]
-)
+@pytest.mark.parametrize("n, k, eta, shift", [(3, 20.0, 0.08, 0.05), (3, 4.0, 0.2, 0.1), (4, 30.0, 0.06, 0.03)])
 def test_epsilon_is_the_maximum_over_the_bordered_simplex(n, k, eta, shift):
     gamma = 0.01
     grid = np.append(np.arange(eta, 1.0, (1 - n * eta) / 60), 1 - (n - 2) * eta - shift - eta)
@@ -133,9 +131,7 @@ def exact_log_tail(x, p, k):
             total += term
             i += 1
         log_beta_ab = mpmath.loggamma(a) + mpmath.loggamma(b) - mpmath.loggamma(k)
-        return float(
-            a * mpmath.log(x) + b * mpmath.log1p(-x) - log_beta_ab - mpmath.log(a) + mpmath.log(total)
-        )
+        return float(a * mpmath.log(x) + b * mpmath.log1p(-x) - log_beta_ab - mpmath.log(a) + mpmath.log(total))
 
 
 @pytest.mark.parametrize(
@@ -203,9 +199,7 @@ def probability_inside(p, k, gamma, protected):
     return weight @ inner
 
 
-@pytest.mark.parametrize(
-    "k, eta, gamma", [(20.0, 0.1, 0.01), (6.0, 0.2, 0.05), (60.0, 0.08, 0.03), (8.0, 0.3, 0.1)]
-)
+@pytest.mark.parametrize("k, eta, gamma", [(20.0, 0.1, 0.01), (6.0, 0.2, 0.05), (60.0, 0.08, 0.03), (8.0, 0.3, 0.1)])
 def test_delta_is_the_maximum_over_the_bordered_simplex(k, eta, gamma):
     grid = np.linspace(eta, 1 - 2 * eta, 25)
     outside = [
@@ -279,9 +273,7 @@ def beta_cdf(log_x, a, b):
     return np.where(log_x < -40.0, tail, special.betainc(a, b, np.exp(np.minimum(log_x, 0.0))))
 
 
-@pytest.mark.parametrize(
-    "alphas", [(1e-3, 1e-3), (1e-6, 1e-6), (1e-3, 0.4), (1e-6, 5.0, 2.0), (0.05, 0.5, 1e-3)]
-)
+@pytest.mark.parametrize("alphas", [(1e-3, 1e-3), (1e-6, 1e-6), (1e-3, 0.4), (1e-6, 5.0, 2.0), (0.05, 0.5, 1e-3)])
 def test_left_tail_of_small_parameters(alphas):
     alphas = np.array(alphas)
     k = alphas.sum()
@@ -307,9 +299,7 @@ def test_values_of_small_parameters_where_normalised_gammas_fail():
         assert stats.binomtest(below, size, beta_cdf(np.log(cut), 1e-3, 1e-3)).pvalue > ACCEPT
 
 
-@pytest.mark.parametrize(
-    "parameters", [(1.5, 1.5, 17.6), (0.3, 0.7, 4.0), (0.12, 50.0, 3.0), (1.0, 1.0, 1.0)]
-)
+@pytest.mark.parametrize("parameters", [(1.5, 1.5, 17.6), (0.3, 0.7, 4.0), (0.12, 50.0, 3.0), (1.0, 1.0, 1.0)])
 def test_marginals_and_ratios(parameters):
     parameters = np.array(parameters)
     k = parameters.sum()
@@ -336,9 +326,7 @@ def test_shapes_zeros_and_rows():
 
 
 def test_equal_seeds_give_equal_draws():
-    x, y = (
-        dirichlet.dirichlet_mechanism([0.2, 0.8], 9.0, size=5, rng=np.random.default_rng(4)) for _ in "ab"
-    )
+    x, y = (dirichlet.dirichlet_mechanism([0.2, 0.8], 9.0, size=5, rng=np.random.default_rng(4)) for _ in "ab")
     assert (x == y).all()
 
 
@@ -389,9 +377,7 @@ def test_bounds_are_attained_where_they_should():
     )
     assert dirichlet.expected_squared_error(half, 9.0)[0] == dirichlet.expected_squared_error_bound(9.0)
     worst = np.array([1, 1, 1, 1, 94]) / 98
-    assert dirichlet.expected_kl(worst, 20.6) == pytest.approx(
-        dirichlet.expected_kl_bound(5, 98, 20.6), rel=1e-12
-    )
+    assert dirichlet.expected_kl(worst, 20.6) == pytest.approx(dirichlet.expected_kl_bound(5, 98, 20.6), rel=1e-12)
     for counts in ([20, 20, 20, 20, 18], [1, 1, 1, 40, 55], [2, 1, 1, 1, 93]):
         value = dirichlet.expected_kl(np.array(counts) / 98, [0.5, 20.6, 1e4])
         assert (value <= dirichlet.expected_kl_bound(5, 98, [0.5, 20.6, 1e4]) + 1e-15).all()
@@ -493,9 +479,7 @@ def test_refusals_name_the_argument_and_its_range(call, message):
 @settings(max_examples=100, deadline=None)
 @given(
     name=st.sampled_from(["k", "shift", "eta", "gamma"]),
-    value=st.one_of(
-        st.floats(max_value=0.0), st.just(np.inf), st.just(np.nan), st.text(max_size=3), st.none()
-    ),
+    value=st.one_of(st.floats(max_value=0.0), st.just(np.inf), st.just(np.nan), st.text(max_size=3), st.none()),
 )
 def test_any_bad_number_is_refused_by_name(name, value):
     try:

@@ -71,9 +71,7 @@ def test_input_is_left_alone():
     before = P.copy()
     markov.stationary_distribution(P)
     assert (before == P).all()
-    assert markov.stationary_distribution(np.asfortranarray(P)) == pytest.approx(
-        markov.stationary_distribution(P)
-    )
+    assert markov.stationary_distribution(np.asfortranarray(P)) == pytest.approx(markov.stationary_distribution(P))
 
 
 @pytest.mark.parametrize("a, b", [(0.3, 0.2), (1.0, 1.0), (1e-14, 1e-300), (1e-300, 1e-300), (1e-8, 1.0)])
@@ -190,9 +188,7 @@ def random_sparse(n, per_row, seed):
     rng = np.random.default_rng(seed)
     rows = np.concatenate([np.repeat(np.arange(n), per_row), np.arange(n)])
     columns = np.concatenate([rng.integers(0, n, n * per_row), np.roll(np.arange(n), 1)])
-    return markov.transition_matrix(
-        sparse.coo_array((rng.exponential(size=len(rows)), (rows, columns)), (n, n))
-    )
+    return markov.transition_matrix(sparse.coo_array((rng.exponential(size=len(rows)), (rows, columns)), (n, n)))
 
 
 def test_sparse_chain_against_elimination_and_its_own_bound():
@@ -202,9 +198,7 @@ def test_sparse_chain_against_elimination_and_its_own_bound():
     residual, bound = sparse_chains.stationary_error(P, pi)
     assert np.abs(pi - exact).sum() <= bound < 1e-10
     assert residual < 1e-14
-    assert markov.stationary_distribution(sparse.csr_array(P[:5, :5].toarray() * 0 + 0.2)) == pytest.approx(
-        0.2
-    )
+    assert markov.stationary_distribution(sparse.csr_array(P[:5, :5].toarray() * 0 + 0.2)) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -372,9 +366,7 @@ def test_walks_of_several_matrices_with_common_random_numbers():
     assert walks.shape == (3, 7, 11)
     for i in range(3):
         assert (walks[i] == markov.random_walk(P[i], 2, 10, size=7, uniforms=uniforms)).all()
-        assert (
-            walks[i] == markov.random_walk(sparse.csr_array(P[i]), 2, 10, size=7, uniforms=uniforms)
-        ).all()
+        assert (walks[i] == markov.random_walk(sparse.csr_array(P[i]), 2, 10, size=7, uniforms=uniforms)).all()
         u, w = uniforms[3], walks[i, 3]
         assert all(w[t + 1] == np.searchsorted(np.cumsum(P[i, w[t]]), u[t], side="right") for t in range(10))
     equal = [markov.random_walk(P, [0, 1, 2], 4, rng=np.random.default_rng(1)) for _ in range(2)]
