@@ -96,7 +96,8 @@ def _log_integral(peak: float, sign: float, t: float, a: float, c: float, q: flo
 
     sign +1: f falls exponentially towards large v and doubly exponentially towards small v; -1: the reverse.
     """
-    narrow = 0.5 / max(1.0, t + a + (a - r))  # no slope of the integrand near its sharp places exceeds 0.5/narrow
+    steepest = t + a + (a - r)  # slope of the integrand's factors near its two sharp places
+    narrow = 0.5 / max(1.0, steepest)
     cap_left, cap_right = (1.0, math.inf) if sign > 0 else (math.inf, 1.0)
     total, y, width = 0.0, 0.0, narrow
     while y == 0.0 or _log_density(sign * y, a, c, q, r) > _NEGLIGIBLE:  # from the peak to the right
@@ -143,11 +144,21 @@ def _log_beta_pair(epsilon: float, a: float, t: float) -> float:
 
 
 @njit(cache=True)
+def _growth(a: float, t: float) -> float:
+    """Return log Gamma(a+t) - log Gamma(a) - t log(a+t), to full relative precision for small t."""
+    z = a if a >= 10.0 else a + 10.0
+    total = z * _log1pmx(t / z) - 0.5 * math.log1p(t / z) + stirling_error(z + t) - stirling_error(z)
+    if a < 10.0:
+        total += t * math.log1p(10.0 / (a + t))
+        for j in range(10):
+            total -= math.log1p(t / (a + j))
+    return total
+
+
+@njit(cache=True)
 def _log_gamma_pair_remove(epsilon: float, a: float, t: float) -> float:
     """Return log delta of Gamma(a) against Gamma(a+t); the loss falls with x = log g."""
-    ratio = t / a
-    growth = a * _log1pmx(ratio) - 0.5 * math.log1p(ratio) + stirling_error(a + t) - stirling_error(a)
-    beyond = (epsilon - growth) / t - math.log1p(ratio)
+    beyond = (epsilon - _growth(a, t)) / t - math.log1p(t / a)
     height = 0.5 * math.log(a / (2.0 * math.pi)) - stirling_error(a)
     if beyond <= 0.0:
         return height + _log_integral(-beyond, 1.0, t, a, 0.0, 0.0, 0.0)
@@ -158,10 +169,8 @@ def _log_gamma_pair_remove(epsilon: float, a: float, t: float) -> float:
 @njit(cache=True)
 def _log_gamma_pair_add(epsilon: float, a: float, t: float) -> float:
     """Return log delta of Gamma(a+t) against Gamma(a); the loss grows with x = log g."""
-    ratio = t / a
     large = a + t
-    growth = a * _log1pmx(ratio) - 0.5 * math.log1p(ratio) + stirling_error(large) - stirling_error(a)
-    beyond = (epsilon + growth) / t
+    beyond = (epsilon + _growth(a, t)) / t
     if beyond > 100.0:
         return -math.inf  # log delta is about -(a+t) exp(beyond): far below the other direction's -a beyond
     height = 0.5 * math.log(large / (2.0 * math.pi)) - stirling_error(large)
@@ -240,7 +249,8 @@ def loss_cells(a: float, t: float, interval: float, count: int) -> tuple[Array, 
     """Return three integrals over each cell i interval < loss < (i+1) interval of the Beta pair, i < count.
 
     The mass p under Beta(a+t, a); the part of it, up, that goes to the upper end when p is split between both
-    ends and the other law keeps its mass; and q, the mass under the other law.
+    ends and the other law keeps its mass; and q, the mass under the other law times e^(i interval), which
+    does not underflow.
     """
     c = 2.0 * a + t
     mode = math.log1p(t / a)
@@ -257,7 +267,7 @@ def loss_cells(a: float, t: float, interval: float, count: int) -> tuple[Array, 
                 mass = height * half * _WEIGHTS[j] * math.exp(_log_density(y - mode, a, c, a / c, 0.0))
                 p[i] += mass
                 up[i] += mass * math.expm1(i * interval - t * y) / math.expm1(-interval)
-                q[i] += mass * math.exp(-t * y)
+                q[i] += mass * math.exp(i * interval - t * y)
             x = panel_end
     return p, up, q
 

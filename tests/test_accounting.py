@@ -86,7 +86,7 @@ def test_log_delta_agrees_with_90_digits(epsilon, a, t):
 
 
 @pytest.mark.parametrize("a", [1e-2, 0.7, 15.0, 400.0])
-@pytest.mark.parametrize("t", [1e-3, 1.0, 80.0])
+@pytest.mark.parametrize("t", [1e-6, 1e-3, 1.0, 80.0])
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 4.0])
 def test_add_remove_agrees_with_60_digits(a, t, ratio):
     alpha, epsilon = a / t, ratio * t
@@ -359,6 +359,16 @@ def test_one_release_composes_to_the_exact_profile():
     truth = accounting.exact_epsilon([1e-3, 1e-6], 20.6, **GRADES)
     assert np.all(low <= truth) and np.all(truth <= high) and np.all(high - low < 1e-5)
     assert composed.epsilon(0.9) == 0.0
+
+
+@pytest.mark.parametrize(("a", "t"), [(1e-5, 3e-3), (0.01, 30.0), (1e4, 3.0), (2e3, 1e5), (1e9, 1e3)])
+def test_unusual_releases_are_bracketed_too(a, t):
+    delta = np.array([0.1, 1e-6])
+    epsilon = accounting.posterior_epsilon(delta, kappa=t, alpha=a / t)
+    exact = accounting.posterior_delta(epsilon, kappa=t, alpha=a / t)
+    lower, upper = accounting.compose_posterior(t, alpha=a / t).delta_bounds(epsilon)
+    assert np.all(lower <= exact) and np.all(exact <= upper)
+    assert np.all(upper - lower <= 0.01 * exact)
 
 
 def test_unlike_releases_compose_in_any_grouping():
