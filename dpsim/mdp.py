@@ -1,15 +1,17 @@
 """Private policy synthesis in Markov decision processes and its cost of privacy.
 
-Gohari, Hale, Topcu 2020, "Privacy-Preserving Policy Synthesis in Markov Decision Processes". Algorithm 1 releases
-every transition vector through the Dirichlet mechanism (`privatize`) and plans with what was released
-(`synthesize`); Theorems 1 and 2 bound what the policy is worth (`value_bounds`, `cost_of_privacy`), with the radius
-and the inner problem of `dpsim.value_bounds`. Rewards, supports of the transitions and the model's shape are public.
+Gohari, Hale, Topcu 2020, "Privacy-Preserving Policy Synthesis in Markov Decision Processes". Algorithm 1
+releases every transition vector through the Dirichlet mechanism (`privatize`) and plans with what was
+released (`synthesize`); Theorems 1 and 2 bound what the policy is worth (`value_bounds`, `cost_of_privacy`),
+with the radius and the inner problem of `dpsim.value_bounds`. Rewards, supports of the transitions and the
+model's shape are public.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,13 +39,13 @@ Policy = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class MDP:
-    """A Markov decision process with S states and A actions, or a batch of them that differ in their transitions.
+    """A Markov decision process of S states and A actions, or a batch with different transitions.
 
     transitions: (..., S, A, S), probability vectors on the last axis; rewards: (S, A), finite.
     horizon: number of stages, >= 1, with discount in [0, 1]; None: infinite, with discount in [0, 1).
     terminal: (S,), values after the last stage (zeros unless given), only with a horizon.
-    allowed: (S, A) booleans, the actions of each state, at least one (all unless given). Transitions and rewards
-    of the others are ignored and stored as zeros.
+    allowed: (S, A) booleans, the actions of each state, at least one (all unless given). Transitions and
+    rewards of the others are ignored and stored as zeros.
     Raises ValueError naming the field otherwise. The stored arrays are read-only.
     """
 
@@ -71,9 +73,7 @@ class MDP:
         terminal = _terminal_values(self.terminal, horizon, states)
         fields = {"transitions": transitions, "rewards": rewards, "terminal": terminal, "allowed": allowed}
         for name, value in fields.items():
-            if value is not None:
-                value.flags.writeable = False
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, None if value is None else _read_only(value))
         object.__setattr__(self, "horizon", horizon)
         object.__setattr__(self, "discount", discount)
 
@@ -84,7 +84,7 @@ class MDP:
 
     @property
     def random_vectors(self) -> int:
-        """How many transition vectors the mechanism perturbs: those allowed that have two positive entries or more."""
+        """The number of transition vectors the mechanism perturbs: allowed, two positive entries or more."""
         positive = (self.transitions > 0).any(axis=tuple(range(len(self.batch))))
         return int((positive.sum(axis=-1) > 1).sum())
 
@@ -146,8 +146,9 @@ def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
     if mdp.horizon is None:
         transitions, rewards = _under(mdp, policy)
         system = np.eye(rewards.shape[-1]) - mdp.discount * transitions
-        return np.linalg.solve(system, np.broadcast_to(rewards, transitions.shape[:-1])[..., None])[..., 0]
-    values = mdp.terminal
+        right = np.broadcast_to(rewards, transitions.shape[:-1])[..., None]
+        return np.asarray(np.linalg.solve(system, right)[..., 0], dtype=float)
+    values: Array = mdp.terminal
     for stage in reversed(range(mdp.horizon)):
         transitions, rewards = _under(mdp, policy[..., stage, :])
         values = rewards + mdp.discount * (transitions @ values[..., None])[..., 0]
@@ -161,10 +162,10 @@ def privatize(
     *,
     size: int | tuple[int, ...] | None = None,
 ) -> MDP:
-    """Return the model with every transition vector p replaced by a draw of Dir(k p), in a batch (*size, *k.shape).
+    """Return the model with each transition vector p replaced by draws of Dir(k p), batch (*size, *k.shape).
 
-    k: > 0, a number or an array of them; supports are kept. The vectors are drawn independently, so for vectors
-    that are b-adjacent (Definition 1) one at a time the release is as private as one draw,
+    k: > 0, a number or an array of them; supports are kept. The vectors are drawn independently, so for
+    vectors that are b-adjacent (Definition 1) one at a time the release is as private as one draw,
     `accounting.exact_epsilon` at shift b/2; if all may change at once, compose it `mdp.random_vectors` times.
     Policies and bounds computed from the result spend nothing more (Lemma 1).
     Raises ValueError for k outside its range or a model that is a batch already.
@@ -191,19 +192,21 @@ def value_bounds(
 ) -> tuple[Array, Array]:
     """Return the pessimistic and the optimistic values of the policy at the first stage, (..., S) each.
 
-    Theorem 1 (finite horizon) and Theorem 2 (discounted): at each stage and state the transition vector is the
-    worst, or the best, of the set D around the private one (see `dpsim.value_bounds`). Leading axes of the
-    private model, the policy, radius in [0, 1] and beta in [0, 1) broadcast.
+    Theorem 1 (finite horizon) and Theorem 2 (discounted): at each stage and state the transition vector is
+    the worst, or the best, of the set D around the private one (see `dpsim.value_bounds`). Leading axes of
+    the private model, the policy, radius in [0, 1] and beta in [0, 1) broadcast.
 
     support: booleans (S, A, S), where a vector of D may be positive; None: everywhere, as in the paper. The
-    mechanism keeps zeros, so whoever sees the release knows the support: `mdp.transitions > 0` is public too, and
-    gives tighter bounds that hold just as well. (Read it off the true model: tiny draws may underflow to zero.)
-    tolerance: discounted values are iterated until they are that close to the fixed point, then moved outward by it.
+    mechanism keeps zeros, so whoever sees the release knows the support: `mdp.transitions > 0` is public too,
+    and its bounds are tighter and hold just as well. (Read it off the true model: tiny draws may underflow.)
+    tolerance: discounted values are iterated until they are proven to be that close to the fixed point, then
+    moved outward by it.
 
-    What holds: with radius = concentration_radius(k, beta / private.random_vectors, S, "union" or "exact"), the
-    policy's values under the private and under the true model are both inside with probability 1 - beta at least,
-    for any policy computed from the release, and any beta >= 0 given here. The theorems bound the conditional expectation
-    of the true value instead. That does not follow: a deviation lasts for all stages, D lets beta act anew in each.
+    What holds: with radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"),
+    the policy's values under the private and under the true model are both inside, in all states, with
+    probability 1 - beta at least, for any policy computed from the release; beta = 0 here suffices for that.
+    The theorems speak of the true value's conditional expectation instead, which does not follow even from a
+    valid radius: a deviation of the release lasts for all stages, while D lets beta act anew in each.
     Raises ValueError for arguments outside these ranges or a support that misses a positive private entry.
     """
     policy = _checked_policy(private, policy)
@@ -212,24 +215,25 @@ def value_bounds(
     beta = checks.real("beta", beta, 0.0, 1.0, open_high=True)
     tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
     states, actions = private.rewards.shape
-    mask = _checked_support(private, support)
     batch = np.broadcast_shapes(private.batch, policy.shape[:-2], radius.shape, beta.shape)
-    discounted = private.horizon is None
-    extremes = extreme_values(
+    arrays = (
         private.transitions.reshape(-1, states, actions, states),
         private.rewards,
-        mask,
+        np.zeros(states) if private.terminal is None else private.terminal,
+        _checked_support(private, support),
         policy.reshape(-1, *policy.shape[-2:]),
         _flat_index(private.batch, batch),
         _flat_index(policy.shape[:-2], batch),
         np.broadcast_to(radius, batch).ravel(),
         np.broadcast_to(beta, batch).ravel(),
+    )
+    extremes = extreme_values(
+        *map(_read_only, arrays),  # arrays of one kind compile once
         private.discount,
-        np.zeros(states) if private.terminal is None else private.terminal,
         iterations_needed(private, tolerance) if private.horizon is None else private.horizon,
-        tolerance if discounted else -1.0,
+        tolerance if private.horizon is None else -1.0,
     ).reshape(*batch, 2, states)
-    margin = tolerance if discounted else 0.0
+    margin = tolerance if private.horizon is None else 0.0
     return extremes[..., 0, :] - margin, extremes[..., 1, :] + margin
 
 
@@ -242,7 +246,7 @@ def cost_of_privacy(
     support: ArrayLike | None = None,
     initial: int = 0,
 ) -> Array:
-    """Return the optimistic minus the pessimistic value at the initial state, Theorems 1 and 2; see `value_bounds`.
+    """Return the optimistic minus the pessimistic value of the initial state, see `value_bounds`.
 
     It bounds the difference of the policy's private and true values wherever both are between the two.
     initial: a state, 0..S-1. Raises ValueError as `value_bounds` does and for a state outside.
@@ -255,8 +259,9 @@ def cost_of_privacy(
 def iterations_needed(mdp: MDP, tolerance: float) -> int:
     """Return after how many iterations from zero a discounted recursion is within the tolerance, Section V-B.
 
-    The smallest n with discount^n max|reward| / (1 - discount) <= tolerance; holds for the values of a policy, the
-    optimal and the extreme values alike. Raises ValueError for a model with a horizon or a tolerance <= 0.
+    The smallest n with discount^n max|reward| / (1 - discount) <= tolerance; holds for the values of a
+    policy, the optimal and the extreme values alike. Raises ValueError for a model with a horizon or a
+    tolerance <= 0.
     """
     tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
     if mdp.horizon is not None:
@@ -277,8 +282,9 @@ def random_mdp(
 ) -> MDP:
     """Return a random model: dense transition vectors uniform on the simplex (Dirichlet(1, ..., 1)).
 
-    Rewards, and terminal values if there is a horizon, are uniform on [0, 1]. The paper's Example 2 has 20 states,
-    5 actions and horizon 10, and does not say which law it draws from. Raises ValueError for sizes below 1.
+    Rewards, and terminal values if there is a horizon, are uniform on [0, 1]. The paper's Example 2 has 20
+    states, 5 actions and horizon 10, and does not say which law it draws from. Raises ValueError for sizes
+    below 1.
     """
     states, actions = checks.integer("states", states, 1), checks.integer("actions", actions, 1)
     rng = checks.generator(rng)
@@ -294,20 +300,20 @@ STARTUP_ACTIONS = ("acquire 1", "acquire 2", "acquire 3", "acquire 4", "hold", "
 
 
 def startup_mdp() -> MDP:
-    """Return a stand-in for the paper's Example 1, whose numbers are not printed: four startups, one to acquire.
+    """Return a stand-in for the paper's Example 1, whose numbers we do not have: four startups to acquire.
 
-    States and actions are STARTUP_STATES and STARTUP_ACTIONS; horizon 6, starting in "search" (state 0). There each
-    startup can be acquired at a price of .5, 1, 1.5 or 2; the deal closes with probability .9, .8, .7, .6, else
-    the search goes on. A startup that is held succeeds or fails each stage, less reliably the cheaper it was; to
-    invest costs .5 a stage and makes success more likely. "success" and "failure" are absorbing, only "hold" is
-    left there. Terminal values: success 10, a startup still held 2.
+    States and actions are STARTUP_STATES and STARTUP_ACTIONS; horizon 6, starting in "search" (state 0).
+    There each startup can be acquired at a price of .5, 1, 1.5 or 2; the deal closes with probability .9, .8,
+    .7, .6, else the search goes on. A startup that is held succeeds or fails each stage, less reliably the
+    cheaper it was; to invest costs .5 a stage and makes success more likely. "success" and "failure" are
+    absorbing, only "hold" is left there. Terminal values: success 10, a startup still held 2.
     """
     transitions, allowed = np.zeros((7, 6, 7)), np.zeros((7, 6), dtype=bool)
     rewards = np.zeros((7, 6))
     allowed[0, :4] = allowed[1:5, 4:] = allowed[5:, 4] = True
-    startups, closing = np.arange(1, 5), np.array([0.9, 0.8, 0.7, 0.6])
-    transitions[0, startups - 1, startups] = closing
-    transitions[0, startups - 1, 0] = 1 - closing
+    closing = np.array([0.9, 0.8, 0.7, 0.6])
+    transitions[0, range(4), range(1, 5)] = closing
+    transitions[0, :4, 0] = 1 - closing
     rewards[0, :4] = [-0.5, -1.0, -1.5, -2.0]
     rewards[1:5, 5] = -0.5
     chances = [  # success and failure per stage when held, then when invested in
@@ -316,7 +322,7 @@ def startup_mdp() -> MDP:
         [0.28, 0.14, 0.44, 0.14],
         [0.36, 0.10, 0.54, 0.10],
     ]
-    for startup, (held_up, held_down, invested_up, invested_down) in zip(startups, chances):
+    for startup, (held_up, held_down, invested_up, invested_down) in enumerate(chances, start=1):
         transitions[startup, 4, [startup, 5, 6]] = 1 - held_up - held_down, held_up, held_down
         transitions[startup, 5, [startup, 5, 6]] = 1 - invested_up - invested_down, invested_up, invested_down
     transitions[5, 4, 5] = transitions[6, 4, 6] = 1.0
@@ -325,7 +331,7 @@ def startup_mdp() -> MDP:
 
 
 def _policy_iteration(mdp: MDP) -> tuple[Policy, Array]:
-    """Return the optimal policy and its values by Howard's policy iteration, for all models of the batch at once."""
+    """Return the optimal policy and its values by Howard's policy iteration, all models at once."""
     policy = np.where(mdp.allowed, mdp.rewards, -np.inf).argmax(axis=-1)
     policy = np.broadcast_to(policy, (*mdp.batch, policy.size))
     while True:
@@ -350,7 +356,7 @@ def _value_iteration(mdp: MDP, tolerance: float) -> tuple[Policy, Array]:
 
 
 def _action_values(mdp: MDP, after: Array) -> Array:
-    """Return what each action is worth when the next state is worth `after` (..., S); -inf where not allowed."""
+    """Return what each action is worth if the next state is worth `after` (..., S); -inf if not allowed."""
     states, actions = mdp.rewards.shape
     expected = mdp.transitions.reshape(*mdp.batch, states * actions, states) @ after[..., None]
     worth = mdp.rewards + mdp.discount * expected.reshape(*mdp.batch, states, actions)
@@ -397,6 +403,13 @@ def _checked_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool
     return mask
 
 
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous view (a copy if need be) that refuses to be written to."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
 def _flat_index(shape: tuple[int, ...], batch: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return for each member of the flattened batch the flat index of the member of `shape` broadcast to it."""
+    """Return which flat member of `shape` is broadcast to each flat member of the batch."""
     return np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), batch).ravel()

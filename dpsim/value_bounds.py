@@ -1,4 +1,4 @@
-"""How far the Dirichlet mechanism strays from a vector, and what the worst vector within that distance is worth.
+"""How far the Dirichlet mechanism strays from a vector, and what the worst vector that near is worth.
 
 Gohari, Hale, Topcu 2020, "Privacy-Preserving Policy Synthesis in Markov Decision Processes", Section IV. Each
 transition vector p is released as p~ ~ Dir(k p); the true one is then looked for in the set (1) of the paper,
@@ -27,17 +27,19 @@ Array = NDArray[np.float64]
 def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "paper") -> Array:
     """Return a radius r with P(||p~ - p||_inf >= r) <= beta as the kind states it, in [0, 1].
 
-    k: parameter of the mechanism, > 0; beta: in (0, 1), broadcast against k; n: categories of the vector, >= 1
-    (used by "union" alone). To cover m vectors at once divide beta by m. A policy chosen after the release
-    favours lucky vectors, so m counts all that it could have used: `MDP.random_vectors`, not its own rows.
+    k: parameter of the mechanism, > 0; beta: in (0, 1), broadcast against k; n: categories of the vector,
+    >= 1 (used by "union" alone). To cover m vectors at once divide beta by m. A policy chosen after the
+    release favours lucky vectors, so m counts all it could have used: `MDP.random_vectors`, not its own rows.
 
-    "paper"  sqrt(log(1/beta) / (2 (k+1))), Lemma 2 as its Appendix A derives it. Not a bound: the proof weighs
-             the largest coordinate as if it were known in advance. Uniform p, n 20, k 2, beta .2: P is .32.
-    "union"  sqrt(log(2 n/beta) / (2 (k+1))), a bound: the same sub-Gaussian tail of a Beta variable (Marchal,
-             Arbel 2017), summed over coordinates and signs.
-    "exact"  the smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(|X - x| >= r) is the tail
-             of X ~ Beta(k x, k (1-x)); a bound for all n and p because the p_i sum to one. Rounded outward, by
-             1e-4 of its value.
+    "paper": sqrt(log(1/beta) / (2 (k+1))), Lemma 2 as its Appendix A derives it. Not a bound: the proof
+    weighs the largest coordinate as if it were known in advance. Uniform p, n 20, k 2, beta .2: P is .32.
+
+    "union": sqrt(log(2 n/beta) / (2 (k+1))), a bound: the same sub-Gaussian tail of a Beta variable (Marchal,
+    Arbel 2017), summed over coordinates and signs.
+
+    "exact": the smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(|X - x| >= r) is the
+    tail of X ~ Beta(k x, k (1-x)). A bound for all n and p, because the p_i sum to one. It is rounded outward
+    until proven, as a rule by 1e-4 of its value.
 
     Raises ValueError outside these ranges.
     """
@@ -73,14 +75,16 @@ def _scaled_tail(k: float, x: Array, radius: float) -> Array:
 
 
 def _is_certified(k: float, beta: float, radius: float) -> bool:
-    """Return True only if g_r(x) <= beta x is proven on (0, 1], by halving cells until each bound is small enough.
+    """Return True only if g_r(x) <= beta x is proven on (0, 1], by halving cells until each bound suffices.
 
     The bounds are proven for exact special functions; the slack allows for the rounding of SciPy's.
     """
     slack = 1e-9 + 1e-13 * k
     edges = np.unique([*np.linspace(0.0, 1.0, 65), radius, 1 - radius])  # the tails start at the last two
     low, high = edges[:-1], edges[1:]
-    while 0 < low.size <= 2**16:
+    for _ in range(50):
+        if low.size > 2**16:
+            return False
         middle = (low + high) / 2
         if (_scaled_tail(k, middle, radius) > beta).any():
             return False
@@ -91,7 +95,7 @@ def _is_certified(k: float, beta: float, radius: float) -> bool:
 
 
 def _upper_tail(k: ArrayLike, low: ArrayLike, high: ArrayLike, radius: ArrayLike) -> Array:
-    """Return a bound on P(X - x >= radius), X ~ Beta(k x, k (1-x)), over x in [low, high], exact if they are equal.
+    """Return a bound on P(X - x >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high; exact if equal.
 
     X grows stochastically with x: the law of `high` meets the threshold of `low`.
     """
@@ -102,17 +106,17 @@ def _upper_tail(k: ArrayLike, low: ArrayLike, high: ArrayLike, radius: ArrayLike
 
 
 def _lower_tail(k: ArrayLike, low: ArrayLike, high: ArrayLike, radius: ArrayLike) -> Array:
-    """Return a bound on P(x - X >= radius), X ~ Beta(k x, k (1-x)), over x in [low, high], exact if they are equal."""
+    """Return a bound on P(x - X >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high; exact if equal."""
     return _upper_tail(k, 1 - np.asarray(high), 1 - np.asarray(low), radius)
 
 
 def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Array:
     """Return a bound on g_r(x)/x over x in (low, high]; close to it even for low = 0.
 
-    With 1/B(k x, k (1-x)) = k x c(x), c(x) = Gamma(k) / (Gamma(1 + k x) Gamma(k (1-x))), the upper tail over x is
-    k c(x) times the integral of u^(k x - 1) (1-u)^(k (1-x) - 1) over u > x + r. Both factors of the integrand are
-    bounded by their values at the ends of the cell, log c, which is concave, by its tangent at `low`. A power of
-    u too small for the beta function is replaced by 1e-9: u > r makes up for it.
+    With 1/B(k x, k (1-x)) = k x c(x), c(x) = Gamma(k) / (Gamma(1 + k x) Gamma(k (1-x))), the upper tail over
+    x is k c(x) times the integral of u^(k x - 1) (1-u)^(k (1-x) - 1) over u > x + r. Both factors of the
+    integrand are bounded by their values at the ends of the cell, log c, which is concave, by its tangent at
+    `low`. A power of u too small for the beta function is replaced by 1e-9: u > r makes up for it.
     """
     a, b = np.maximum(k * low, 1e-9), np.maximum(k * (1 - high), 1e-300)
     log_c = special.gammaln(k) - special.gammaln(1 + k * low) - special.gammaln(k * (1 - low))
@@ -134,9 +138,10 @@ def deviation_probability(p: ArrayLike, k: float, radius: float, *, cells: int =
     """Return P(||p~ - p||_inf >= radius) for p~ ~ Dir(k p), numerically; zero entries of p stay zero.
 
     p: one probability vector (n,); k > 0; radius in (0, 1]; cells: steps of [0, 1] in the lattice, >= 16.
-    Exact (a Beta tail) for two positive entries. For more, p~ is a vector of independent Gamma(k p_i, rate k) given
-    that they sum to one: each is cut to [p_i - r, p_i + r] and spread over a lattice, its mean kept, and convolved.
-    The error falls about as cells^-2 (checked: below 1e-4 at the default for n 3 to 20, k 1 to 50).
+    Exact (a Beta tail) for two positive entries. For more, p~ is a vector of independent Gamma(k p_i, rate k)
+    given that they sum to one: each is cut to [p_i - r, p_i + r] and spread over a lattice, its mean kept,
+    and convolved. The error (checked) is about n k/cells^2; it is larger, up to 1e-3 at the default, if some
+    p_i + r falls short of 1 by less than 1e-3, where the density is cut at its steepest.
     Raises ValueError outside these ranges.
     """
     p = checks.simplex("p", p)
@@ -150,7 +155,7 @@ def deviation_probability(p: ArrayLike, k: float, radius: float, *, cells: int =
         return 0.0
     if p.size == 2:
         return float(_upper_tail(k, p[0], p[0], radius) + _lower_tail(k, p[0], p[0], radius))
-    edges = np.arange(cells + 1) / cells
+    edges = np.arange(cells + 2) / cells
     inside = np.zeros(cells + 1)
     inside[0] = 1.0
     for share in p:
@@ -160,8 +165,9 @@ def deviation_probability(p: ArrayLike, k: float, radius: float, *, cells: int =
 
 
 def _gamma_lattice(k: float, share: float, radius: float, edges: Array) -> Array:
-    """Return masses at the edges: Gamma(k share, rate k) within the radius of `share`, mean kept in each cell."""
-    x = k * np.clip(edges, share - radius, share + radius)
+    """Return masses at the edges: Gamma(k share, rate k) within the radius, mean kept in each cell."""
+    # a cut at 1 needs no clip, and would meet the other densities where they are steepest
+    x = k * np.clip(edges, share - radius, share + radius if share + radius < 1 else None)
     mass = np.diff(special.gammainc(k * share, x))
     moment = share * np.diff(special.gammainc(k * share + 1, x))
     right = (moment - edges[:-1] * mass) / edges[1]
@@ -177,8 +183,8 @@ def _extreme_expectation(
 ) -> float:
     """Return the expectation of the values under the vector of D(p) that comes first in the order.
 
-    The set's linear programme is solved greedily: every entry gives up min(p_j, radius), and the first in the order
-    are filled up to p_j + radius; beta goes to the very first.
+    The set's linear programme is solved greedily: every entry gives up min(p_j, radius), and the first in the
+    order are filled up to p_j + radius; beta goes to the very first.
     """
     total, spare = 0.0, 0.0
     for j in range(p.size):
@@ -198,26 +204,11 @@ def _extreme_expectation(
     return (1.0 - beta) * total + beta * values[first]
 
 
-@numba.njit(parallel=True, cache=True)
-def extreme_expectations(
-    p: Array, support: NDArray[np.bool_], values: Array, radius: Array, beta: Array
-) -> tuple[Array, Array]:
-    """Return the least and the largest expectation over D(p) of each problem, each (B,).
-
-    p, support (where D may put mass), values: (B, n); radius, beta: (B,). The linear programme (P) of Section V.
-    """
-    low, high = np.empty(len(p)), np.empty(len(p))
-    for i in numba.prange(len(p)):
-        order = np.argsort(values[i])
-        low[i] = _extreme_expectation(p[i], support[i], values[i], order, radius[i], beta[i])
-        high[i] = _extreme_expectation(p[i], support[i], values[i], order[::-1], radius[i], beta[i])
-    return low, high
-
-
-@numba.njit(parallel=True, cache=True)
+@numba.njit(cache=True)
 def extreme_values(
     transitions: Array,
     rewards: Array,
+    terminal: Array,
     support: NDArray[np.bool_],
     policies: NDArray[np.int64],
     model: NDArray[np.int64],
@@ -225,23 +216,24 @@ def extreme_values(
     radius: Array,
     beta: Array,
     discount: float,
-    terminal: Array,
     stages: int,
     tolerance: float,
 ) -> Array:
-    """Return the pessimistic and the optimistic values (B, 2, S) after the stages of the recursion of Theorem 1.
+    """Return the pessimistic and optimistic values (B, 2, S) after the stages of Theorem 1's recursion.
 
-    transitions (M, S, A, S); rewards (S, A); support (S, A, S); policies (L, T, S), stage t plays rule min(t, T-1);
-    problem i of B has model[i], rule[i], radius[i], beta[i]. It stops early when discount/(1-discount) times the
-    last change, hence the distance to the fixed point, is within the tolerance; negative: never.
+    transitions (M, S, A, S); rewards (S, A); terminal (S,); support (S, A, S); policies (L, T, S), of which
+    stage t plays rule min(t, T-1). Problem i of B has model[i], rule[i], radius[i] and beta[i]. It stops
+    early once discount/(1-discount) times the last change, hence the distance to the fixed point, is within
+    the tolerance; never if that is negative.
     """
     states, last = len(rewards), policies.shape[1] - 1
     out = np.empty((len(model), 2, states))
     for task in numba.prange(2 * len(model)):
         i, side = task // 2, task % 2
+        sign = 1.0 - 2.0 * side  # the largest expectation fills the best states first
         values, after = np.empty(states), terminal.copy()
         for stage in range(stages - 1, -1, -1):
-            order = np.argsort(after) if side == 0 else np.argsort(-after)
+            order = np.argsort(sign * after)
             change = 0.0
             for s in range(states):
                 a = policies[rule[i], min(stage, last), s]
@@ -251,7 +243,7 @@ def extreme_values(
                 values[s] = rewards[s, a] + discount * expected
                 change = max(change, abs(values[s] - after[s]))
             values, after = after, values
-            if discount * change <= (1.0 - discount) * tolerance:
+            if tolerance >= 0.0 and discount * change <= (1.0 - discount) * tolerance:
                 break
         out[i, side] = after
     return out
