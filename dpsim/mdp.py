@@ -20,6 +20,8 @@ from dpsim import checks, dirichlet
 from dpsim.value_bounds import concentration_radius, deviation_probability, extreme_values
 
 __all__ = [
+    "STARTUP_ACTIONS",
+    "STARTUP_STATES",
     "MDP",
     "concentration_radius",
     "cost_of_privacy",

@@ -50,7 +50,7 @@ def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "pap
     if kind == "exact":
         return np.asarray(np.vectorize(_exact_radius, otypes=[float])(k, beta))
     log_failure = np.log((2 * n if kind == "union" else 1) / beta)
-    return np.minimum(np.sqrt(log_failure / (2 * (k + 1))), 1.0)
+    return np.asarray(np.minimum(np.sqrt(log_failure / (2 * (k + 1))), 1.0))
 
 
 def _exact_radius(k: float, beta: float) -> float:
