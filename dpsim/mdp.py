@@ -20,9 +20,9 @@ from dpsim import checks, dirichlet
 from dpsim.value_bounds import concentration_radius, deviation_probability, extreme_values
 
 __all__ = [
+    "MDP",
     "STARTUP_ACTIONS",
     "STARTUP_STATES",
-    "MDP",
     "concentration_radius",
     "cost_of_privacy",
     "deviation_probability",
