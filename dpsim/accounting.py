@@ -341,9 +341,7 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
     interval = max(interval, max(ends.values()) / _LARGEST_GRID)
     offset, cut = 0.0, _TAIL / len(groups)
     pessimistic, optimistic = [], []
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # the truncation bounds overflow where they do not bind
+    with np.errstate(over="ignore", invalid="ignore"):  # the truncation bounds overflow where they do not bind
         for pair, times in groups.items():
             p, up, q = quadrature.loss_cells(*pair, interval, math.ceil(ends[pair] / interval) + 1)
             tail = max(0.0, float(betainc(pair[0], sum(pair), 0.5)) - p.sum())

@@ -95,13 +95,9 @@ def _allowed_actions(allowed: ArrayLike | None, states: int, actions: int) -> ND
     """Return the checked mask of actions, a copy; all of them for None."""
     mask = np.ones((states, actions), dtype=bool) if allowed is None else np.array(allowed)
     if mask.dtype != np.bool_ or mask.shape != (states, actions):
-        raise ValueError(
-            f"allowed must be booleans of shape ({states}, {actions}), got {mask.dtype} {mask.shape}"
-        )
+        raise ValueError(f"allowed must be booleans of shape ({states}, {actions}), got {mask.dtype} {mask.shape}")
     if not mask.any(axis=1).all():
-        raise ValueError(
-            f"allowed must have an action in every state, got none in {int(np.argmin(mask.any(axis=1)))}"
-        )
+        raise ValueError(f"allowed must have an action in every state, got none in {int(np.argmin(mask.any(axis=1)))}")
     return mask
 
 

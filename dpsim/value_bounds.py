@@ -121,12 +121,7 @@ def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Arra
     a, b = np.maximum(k * low, 1e-9), np.maximum(k * (1 - high), 1e-300)
     log_c = special.gammaln(k) - special.gammaln(1 + k * low) - special.gammaln(k * (1 - low))
     slope = k * (special.digamma(k * (1 - low)) - special.digamma(1 + k * low))
-    log_factor = (
-        log_c
-        + np.maximum(slope, 0.0) * (high - low)
-        + special.betaln(a, b)
-        + (k * low - a) * math.log(radius)
-    )
+    log_factor = log_c + np.maximum(slope, 0.0) * (high - low) + special.betaln(a, b) + (k * low - a) * math.log(radius)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         refined = k * np.exp(log_factor + np.log(special.betaincc(a, b, np.minimum(low + radius, 1.0))))
         above = np.fmin(refined, _upper_tail(k, low, high, radius) / low)

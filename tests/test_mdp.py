@@ -177,12 +177,8 @@ def test_the_greedy_solution_equals_highs(radius, ties, holes):
             one = MDP(p[:, [action]], np.zeros((n, 1)), horizon=1, terminal=values)
             mask = support[:, [action]]
             low, high = mdps.value_bounds(one, np.zeros((1, n), dtype=int), radius, beta, support=mask)
-            np.testing.assert_allclose(
-                low, highs(p[:, action], support[:, action], values, radius, beta), atol=1e-9
-            )
-            np.testing.assert_allclose(
-                high, -highs(p[:, action], support[:, action], -values, radius, beta), atol=1e-9
-            )
+            np.testing.assert_allclose(low, highs(p[:, action], support[:, action], values, radius, beta), atol=1e-9)
+            np.testing.assert_allclose(high, -highs(p[:, action], support[:, action], -values, radius, beta), atol=1e-9)
 
 
 @every
@@ -387,9 +383,7 @@ def test_releases_keep_supports_and_the_mean(mdp):
     deviation = private.transitions - mdp.transitions
     for i, each in enumerate(k):
         spread = np.sqrt(mdp.transitions * (1 - mdp.transitions) / (each + 1))
-        assert (
-            np.abs(deviation[..., i, :, :, :].mean(axis=(0, 1))) <= 6 * spread / np.sqrt(2000) + 1e-12
-        ).all()
+        assert (np.abs(deviation[..., i, :, :, :].mean(axis=(0, 1))) <= 6 * spread / np.sqrt(2000) + 1e-12).all()
         scale = (deviation[..., i, :, :, :] ** 2).mean(axis=(0, 1)).sum() / (spread**2).sum()
         assert abs(scale - 1) < 0.05  # a k 10 % off would show
 
