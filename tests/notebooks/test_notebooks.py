@@ -1,0 +1,138 @@
+"""The notebooks themselves: clean as committed, run top to bottom, the same numbers again, nothing written unasked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsim import compare, ledger, project, runner
+
+NAMES = project.notebook_names()
+
+REDUCED = {
+    "data_driven_markov": {"draws": 50, "draws_tv": 10, "draws_delta": 1000},
+}
+"""Sample sizes for a quick run of each notebook, far below its defaults."""
+
+TOLERANCE = 1e-9
+"""Ten digits are committed; two machines may round the last one differently."""
+
+
+def read(name: str) -> nbformat.NotebookNode:
+    return nbformat.read(project.notebooks() / f"{name}.ipynb", as_version=4)
+
+
+def codes(name: str) -> list[nbformat.NotebookNode]:
+    return [cell for cell in read(name).cells if cell.cell_type == "code"]
+
+
+def dpsim_run(*words: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "dpsim", "run", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a full default run of every notebook, made anew."""
+    folder = tmp_path_factory.mktemp("fresh")
+    dpsim_run("--output", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_notebooks_are_clean(name: str) -> None:
+    path = project.notebooks() / f"{name}.ipynb"
+    text = path.read_text(encoding="utf-8")
+    notebook = read(name)
+    assert path.stat().st_size < 1_000_000
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert "papermill" not in json.dumps([cell.metadata for cell in notebook.cells])
+    assert str(project.root()) not in text and "/home/" not in text and "site-packages" not in text
+    for count, cell in enumerate(codes(name), start=1):
+        assert set(cell.metadata) <= {"tags"}
+        assert cell.execution_count == count, "not the outputs of one run from top to bottom"
+        assert not [o for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]
+        assert len(cell.source.splitlines()) <= 60, f"a cell longer than a screen: {cell.source[:80]}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_typed_commented_and_checked(name: str) -> None:
+    tagged = [cell for cell in codes(name) if "parameters" in cell.metadata.get("tags", [])]
+    assert len(tagged) == 1
+    found = runner.parameters(name)
+    assert len(found) == len(tagged[0].source.strip().splitlines()), "a line that papermill's inspection drops"
+    assert all(parameter.help for parameter in found.values())
+    assert found["output"].default == ""
+    assert found["seed"].type == "int"
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0, got -1"):
+        runner.resolve(name, [("seed", "-1")])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_has_a_caption_and_its_numbers(name: str) -> None:
+    prose = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "markdown")
+    code = "\n".join(cell.source for cell in codes(name))
+    saved = set(re.findall(r'figures\.save\(\s*\w+,\s*"(\w+)"', code))
+    folder = project.figures() / name
+    assert {path.stem for path in folder.glob("*.png")} == saved
+    assert all((folder / f"{stem}.csv").is_file() for stem in saved)
+    assert prose.count("**Figure") >= len({stem.split("_")[0] for stem in saved if stem.startswith("fig")})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fresh_run_gives_the_committed_numbers(name: str, fresh: Path) -> None:
+    made, committed = fresh / name, project.figures() / name
+    names = {path.name for path in made.glob("*.csv") if not path.name.startswith("timings")}
+    assert names == {path.name for path in committed.glob("*.csv") if not path.name.startswith("timings")}
+    for file in sorted(names):
+        new, old = pd.read_csv(made / file), pd.read_csv(committed / file)
+        pd.testing.assert_frame_equal(new, old, rtol=TOLERANCE, atol=1e-300, obj=f"{name}/{file}")
+    new, old = (json.loads((folder / "results.json").read_text()) for folder in (made, committed))
+    assert new.keys() == old.keys()
+    for id, row in new.items():
+        np.testing.assert_allclose(row["value"], old[id]["value"], rtol=TOLERANCE, err_msg=id)
+    pngs = {path.name for path in committed.glob("*.png")}
+    assert pngs == {path.name for path in made.glob("*.png") if not path.name.startswith("timings")}
+
+
+def test_the_report_of_a_fresh_run_is_clean(fresh: Path) -> None:
+    table = ledger.report(fresh)
+    assert table["ok"].all(), table.loc[~table["ok"], ["reproduced", "verdict"]]
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh: Path, tmp_path: Path) -> None:
+    words = [word for key, value in (REDUCED[name] | {"seed": 8}).items() for word in ("-p", key, str(value))]
+    dpsim_run(name, *words, "--output", str(tmp_path))
+    found = compare.values(fresh / name, tmp_path / name)
+    errors = [ledger.results(fresh / name)[id]["standard_error"] for id in found.index]
+    kinds = ledger.published()["kind"]
+    for id, row, error in zip(found.index, found.itertuples(), errors):
+        if kinds[id] == "speed":
+            continue
+        assert (row.difference != 0) == (error is not None), (id, row.a, row.b)
+
+
+def test_plain_papermill_from_another_folder_writes_nothing_but_its_copy(tmp_path: Path) -> None:
+    name = "data_driven_markov"
+    command = [sys.executable, "-m", "papermill", str(project.notebooks() / f"{name}.ipynb"), "copy.ipynb"]
+    for key, value in REDUCED[name].items():
+        command += ["-p", key, str(value)]
+    before = {p: p.stat().st_mtime_ns for p in (project.figures()).rglob("*")}
+    environment = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")}
+    done = subprocess.run(
+        [*command, "--no-progress-bar"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert {path.name for path in tmp_path.iterdir()} == {"copy.ipynb", "ipython"}
+    assert {p: p.stat().st_mtime_ns for p in (project.figures()).rglob("*")} == before
