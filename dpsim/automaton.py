@@ -43,6 +43,11 @@ class Chain(NamedTuple):
         return len(self.indptr) - 1
 
 
+def successors(chain: Chain, state: int) -> Codes:
+    """Return the codes of the states that may follow a state."""
+    return chain.indices[chain.indptr[state] : chain.indptr[state + 1]]
+
+
 class WordSpace(NamedTuple):
     """The labels of the letters and the chain that words must follow (None: every word is feasible)."""
 
@@ -81,7 +86,7 @@ class WordSpace(NamedTuple):
         assert self.chain is not None
         last = self.chain.start
         for position, code in enumerate(codes):
-            if code not in self.chain.indices[self.chain.indptr[last] : self.chain.indptr[last + 1]]:
+            if code not in successors(self.chain, last):
                 raise ValueError(
                     f"word must follow the allowed transitions, got {self.labels[code]!r} after "
                     f"{self.labels[last]!r} at position {position}"
@@ -170,6 +175,13 @@ class HammingAutomaton:
         self.space = word_space(letters, adjacency, start)
         self.codes = self.space.encode(word)
 
+    @classmethod
+    def of_codes(cls, space: WordSpace, codes: Codes) -> HammingAutomaton:
+        """Return the automaton of a word known to be feasible, given by its codes (n,) in a space."""
+        automaton = cls.__new__(cls)
+        automaton.space, automaton.codes = space, codes
+        return automaton
+
     @property
     def length(self) -> int:
         """Return n, the number of letters."""
@@ -200,10 +212,7 @@ class HammingAutomaton:
         """
         if self.space.chain is None or self._exact_is_cheap:
             return log_integers(self.counts)
-        mantissa, exponent = self._table
-        row = self.space.chain.start + self.space.chain.states * np.arange(self.length + 1)
-        with np.errstate(divide="ignore"):
-            return np.log(mantissa[row]) + exponent[row] * math.log(UNIT)
+        return _log_counts(*self._table, self.space.chain, self.length)
 
     def policy(self, distance: int) -> Array:
         """Return mu, the policy that draws uniformly among the words at this distance.
@@ -281,6 +290,18 @@ class HammingAutomaton:
     def _table(self) -> tuple[Array, NDArray[np.int16]]:
         assert self.space.chain is not None
         return suffix_table(self.codes, *self.space.chain[:2])
+
+
+def log_counts_of_words(codes: Codes, chain: Chain) -> Array:
+    """Return the log-counts (k, n + 1) of k feasible words (k, n) of a chain, as `HammingAutomaton.log_counts`."""
+    tables = (suffix_table(word, chain.indptr, chain.indices) for word in codes)
+    return np.array([_log_counts(*table, chain, codes.shape[1]) for table in tables])
+
+
+def _log_counts(mantissa: Array, exponent: NDArray[np.int16], chain: Chain, n: int) -> Array:
+    row = chain.start + chain.states * np.arange(n + 1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(mantissa[row]) + exponent[row] * math.log(UNIT))
 
 
 def _bits(length: int, chain: Chain) -> int:
@@ -400,9 +421,7 @@ def _sample_chain(
 
 
 @njit(cache=True)
-def _tilted_table(
-    word: Codes, indptr: Codes, indices: Codes, q: float
-) -> tuple[Array, NDArray[np.int64]]:
+def _tilted_table(word: Codes, indptr: Codes, indices: Codes, q: float) -> tuple[Array, NDArray[np.int64]]:
     n, states = len(word), len(indptr) - 1
     mantissa = np.ones((n + 1, states))
     exponent = np.zeros((n + 1, states), dtype=np.int64)
@@ -484,7 +503,7 @@ def _alphabet_policy(word: Codes, m: int, distance: int) -> Array:
     wrong = left / remaining / max(m - 1, 1)
     policy = np.repeat(wrong[:, :, None], m, axis=2)
     policy[np.arange(n), :, word] = 1.0 - left / remaining
-    return np.asarray(policy * visited[:, :, None])[:, :, None, :]
+    return np.where(visited[:, :, None], policy, 0.0)[:, :, None, :]
 
 
 @njit(cache=True)
