@@ -140,10 +140,9 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, l
     distance = np.arange(log_counts.shape[-1])
     log_weight = -rate[..., None] * distance
     log_normaliser = logsumexp(log_counts + log_weight, axis=-1, keepdims=True)
-    share = np.exp(
-        log_counts + log_weight - np.logaddexp(log_normaliser, np.log1p(-np.exp(log_weight[..., 1:])))
-    )
-    return share @ distance
+    with np.errstate(divide="ignore"):
+        log_scale = np.logaddexp(log_normaliser, np.log(-np.expm1(log_weight)))
+    return np.exp(log_counts + log_weight - log_scale) @ distance
 
 
 def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:

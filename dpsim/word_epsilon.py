@@ -91,8 +91,12 @@ def exact_word_epsilon(
     checks.choice("mechanism", mechanism, MECHANISMS)
     rng = checks.generator(rng)
     space = word_space(letters, adjacency, start)
-    if mechanism == "staircase" and space.chain is not None and offset is None:
-        offset = checks.integer("offset", 0 if b == 1 else offset, 0, b - 1)
+    if offset is None and mechanism == "staircase" and space.chain is not None:
+        if b > 1:
+            raise ValueError(
+                f"offset must be an integer from 0 to {b - 1} on a chain, chosen publicly, got None"
+            )
+        offset = 0
     law = Law(mechanism, epsilon, b, offset)
     if space.chain is None:
         return _on_alphabet(space, length, law)
