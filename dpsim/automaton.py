@@ -73,14 +73,13 @@ class WordSpace(NamedTuple):
         return (labels.astype(str) if all(isinstance(x, str) for x in self.labels) else labels)[codes]
 
     def code(self, name: str, label: Any) -> int:
+        """Return the code of a label; ValueError names the argument it came from."""
         try:
             return self.labels.index(label)
         except ValueError:
             pass
         first, last = self.labels[0], self.labels[-1]
-        raise ValueError(
-            f"{name} must use the {len(self.labels)} letters from {first!r} to {last!r}, got {label!r}"
-        )
+        raise ValueError(f"{name} must use the {len(self.labels)} letters from {first!r} to {last!r}, got {label!r}")
 
     def _check_feasible(self, codes: Codes) -> None:
         assert self.chain is not None
@@ -111,21 +110,26 @@ def word_space(
         if start is not None:
             raise ValueError(f"start must be None without an adjacency, got {start!r}")
         return WordSpace(_labels(letters), None)
-    matrix = adjacency if sp.issparse(adjacency) else checks.real("adjacency", adjacency, 0.0)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ValueError(f"adjacency must be a square matrix (m, m) with m >= 1, got shape {matrix.shape}")
-    rows = sp.csr_array(matrix, copy=True)
-    checks.real("adjacency", rows.data, 0.0)
-    rows.eliminate_zeros()
-    rows.sum_duplicates()
-    labels = _labels(matrix.shape[0] if letters is None else letters)
-    if len(labels) != matrix.shape[0]:
-        raise ValueError(f"letters must have one label per state, {matrix.shape[0]}, got {len(labels)}")
+    rows = _feasible_transitions(adjacency)
+    labels = _labels(rows.shape[0] if letters is None else letters)
+    if len(labels) != rows.shape[0]:
+        raise ValueError(f"letters must have one label per state, {rows.shape[0]}, got {len(labels)}")
     if start is None:
         raise ValueError("start must be one of the states when an adjacency is given, got None")
     space = WordSpace(labels, None)
     chain = Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), space.code("start", start))
     return WordSpace(labels, chain)
+
+
+def _feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
+    matrix: Any = adjacency if sp.issparse(adjacency) else checks.real("adjacency", adjacency, 0.0)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise ValueError(f"adjacency must be a square matrix (m, m) with m >= 1, got shape {matrix.shape}")
+    rows = sp.csr_array(matrix, copy=True)
+    checks.real("adjacency", rows.data, 0.0)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return rows
 
 
 def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
@@ -198,9 +202,7 @@ class HammingAutomaton:
         if chain is None:
             return alphabet_counts(self.length, len(self.space.labels))
         if not self._exact_is_cheap:
-            raise ValueError(
-                f"word must be shorter for exact counts, got length {self.length}: use log_counts"
-            )
+            raise ValueError(f"word must be shorter for exact counts, got length {self.length}: use log_counts")
         return _exact_counts(self.codes, chain)
 
     @cached_property
@@ -294,8 +296,11 @@ class HammingAutomaton:
 
 def log_counts_of_words(codes: Codes, chain: Chain) -> Array:
     """Return the log-counts (k, n + 1) of k feasible words (k, n) of a chain, as `HammingAutomaton.log_counts`."""
-    tables = (suffix_table(word, chain.indptr, chain.indices) for word in codes)
-    return np.array([_log_counts(*table, chain, codes.shape[1]) for table in tables])
+    logs = np.empty((len(codes), codes.shape[1] + 1))
+    for row, word in enumerate(codes):
+        mantissa, exponent = suffix_table(word, chain.indptr, chain.indices)
+        logs[row] = _log_counts(mantissa, exponent, chain, codes.shape[1])
+    return logs
 
 
 def _log_counts(mantissa: Array, exponent: NDArray[np.int16], chain: Chain, n: int) -> Array:

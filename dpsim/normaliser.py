@@ -76,9 +76,7 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     if 16 * n * chain.states**2 > MEMORY:
         return NormaliserRatio(0.0, rate, None, 0.0)
     q = math.exp(-rate)
-    matrix = sp.csr_array(
-        (np.ones(len(chain.indices)), chain.indices, chain.indptr), shape=(chain.states,) * 2
-    )
+    matrix = sp.csr_array((np.ones(len(chain.indices)), chain.indices, chain.indptr), shape=(chain.states,) * 2)
     columns = sp.csr_array(matrix.T)
     first = matrix[[chain.start], :].toarray().ravel()
     before = _side(columns.indptr.astype(np.int64), columns.indices.astype(np.int64), first, n, q)
@@ -88,12 +86,11 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
 
 
 def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side:
-    return Side(indptr, indices, *_message_bounds(indptr, indices, first, n, q), first)
+    low, high, feasible = _message_bounds(indptr, indices, first, n, q)
+    return Side(indptr, indices, low, high, feasible, first)
 
 
-def _branch_and_bound(
-    before: Side, after: Side, n: int, q: float
-) -> tuple[float, float, tuple[Codes, Codes] | None]:
+def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float, tuple[Codes, Codes] | None]:
     def bound(window: Window) -> float:
         return float(_window_bound(*window, n, q, *before, *after))
 
@@ -102,12 +99,10 @@ def _branch_and_bound(
         return 0.0, 0.0, None
     heapq.heapify(heap)
     order, lower, best = len(heap), -1.0, heap[0][2]
-    for step in range(WINDOWS):
-        upper, window = -heap[0][0], heap[0][2]
-        if upper - lower <= GAP:
-            break
-        heapq.heappop(heap)
-        if step & (step - 1) == 0:  # now and then, follow the best window to a whole word
+    step = 0
+    while heap and -heap[0][0] - lower > GAP and step < WINDOWS:
+        window = heapq.heappop(heap)[2]
+        if _whole(window, n) or step & (step - 1) == 0:  # now and then, follow the best window to a whole word
             candidate = window
             while not _whole(candidate, n):
                 candidate = max(_wider(candidate, before, after, n), key=bound)
@@ -116,9 +111,11 @@ def _branch_and_bound(
         for child in [] if _whole(window, n) else _wider(window, before, after, n):
             heapq.heappush(heap, (-bound(child), order, child))
             order += 1
+        step += 1
+    upper = max(lower, -heap[0][0]) if heap else lower
     other = best.word.copy()
     other[best.i] = best.other
-    return lower, max(lower, -heap[0][0]), (best.word, other)
+    return lower, upper, (best.word, other)
 
 
 def _whole(window: Window, n: int) -> bool:
@@ -143,9 +140,7 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
                 for other in choices:
                     if other == s:
                         continue
-                    rights = (
-                        [-1] if i == n - 1 else np.intersect1d(_fed(after, s), _fed(after, other)).tolist()
-                    )
+                    rights = [-1] if i == n - 1 else np.intersect1d(_fed(after, s), _fed(after, other)).tolist()
                     for right in rights:
                         if right >= 0 and not after.feasible[n - 2 - i, right]:
                             continue
@@ -173,9 +168,7 @@ def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
 
 
 @njit(cache=True)
-def _step(
-    indptr: Codes, indices: Codes, low: Array, high: Array, letter: int, q: float
-) -> tuple[Array, Array]:
+def _step(indptr: Codes, indices: Codes, low: Array, high: Array, letter: int, q: float) -> tuple[Array, Array]:
     """Return bounds on the next message over its entry `letter`, from bounds on this one over its own letter.
 
     An entry is a ratio of two sums that may share terms; each sum is linear, so the extreme lies at an end of
@@ -230,9 +223,7 @@ def _message_bounds(
                 source = indices[edge]
                 if feasible[position - 1, source]:
                     feasible[position, letter] = True
-                    step = _step(
-                        indptr, indices, low[position - 1, source], high[position - 1, source], letter, q
-                    )
+                    step = _step(indptr, indices, low[position - 1, source], high[position - 1, source], letter, q)
                     low[position, letter] = np.minimum(low[position, letter], step[0])
                     high[position, letter] = np.maximum(high[position, letter], step[1])
     return low, high, feasible
@@ -267,9 +258,7 @@ def _window_bound(
     after_indptr: Codes, after_indices: Codes, after_low: Array, after_high: Array, _af: Array, after_first: Array,
 ) -> float:  # fmt: skip
     """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with this window; exact on a whole word."""
-    left = _inflow_bounds(
-        word[first:i], first, q, before_indptr, before_indices, before_low, before_high, before_first
-    )
+    left = _inflow_bounds(word[first:i], first, q, before_indptr, before_indices, before_low, before_high, before_first)
     right = _inflow_bounds(
         word[i + 1 : last + 1][::-1].copy(), n - 1 - last, q,
         after_indptr, after_indices, after_low, after_high, after_first,

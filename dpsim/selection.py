@@ -90,10 +90,7 @@ def best_offset(counts: ArrayLike, epsilon: float, b: int = 1, *, log: bool = Fa
     an alphabet; on a chain, choose the offset without looking at the word.
     """
     b = checks.integer("b", b, 1)
-    errors = [
-        expected_error(counts, epsilon, b, mechanism="staircase", offset=offset, log=log)
-        for offset in range(b)
-    ]
+    errors = [expected_error(counts, epsilon, b, mechanism="staircase", offset=offset, log=log) for offset in range(b)]
     return int(np.argmin(errors))
 
 
@@ -208,9 +205,7 @@ def draw_distances(
     return np.argmax(np.where(possible, score, -np.inf), axis=-1)
 
 
-def _pmf(
-    counts: ArrayLike, epsilon: ArrayLike, b: int, mechanism: str, offset: int | None, log: bool
-) -> Array:
+def _pmf(counts: ArrayLike, epsilon: ArrayLike, b: int, mechanism: str, offset: int | None, log: bool) -> Array:
     log_counts, epsilon, b, _ = _arguments(counts, epsilon, b, log)
     log_f = log_word_probability(log_counts, epsilon, b, mechanism=mechanism, offset=offset, log=True)
     pmf = np.exp(log_counts + log_f)

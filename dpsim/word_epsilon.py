@@ -36,6 +36,8 @@ Array = NDArray[np.float64]
 ENUMERATED = 1500
 # The search for a witness: pairs it starts from, and additions of counts it may spend, about 10**9 a second.
 STARTS, SEARCH_WORK = 6, 2 * 10**9
+# The nominal epsilon beyond which only the theorem bounds a large chain: q would underflow.
+LARGEST = 1000.0
 # Covers every rounding of the bounds.
 SLACK = 1e-9
 
@@ -93,9 +95,7 @@ def exact_word_epsilon(
     space = word_space(letters, adjacency, start)
     if offset is None and mechanism == "staircase" and space.chain is not None:
         if b > 1:
-            raise ValueError(
-                f"offset must be an integer from 0 to {b - 1} on a chain, chosen publicly, got None"
-            )
+            raise ValueError(f"offset must be an integer from 0 to {b - 1} on a chain, chosen publicly, got None")
         offset = 0
     law = Law(mechanism, epsilon, b, offset)
     if space.chain is None:
@@ -118,9 +118,7 @@ def _on_alphabet(space: WordSpace, n: int, law: Law) -> WordEpsilon:
     apart = min(law.b, n)
     spent = float((log_f[:-apart] - log_f[apart:]).max())
     word = np.zeros(n, dtype=np.int64)
-    return WordEpsilon(
-        spent, spent, (space.decode(word), space.decode((np.arange(n) < apart).astype(np.int64)))
-    )
+    return WordEpsilon(spent, spent, (space.decode(word), space.decode((np.arange(n) < apart).astype(np.int64))))
 
 
 def _feasible_words(chain: Chain, n: int) -> int:
@@ -139,7 +137,7 @@ def _feasible_words(chain: Chain, n: int) -> int:
 def _by_enumeration(space: WordSpace, n: int, law: Law) -> WordEpsilon:
     assert space.chain is not None
     chain = space.chain
-    words = [(chain.start,)]
+    words: list[tuple[int, ...]] = [(chain.start,)]
     for _ in range(n):
         words = [(*word, int(letter)) for word in words for letter in successors(chain, word[-1])]
     codes = np.array(words, dtype=np.int64)[:, 1:]
@@ -168,7 +166,7 @@ def _largest_loss(distance: Codes, log_f: Array, b: int) -> tuple[float, int, in
 def _by_bounds(space: WordSpace, n: int, law: Law, rng: np.random.Generator) -> WordEpsilon:
     assert space.chain is not None
     pairs, upper = _random_pairs(space, n, law.b, rng), law.epsilon
-    if law.b == 1:
+    if law.b == 1 and law.epsilon <= LARGEST:
         rate = law.epsilon / 2.0
         ratio = normaliser_ratio(space.chain, n, rate)
         if ratio.pair is not None:
@@ -189,9 +187,8 @@ def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
     With I_w(l) = f_w(l) / q_l the loss is at most log(1 / q) plus the larger of log I_w(0) / I_v(1) and, for words
     that miss both w and v, log I_w(1) / I_v(2). As log(1 - u x) / x is between -u and log(1 - u q) / q on (0, q],
     I_w(0) <= integral exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and
-    I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1, I_v(2) the same with k + 1. The bounds on I_w fall
-    and those on I_v fall with Z: a grid of Z_w takes the first at the left of each cell and the others at its
-    right; beyond the grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 / (Z_w - 1 - q), I_v >= 1 / (1 + Z_v).
+    I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1, I_v(2) the same with k + 1. All these fall as Z
+    grows: a grid of Z_w takes those on I_w at the left of each cell and those on I_v at its right; beyond the grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 / (Z_w - 1 - q), I_v >= 1 / (1 + Z_v).
     """
     q, growth = math.exp(-rate), math.exp(ratio.upper)
     least = math.exp(max(0.0, min(ratio.log_smallest, 600.0)))
@@ -231,11 +228,8 @@ def _random_pairs(space: WordSpace, n: int, b: int, rng: np.random.Generator) ->
 def _some_word(chain: Chain, n: int) -> Codes:
     alive = np.ones((n + 1, chain.states), dtype=bool)  # states from which k more letters can follow
     for k in range(1, n + 1):
-        following = alive[k - 1, chain.indices].astype(np.int64)
-        alive[k] = (
-            np.concatenate([[0], np.cumsum(following)])[chain.indptr[1:]]
-            > np.concatenate([[0], np.cumsum(following)])[chain.indptr[:-1]]
-        )
+        reached = np.concatenate([[0], np.cumsum(alive[k - 1, chain.indices])])
+        alive[k] = np.diff(reached[chain.indptr]) > 0
     state, word = chain.start, []
     for k in range(n - 1, -1, -1):
         state = next(int(letter) for letter in successors(chain, state) if alive[k, letter])
@@ -285,7 +279,7 @@ def _moves(w: Codes, v: Codes, chain: Chain) -> Iterator[tuple[Codes, Codes]]:
 
 def _detours(word: Codes, i: int, width: int, chain: Chain) -> Iterator[Codes]:
     """Yield the feasible words that replace the letters i to i + width - 1 by others."""
-    paths = [(chain.start if i == 0 else int(word[i - 1]),)]
+    paths: list[tuple[int, ...]] = [(chain.start if i == 0 else int(word[i - 1]),)]
     for _ in range(width):
         paths = [(*path, int(letter)) for path in paths for letter in successors(chain, path[-1])]
     for path in paths:

@@ -447,9 +447,7 @@ def brute_force_epsilon(word, mechanism, epsilon, b, offset, where):
         counts = np.bincount(apart, minlength=len(word) + 1)
         laws.append(log_word_probability(counts, epsilon, b, mechanism=mechanism, offset=offset)[apart])
     pairs = itertools.permutations(range(len(words)), 2)
-    return max(
-        ((laws[w] - laws[v]).max() for w, v in pairs if distance(words[w], words[v]) <= b), default=0.0
-    )
+    return max(((laws[w] - laws[v]).max() for w, v in pairs if distance(words[w], words[v]) <= b), default=0.0)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -466,9 +464,7 @@ def test_exact_epsilon_is_that_of_all_pairs(name, b, mechanism):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize(
-    ("adjacency", "n"), [(FOUR, 5), (RING, 6), (TRAP, 6), (np.ones((3, 3)) - np.eye(3), 7)]
-)
+@pytest.mark.parametrize(("adjacency", "n"), [(FOUR, 5), (RING, 6), (TRAP, 6), (np.ones((3, 3)) - np.eye(3), 7)])
 def test_bounds_of_the_epsilon_hold_where_it_is_known(adjacency, n, mechanism, monkeypatch):
     for epsilon in (0.5, 3.0, 8.0):
         arguments = {"mechanism": mechanism, "adjacency": adjacency, "start": 0}
@@ -677,7 +673,7 @@ SWAP = HammingAutomaton((1,), adjacency=np.array([[0, 1], [1, 0]]), start=0)
         (lambda: privatize_word((0,), -0.5, letters=2), r"epsilon must be in \[0, inf\), got -0.5"),
         (
             lambda: privatize_word((0,), 1.0, letters=2, mechanism="laplace"),
-            "mechanism must be one of .* 'laplace'",
+            r"mechanism must be one of .* 'laplace'",
         ),
         (
             lambda: privatize_word((1,), 1.0, adjacency=TRAP, start=0, b=2, mechanism="staircase"),
