@@ -179,13 +179,6 @@ class HammingAutomaton:
         self.space = word_space(letters, adjacency, start)
         self.codes = self.space.encode(word)
 
-    @classmethod
-    def of_codes(cls, space: WordSpace, codes: Codes) -> HammingAutomaton:
-        """Return the automaton of a word known to be feasible, given by its codes (n,) in a space."""
-        automaton = cls.__new__(cls)
-        automaton.space, automaton.codes = space, codes
-        return automaton
-
     @property
     def length(self) -> int:
         """Return n, the number of letters."""
@@ -301,6 +294,11 @@ def log_counts_of_words(codes: Codes, chain: Chain) -> Array:
         mantissa, exponent = suffix_table(word, chain.indptr, chain.indices)
         logs[row] = _log_counts(mantissa, exponent, chain, codes.shape[1])
     return logs
+
+
+def log_normalisers(codes: Codes, chain: Chain, rate: float) -> Array:
+    """Return log Z_w (k,) of k feasible words (k, n): Z_w sums exp(-rate * distance to w) over the feasible words."""
+    return np.asarray(_log_normalisers(codes, *chain, math.exp(-rate)))
 
 
 def _log_counts(mantissa: Array, exponent: NDArray[np.int16], chain: Chain, n: int) -> Array:
@@ -450,6 +448,15 @@ def _tilted_table(word: Codes, indptr: Codes, indices: Codes, q: float) -> tuple
             mantissa[position, state] = total
             exponent[position, state] = top
     return mantissa, exponent
+
+
+@njit(cache=True)
+def _log_normalisers(codes: Codes, indptr: Codes, indices: Codes, start: int, q: float) -> Array:
+    logs = np.empty(len(codes))
+    for row in range(len(codes)):
+        mantissa, exponent = _tilted_table(codes[row], indptr, indices, q)
+        logs[row] = math.log(mantissa[0, start]) + exponent[0, start] * math.log(UNIT)
+    return logs
 
 
 @njit(cache=True)

@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 
 # Windows expanded, and the gap between the bounds at which the search stops.
 WINDOWS, GAP = 20_000, 1e-3
-# Bytes of message bounds beyond which the trivial bound is returned.
-MEMORY = 2**28
+# Bytes of message bounds, and narrow windows, beyond which the trivial bound is returned.
+MEMORY, NARROW = 2**28, 500_000
 # Covers every rounding of the interval arithmetic, relative.
 SLACK = 1e-9
 
@@ -70,10 +70,12 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     """Return bounds on the largest log(Z_v / Z_w) over feasible words w, v of length n that differ in one letter.
 
     rate >= 0, q = exp(-rate). Both bounds hold up to a relative 1e-9. They meet within 1e-3 unless the chain
-    needs more than 20,000 windows; then upper is the largest bound still open. Chains whose message bounds
-    exceed 256 MiB (16 n S^2 bytes) get the trivial bound, rate.
+    needs more than 20,000 windows; then upper is the largest bound still open. Where the
+    message bounds exceed 256 MiB (16 n S^2 bytes) or the narrow windows 500,000 (n times transitions times the square
+    of the most successors), the trivial bound, rate, is returned.
     """
-    if 16 * n * chain.states**2 > MEMORY:
+    narrow = n * len(chain.indices) * int(np.diff(chain.indptr).max()) ** 2
+    if 16 * n * chain.states**2 > MEMORY or narrow > NARROW:
         return NormaliserRatio(0.0, rate, None, 0.0)
     q = math.exp(-rate)
     matrix = sp.csr_array((np.ones(len(chain.indices)), chain.indices, chain.indptr), shape=(chain.states,) * 2)

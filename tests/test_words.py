@@ -677,7 +677,7 @@ SWAP = HammingAutomaton((1,), adjacency=np.array([[0, 1], [1, 0]]), start=0)
         ),
         (
             lambda: privatize_word((1,), 1.0, adjacency=TRAP, start=0, b=2, mechanism="staircase"),
-            "offset must be an integer from 0 to 1 on a chain, chosen publicly, got None",
+            r"offset must be an integer from 0 to 1 on a chain, chosen publicly, got None",
         ),
         (lambda: exact_word_epsilon(0, 1.0, letters=2), "length must be an integer of at least 1, got 0"),
         (
@@ -686,7 +686,7 @@ SWAP = HammingAutomaton((1,), adjacency=np.array([[0, 1], [1, 0]]), start=0)
         ),
         (
             lambda: exact_word_epsilon(3, 1.0, adjacency=TRAP, start=0, b=2, mechanism="staircase"),
-            "offset must be an integer from 0 to 1 on a chain, chosen publicly, got None",
+            r"offset must be an integer from 0 to 1 on a chain, chosen publicly, got None",
         ),
         (lambda: tail_bound(0.0, 3), r"deviation must be in \(0, inf\), got 0"),
         (lambda: reduction_limit(1.0, 0), "n must be an integer of at least 1, got 0"),
@@ -699,7 +699,7 @@ def test_arguments_that_are_refused(call, message):
 
 
 def test_generators_that_are_refused():
-    with pytest.raises(TypeError, match="rng must be a numpy.random.Generator or None, got int"):
+    with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator or None, got int"):
         privatize_word((0, 1), 1.0, letters=2, rng=3)
 
 
