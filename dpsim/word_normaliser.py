@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numba import njit
 from numpy.typing import NDArray
 
-from dpsim.automaton import Chain, Codes
+from dpsim.word_space import Chain, Codes
 
 Array = NDArray[np.float64]
 
