@@ -117,8 +117,10 @@ def _by_enumeration(space: WordSpace, n: int, law: Law) -> WordEpsilon:
     for _ in range(n):
         words = [(*word, int(letter)) for word in words for letter in successors(chain, word[-1])]
     codes = np.array(words, dtype=np.int64)[:, 1:]
-    distance = (codes[:, None, :] != codes[None, :, :]).sum(axis=-1, dtype=np.int64)
-    counts = (distance[:, :, None] == np.arange(n + 1)).sum(axis=1)
+    distance = np.zeros((len(codes), len(codes)), dtype=np.int64)
+    for letters in codes.T:
+        distance += letters[:, None] != letters
+    counts = np.array([np.bincount(row, minlength=n + 1) for row in distance])
     with np.errstate(divide="ignore"):
         log_f = law.log_f(np.log(counts))
     spent, w, v = _largest_loss(distance, log_f, law.b)

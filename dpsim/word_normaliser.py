@@ -24,7 +24,7 @@ from dpsim.word_space import Chain, Codes
 Array = NDArray[np.float64]
 
 # Windows expanded, and the gap between the bounds at which the search stops.
-WINDOWS, GAP = 20_000, 1e-3
+WINDOWS, GAP = 10_000, 1e-3
 # Bytes of message bounds, and narrow windows, beyond which the trivial bound is returned.
 MEMORY, NARROW = 2**28, 500_000
 # Covers every rounding of the interval arithmetic, relative.
@@ -70,7 +70,7 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     """Return bounds on the largest log(Z_v / Z_w) over feasible words w, v of length n that differ in one letter.
 
     rate >= 0, q = exp(-rate). Both bounds hold up to a relative 1e-9. They meet within 1e-3 unless the chain
-    needs more than 20,000 windows; then upper is the largest bound still open. Where the
+    needs more than 10,000 windows; then upper is the largest bound still open. Where the
     message bounds exceed 256 MiB (16 n S^2 bytes) or the narrow windows 500,000 (n times transitions times the square
     of the most successors), the trivial bound, rate, is returned.
     """

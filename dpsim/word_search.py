@@ -15,9 +15,9 @@ from dpsim.word_tables import log_counts_of_words, log_normalisers
 
 Array = NDArray[np.float64]
 
-# The search for a witness: random words whose neighbours are compared, the best pairs to climb from, random
-# restarts near the best, and the additions it may spend.
-WALKS, STARTS, KICKS, SEARCH_WORK = 300, 12, 30, 10**9
+# Random words whose neighbours are compared, the best pairs to climb from, random restarts near the best one (for a
+# law that is slower to evaluate, fewer), and the additions to spend on each stage.
+WALKS, STARTS, KICKS, LAW_KICKS, SEARCH_WORK = 300, 12, 30, 8, 10**9
 
 Word = tuple[int, ...]
 Pair = tuple[Word, Word]
@@ -85,16 +85,31 @@ def search(pairs: list[Pair], chain: Chain, law: Law, rng: np.random.Generator) 
         log_f = law.log_f(log_counts_of_words(words, chain))
         return np.asarray(log_f[index[:, 0], 0] - log_f[index[:, 1], apart])
 
-    budget = SEARCH_WORK // (n * len(chain.indices) * (STARTS + KICKS))
+    work = n * len(chain.indices)
     best_first = np.argsort(-quick_losses(pairs), kind="stable")[:STARTS]
     starts = [pairs[index] for index in best_first]
-    best = max((_climb(pair, chain.start, graph, law.b, quick_losses, budget) for pair in starts), key=_loss)
-    for _ in range(KICKS):
-        kicked = _kicked(best[1], chain.start, graph, rng)
-        best = max(best, _climb(kicked, chain.start, graph, law.b, quick_losses, budget), key=_loss)
+    best = _climb_and_kick(starts, KICKS, chain.start, graph, law.b, quick_losses, SEARCH_WORK // work, rng)
     if law.mechanism == "exponential":
         return best
-    return _climb(best[1], chain.start, graph, law.b, losses, SEARCH_WORK // (n * n * len(chain.indices)))
+    return _climb_and_kick([best[1]], LAW_KICKS, chain.start, graph, law.b, losses, SEARCH_WORK // (work * n), rng)
+
+
+def _climb_and_kick(
+    starts: list[Pair],
+    kicks: int,
+    start: int,
+    graph: list[list[int]],
+    b: int,
+    losses: Callable[[list[Pair]], Array],
+    budget: int,
+    rng: np.random.Generator,
+) -> tuple[float, Pair]:
+    share = budget // (len(starts) + kicks)
+    best = max((_climb(pair, start, graph, b, losses, share) for pair in starts), key=_loss)
+    for _ in range(kicks):
+        kicked = _kicked(best[1], start, graph, rng)
+        best = max(best, _climb(kicked, start, graph, b, losses, share), key=_loss)
+    return best
 
 
 def _loss(found: tuple[float, Pair]) -> float:
@@ -111,7 +126,7 @@ def _distinct(pairs: list[Pair]) -> tuple[Codes, Codes, Codes]:
 def _climb(
     pair: Pair, start: int, graph: list[list[int]], b: int, losses: Callable[[list[Pair]], Array], budget: int
 ) -> tuple[float, Pair]:
-    """Return the best pair found by changing up to three letters in a row of w, v or both, after its loss."""
+    """Return the best pair found by changing one or two letters in a row of w, v or both, after its loss."""
     score = float(losses([pair])[0])
     while budget > 0:
         moves = [(w, v) for w, v in _moves(*pair, start, graph) if 0 < sum(map(ne, w, v)) <= b]
@@ -126,7 +141,7 @@ def _climb(
 
 
 def _moves(w: Word, v: Word, start: int, graph: list[list[int]]) -> Iterator[Pair]:
-    for width in (1, 2, 3):
+    for width in (1, 2):
         for i in range(len(w) - width + 1):
             for_w, for_v = _detours(w, i, width, start, graph), _detours(v, i, width, start, graph)
             yield from ((_spliced(w, i, letters), v) for letters in for_w)
