@@ -82,7 +82,7 @@ class HammingAutomaton:
     def counts(self) -> NDArray[np.object_]:
         """Return the exact numbers (n + 1,) of feasible words at distance 0 to n, as Python integers.
 
-        Raises ValueError on a chain too long for them to be cheap (about 250 letters over 43 states of five
+        Raises ValueError on a chain too long for them to be cheap (about 230 letters over 43 states of five
         successors); `log_counts` has no such end.
         """
         chain = self.space.chain
