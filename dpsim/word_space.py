@@ -1,0 +1,125 @@
+"""Words and the trajectories a chain allows: labels, feasible transitions, the checks of both."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from dpsim import checks
+
+Codes = NDArray[np.int64]
+
+
+class Chain(NamedTuple):
+    """The feasible transitions of a Markov chain in compressed rows, and the code of its start state."""
+
+    indptr: Codes
+    indices: Codes
+    start: int
+
+    @property
+    def states(self) -> int:
+        """Return the number of states."""
+        return len(self.indptr) - 1
+
+
+def successors(chain: Chain, state: int) -> Codes:
+    """Return the codes of the states that may follow a state."""
+    return chain.indices[chain.indptr[state] : chain.indptr[state + 1]]
+
+
+class WordSpace(NamedTuple):
+    """The labels of the letters and the chain that words must follow (None: every word is feasible)."""
+
+    labels: Sequence[Hashable]
+    chain: Chain | None
+
+    def encode(self, word: Sequence[Hashable] | ArrayLike) -> Codes:
+        """Return the codes (n,) of a non-empty feasible word; ValueError names what is wrong with it."""
+        letters = word.tolist() if isinstance(word, np.ndarray) else list(word)  # type: ignore[arg-type]
+        if not letters:
+            raise ValueError("word must have at least one letter, got an empty one")
+        codes = np.array([self.code("word", letter) for letter in letters], dtype=np.int64)
+        if self.chain is not None:
+            self._check_feasible(codes)
+        return codes
+
+    def decode(self, codes: Codes) -> NDArray[Any]:
+        """Return the labels of an array of codes; integers when the labels are 0 to m - 1."""
+        if isinstance(self.labels, range):
+            return codes
+        labels = np.empty(len(self.labels), dtype=object)
+        labels[:] = self.labels
+        return (labels.astype(str) if all(isinstance(x, str) for x in self.labels) else labels)[codes]
+
+    def code(self, name: str, label: Any) -> int:
+        """Return the code of a label; ValueError names the argument it came from."""
+        try:
+            return self.labels.index(label)
+        except ValueError:
+            pass
+        first, last = self.labels[0], self.labels[-1]
+        raise ValueError(f"{name} must use the {len(self.labels)} letters from {first!r} to {last!r}, got {label!r}")
+
+    def _check_feasible(self, codes: Codes) -> None:
+        assert self.chain is not None
+        last = self.chain.start
+        for position, code in enumerate(codes):
+            if code not in successors(self.chain, last):
+                raise ValueError(
+                    f"word must follow the allowed transitions, got {self.labels[code]!r} after "
+                    f"{self.labels[last]!r} at position {position}"
+                )
+            last = int(code)
+
+
+def word_space(
+    letters: int | Sequence[Hashable] | None = None,
+    adjacency: ArrayLike | sp.sparray | None = None,
+    start: Hashable | None = None,
+) -> WordSpace:
+    """Return the space of words over an alphabet, or of the trajectories of a chain that leave a start state.
+
+    letters: the labels, or their number m for 0 to m - 1; may be left out with an adjacency. adjacency:
+    (m, m), dense or scipy sparse, non-zero where the transition row -> column is feasible; transition
+    probabilities serve. start: a label, needed exactly when an adjacency is given. Raises ValueError.
+    """
+    if adjacency is None:
+        if letters is None:
+            raise ValueError("letters must be given (labels, or their number) unless adjacency is, got None")
+        if start is not None:
+            raise ValueError(f"start must be None without an adjacency, got {start!r}")
+        return WordSpace(_labels(letters), None)
+    rows = _feasible_transitions(adjacency)
+    labels = _labels(rows.shape[0] if letters is None else letters)
+    if len(labels) != rows.shape[0]:
+        raise ValueError(f"letters must have one label per state, {rows.shape[0]}, got {len(labels)}")
+    if start is None:
+        raise ValueError("start must be one of the states when an adjacency is given, got None")
+    space = WordSpace(labels, None)
+    chain = Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), space.code("start", start))
+    return WordSpace(labels, chain)
+
+
+def _feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
+    matrix: Any = adjacency if sp.issparse(adjacency) else checks.real("adjacency", adjacency, 0.0)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise ValueError(f"adjacency must be a square matrix (m, m) with m >= 1, got shape {matrix.shape}")
+    rows = sp.csr_array(matrix, copy=True)
+    checks.real("adjacency", rows.data, 0.0)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return rows
+
+
+def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
+    if isinstance(letters, (int, np.integer)):
+        return range(checks.integer("letters", letters, 1))
+    labels = letters.tolist() if isinstance(letters, np.ndarray) else list(letters)
+    if not labels or len(set(labels)) != len(labels):
+        raise ValueError(f"letters must be one or more different labels, got {labels!r}")
+    return range(len(labels)) if labels == list(range(len(labels))) else labels
