@@ -39,6 +39,8 @@ def clean(notebook: Any) -> Any:
             if output.output_type in ("execute_result", "display_data"):
                 output.metadata = nbformat.from_dict({})
                 output.data = nbformat.from_dict({k: v for k, v in output.data.items() if "widget" not in k})
+                if re.search(r" at 0x[0-9a-f]+>", output.data.get("text/plain", "")):
+                    output.data["text/plain"] = "(a table or figure, shown beside this)"  # instead of an address
             if re.search(re.escape(str(project.root())), str(output)):
                 raise ValueError(f"cell {position + 1} prints an absolute path: {str(output)[:300]}")
     return notebook
