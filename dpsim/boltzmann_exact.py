@@ -80,14 +80,14 @@ def log_normalisers(total: int, bins: int, t: float, weights: ArrayLike | None =
         sums = [np.exp(-cdist(block, points, "sqeuclidean") / t).sum(axis=1) for block in blocks]
         return np.log(np.concatenate(sums))
     cut = bins // 2
-    front, back = _partial_sums(total, w[:cut] / t), _partial_sums(total, w[cut:] / t)
+    front, back = partial_sums(total, w[:cut] / t), partial_sums(total, w[cut:] / t)
     used = states[:, :cut].sum(axis=1)
     front_row = configuration_index(np.column_stack([states[:, :cut], total - used]), total)
     back_row = configuration_index(np.column_stack([states[:, cut:], used]), total)
     return np.log(_join(front, back, front_row, back_row))
 
 
-def _partial_sums(total: int, a: Array) -> Array:
+def partial_sums(total: int, a: Array) -> Array:
     """Return for each part of x (a.size bins, at most N in all) the sums over z by total: (parts, N + 1)."""
     parts = configurations(total, a.size + 1)
     if max(parts.shape[0], total + 1) * (total + 1) > LARGEST_TABLE:
