@@ -7,6 +7,8 @@ message.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
@@ -20,10 +22,8 @@ from dpsim.boltzmann_space import (
     SCALE,
     Array,
     Integers,
-    after_move,
     diagonal_exponents,
     histogram,
-    ordered_pairs,
     refuse_beyond,
     weight_matrix,
 )
@@ -135,13 +135,32 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
     w = weight_matrix(weights, bins)
     full = np.diag(w) if w.ndim == 1 else w
     pull = states * w if w.ndim == 1 else states @ w
+    step = full[None] - full[:, None]  # g = W (e_j - e_i) of y = x + e_j - e_i, in step[i, j]
+    ends = np.einsum("ijj->ij", step) - np.einsum("iji->ij", step)  # g_j - g_i
+    ahead = np.array([[math.comb(left + r - 1, r) if left else 0 for r in range(bins)] for left in range(total + 1)])
+    return _largest_loss(states, pull, (ends - 2 * total * step.min(axis=2)) / t, t, normaliser, ahead)
+
+
+@njit(cache=True, nogil=True)
+def _largest_loss(states, pull, constant, t, normaliser, ahead):  # type: ignore[no-untyped-def]
+    rows, bins = states.shape
     largest = 0.0
-    for i, j in ordered_pairs(bins):  # y = x + e_j - e_i
-        here = states[:, i] > 0
-        g = full[j] - full[i]
-        gain = (2 * (pull[here, j] - pull[here, i]) - 2 * total * g.min() + g[j] - g[i]) / t
-        there = configuration_index(after_move(states[here], i, j), total)
-        largest = max(largest, float((gain - normaliser[here] + normaliser[there]).max()))
+    for x in range(rows):
+        y = states[x].copy()
+        for i in range(bins):
+            for j in range(bins):
+                if i == j or y[i] == 0:
+                    continue
+                y[i] -= 1
+                y[j] += 1
+                row, left = 0, ahead.shape[0] - 1  # the row of y, as `configuration_index` finds it
+                for b in range(bins - 1):
+                    left -= y[b]
+                    row += ahead[left, bins - 1 - b]
+                loss = 2 * (pull[x, j] - pull[x, i]) / t + constant[i, j] - normaliser[x] + normaliser[row]
+                largest = max(largest, loss)
+                y[i] += 1
+                y[j] -= 1
     return largest
 
 

@@ -121,7 +121,10 @@ def test_nearest_histogram_is_nearest(total, bins):
         (lambda: boltzmann_baselines.discrete_gaussian_delta(1, math.nan), "epsilon must be in .*got nan"),
         (lambda: boltzmann_baselines.calibrate_sigma(1, 0), r"delta must be in \[1e-30, 1\), got 0"),
         (lambda: boltzmann_baselines.nearest_histogram([1.5, 2], 3), "noisy must be integer counts"),
-        (lambda: boltzmann_baselines.nearest_histogram([1, 2], 0), "total must be an integer from 1 to 1000000000, got 0"),
+        (
+            lambda: boltzmann_baselines.nearest_histogram([1, 2], 0),
+            "total must be an integer from 1 to .*, got 0",
+        ),
         (lambda: boltzmann_baselines.add_discrete_laplace([1, 2], 1, size=-1), "size must be an integer of at least 0"),
     ],
 )
