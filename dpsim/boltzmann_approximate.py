@@ -83,10 +83,12 @@ def _difference_laws(source, target, kernel, rest, row, normaliser):  # type: ig
     total = kernel.shape[0] - 1
     mass = np.zeros((source.size, 2 * total + 1))
     for x in range(source.size):
-        for a in range(total + 1):
-            for b in range(total + 1 - a):
-                weight = kernel[source[x], a] * kernel[target[x], b] * rest[row[x], total - a - b]
-                mass[x, total + a - b] += weight
+        first, second, others = kernel[source[x]], kernel[target[x]], rest[row[x]]
+        for d in range(-total, total + 1):
+            weight = 0.0
+            for b in range(max(0, -d), (total - d) // 2 + 1):  # z_0 = b + d, z_1 = b, the others N - 2 b - d
+                weight += first[b + d] * second[b] * others[total - 2 * b - d]
+            mass[x, total + d] = weight
         mass[x] /= math.exp(normaliser[x])
     return mass
 
