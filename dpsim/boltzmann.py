@@ -7,7 +7,8 @@ construction. Neighbours are two histograms between which ONE individual changed
 that the slide deck leaves open are stated where they are made. It writes W_x; here W is public, the same for
 all x, as its sensitivity needs.
 
-`boltzmann_exact` has the exact privacy of the limit, `boltzmann_steps` that of k steps.
+`boltzmann_exact` has the exact epsilon of the limit, `boltzmann_approximate` its delta, `boltzmann_steps` both of
+k steps.
 """
 
 from __future__ import annotations
