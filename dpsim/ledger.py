@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,22 +130,25 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+COLUMNS = ("where", "quantity", "published", "reproduced", "verdict", "note")
+"""What a table in a notebook shows of its rows."""
+
+
 def notebook_table(paper: str) -> Any:
     """Return the paper's comparison as a small table to show in its notebook: what is printed, what we get, why."""
-    table = comparison(paper)
-    shown = pd.DataFrame(
-        {
-            "where": table["where"],
-            "quantity": table["quantity"],
-            "published": [_shown(value) for value in table["published"]],
-            "reproduced": [_reproduced(row) for row in table.itertuples()],
-            "verdict": table["verdict"],
-            "note": table["note"],
-        }
-    )
+    return shown_table(comparison(paper), paper)
+
+
+def shown_table(table: pd.DataFrame, name: str, *, columns: Sequence[str] = COLUMNS) -> Any:
+    """Return judged rows as a styled table of the given columns; name makes its HTML the same in every run."""
+    texts = {
+        "published": [_shown(value) for value in table["published"]],
+        "reproduced": [_reproduced(row) for row in table.itertuples()],
+    }
+    shown = pd.DataFrame({column: texts.get(column, table[column]) for column in columns})
     left = {"text-align": "left", "vertical-align": "top", "white-space": "normal"}
     styler = shown.style.hide(axis="index").set_properties(**left)
-    return styler.set_table_attributes('class="dataframe"').set_uuid(paper)
+    return styler.set_table_attributes('class="dataframe"').set_uuid(name)
 
 
 def _verdict(row: Any, found: dict[str, float | None] | None) -> tuple[str, bool]:
