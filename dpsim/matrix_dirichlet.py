@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+from scipy.special import betaincinv
 
 from dpsim import accounting, checks, dirichlet
 from dpsim.checks import Array
@@ -45,6 +46,25 @@ def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected:
     bounds = [dirichlet.delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m) for m in sizes]
     lower, upper = np.max(bounds, axis=0)
     return lower, upper
+
+
+def theorem1_best_epsilon(
+    delta: float, k: ArrayLike, *, b: float, eta: float, eta_bar: float, protected: ArrayLike
+) -> Array:
+    """Return the epsilon of Theorem 1 at delta in (0, 1) with the best gamma_i for each row, shape (...) of k.
+
+    An upper bound when one row differs: gamma_i is the largest for which the union bound of `dirichlet.delta_bounds`
+    stays at most delta. Other arguments as in `theorem1_epsilon`. Raises ValueError where gamma_i would underflow.
+    """
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    k = checks.real("k", k, 0.0, open_low=True)
+    sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
+    border = {"shift": _half(b), "eta": eta, "eta_bar": eta_bar}
+    rows = []
+    for m in sizes:
+        gamma = np.minimum(betaincinv(k * eta, k - k * eta, delta / m), 1.0 / m) * (1.0 - 1e-9)
+        rows.append(dirichlet.epsilon_bound(k, gamma=gamma, m=m, **border))
+    return np.max(rows, axis=0)
 
 
 def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> float:
