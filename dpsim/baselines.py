@@ -20,7 +20,7 @@ from dpsim import checks, simplex
 from dpsim.checks import Array
 
 NOISES = ("laplace", "gaussian")
-INTERVAL = 1e-4  # grid of the losses of many Laplace variables, whose delta is rounded up
+CELLS = 200_000  # of the grid of the losses of many Laplace variables, whose delta is rounded up
 
 
 def gaussian_delta(epsilon: float, sigma: float, *, b: float, rows: int = 1) -> float:
@@ -50,8 +50,9 @@ def laplace_delta(epsilon: float, scale: float, *, b: float, rows: int = 1) -> f
     if rows == 1:
         v = 0.5 * (b / scale - epsilon)
         return -math.expm1(-v) - 0.5 * v * math.exp(-v)
+    interval = rows * b / scale / CELLS
     one = privacy_loss_distribution.from_laplace_mechanism(
-        scale, sensitivity=0.5 * b, value_discretization_interval=INTERVAL
+        scale, sensitivity=0.5 * b, value_discretization_interval=interval
     )
     return float(one.self_compose(2 * rows).get_delta_for_epsilon(epsilon))
 

@@ -32,8 +32,9 @@ def theorem1_epsilon(
     as in `dirichlet.epsilon_bound`, whose ValueErrors apply. The row with the smallest |W_i| decides.
     """
     sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
-    border = {"shift": _half(b), "eta": eta, "eta_bar": eta_bar, "gamma": gamma}
-    return np.max([dirichlet.epsilon_bound(k, m=m, **border) for m in sizes], axis=0)
+    shift = _half(b)
+    rows = [dirichlet.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, m=m) for m in sizes]
+    return np.max(rows, axis=0)
 
 
 def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected: ArrayLike) -> tuple[Array, Array]:
@@ -59,11 +60,11 @@ def theorem1_best_epsilon(
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     k = checks.real("k", k, 0.0, open_low=True)
     sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
-    border = {"shift": _half(b), "eta": eta, "eta_bar": eta_bar}
+    shift = _half(b)
     rows = []
     for m in sizes:
         gamma = np.minimum(betaincinv(k * eta, k - k * eta, delta / m), 1.0 / m) * (1.0 - 1e-9)
-        rows.append(dirichlet.epsilon_bound(k, gamma=gamma, m=m, **border))
+        rows.append(dirichlet.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, m=m))
     return np.max(rows, axis=0)
 
 
