@@ -281,7 +281,7 @@ def test_projection_of_matrices_is_that_of_their_rows(core):
         (lambda: matrix_dirichlet.largest_k(1.0, 1e-6, b=0.025, eta=0.1, rows=ROWS), "epsilon must be in [4.97769, "),
         (lambda: matrix_dirichlet.smallest_border(0.1, 1e-6, b=0.1, rows=1), "epsilon must be above "),
         (lambda: matrix_dirichlet.privacy_floor(0.01, b=0.0, eta=0.1, rows=1), "b must be in (0, 1], got 0"),
-        (lambda: matrix_dirichlet.privacy_floor(0.01, b=0.02, eta=0.6, rows=1), "eta must be in (0, 0.5), got 0.6"),
+        (lambda: matrix_dirichlet.privacy_floor(0.01, b=0.02, eta=0.6, rows=1), "eta must be in "),
         (
             lambda: matrix_dirichlet.privacy_floor(0.01, b=0.02, eta=0.1, rows=0),
             "rows must be an integer of at least 1",
