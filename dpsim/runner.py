@@ -285,8 +285,10 @@ def _work(
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "PYTHONHASHSEED": "0",
     }
-    for variable in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    for variable in ("OMP", "NUMBA"):
         settings[f"{variable}_NUM_THREADS"] = str(job.threads)
+    for variable in ("OPENBLAS", "MKL"):  # our products are small: more threads would only wait for each other
+        settings[f"{variable}_NUM_THREADS"] = "1"
     message = json.dumps({**asdict(job), "force": force, "scratch": scratch, "owner": os.getpid()})
     outcome = Outcome(job.name, "failed", job.output, message="the worker stopped without a word")
     with tempfile.TemporaryFile("w+") as errors:
