@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUN := $(BIN)/python -m dpsim
 
 .DEFAULT_GOAL := help
-.PHONY: help env figures test lab notebooks report audit bench lock clean
+.PHONY: help env extras figures test lab notebooks report bench faults lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -18,6 +18,12 @@ env:  ## build .venv from the lock, when it is missing or the lock has changed
 	  && $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . \
 	  && cp requirements.lock .venv/requirements.lock; }
 
+extras: env  ## add the locked extras (site, spark, dask) to .venv
+	@cmp -s requirements-extra.lock .venv/requirements-extra.lock || { \
+	  echo "adding requirements-extra.lock to .venv (a minute, once)" \
+	  && $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-extra.lock \
+	  && cp requirements-extra.lock .venv/requirements-extra.lock; }
+
 figures: env  ## run every notebook whose figures are not current, then compare with what the papers print
 	$(RUN) run
 	$(RUN) report
@@ -25,7 +31,7 @@ figures: env  ## run every notebook whose figures are not current, then compare 
 test: env  ## ruff, mypy and the tests
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lab: env  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=notebooks
@@ -38,8 +44,15 @@ notebooks: env  ## run all notebooks and commit-ready: refresh their outputs, th
 report: env  ## print published and reproduced side by side
 	$(RUN) report --readme
 
+bench: env  ## measure against what people use today, side by side; writes benchmarks/results
+	$(BIN)/python benchmarks/compare.py --write
+
+faults: env  ## kill, fill the disk, damage data, on purpose, with runs of full size (half an hour)
+	$(BIN)/python tests/faults/faults.py --full
+
 lock: env  ## make the locks and environment.yml anew from pyproject.toml (needs uv)
 	$(BIN)/python tools/lock.py
 
 clean:  ## remove runs and caches (not .venv, not figures)
-	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis dpsim/__pycache__ tests/__pycache__
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find dpsim tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -19,9 +19,16 @@ from dpsim import compare, ledger, project, runner
 NAMES = project.notebook_names()
 
 REDUCED = {
+    "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 50, "draws_tv": 10, "draws_delta": 1000},
+    "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
+    "mdp_policy_synthesis": {"runs": 4, "large": 50},
+    "permute_and_flip": {},
 }
 """Sample sizes for a quick run of each notebook, far below its defaults."""
+
+STEPPED = {"gohari2020.fig1.trend"}
+"""Sampled rows whose value takes few levels: a rank correlation may be the same with another seed."""
 
 TOLERANCE = 1e-9
 """Ten digits are committed; two machines may round the last one differently."""
@@ -118,7 +125,7 @@ def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh:
     errors = [ledger.results(fresh / name)[id]["standard_error"] for id in found.index]
     kinds = ledger.published()["kind"]
     for id, row, error in zip(found.index, found.itertuples(), errors):
-        if kinds[id] == "speed":
+        if kinds[id] == "speed" or id in STEPPED:
             continue
         assert (row.difference != 0) == (error is not None), (id, row.a, row.b)
 
