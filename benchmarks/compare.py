@@ -36,7 +36,8 @@ class Comparison(NamedTuple):
     name: str
     size: str
     sizes: list[int]
-    ways: dict[str, Callable[[int], Any]]
+    prepare: Callable[[int], Any]
+    ways: dict[str, Callable[[Any], Any]]
 
 
 def chains(count: int) -> np.ndarray:
@@ -44,21 +45,25 @@ def chains(count: int) -> np.ndarray:
     return np.random.default_rng(1).dirichlet(np.full(STATES, 1.5), size=(count, STATES))
 
 
-def solve_numpy(count: int) -> np.ndarray:
+def same(size: int) -> int:
+    """Return the size itself: nothing to prepare."""
+    return size
+
+
+def solve_numpy(P: np.ndarray) -> np.ndarray:
     """Batched linear solves, the plain numpy way."""
-    P = chains(count)
     A = np.swapaxes(np.eye(STATES) - P, 1, 2).copy()
     A[:, -1, :] = 1.0
-    b = np.zeros((count, STATES, 1))
+    b = np.zeros((len(P), STATES, 1))
     b[:, -1] = 1.0
     return np.linalg.solve(A, b)[..., 0]
 
 
-def solve_quantecon(count: int) -> list[np.ndarray]:
+def solve_quantecon(P: np.ndarray) -> list[np.ndarray]:
     """quantecon's jitted GTH in a loop."""
     from quantecon.markov import gth_solve
 
-    return [gth_solve(P) for P in chains(count)]
+    return [gth_solve(chain) for chain in P]
 
 
 def release_ours(count: int) -> np.ndarray:
@@ -115,26 +120,32 @@ def word_enumerated(length: int) -> Any:
     return drawn
 
 
-def cost_ours(states: int) -> Any:
-    """The cost of privacy of a random model, horizon 3."""
-    private, policy = private_plan(states, 2, 3)
-    return mdps.cost_of_privacy(private, policy, 0.3, 0.1)
+def released_model(states: int) -> Any:
+    """A released random model with two actions, horizon 3, and its policy."""
+    return private_plan(states, 2, 3)
 
 
-def cost_programmes(states: int) -> Any:
+def cost_ours(plan: Any) -> Any:
+    """The cost of privacy by the greedy solution of the inner problem."""
+    return mdps.cost_of_privacy(*plan, 0.3, 0.1)
+
+
+def cost_programmes(plan: Any) -> Any:
     """The same with one linear programme (HiGHS) for each inner problem."""
-    private, policy = private_plan(states, 2, 3)
-    return cost_by_programmes(private, policy, 0.3)
+    return cost_by_programmes(*plan, 0.3)
 
 
 COMPARISONS = [
-    Comparison("delta of one row", "categories", [3, 30, 300, 3000], {"ours": delta_closed, "sampling": delta_sampled}),
+    Comparison(
+        "delta of one row", "categories", [3, 30, 300, 3000], same, {"ours": delta_closed, "sampling": delta_sampled}
+    ),
     Comparison(
         "stationary distributions",
         "chains of 40 states",
         [10, 100, 1000, 10_000],
+        chains,
         {
-            "ours": lambda n: markov.stationary_distribution(chains(n)),
+            "ours": markov.stationary_distribution,
             "quantecon in a loop": solve_quantecon,
             "numpy.linalg.solve": solve_numpy,
         },
@@ -143,44 +154,45 @@ COMPARISONS = [
         "private chains and their stationary distributions",
         "private chains",
         [10, 100, 1000, 10_000],
+        same,
         {"ours": release_ours, "floor": release_floor},
     ),
-    Comparison("1,000 private words", "letters", [2, 5, 8, 12], {"ours": word_ours, "enumeration": word_enumerated}),
-    Comparison("cost of privacy", "states", [2, 10, 30, 100], {"ours": cost_ours, "one LP each": cost_programmes}),
+    Comparison(
+        "1,000 private words", "letters", [2, 5, 8, 12], same, {"ours": word_ours, "enumeration": word_enumerated}
+    ),
+    Comparison(
+        "cost of privacy",
+        "states",
+        [2, 10, 30, 100],
+        released_model,
+        {"ours": cost_ours, "one LP each": cost_programmes},
+    ),
 ]
 
 SCALE = {("1,000 private words", "enumeration"): 100.0}
 """A peer measured on a share of the work: its seconds are multiplied."""
 
-SETUP = {"stationary distributions": chains, "cost of privacy": lambda n: private_plan(n, 2, 3)}
-"""What a way does before its own work, in all ways alike: its seconds are taken off."""
 
-
-def _measure(way: Callable[[int], Any], setup: Callable[[int], Any] | None, size: int, pipe: Any) -> None:
-    way(min(size, 10))  # compiles
+def _measure(comparison: Comparison, way: str, size: int, pipe: Any) -> None:
+    work = comparison.ways[way]
+    work(comparison.prepare(min(size, 10)))  # compiles
+    data = comparison.prepare(size)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     best = np.inf
     for _ in range(3):
         start = perf_counter()
-        way(size)
+        work(data)
         best = min(best, perf_counter() - start)
         if best > 3:
             break
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    spent = np.inf
-    for _ in range(3 if setup else 0):
-        start = perf_counter()
-        setup(size)
-        spent = min(spent, perf_counter() - start)
-    pipe.send((best - (spent if setup else 0.0), memory))
+    pipe.send((best, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
 
 
 def measure(comparison: Comparison, way: str, size: int) -> tuple[float, float]:
     """Return seconds and MiB of one way at one size, measured in a process of its own."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
-    arguments = (comparison.ways[way], SETUP.get(comparison.name), size, there)
-    process = context.Process(target=_measure, args=arguments)
+    process = context.Process(target=_measure, args=(comparison, way, size, there))
     process.start()
     there.close()
     seconds, memory = here.recv()
