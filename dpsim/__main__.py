@@ -38,6 +38,8 @@ def main() -> None:
 @click.option("-j", "--jobs", type=int, help="Notebooks at a time (default: the cores).")
 @click.option("--force", is_flag=True, help="Run although nothing has changed.")
 @click.option("--output", metavar="DIR", help="Write to DIR/<notebook> instead.")
+@click.option("--grid", multiple=True, metavar="NAME=VALUES", help="A sweep: seed=0:100, zones=30,40,50; repeatable.")
+@click.option("--dask", metavar="ADDRESS", help="Run the sweep on the workers of a Dask scheduler.")
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -46,12 +48,18 @@ def run(
     jobs: int | None,
     force: bool,
     output: str | None,
+    grid: tuple[str, ...],
+    dask: str | None,
 ) -> None:
     """Execute notebooks (all when none is named) and write their figures.
 
     With default parameters into figures/<notebook>; with any -p into build/runs/<notebook>/<key>. A notebook whose
     sources, data, parameters and environment have not changed, and whose outputs are all there, is not run again.
     """
+    if grid or dask:
+        if len(names) != 1 or not grid or output is not None or force:
+            raise ValueError("a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force")
+        ctx.exit(_sweep(names[0], grid, parameter, jobs, dask))
     planned, workers = runner.plan(names, parameter, output, jobs)
     if not planned:
         raise ValueError(f"there are no notebooks in {project.notebooks()}")
@@ -63,6 +71,27 @@ def run(
         click.echo("interrupted: run the same command again to go on with what is missing", err=True)
         ctx.exit(130)
     ctx.exit(1 if "failed" in statuses else 0)
+
+
+def _sweep(
+    name: str, grid: tuple[str, ...], fixed: tuple[tuple[str, str], ...], jobs: int | None, dask: str | None
+) -> int:
+    """Run a notebook over a grid; return the exit code."""
+    from dpsim import sweep
+
+    total = len(sweep.points(grid))
+    quiet = not sys.stderr.isatty() or bool(os.environ.get("CI"))
+    with tqdm(total=total, desc=name, unit="run", disable=quiet) as bar:
+        outcomes, table = sweep.sweep(name, grid, fixed, jobs=jobs, dask=dask, on_point=lambda _: bar.update())
+    counts = {
+        status: sum(o.status == status for o in outcomes) for status in ("done", "unchanged", "failed", "interrupted")
+    }
+    for outcome in outcomes:
+        if outcome.status == "failed":
+            click.echo(f"{os.path.relpath(outcome.output)}: {outcome.message}", err=True)
+    click.echo(", ".join(f"{count} {status}" for status, count in counts.items() if count))
+    click.echo(f"results: {os.path.relpath(table)}")
+    return 130 if counts["interrupted"] else int(counts["failed"] > 0)
 
 
 @main.command()

@@ -263,7 +263,7 @@ class Composition:
 
     def delta(self, epsilon: ArrayLike) -> Array:
         """Return an upper bound of delta at epsilon >= 0 (any shape); meaningful above 1e-11."""
-        return self.delta_bounds(epsilon)[1]
+        return _each(self._upper, checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON))
 
     def delta_bounds(self, epsilon: ArrayLike) -> tuple[Array, Array]:
         """Return (lower, upper) bounds of delta at epsilon >= 0 (any shape)."""
@@ -272,7 +272,8 @@ class Composition:
 
     def epsilon(self, delta: ArrayLike) -> Array:
         """Return an upper bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return self.epsilon_bounds(delta)[1]
+        delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
+        return _each(lambda d: self._bracket(self._upper, d)[1], delta)
 
     def epsilon_bounds(self, delta: ArrayLike) -> tuple[Array, Array]:
         """Return (lower, upper) bounds of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""

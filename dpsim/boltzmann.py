@@ -7,7 +7,8 @@ construction. Neighbours are two histograms between which ONE individual changed
 that the slide deck leaves open are stated where they are made. It writes W_x; here W is public, the same for
 all x, as its sensitivity needs.
 
-`dpsim.boltzmann_exact` has the exact privacy of the limit and of k steps.
+`boltzmann_exact` has the exact epsilon of the limit, `boltzmann_approximate` its delta, `boltzmann_steps` both of
+k steps.
 """
 
 from __future__ import annotations
@@ -17,136 +18,34 @@ from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpsim import checks
+from dpsim.boltzmann_sampling import sample_exact
+from dpsim.boltzmann_space import (
+    LARGEST_TOTAL,
+    SCALE,
+    Array,
+    Integers,
+    configuration_index,
+    configurations,
+    histogram,
+    temperature,
+    weight_matrix,
+)
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-LARGEST_TABLE = 50_000_000  # numbers in one array: 400 MB
-LARGEST_TOTAL = 10**9
-SCALE = 1e100  # weights up to here and temperatures from its inverse: no exponent overflows
-TILT_POINTS = 10_000  # terms of a bin that the choice of the tilt looks at; the draws are exact for any tilt
-CUT = 100.0  # a bin's terms below exp(-CUT) of its largest are left out of the tables of exact draws
-
-
-def histogram(x: ArrayLike) -> Integers:
-    """Return x as integers; raises ValueError unless 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
-    counts = checks.real("x", x, 0.0, LARGEST_TOTAL)
-    if counts.ndim != 1 or counts.size < 2:
-        raise ValueError(f"x must be one histogram with at least 2 bins, got shape {counts.shape}")
-    if (counts != np.floor(counts)).any():
-        raise ValueError(f"x must have integer counts, got {counts[counts != np.floor(counts)][0]:g}")
-    if not 1 <= counts.sum() <= LARGEST_TOTAL:
-        raise ValueError(f"x must count from 1 to {LARGEST_TOTAL} individuals, got {counts.sum():g}")
-    return counts.astype(np.int64)
-
-
-def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
-    """Return W for n bins: (n,) when it is diagonal (ones for None), else (n, n).
-
-    Raises ValueError unless W is None, n numbers in [0, 1e100] or a symmetric positive semidefinite (n, n)
-    matrix. Symmetry and the smallest eigenvalue are checked within n * 8 roundings of the largest entry.
-    """
-    if weights is None:
-        return np.ones(bins)
-    w = checks.real("weights", weights, -SCALE, SCALE)
-    if w.shape not in ((bins,), (bins, bins)):
-        raise ValueError(f"weights must have shape ({bins},) or ({bins}, {bins}), got {w.shape}")
-    if w.ndim == 2:
-        slack = 8 * bins * np.finfo(float).eps * np.abs(w).max()
-        if np.abs(w - w.T).max() > slack:
-            raise ValueError(f"weights must be symmetric, got an asymmetry of {np.abs(w - w.T).max():g}")
-        w = (w + w.T) / 2
-        if np.any(w - np.diag(np.diag(w))):
-            smallest = float(np.linalg.eigvalsh(w)[0])
-            if smallest < -slack:
-                raise ValueError(f"weights must be positive semidefinite, eigenvalues in [0, inf), got {smallest:g}")
-            return w
-        w = np.diag(w)
-    return checks.real("weights", w, 0.0, SCALE)
-
-
-def temperature(t: ArrayLike) -> Array:
-    """Return the temperatures as an array of any shape; raises ValueError outside [1e-100, 1e100]."""
-    return checks.real("t", t, 1 / SCALE, SCALE)
-
-
-def diagonal_exponents(weights: ArrayLike | None, bins: int, t: float) -> Array:
-    """Return w_i / t of a diagonal W, (n,); raises ValueError for other W and t not in [1e-100, 1e100]."""
-    w = weight_matrix(weights, bins)
-    if w.ndim == 2:
-        raise ValueError(f"weights must be diagonal here, None or {bins} numbers in [0, inf), got a full matrix")
-    return w / checks.scalar("t", t, 1 / SCALE, SCALE)
-
-
-def configurations(total: int, bins: int) -> Integers:
-    """Return all histograms z with this total, (binom(N + n - 1, n - 1), n), in the deck's order.
-
-    The order is decreasing lexicographic: (N, 0, ..., 0) is row 0, (0, ..., 0, N) the last one.
-    Raises ValueError unless total >= 0, bins >= 1 and the result has at most 50,000,000 numbers.
-    """
-    total = checks.integer("total", total, 0, LARGEST_TOTAL)
-    bins = checks.integer("bins", bins, 1, LARGEST_TABLE)
-    count = _count(total, bins)
-    if count * bins > LARGEST_TABLE:
-        raise ValueError(
-            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {count} histograms"
-        )
-    return _enumerate(total, bins, count)
-
-
-def _count(total: int, bins: int) -> int:
-    """Return binom(N + n - 1, n - 1), or some number above LARGEST_TABLE once it is known to be larger."""
-    small, result = min(total, bins - 1), 1
-    for i in range(1, small + 1):
-        result = result * (total + bins - 1 - small + i) // i
-        if result > LARGEST_TABLE:
-            break
-    return result
-
-
-@njit(cache=True, nogil=True)
-def _enumerate(total: int, bins: int, count: int) -> Integers:
-    out = np.zeros((count, bins), np.int64)
-    out[0, 0] = total
-    for row in range(1, count):
-        out[row] = out[row - 1]
-        last = out[row, bins - 1]
-        out[row, bins - 1] = 0
-        i = bins - 2
-        while out[row, i] == 0:  # the last bin that can give one to its right
-            i -= 1
-        out[row, i] -= 1
-        out[row, i + 1] = last + 1
-    return out
-
-
-def configuration_index(z: ArrayLike, total: int) -> Integers:
-    """Return the rows in `configurations` of histograms z (..., n), all with this total: shape (...).
-
-    Raises ValueError when z is not of integers >= 0 that sum to the total, or the space is beyond 64 bits.
-    """
-    total = checks.integer("total", total, 0, LARGEST_TOTAL)
-    states = np.asarray(z)
-    if states.ndim == 0 or not np.issubdtype(states.dtype, np.integer) or (states.size and states.min() < 0):
-        raise ValueError("z must be histograms (..., n) of integers >= 0")
-    if (states.sum(axis=-1) != total).any():
-        raise ValueError(f"z must be histograms with the total {total}")
-    bins = states.shape[-1]
-    if math.comb(total + bins - 1, bins - 1) * (total + bins) >= 2**63:
-        raise ValueError(f"total {total} and bins {bins} must give a space that 64-bit integers can number")
-    left = np.full(states.shape[:-1], total, np.int64)
-    index = np.zeros(states.shape[:-1], np.int64)
-    for i in range(bins - 1):
-        left = left - states[..., i]
-        ahead = np.ones_like(left)  # histograms that agree before bin i and have more in it
-        # binom(left + r - 1, r) with r bins after i, by a product that is whole at every step
-        for k in range(bins - 1 - i):
-            ahead = ahead * (left + k) // (k + 1)
-        index += ahead
-    return index
+__all__ = [
+    "configuration_index",
+    "configurations",
+    "epsilon_bound",
+    "log_stationary",
+    "metropolis",
+    "objective",
+    "running_objective",
+    "sample_exact",
+    "sensitivity",
+    "stopping_times",
+]
 
 
 def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> Array:
@@ -358,164 +257,3 @@ def stopping_times(means: ArrayLike, tolerance: float, *, hold: int) -> Integers
     last_apart = np.maximum.accumulate(np.where(apart, step, 0), axis=-1)
     held = step - last_apart >= hold
     return np.where(held.any(axis=-1), held.argmax(axis=-1) + 1, 0)
-
-
-def sample_exact(
-    x: ArrayLike,
-    t: float,
-    *,
-    weights: ArrayLike | None = None,
-    size: int | tuple[int, ...] | None = None,
-    rng: np.random.Generator | None = None,
-) -> Integers:
-    """Return independent draws of pi(. | x) itself for a diagonal W, (*size, n): no chain, no burn-in.
-
-    Given the total, the bins are independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, and tilting
-    all of them by exp(lambda z) changes nothing. So: draw all bins but the widest from the tilted laws, give
-    it what is left, accept with its weight relative to its mode. lambda makes the expected total N, so that a
-    share A of proposals, about 1 / sqrt(n), is accepted.
-
-    What keeps a draw from the exact law, in total variation (count it as delta): terms below exp(-100) of a
-    bin's largest are left out of its table, at most n (N + 1) exp(-100) over the chance of the total N; and
-    double precision (53-bit uniforms, rounded sums), about 2 K 2^-53 / A for K table terms. Memory: 8 bytes
-    per term, about 20 sqrt(t / w) terms and at most N + 1 for each bin.
-
-    Raises ValueError as `log_stationary` does, for W not diagonal, and when the tables exceed 50,000,000
-    terms.
-    """
-    centre = histogram(x)
-    a = diagonal_exponents(weights, centre.size, t)
-    shape = () if size is None else (size,) if isinstance(size, int | np.integer) else tuple(size)
-    shape = tuple(checks.integer("size", s, 0) for s in shape)
-    tilt, low, offset, table, variance = tilted_tables(centre, a)
-    last = int(np.argmax(variance))
-    order = np.append(np.delete(np.arange(centre.size), last), last)
-    cumulative = table.copy()
-    for i in range(centre.size):
-        part = cumulative[offset[i] : offset[i + 1]]
-        np.cumsum(part, out=part)
-        part /= part[-1]
-    out = np.empty((math.prod(shape), centre.size), np.int64)
-    _sample(checks.generator(rng), centre, a, tilt, low, offset, cumulative, order, out)
-    return out.reshape(*shape, centre.size)
-
-
-@njit(cache=True, nogil=True)
-def _mode(x, a, tilt, total):  # type: ignore[no-untyped-def]
-    """Return the z in 0..N that maximises -a (z - x)^2 + tilt z."""
-    if tilt >= 2 * a * (total - x):
-        return total
-    if tilt <= -2 * a * x:
-        return 0
-    return round(x + tilt / (2 * a))
-
-
-@njit(cache=True, nogil=True)
-def _relative(z, mode, x, a, tilt):  # type: ignore[no-untyped-def]
-    """Return the log weight of z less that of the mode."""
-    return (z - mode) * (tilt - a * (z + mode - 2 * x))
-
-
-@njit(cache=True, nogil=True)
-def _window(x, a, tilt, total):  # type: ignore[no-untyped-def]
-    """Return the first and last z whose term is at least exp(-CUT) of the largest (logs are concave)."""
-    mode = _mode(x, a, tilt, total)
-    low, high = 0, total
-    inside = mode
-    while low < inside:
-        middle = (low + inside) // 2
-        if _relative(middle, mode, x, a, tilt) >= -CUT:
-            inside = middle
-        else:
-            low = middle + 1
-    inside = mode
-    while inside < high:
-        middle = (inside + high + 1) // 2
-        if _relative(middle, mode, x, a, tilt) >= -CUT:
-            inside = middle
-        else:
-            high = middle - 1
-    return low, high
-
-
-@njit(cache=True, nogil=True)
-def _moments(centre, a, tilt, total, mean, variance):  # type: ignore[no-untyped-def]
-    """Fill the means and variances of the tilted bins, approximate for wide ones."""
-    for i in range(centre.size):
-        mode = _mode(centre[i], a[i], tilt, total)
-        low, high = _window(centre[i], a[i], tilt, total)
-        mass, first, second = 0.0, 0.0, 0.0
-        for z in range(low, high + 1, 1 + (high - low) // TILT_POINTS):
-            p = math.exp(_relative(z, mode, centre[i], a[i], tilt))
-            mass += p
-            first += p * (z - mode)
-            second += p * (z - mode) ** 2
-        mean[i] = mode + first / mass
-        variance[i] = second / mass - (first / mass) ** 2
-
-
-@njit(cache=True, nogil=True)
-def _tilt(centre, a, total, mean, variance):  # type: ignore[no-untyped-def]
-    """Return lambda with an expected total near N, by Newton steps in a bracket; fills the moments."""
-    low, high, tilt = -math.inf, math.inf, 0.0
-    for _ in range(200):
-        _moments(centre, a, tilt, total, mean, variance)
-        excess, spread = mean.sum() - total, variance.sum()
-        if abs(excess) <= 0.1 * max(1.0, math.sqrt(spread)):
-            break
-        if excess > 0:
-            high = tilt
-        else:
-            low = tilt
-        following = tilt - excess / spread if spread > 0 else math.nan
-        if not low < following < high:
-            if math.isinf(low) or math.isinf(high):
-                break  # any tilt is right, a better one only accepts more
-            following = (low + high) / 2
-        tilt = following
-    return tilt
-
-
-def tilted_tables(centre: Integers, a: Array) -> tuple[float, Integers, Integers, Array, Array]:
-    """Return lambda, first z (n,), offsets (n + 1,), terms and variances (n,) of the tilted bins.
-
-    The term of z in bin i is exp(-a_i (z - x_i)^2 + lambda z), scaled so that the bins' largest terms are 1.
-    Raises ValueError when there would be more than 50,000,000 terms.
-    """
-    total = int(centre.sum())
-    mean, variance = np.empty(centre.size), np.empty(centre.size)
-    tilt = _tilt(centre, a, total, mean, variance)
-    windows = np.array([_window(x, e, tilt, total) for x, e in zip(centre, a)])
-    offset = np.concatenate([[0], np.cumsum(windows[:, 1] - windows[:, 0] + 1)])
-    if offset[-1] > LARGEST_TABLE:
-        raise ValueError(f"x and t must need at most {LARGEST_TABLE} table terms, got {offset[-1]}")
-    return tilt, windows[:, 0], offset, _terms(centre, a, tilt, total, windows, offset), variance
-
-
-@njit(cache=True, nogil=True)
-def _terms(centre, a, tilt, total, windows, offset):  # type: ignore[no-untyped-def]
-    terms = np.empty(offset[-1])
-    for i in range(centre.size):
-        mode = _mode(centre[i], a[i], tilt, total)
-        for z in range(windows[i, 0], windows[i, 1] + 1):
-            terms[offset[i] + z - windows[i, 0]] = math.exp(_relative(z, mode, centre[i], a[i], tilt))
-    return terms
-
-
-@njit(cache=True, nogil=True)
-def _sample(rng, centre, a, tilt, low, offset, cumulative, order, out):  # type: ignore[no-untyped-def]
-    total = centre.sum()
-    last = order[-1]
-    mode = _mode(centre[last], a[last], tilt, total)
-    for draw in range(out.shape[0]):
-        while True:
-            left = total
-            for i in order[:-1]:
-                part = cumulative[offset[i] : offset[i + 1]]
-                out[draw, i] = low[i] + np.searchsorted(part, rng.random(), side="right")
-                left -= out[draw, i]
-                if left < 0:
-                    break
-            if left >= 0 and rng.random() < math.exp(_relative(left, mode, centre[last], a[last], tilt)):
-                out[draw, last] = left
-                break

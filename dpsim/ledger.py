@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,29 +124,31 @@ def markdown(table: pd.DataFrame) -> str:
         lines += [f"### {title}", "", "| where | quantity | published | reproduced | verdict |"]
         lines += ["| --- | --- | ---: | ---: | --- |"]
         for row in part.itertuples():
-            measured = "measured in each run" if row.kind == "speed" else _shown(row.reproduced, row.standard_error)
-            cells = [row.where, row.quantity, _shown(row.published), measured, row.verdict]
+            cells = [row.where, row.quantity, _shown(row.published), _reproduced(row), row.verdict]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines)
 
 
+COLUMNS = ("where", "quantity", "published", "reproduced", "verdict", "note")
+"""What a table in a notebook shows of its rows."""
+
+
 def notebook_table(paper: str) -> Any:
     """Return the paper's comparison as a small table to show in its notebook: what is printed, what we get, why."""
-    table = comparison(paper)
-    shown = pd.DataFrame(
-        {
-            "where": table["where"],
-            "quantity": table["quantity"],
-            "published": [_shown(value) for value in table["published"]],
-            "reproduced": [_shown(value, error) for value, error in zip(table["reproduced"], table["standard_error"])],
-            "verdict": table["verdict"],
-            "note": table["note"],
-        }
-    )
+    return shown_table(comparison(paper), paper)
+
+
+def shown_table(table: pd.DataFrame, name: str, *, columns: Sequence[str] = COLUMNS) -> Any:
+    """Return judged rows as a styled table of the given columns; name makes its HTML the same in every run."""
+    texts = {
+        "published": [_shown(value) for value in table["published"]],
+        "reproduced": [_reproduced(row) for row in table.itertuples()],
+    }
+    shown = pd.DataFrame({column: texts.get(column, table[column]) for column in columns})
     left = {"text-align": "left", "vertical-align": "top", "white-space": "normal"}
     styler = shown.style.hide(axis="index").set_properties(**left)
-    return styler.set_table_attributes('class="dataframe"').set_uuid(paper)
+    return styler.set_table_attributes('class="dataframe"').set_uuid(name)
 
 
 def _verdict(row: Any, found: dict[str, float | None] | None) -> tuple[str, bool]:
@@ -191,6 +194,11 @@ def _number(found: dict[str, float | None] | None, field: str) -> float:
     """Return a recorded field, NaN where there is none."""
     value = None if found is None else found[field]
     return math.nan if value is None else float(value)
+
+
+def _reproduced(row: Any) -> str:
+    """Return what the tables print as reproduced: measured seconds differ in each run, so they are left out."""
+    return "measured in each run" if row.kind == "speed" else _shown(row.reproduced, row.standard_error)
 
 
 def _shown(value: float, error: float = math.nan) -> str:

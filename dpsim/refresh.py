@@ -30,6 +30,7 @@ def clean(notebook: Any) -> Any:
             continue
         count += 1
         cell.execution_count = count
+        cell.outputs = _joined(cell.outputs)
         for output in cell.outputs:
             if output.output_type == "stream" and output.name == "stderr":
                 raise ValueError(f"cell {position + 1} warns: {output.text.strip()[:300]}")
@@ -39,9 +40,23 @@ def clean(notebook: Any) -> Any:
             if output.output_type in ("execute_result", "display_data"):
                 output.metadata = nbformat.from_dict({})
                 output.data = nbformat.from_dict({k: v for k, v in output.data.items() if "widget" not in k})
+                if "text/html" in output.data:
+                    output.data.pop("text/plain", None)  # a styled table's is an address in memory
             if re.search(re.escape(str(project.root())), str(output)):
                 raise ValueError(f"cell {position + 1} prints an absolute path: {str(output)[:300]}")
     return notebook
+
+
+def _joined(outputs: list[Any]) -> list[Any]:
+    """Return the outputs with neighbouring pieces of one stream put together: timing alone separates them."""
+    joined: list[Any] = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if last is not None and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def refresh(names: list[str]) -> list[str]:

@@ -226,7 +226,7 @@ def run(
     them; what was finished stays, and the next run goes on from there.
     """
     _sweep()
-    running: dict[str, subprocess.Popen[str]] = {}
+    running: dict[str, subprocess.Popen[str]] = {}  # by output: a sweep runs one notebook many times
     stopping = threading.Event()
     former = signal.getsignal(signal.SIGTERM)
     main = threading.current_thread() is threading.main_thread()
@@ -260,13 +260,13 @@ def run(
                 for process in list(running.values()):
                     process.terminate()
                 pool.shutdown(wait=True, cancel_futures=True)
-                finished = {outcome.name for outcome in outcomes}
-                outcomes += [Outcome(j.name, "interrupted", j.output) for j in planned if j.name not in finished]
+                finished = {outcome.output for outcome in outcomes}
+                outcomes += [Outcome(j.name, "interrupted", j.output) for j in planned if j.output not in finished]
     finally:
         if main:
             signal.signal(signal.SIGTERM, former)
-    order = {job.name: i for i, job in enumerate(planned)}
-    return sorted(outcomes, key=lambda outcome: order[outcome.name])
+    order = {job.output: i for i, job in enumerate(planned)}
+    return sorted(outcomes, key=lambda outcome: order[outcome.output])
 
 
 def _work(
@@ -285,8 +285,10 @@ def _work(
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "PYTHONHASHSEED": "0",
     }
-    for variable in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    for variable in ("OMP", "NUMBA"):
         settings[f"{variable}_NUM_THREADS"] = str(job.threads)
+    for variable in ("OPENBLAS", "MKL"):  # our products are small: more threads would only wait for each other
+        settings[f"{variable}_NUM_THREADS"] = "1"
     message = json.dumps({**asdict(job), "force": force, "scratch": scratch, "owner": os.getpid()})
     outcome = Outcome(job.name, "failed", job.output, message="the worker stopped without a word")
     with tempfile.TemporaryFile("w+") as errors:
@@ -299,7 +301,7 @@ def _work(
             env={**os.environ, **settings},
             start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops the workers in order
         )
-        running[job.name] = process
+        running[job.output] = process
         try:
             assert process.stdin is not None and process.stdout is not None
             if stopping.is_set():
@@ -317,7 +319,7 @@ def _work(
                     on_event(event)
             process.wait()
         finally:
-            del running[job.name]
+            del running[job.output]
             shutil.rmtree(scratch, ignore_errors=True)
         if stopping.is_set() and outcome.status == "failed":
             return Outcome(job.name, "interrupted", job.output)
@@ -326,6 +328,11 @@ def _work(
             tail = "".join(errors.readlines()[-5:]).strip()
             outcome.message += f" (exit code {process.returncode})" + (f": {tail}" if tail else "")
     return outcome
+
+
+def with_threads(job: Job, threads: int) -> Job:
+    """Return the job with another number of threads for its kernel; its key does not depend on it."""
+    return Job(**{**asdict(job), "threads": threads})
 
 
 def _rekeyed(job: Job) -> Job:

@@ -172,7 +172,7 @@ def _gamma_lattice(k: float, share: float, radius: float, edges: Array) -> Array
     return lattice
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _extreme_expectation(
     p: Array, support: NDArray[np.bool_], values: Array, order: NDArray[np.int64], radius: float, beta: float
 ) -> float:
@@ -199,7 +199,22 @@ def _extreme_expectation(
     return (1.0 - beta) * total + beta * values[first]
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
+def _sort(order: NDArray[np.int64], keys: Array) -> None:
+    """Sort the indices by their keys, in place, by insertion.
+
+    An inner problem for each state costs more than the S^2/4 moves this needs at worst; between two stages the
+    order hardly changes. NumPy's sort would take most of the time to compile.
+    """
+    for i in range(1, order.size):
+        moved = order[i]
+        while i > 0 and keys[order[i - 1]] > keys[moved]:
+            order[i] = order[i - 1]
+            i -= 1
+        order[i] = moved
+
+
+@numba.njit(cache=True, nogil=True)
 def extreme_values(
     transitions: Array,
     rewards: Array,
@@ -223,12 +238,12 @@ def extreme_values(
     """
     states, last = len(rewards), policies.shape[1] - 1
     out = np.empty((len(model), 2, states))
-    for task in numba.prange(2 * len(model)):
+    for task in range(2 * len(model)):
         i, side = task // 2, task % 2
         sign = 1.0 - 2.0 * side  # the largest expectation fills the best states first
-        values, after = np.empty(states), terminal.copy()
+        values, after, order = np.empty(states), terminal.copy(), np.arange(states)
         for stage in range(stages - 1, -1, -1):
-            order = np.argsort(sign * after)
+            _sort(order, sign * after)
             change = 0.0
             for s in range(states):
                 a = policies[rule[i], min(stage, last), s]
@@ -240,5 +255,6 @@ def extreme_values(
             values, after = after, values
             if tolerance >= 0.0 and discount * change <= (1.0 - discount) * tolerance:
                 break
-        out[i, side] = after
+        for s in range(states):  # one slice assignment would double the time to compile
+            out[i, side, s] = after[s]
     return out

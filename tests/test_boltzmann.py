@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import gammaln
 
-from dpsim import boltzmann, boltzmann_exact
+from dpsim import boltzmann, boltzmann_exact, boltzmann_space, boltzmann_steps
 
 ALPHA = 1e-6  # of accepting tests; the seeds are fixed
 WRONG = 1.1  # a temperature that statistical tests must reject
@@ -229,7 +229,7 @@ def test_expected_objective_of_the_deck_example(t):
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
 @pytest.mark.parametrize("proposal", ["bins", "individual"])
 def test_transition_matrix_and_k_step_law(x, t, weights, proposal):
-    P = boltzmann_exact.transition_matrix(x, t, weights=weights, proposal=proposal).toarray()
+    P = boltzmann_steps.transition_matrix(x, t, weights=weights, proposal=proposal).toarray()
     np.testing.assert_allclose(P, brute_matrix(x, t, weights, proposal), atol=1e-15)
     law = brute_law(x, t, weights)
     space = enumerate_histograms(sum(x), len(x))
@@ -242,7 +242,7 @@ def test_transition_matrix_and_k_step_law(x, t, weights, proposal):
     np.testing.assert_allclose(flow, flow.T, atol=1e-15)
     start = np.all(space == x, axis=1).astype(float)
     steps = [7, 0, 1, 20_000]
-    laws = boltzmann_exact.k_step_law(x, t, steps, weights=weights, proposal=proposal)
+    laws = boltzmann_steps.k_step_law(x, t, steps, weights=weights, proposal=proposal)
     for k, ours in zip(steps[:-1], laws):
         np.testing.assert_allclose(ours, start @ np.linalg.matrix_power(P, k), atol=1e-14)
     np.testing.assert_allclose(laws[-1], law, atol=1e-10)
@@ -255,13 +255,13 @@ def test_chain_has_the_k_step_law(x, t, weights, steps):
     draws = boltzmann.metropolis(x, [t, 3 * t], steps, chains=DRAWS, weights=weights, rng=rng)
     assert draws.shape == (2, DRAWS, len(x))
     for states, warm in zip(draws, [t, 3 * t]):
-        law = boltzmann_exact.k_step_law(x, warm, steps, weights=weights)
+        law = boltzmann_steps.k_step_law(x, warm, steps, weights=weights)
         assert p_value(states, law, sum(x)) > ALPHA
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
 def test_chain_reaches_the_stationary_law(x, t, weights):
-    gap = boltzmann_exact.spectral_gap(x, t, weights=weights)
+    gap = boltzmann_steps.spectral_gap(x, t, weights=weights)
     steps = math.ceil(12 / gap)
     draws = boltzmann.metropolis(x, t, steps, chains=DRAWS, weights=weights, rng=np.random.default_rng(12))
     assert p_value(draws, np.exp(boltzmann.log_stationary(x, t, weights)), sum(x)) > ALPHA
@@ -380,7 +380,7 @@ def test_shapes_and_seeds(size, shape):
 
 
 def test_mixing_delta_of_the_checked_example():
-    result = boltzmann_exact.mixing_delta(6, 3, 10, 10)
+    result = boltzmann_steps.mixing_delta(6, 3, 10, 10)
     assert result.epsilon == pytest.approx(2 * 22 / 10)
     assert float(result.bound) == pytest.approx(11.6, abs=0.05)
     assert float(result.exact) == 0
@@ -398,7 +398,7 @@ def test_mixing_delta_of_the_checked_example():
 )
 def test_mixing_delta_against_brute_force(total, bins, t, weights, epsilon):
     steps = [[0, 1, 4], [30, 2, 10]]
-    result = boltzmann_exact.mixing_delta(total, bins, t, steps, weights=weights, epsilon=epsilon)
+    result = boltzmann_steps.mixing_delta(total, bins, t, steps, weights=weights, epsilon=epsilon)
     epsilon = 2 * boltzmann.sensitivity(total, bins, weights) / t if epsilon is None else epsilon
     space = enumerate_histograms(total, bins)
     limit = np.array([brute_law(x, t, weights) for x in space.tolist()])
@@ -421,13 +421,13 @@ def test_mixing_delta_against_brute_force(total, bins, t, weights, epsilon):
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
 def test_spectral_gap(x, t, weights):
-    gap = boltzmann_exact.spectral_gap(x, t, weights=weights)
+    gap = boltzmann_steps.spectral_gap(x, t, weights=weights)
     P = brute_matrix(x, t, weights, "bins")
     assert gap == pytest.approx(1 - np.sort(np.abs(np.linalg.eigvals(P)))[-2], abs=1e-9)
     law = brute_law(x, t, weights)
     here = np.all(enumerate_histograms(sum(x), len(x)) == x, axis=1)
     for k in (1, 10, 100):
-        distance = 0.5 * np.abs(boltzmann_exact.k_step_law(x, t, k, weights=weights) - law).sum()
+        distance = 0.5 * np.abs(boltzmann_steps.k_step_law(x, t, k, weights=weights) - law).sum()
         assert distance <= (1 - gap) ** k / (2 * math.sqrt(law[here][0])) + 1e-12
 
 
@@ -462,17 +462,17 @@ LAWS = [
     lambda x, t, w: boltzmann.running_objective(x, t, 3, weights=w),
     lambda x, t, w: boltzmann.sample_exact(x, t, weights=w),
     lambda x, t, w: boltzmann_exact.expected_objective(x, t, w),
-    lambda x, t, w: boltzmann_exact.transition_matrix(x, t, weights=w),
-    lambda x, t, w: boltzmann_exact.k_step_law(x, t, 3, weights=w),
-    lambda x, t, w: boltzmann_exact.spectral_gap(x, t, weights=w),
+    lambda x, t, w: boltzmann_steps.transition_matrix(x, t, weights=w),
+    lambda x, t, w: boltzmann_steps.k_step_law(x, t, 3, weights=w),
+    lambda x, t, w: boltzmann_steps.spectral_gap(x, t, weights=w),
 ]
 SPACE_FUNCTIONS = [
     boltzmann.epsilon_bound,
     boltzmann_exact.log_normalisers,
     boltzmann_exact.exact_epsilon_limit,
-    lambda total, bins, t, weights=None: boltzmann_exact.mixing_delta(total, bins, t, 3, weights=weights),
+    lambda total, bins, t, weights=None: boltzmann_steps.mixing_delta(total, bins, t, 3, weights=weights),
     lambda total, bins, t, weights=None: (
-        boltzmann.sensitivity(total, bins, weights) if t > 0 else boltzmann.temperature(t)
+        boltzmann.sensitivity(total, bins, weights) if t > 0 else boltzmann_space.temperature(t)
     ),
 ]
 
@@ -566,19 +566,19 @@ def test_spaces_refused(function):
             "hold must be an integer of at least 1, got 0",
         ),
         (
-            lambda: boltzmann_exact.transition_matrix([1, 2], 1, proposal="pairs"),
+            lambda: boltzmann_steps.transition_matrix([1, 2], 1, proposal="pairs"),
             "proposal must be one of 'bins'",
         ),
         (
-            lambda: boltzmann_exact.k_step_law([1, 2], 1, [1, -2]),
+            lambda: boltzmann_steps.k_step_law([1, 2], 1, [1, -2]),
             "steps must be an integer of at least 0, got -2",
         ),
         (
-            lambda: boltzmann_exact.mixing_delta(3, 2, 1, 1, epsilon=-1),
+            lambda: boltzmann_steps.mixing_delta(3, 2, 1, 1, epsilon=-1),
             r"epsilon must be in \[0, inf\), got -1",
         ),
-        (lambda: boltzmann_exact.mixing_delta(50, 5, 1, 1), "at most 3000 histograms, got 316251"),
-        (lambda: boltzmann_exact.spectral_gap([50, 0, 0, 0, 0], 1), "at most 3000 histograms, got 316251"),
+        (lambda: boltzmann_steps.mixing_delta(50, 5, 1, 1), "at most 3000 histograms, got 316251"),
+        (lambda: boltzmann_steps.spectral_gap([50, 0, 0, 0, 0], 1), "at most 3000 histograms, got 316251"),
         (
             lambda: boltzmann_exact.log_normalisers(50, 5, 1, semidefinite(5, 5, 1)),
             "at most 30000 histograms",
@@ -609,7 +609,7 @@ def test_every_answer_is_finite_or_a_named_refusal(x, t, weights):
         states = boltzmann.metropolis(x, t, 5, chains=3, weights=weights, rng=np.random.default_rng(0))
         expected = boltzmann_exact.expected_objective(x, t, weights)
         epsilon = boltzmann_exact.exact_epsilon_limit(sum(x), len(x), t, weights)
-        delta = boltzmann_exact.mixing_delta(sum(x), len(x), t, 3, weights=weights)
+        delta = boltzmann_steps.mixing_delta(sum(x), len(x), t, 3, weights=weights)
     except ValueError as error:
         assert str(error).split()[0] in ("x", "t", "weights")
         return

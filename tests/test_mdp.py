@@ -438,6 +438,24 @@ def test_a_policy_picks_lucky_vectors():
     assert failures(mdp.random_vectors) <= beta
 
 
+def test_a_lasting_deviation_beats_bounds_that_let_beta_act_anew():
+    """The posterior mean of each vector is in D at radius 0, and yet the mean value is above the bound."""
+    beta, stages = 0.1, 5
+    policy = np.zeros((stages, 4), dtype=int)
+
+    def market(luck):  # enter, boom, bust, bond
+        transitions = np.zeros((4, 1, 4))
+        transitions[0, 0, [1, 3]] = transitions[1, 0, [1, 2]] = luck, 1 - luck
+        transitions[2, 0, 2] = transitions[3, 0, 3] = 1.0
+        return MDP(transitions, [[0.0], [1.0], [0.0], [0.5]], horizon=stages)
+
+    released = market(0.0)
+    worth = (1 - beta) * mdps.evaluate(released, policy)[0] + beta * mdps.evaluate(market(1.0), policy)[0]
+    for radius in (0.0, 0.01):
+        _, upper = mdps.value_bounds(released, policy, radius, beta)
+        assert worth > upper[0] + 0.1
+
+
 # ---- examples, errors
 
 

@@ -1,0 +1,155 @@
+"""Histograms of N individuals in n bins: the checks of the Boltzmann machine's arguments, and the space itself."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from dpsim import checks
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LARGEST_TABLE = 50_000_000  # numbers in one array: 400 MB
+LARGEST_TOTAL = 10**9
+SCALE = 1e100  # weights up to here and temperatures from its inverse: no exponent overflows
+
+
+def histogram(x: ArrayLike) -> Integers:
+    """Return x as integers; raises ValueError unless 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
+    counts = checks.real("x", x, 0.0, LARGEST_TOTAL)
+    if counts.ndim != 1 or counts.size < 2:
+        raise ValueError(f"x must be one histogram with at least 2 bins, got shape {counts.shape}")
+    if (counts != np.floor(counts)).any():
+        raise ValueError(f"x must have integer counts, got {counts[counts != np.floor(counts)][0]:g}")
+    if not 1 <= counts.sum() <= LARGEST_TOTAL:
+        raise ValueError(f"x must count from 1 to {LARGEST_TOTAL} individuals, got {counts.sum():g}")
+    return counts.astype(np.int64)
+
+
+def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
+    """Return W for n bins: (n,) when it is diagonal (ones for None), else (n, n).
+
+    Raises ValueError unless W is None, n numbers in [0, 1e100] or a symmetric positive semidefinite (n, n)
+    matrix. Symmetry and the smallest eigenvalue are checked within n * 8 roundings of the largest entry.
+    """
+    if weights is None:
+        return np.ones(bins)
+    w = checks.real("weights", weights, -SCALE, SCALE)
+    if w.shape not in ((bins,), (bins, bins)):
+        raise ValueError(f"weights must have shape ({bins},) or ({bins}, {bins}), got {w.shape}")
+    if w.ndim == 2:
+        slack = 8 * bins * np.finfo(float).eps * np.abs(w).max()
+        if np.abs(w - w.T).max() > slack:
+            raise ValueError(f"weights must be symmetric, got an asymmetry of {np.abs(w - w.T).max():g}")
+        w = (w + w.T) / 2
+        if np.any(w - np.diag(np.diag(w))):
+            smallest = float(np.linalg.eigvalsh(w)[0])
+            if smallest < -slack:
+                raise ValueError(f"weights must be positive semidefinite, eigenvalues in [0, inf), got {smallest:g}")
+            return w
+        w = np.diag(w)
+    return checks.real("weights", w, 0.0, SCALE)
+
+
+def temperature(t: ArrayLike) -> Array:
+    """Return the temperatures as an array of any shape; raises ValueError outside [1e-100, 1e100]."""
+    return checks.real("t", t, 1 / SCALE, SCALE)
+
+
+def diagonal_exponents(weights: ArrayLike | None, bins: int, t: float) -> Array:
+    """Return w_i / t of a diagonal W, (n,); raises ValueError for other W and t not in [1e-100, 1e100]."""
+    w = weight_matrix(weights, bins)
+    if w.ndim == 2:
+        raise ValueError(f"weights must be diagonal here, None or {bins} numbers in [0, inf), got a full matrix")
+    return w / checks.scalar("t", t, 1 / SCALE, SCALE)
+
+
+def configurations(total: int, bins: int) -> Integers:
+    """Return all histograms z with this total, (binom(N + n - 1, n - 1), n), in the deck's order.
+
+    The order is decreasing lexicographic: (N, 0, ..., 0) is row 0, (0, ..., 0, N) the last one.
+    Raises ValueError unless total >= 0, bins >= 1 and the result has at most 50,000,000 numbers.
+    """
+    total = checks.integer("total", total, 0, LARGEST_TOTAL)
+    bins = checks.integer("bins", bins, 1, LARGEST_TABLE)
+    count = _count(total, bins)
+    if count * bins > LARGEST_TABLE:
+        raise ValueError(
+            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {count} histograms"
+        )
+    return _enumerate(total, bins, count)
+
+
+def _count(total: int, bins: int) -> int:
+    """Return binom(N + n - 1, n - 1), or some number above LARGEST_TABLE once it is known to be larger."""
+    small, result = min(total, bins - 1), 1
+    for i in range(1, small + 1):
+        result = result * (total + bins - 1 - small + i) // i
+        if result > LARGEST_TABLE:
+            break
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _enumerate(total: int, bins: int, count: int) -> Integers:
+    out = np.zeros((count, bins), np.int64)
+    out[0, 0] = total
+    for row in range(1, count):
+        out[row] = out[row - 1]
+        last = out[row, bins - 1]
+        out[row, bins - 1] = 0
+        i = bins - 2
+        while out[row, i] == 0:  # the last bin that can give one to its right
+            i -= 1
+        out[row, i] -= 1
+        out[row, i + 1] = last + 1
+    return out
+
+
+def configuration_index(z: ArrayLike, total: int) -> Integers:
+    """Return the rows in `configurations` of histograms z (..., n), all with this total: shape (...).
+
+    Raises ValueError when z is not of integers >= 0 that sum to the total, or the space is beyond 64 bits.
+    """
+    total = checks.integer("total", total, 0, LARGEST_TOTAL)
+    states = np.asarray(z)
+    if states.ndim == 0 or not np.issubdtype(states.dtype, np.integer) or (states.size and states.min() < 0):
+        raise ValueError("z must be histograms (..., n) of integers >= 0")
+    if (states.sum(axis=-1) != total).any():
+        raise ValueError(f"z must be histograms with the total {total}")
+    bins = states.shape[-1]
+    if math.comb(total + bins - 1, bins - 1) * (total + bins) >= 2**63:
+        raise ValueError(f"total {total} and bins {bins} must give a space that 64-bit integers can number")
+    left = np.full(states.shape[:-1], total, np.int64)
+    index = np.zeros(states.shape[:-1], np.int64)
+    for i in range(bins - 1):
+        left = left - states[..., i]
+        ahead = np.ones_like(left)  # histograms that agree before bin i and have more in it
+        # binom(left + r - 1, r) with r bins after i, by a product that is whole at every step
+        for k in range(bins - 1 - i):
+            ahead = ahead * (left + k) // (k + 1)
+        index += ahead
+    return index
+
+
+def ordered_pairs(bins: int) -> list[tuple[int, int]]:
+    """Return the moves of one individual: ordered pairs (source, destination) of distinct bins."""
+    return [(i, j) for i in range(bins) for j in range(bins) if i != j]
+
+
+def after_move(z: Integers, i: int, j: int) -> Integers:
+    """Return histograms z (..., n) after one individual moved from bin i, not empty, to bin j."""
+    moved = z.copy()
+    moved[..., i] -= 1
+    moved[..., j] += 1
+    return moved
+
+
+def refuse_beyond(limit: int, rows: int, total: int, bins: int) -> None:
+    """Raise ValueError when the space has more than `limit` histograms."""
+    if rows > limit:
+        raise ValueError(f"total {total} and bins {bins} must give at most {limit} histograms, got {rows}")
