@@ -3,7 +3,8 @@
 Benvenuti, Rao, Hale 2026, "Differential Privacy for Symbolic Trajectories via the Permute-and-Flip Mechanism".
 A private word is drawn in two steps, its distance to the word and then a word uniformly at that distance:
 `dpsim.selection` has the laws of the distance, `dpsim.automaton` the words at a distance, `dpsim.word_epsilon`
-what a mechanism really spends. This module joins them and is the one to import.
+what a mechanism really spends, `dpsim.word_optimum` the error none can beat. This module joins them and is the
+one to import.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from dpsim.selection import (
     tail_bound,
 )
 from dpsim.word_epsilon import WordEpsilon, exact_word_epsilon
+from dpsim.word_optimum import least_expected_error
 
 __all__ = [
     "MECHANISMS",
@@ -45,6 +47,7 @@ __all__ = [
     "expected_error_bounds",
     "expected_error_floor",
     "exponential_pmf",
+    "least_expected_error",
     "log_word_probability",
     "permute_and_flip_pmf",
     "privatize_word",

@@ -30,6 +30,7 @@ from dpsim.words import (
     expected_error_bounds,
     expected_error_floor,
     exponential_pmf,
+    least_expected_error,
     log_word_probability,
     permute_and_flip_pmf,
     privatize_word,
@@ -542,18 +543,27 @@ def test_reference_values_of_exact_privacy():
         assert spent == pytest.approx(5.0 * min(b, n) / (2 * b), rel=1e-12)
 
 
-def optimum(counts, spent, b):
-    """The least expected distance of any mechanism that spends `spent`: a linear programme in N_l f(l)."""
-    n = len(counts) - 1
+@pytest.mark.parametrize(("n", "m", "spent", "b"), [(2, 2, 1.0, 1), (3, 2, 0.7, 2), (2, 3, 1.5, 1), (3, 2, 2.0, 3)])
+def test_least_error_is_that_of_all_mechanisms(n, m, spent, b):
+    # A linear programme in the whole matrix P(r | w), without symmetry: least largest expected distance.
+    space = list(itertools.product(range(m), repeat=n))
+    apart = np.array([[distance(v, w) for v in space] for w in space])
+    size = len(space)
     rows = []
-    for k, j in itertools.permutations(range(n + 1), 2):
-        if abs(k - j) <= b:
-            row = np.zeros(n + 1)
-            row[k], row[j] = 1.0, -math.exp(spent) * counts[k] / counts[j]
-            rows.append(row)
-    return linprog(
-        np.arange(n + 1), A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=[np.ones(n + 1)], b_eq=[1], method="highs"
-    ).fun
+    for w, v in itertools.permutations(range(size), 2):
+        for r in range(size) if apart[w, v] <= b else ():
+            row = np.zeros((size, size))
+            row[w, r], row[v, r] = 1.0, -math.exp(spent)
+            rows.append((*row.ravel(), 0.0))
+    for w in range(size):
+        row = np.zeros((size, size))
+        row[w] = apart[w]
+        rows.append((*row.ravel(), -1.0))
+    sums = np.hstack([np.kron(np.eye(size), np.ones(size)), np.zeros((size, 1))])
+    goal = np.zeros(size * size + 1)
+    goal[-1] = 1.0
+    best = linprog(goal, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(size), method="highs")
+    assert least_expected_error(n, m, spent, b) == pytest.approx(best.fun, abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -565,7 +575,7 @@ def test_randomised_response_is_optimal_at_equal_exact_epsilon(n, m, nominal, fl
     error = expected_error(counts, 2 * spent, mechanism="exponential")  # spends exactly `spent`
     assert expected_error(counts, nominal) == pytest.approx(flip, rel=5e-4)
     assert error == pytest.approx(letter, rel=5e-4)
-    assert error == pytest.approx(optimum(counts.astype(float), spent, 1), rel=1e-6)
+    assert error == pytest.approx(least_expected_error(n, m, spent), rel=1e-6)
     one = alphabet_counts(1, m)
     spent = exact_word_epsilon(1, nominal, letters=m).upper
     equal = expected_error(one, 2 * spent, mechanism="exponential")
@@ -578,7 +588,7 @@ def test_randomised_response_is_optimal_at_equal_exact_epsilon(n, m, nominal, fl
 def test_staircase_with_the_best_offset_is_optimal(n, m, b, spent):
     counts = alphabet_counts(n, m)
     best = expected_error(counts, 2 * spent, b, mechanism="staircase")
-    assert best == pytest.approx(optimum(counts.astype(float), spent, b), rel=1e-6)
+    assert best == pytest.approx(least_expected_error(n, m, spent, b), rel=1e-6)
     exact = exact_word_epsilon(n, 2 * spent, b=b, letters=m, mechanism="staircase").upper
     assert exact == pytest.approx(spent)
     errors = [expected_error(counts, 2 * spent, b, mechanism="staircase", offset=o) for o in range(b)]
@@ -716,6 +726,9 @@ SWAP = HammingAutomaton((1,), adjacency=np.array([[0, 1], [1, 0]]), start=0)
         ),
         (lambda: tail_bound(0.0, 3), r"deviation must be in \(0, inf\), got 0"),
         (lambda: reduction_limit(1.0, 0), "n must be an integer of at least 1, got 0"),
+        (lambda: least_expected_error(5, 1, 1.0), "m must be an integer of at least 2, got 1"),
+        (lambda: least_expected_error(61, 2, 1.0), "n must be an integer from 1 to 60, got 61"),
+        (lambda: least_expected_error(5, 2, -1.0), r"epsilon must be in \[0, 30\], got -1"),
         (lambda: alphabet_counts(3, 0), "m must be an integer of at least 1, got 0"),
     ],
 )
