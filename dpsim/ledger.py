@@ -148,6 +148,7 @@ def shown_table(table: pd.DataFrame, name: str, *, columns: Sequence[str] = COLU
     shown = pd.DataFrame({column: texts.get(column, table[column]) for column in columns})
     left = {"text-align": "left", "vertical-align": "top", "white-space": "normal"}
     styler = shown.style.hide(axis="index").set_properties(**left)
+    styler = styler.set_table_styles([{"selector": "th", "props": "text-align: left"}])
     return styler.set_table_attributes('class="dataframe"').set_uuid(name)
 
 
