@@ -1,9 +1,9 @@
 """Audits every mechanism by draws at worst-case neighbours: `python -m benchmarks.audit` writes build/audit.
 
-For each mechanism the event of the likelihood-ratio test is fixed in advance at each epsilon of a grid where the claimed
-delta is at least 0.01, and counted in draws from both neighbours. All bounds of the table hold at once with probability
-1 - 1e-6. Where `broken` is shown, the same mechanism with its parameter 20 % off, and so less private than it claims,
-must be proven in violation. Seeds are fixed: equal versions write equal files.
+For each mechanism the event of the likelihood-ratio test is fixed in advance at each epsilon of a grid where the
+claimed delta is at least 0.01, and counted in draws from both neighbours. All bounds of the table hold at once with
+probability 1 - 1e-6. Where `broken_lower` is shown, the same mechanism with its parameter 20 % off, and so less
+private than it claims, must be proven in violation. Seeds are fixed: equal versions write equal files.
 """
 
 from __future__ import annotations
