@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -380,26 +381,27 @@ def accounting_checks() -> list[Check]:
 
 def weights(epsilon: Any, b: int, width: int) -> list[Any]:
     """Return q_l = exp(-epsilon l / (2 b))."""
-    return [mp.exp(-epsilon * l / (2 * b)) for l in range(width)]
+    return [mp.exp(-epsilon * distance / (2 * b)) for distance in range(width)]
 
 
-def exponential(counts: Sequence[int], epsilon: Any, b: int, l: int) -> Any:
-    """Return the exponential mechanism's log-probability of one word at distance l."""
+def exponential(counts: Sequence[int], epsilon: Any, b: int, distance: int) -> Any:
+    """Return the exponential mechanism's log-probability of one word at a distance."""
     q = weights(epsilon, b, len(counts))
-    return mp.log(q[l] / sum(N * x for N, x in zip(counts, q)))
+    return mp.log(q[distance] / sum(N * x for N, x in zip(counts, q)))
 
 
-def permute_and_flip(counts: Sequence[int], epsilon: Any, b: int, l: int) -> Any:
+def permute_and_flip(counts: Sequence[int], epsilon: Any, b: int, distance: int) -> Any:
     """Return log f(l) = log(q_l integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du)."""
     q = weights(epsilon, b, len(counts))
     scale = 1 + sum(N * x for N, x in zip(counts, q))
+    others = [N - (j == distance) for j, N in enumerate(counts)]
 
     def integrand(t: Any) -> Any:
         u = t / scale
-        return mp.exp(sum((N - (j == l)) * mp.log1p(-u * x) for j, (N, x) in enumerate(zip(counts, q)) if N > (j == l)))
+        return mp.exp(sum(N * mp.log1p(-u * x) for N, x in zip(others, q) if N))
 
     cuts = [mp.mpf(0), *[mp.mpf(c) for c in (1, 3, 7, 15, 30, 60, 120) if c < scale], min(scale, mp.mpf(240))]
-    return mp.log(q[l] * mp.quad(integrand, cuts) / scale)
+    return mp.log(q[distance] * mp.quad(integrand, cuts) / scale)
 
 
 COUNTS = (
@@ -490,14 +492,18 @@ def stationary_mass(n: int, spread: float, i: int) -> Any:
 
 def other_checks() -> list[Check]:
     """Return the checks of words, histograms, chains, radii and the audit's bounds."""
-    laws = [(c, e, b, l) for c, e, b in grid(COUNTS, [0.0, 1e-6, 0.5, 5.0, 60.0], [1, 3]) for l in {0, 1, len(c) - 1}
-            if c[l]]  # fmt: skip
+    laws = [
+        (counts, epsilon, b, distance)
+        for counts, epsilon, b in grid(COUNTS, [0.0, 1e-6, 0.5, 5.0, 60.0], [1, 3])
+        for distance in {0, 1, len(counts) - 1}
+        if counts[distance]
+    ]
     rows = grid([0, 5, 20, 35], powers(-3, 6), [1.0, 0.0, 7.5])
 
     def word(kind: str) -> Callable[..., Any]:
-        def ours(counts: Sequence[int], epsilon: float, b: int, l: int) -> Any:
+        def ours(counts: Sequence[int], epsilon: float, b: int, distance: int) -> Any:
             exact = np.array(counts, dtype=object)
-            return words.log_word_probability(exact, epsilon, b, mechanism=kind)[l]
+            return words.log_word_probability(exact, epsilon, b, mechanism=kind)[distance]
 
         return ours
 
@@ -580,13 +586,15 @@ def number(value: Any) -> Any:
 def error(check: Check, arguments: tuple) -> float:
     """Return the error of one evaluation, infinite for a value that is not finite."""
     ours = float(check.ours(*arguments))
+    if not math.isfinite(ours):
+        return math.inf
     with mp.workdps(DIGITS):
         truth = check.reference(*map(number, arguments))
         scale = max(mp.mpf(1), abs(truth)) if check.log else abs(truth)
-        return float(abs(ours - truth) / scale) if math.isfinite(ours) and scale else float(ours != truth)
+        return float(abs(ours - truth) / (scale or mp.mpf(1)))
 
 
-def table(most: int | None = None, seed: int = 0) -> pd.DataFrame:
+def table(most: int | None = None, seed: int = 0, on_row: Callable[[str], object] = lambda line: None) -> pd.DataFrame:
     """Return the worst error of every check and where it is; `most` points of each grid, all of them for None."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -597,11 +605,10 @@ def table(most: int | None = None, seed: int = 0) -> pd.DataFrame:
         errors = [error(check, point) for point in points]
         worst = int(np.argmax(errors))
         place = ", ".join(shown(x) for x in points[worst])
-        within = errors[worst] <= check.tolerance
+        rows.append((check.function, size, errors[worst], check.tolerance, errors[worst] <= check.tolerance, place))
         seconds = time.perf_counter() - begun
-        rows.append((check.function, size, errors[worst], check.tolerance, within, place, seconds))
-    columns = ["function", "points", "worst_error", "tolerance", "within", "where", "seconds"]
-    return pd.DataFrame(rows, columns=columns)
+        on_row(f"{check.function:55} {size:5} {errors[worst]:8.1e} {check.tolerance:8.0e} {seconds:5.1f} s  at {place}")
+    return pd.DataFrame(rows, columns=["function", "points", "worst_error", "tolerance", "within", "where"])
 
 
 def shown(value: Any) -> str:
@@ -615,10 +622,9 @@ def main() -> int:
     """Print the table and write it to build/audit; exit status 1 when an error is above its tolerance."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=None, help="points of each grid; all by default")
-    result = table(parser.parse_args().most)
-    output = str(project.build() / "audit")
-    figures.save_table(result.drop(columns="seconds"), "precision", output)
-    print(result.to_string(index=False, formatters={"worst_error": "{:.1e}".format, "seconds": "{:.1f}".format}))
+    print(f"{'function':55} points  worst, allowed, seconds")
+    result = table(parser.parse_args().most, on_row=partial(print, flush=True))
+    figures.save_table(result, "precision", str(project.build() / "audit"))
     return int(not result["within"].all())
 
 

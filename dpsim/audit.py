@@ -56,9 +56,9 @@ def delta_bounds(
 
 
 def hockey_stick(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Array:
-    """Return sum_z max(p(z) - e^epsilon q(z), 0), shape (...): the exact delta of laws p and q (..., n) at epsilon (...).
+    """Return sum_z max(p(z) - e^epsilon q(z), 0), the exact delta of laws p and q (..., n) at epsilon.
 
-    epsilon in [0, 700]; p, q probability vectors; they broadcast. Raises ValueError.
+    epsilon (...) in [0, 700]; p, q probability vectors; they broadcast. Raises ValueError.
     """
     epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     p, q = checks.simplex("p", p), checks.simplex("q", q)

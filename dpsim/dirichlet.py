@@ -164,7 +164,7 @@ def smallest_k(eta: ArrayLike) -> Array:
     The bounds below hold for every k > 0: the assumption is the paper's, not a condition of their proofs
     here.
     """
-    return 1.5 / checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True)
+    return 1.5 / checks.real("eta", eta, SMALLEST_PARAMETER, 0.25, open_high=True)
 
 
 def epsilon_bound(
@@ -199,7 +199,7 @@ def epsilon_bound(
     shift = _at_most("shift", shift, shared - 2.0 * eta)
     beta_ratio = log_gamma_ratio(k * (shared - eta - shift), k * shift) - log_gamma_ratio(k * eta, k * shift)
     # gamma above 1/m leaves no release with every coordinate above it: any epsilon >= 0 holds there.
-    return np.maximum(beta_ratio + k * shift * np.log((1.0 - (m - 1) * gamma) / gamma), 0.0)
+    return np.maximum(beta_ratio + k * shift * (np.log1p(-(m - 1) * gamma) - np.log(gamma)), 0.0)
 
 
 def _inner_border(gamma: ArrayLike, m: int) -> Array:

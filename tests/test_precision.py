@@ -11,7 +11,7 @@ def checks():
 
 
 def test_closed_forms_agree_with_many_digits():
-    table = precision.table(most=4, seed=1)
+    table = precision.table(most=3, seed=1)
     assert table["within"].all(), table[~table["within"]].to_string()
     assert math.isfinite(table["worst_error"].max())
 
@@ -34,4 +34,4 @@ def test_no_check_passes_with_a_value_a_little_off(checks):
 
 def test_a_value_that_is_not_finite_is_an_infinite_error():
     check = precision.Check("none", lambda x: math.nan, lambda x: x, [(1.0,)], 1e-3)
-    assert precision.error(check, (1.0,)) >= 1.0
+    assert precision.error(check, (1.0,)) == math.inf
