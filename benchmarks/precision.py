@@ -83,7 +83,7 @@ def log_kernel(x: Any, p: Any, k: Any) -> Any:
 
 
 def series_tail(a: Any, b: Any, w: Any) -> Any:
-    """Return I_w(a, b) for w below the mean by its series of positive terms."""
+    """Return I_w(a, b) by its series of positive terms."""
     term, total, n = mp.mpf(1), mp.mpf(0), 0
     smallest = mp.mpf(10) ** -(mp.mp.dps - 5)
     while term > total * smallest:
@@ -97,7 +97,8 @@ def series_tail(a: Any, b: Any, w: Any) -> Any:
 def beta_tail(a: Any, b: Any, w: Any, complement: Any = None) -> Any:
     """Return I_w(a, b); complement: 1 - w where w is near 1."""
     complement = 1 - w if complement is None else complement
-    return series_tail(a, b, w) if w * (a + b) < a else 1 - series_tail(b, a, complement)
+    near = w <= 0.5 or w * (a + b) < a  # its terms are positive anywhere, and few while w is not near 1
+    return series_tail(a, b, w) if near else 1 - series_tail(b, a, complement)
 
 
 def log_beta_tail(x: Any, p: Any, k: Any) -> Any:

@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from fnmatch import fnmatch
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -60,7 +59,8 @@ def add(
     that trust their caller: valid arguments alone. share: of the cases, below 1 for the slow ones.
     """
     assert name not in ENTRIES, name
-    ENTRIES[name] = Entry(check, arguments or st.fixed_dictionaries(strategies), call, checked, share)
+    together = st.fixed_dictionaries(strategies) if arguments is None else arguments
+    ENTRIES[name] = Entry(check, together, call, checked, share)
 
 
 def leave_out(pattern: str, reason: str) -> None:
@@ -393,8 +393,8 @@ add("data_driven.posterior_absolute_error", probability, counts=count_vectors(),
 
 # ------------------------------------------------------------------------------------------------- Markov chains
 
-add("markov.transition_matrix", sums_to_one, counts=count_vectors(rows=3).map(lambda c: np.pad(c, ((0, 0), (0, 3)))[:, :3])
-    .map(lambda c: c + np.eye(3)))  # fmt: skip
+square_counts = count_vectors(rows=3).map(lambda c: np.pad(c, ((0, 0), (0, 3)))[:, :3] + np.eye(3))
+add("markov.transition_matrix", sums_to_one, counts=square_counts)
 add("markov.stationary_distribution", sums_to_one, P=chains())
 add("markov.total_variation", probability, p=vectors(3), q=vectors(3))
 add("markov.ergodicity_coefficient", between(0, 2.5), P=chains())
