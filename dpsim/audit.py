@@ -18,18 +18,19 @@ from dpsim import checks, streams
 from dpsim.checks import Array
 
 LARGEST_EPSILON = 700.0  # e^epsilon stays finite
+SMALLEST_ALPHA = 1e-100  # far below it the inverse of the incomplete beta function fails
 LARGEST_COUNT = 2**53  # counts are exact as floats
 
 
 def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Array, Array]:
     """Return (lower, upper) bounds on a probability from how often its event occurred, each failing with at most alpha.
 
-    hits: integers in 0..draws, draws: integers in 1..2^53; they broadcast. alpha in (0, 1/2]: the chance of each bound
+    hits: integers in 0..draws, draws: integers in 1..2^53; they broadcast. alpha in [1e-100, 1/2]: the chance of each bound
     alone to be wrong, exact whatever the probability (Clopper and Pearson 1934). Raises ValueError.
     """
     draws = _whole("draws", draws, 1.0)
     hits = _whole("hits", hits, 0.0)
-    alpha = checks.scalar("alpha", alpha, 0.0, 0.5, open_low=True)
+    alpha = checks.scalar("alpha", alpha, SMALLEST_ALPHA, 0.5)
     if (hits > draws).any():
         raise ValueError(f"hits must be at most draws, got {float(np.max(hits - draws)):g} more")
     hits, draws = np.broadcast_arrays(hits, draws)

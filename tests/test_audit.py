@@ -75,7 +75,7 @@ def test_exceedances_depend_on_the_seed_and_the_name_alone(monkeypatch):
         (lambda: audit.clopper_pearson(-1, 4, 0.1), r"hits must be in \[0, "),
         (lambda: audit.clopper_pearson(1.5, 4, 0.1), "hits must be integers, got 1.5"),
         (lambda: audit.clopper_pearson(1, 0, 0.1), r"draws must be in \[1, "),
-        (lambda: audit.clopper_pearson(1, 2, 0.6), r"alpha must be in \(0, 0.5\], got 0.6"),
+        (lambda: audit.clopper_pearson(1, 2, 0.6), r"alpha must be in \[1e-100, 0.5\], got 0.6"),
         (lambda: audit.delta_bounds(800.0, 1, 1, 2, 0.1), r"epsilon must be in \[0, 700\]"),
         (lambda: audit.hockey_stick([1.0], [0.9], 0.0), "q must sum to 1"),
         (lambda: audit.implied_delta(1.0, -1.0), r"spent must be in \[0, inf\)"),
