@@ -25,8 +25,8 @@ LARGEST_COUNT = 2**53  # counts are exact as floats
 def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Array, Array]:
     """Return (lower, upper) bounds on a probability from how often its event occurred, each failing with at most alpha.
 
-    hits: integers in 0..draws, draws: integers in 1..2^53; they broadcast. alpha in [1e-100, 1/2]: the chance of each bound
-    alone to be wrong, exact whatever the probability (Clopper and Pearson 1934). Raises ValueError.
+    hits: integers in 0..draws, draws: integers in 1..2^53; they broadcast. alpha in [1e-100, 1/2]: the chance of each
+    bound alone to be wrong, exact whatever the probability (Clopper and Pearson 1934). Raises ValueError.
     """
     draws = _whole("draws", draws, 1.0)
     hits = _whole("hits", hits, 0.0)

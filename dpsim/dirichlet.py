@@ -253,6 +253,8 @@ def log_delta_bounds(
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
     gamma = _inner_border(gamma, m)
     eta = _border(eta, 1.0 / m, k)
+    if (eta >= 1.0).any():
+        raise ValueError(f"eta must be in (0, 1) for one protected coordinate, got {eta.max():g}")
     at_border = n - 1 if protected is None else m
     with np.errstate(divide="ignore"):  # q_i = 1 gives log 0 = -inf, as it should
         log_tail = log_beta_tail(gamma, eta, k)

@@ -266,7 +266,7 @@ def leaving(draw: Any) -> dict[str, Any]:
     n = draw(st.integers(2, 6))
     protected = draw(maybe(st.integers(1, n - 1)))
     m = n if protected is None else protected
-    eta, gamma = draw(real(1e-6, 1.0)) / m, draw(real(1e-12, 0.99)) / max(m - 1, 1)
+    eta, gamma = draw(real(1e-6, 1.0 if m > 1 else 0.999)) / m, draw(real(1e-12, 0.99)) / max(m - 1, 1)
     return {"k": draw(ks), "eta": eta, "gamma": gamma, "n": n, "protected": protected}
 
 
