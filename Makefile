@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUN := $(BIN)/python -m dpsim
 
 .DEFAULT_GOAL := help
-.PHONY: help env extras figures test lab notebooks report bench faults lock clean
+.PHONY: help env figures test lab notebooks report audit fuzz bench lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,13 @@ test: env  ## ruff, mypy and the tests
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+audit: env  ## draws against every privacy claim, and every closed form against many digits (build/audit)
+	$(BIN)/python -m benchmarks.audit
+	$(BIN)/python -m benchmarks.precision
+
+fuzz: env  ## 10,000 cases of every public function
+	$(BIN)/python -m pytest tests/fuzz --hypothesis-profile=long
 
 lab: env  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=notebooks

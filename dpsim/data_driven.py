@@ -114,6 +114,11 @@ def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: Arra
     scale = checks.real("kappa", kappa, 0.0, open_low=True)[..., None]
     share = c / rows(c).total[..., None]
     a = scale * (c + pseudo)
-    b = a.sum(axis=-1, keepdims=True) - a
+    total = a.sum(axis=-1, keepdims=True)
+    if (total > 1e15).any() or (a < dirichlet.SMALLEST_PARAMETER).any():
+        raise ValueError(
+            f"kappa must keep kappa (counts + alpha) in [1e-290, 1e15], got {a.min():g} to {total.max():g}"
+        )
+    b = total - a
     mean = a / (a + b)
     return share * (2.0 * betainc(a, b, share) - 1.0) + mean * (1.0 - 2.0 * betainc(a + 1.0, b, share))

@@ -159,8 +159,10 @@ def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Inte
     """Return the (n, n) counts of trips from zones[i] to zones[j], zero for pairs without a row.
 
     trips: a table as load_taxi_trips returns it. zones: n distinct labels.
-    Raises ValueError for repeated zones and for a trip whose end is not among them.
+    Raises ValueError for another table, for repeated zones and for a trip whose end is not among them.
     """
+    if not isinstance(trips, pd.DataFrame) or not set(TRIP_COLUMNS) <= set(trips.columns):
+        raise ValueError(f"trips must be a table with columns {', '.join(TRIP_COLUMNS)}, got {type(trips).__name__}")
     index = pd.Index(zones)
     if not index.is_unique:
         raise ValueError(f"zones must be distinct, got {index[index.duplicated()][0]} more than once")

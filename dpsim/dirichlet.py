@@ -164,7 +164,7 @@ def smallest_k(eta: ArrayLike) -> Array:
     The bounds below hold for every k > 0: the assumption is the paper's, not a condition of their proofs
     here.
     """
-    return 1.5 / checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True)
+    return 1.5 / checks.real("eta", eta, SMALLEST_PARAMETER, 0.25, open_high=True)
 
 
 def epsilon_bound(
@@ -199,7 +199,7 @@ def epsilon_bound(
     shift = _at_most("shift", shift, shared - 2.0 * eta)
     beta_ratio = log_gamma_ratio(k * (shared - eta - shift), k * shift) - log_gamma_ratio(k * eta, k * shift)
     # gamma above 1/m leaves no release with every coordinate above it: any epsilon >= 0 holds there.
-    return np.maximum(beta_ratio + k * shift * np.log((1.0 - (m - 1) * gamma) / gamma), 0.0)
+    return np.maximum(beta_ratio + k * shift * (np.log1p(-(m - 1) * gamma) - np.log(gamma)), 0.0)
 
 
 def _inner_border(gamma: ArrayLike, m: int) -> Array:
@@ -253,6 +253,8 @@ def log_delta_bounds(
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
     gamma = _inner_border(gamma, m)
     eta = _border(eta, 1.0 / m, k)
+    if (eta >= 1.0).any():
+        raise ValueError(f"eta must be in (0, 1) for one protected coordinate, got {eta.max():g}")
     at_border = n - 1 if protected is None else m
     with np.errstate(divide="ignore"):  # q_i = 1 gives log 0 = -inf, as it should
         log_tail = log_beta_tail(gamma, eta, k)

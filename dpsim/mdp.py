@@ -122,6 +122,7 @@ def synthesize(mdp: MDP, *, tolerance: float | None = None) -> tuple[Policy, Arr
     Ties go to the smallest action, except that policy iteration keeps an action that is as good.
     Raises ValueError for a tolerance that is not positive.
     """
+    _refuse_other("mdp", mdp)
     if mdp.horizon is None:
         if tolerance is None:
             return _policy_iteration(mdp)
@@ -140,6 +141,7 @@ def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
     Leading axes of the model and the policy broadcast: the true model takes a batch of private policies.
     Raises ValueError unless the policy plays allowed actions in every stage and state.
     """
+    _refuse_other("mdp", mdp)
     policy = _checked_policy(mdp, policy)
     if mdp.horizon is None:
         transitions, rewards = _under(mdp, policy)
@@ -168,6 +170,7 @@ def privatize(
     Policies and bounds computed from the result spend nothing more (Lemma 1).
     Raises ValueError for k outside its range or a model that is a batch already.
     """
+    _refuse_other("mdp", mdp)
     k = checks.real("k", k, 0.0, open_low=True)
     if mdp.batch:
         raise ValueError(f"mdp must be one model, got a batch of shape {mdp.batch}")
@@ -207,6 +210,7 @@ def value_bounds(
     valid radius: a deviation of the release lasts for all stages, while D lets beta act anew in each.
     Raises ValueError for arguments outside these ranges or a support that misses a positive private entry.
     """
+    _refuse_other("private", private)
     policy = _checked_policy(private, policy)
     policy = policy[..., None, :] if private.horizon is None else policy
     radius = checks.real("radius", radius, 0.0, 1.0)
@@ -249,6 +253,7 @@ def cost_of_privacy(
     It bounds the difference of the policy's private and true values wherever both are between the two.
     initial: a state, 0..S-1. Raises ValueError as `value_bounds` does and for a state outside.
     """
+    _refuse_other("private", private)
     initial = checks.integer("initial", initial, 0, len(private.rewards) - 1)
     lower, upper = value_bounds(private, policy, radius, beta, support=support)
     return upper[..., initial] - lower[..., initial]
@@ -261,13 +266,14 @@ def iterations_needed(mdp: MDP, tolerance: float) -> int:
     policy, the optimal and the extreme values alike. Raises ValueError for a model with a horizon or a
     tolerance <= 0.
     """
+    _refuse_other("mdp", mdp)
     tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
     if mdp.horizon is not None:
         raise ValueError(f"horizon must be None, got {mdp.horizon}")
     largest = float(np.abs(mdp.rewards).max()) / (1 - mdp.discount)
     if largest <= tolerance:
         return 0
-    return math.ceil(math.log(largest / tolerance) / -math.log(mdp.discount)) if mdp.discount > 0 else 1
+    return math.ceil((math.log(largest) - math.log(tolerance)) / -math.log(mdp.discount)) if mdp.discount > 0 else 1
 
 
 def random_mdp(
@@ -369,6 +375,12 @@ def _under(mdp: MDP, policy: Policy) -> tuple[Array, Array]:
     rule = policy.reshape((1,) * (len(batch) - policy.ndim + 1) + policy.shape)
     chosen = np.take_along_axis(transitions, rule[..., None, None], axis=-2)[..., 0, :]
     return chosen, mdp.rewards[states, policy]
+
+
+def _refuse_other(name: str, value: Any) -> None:
+    """Raise TypeError unless the value is an MDP."""
+    if not isinstance(value, MDP):
+        raise TypeError(f"{name} must be an MDP, got {type(value).__name__}")
 
 
 def _checked_policy(mdp: MDP, policy: ArrayLike) -> Policy:

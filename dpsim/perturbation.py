@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, markov
 from dpsim.checks import Array
-from dpsim.dirichlet import expected_absolute_error_bound, expected_kl_bound
+from dpsim.dirichlet import SMALLEST_PARAMETER, expected_absolute_error_bound, expected_kl_bound
 from dpsim.special import log_beta
 
 NORMS = ("row", "column", "tau")
@@ -87,6 +87,8 @@ def matrix_dirichlet_bound(
     rest = eta_bar + (checks.real("protected", protected, 2.0) - 1.0) * eta
     if (rest >= 1.0).any():
         raise ValueError(f"protected must be below {1 + (1 - eta_bar) / eta:g}, got {np.max(protected):g}")
+    if (k * eta < SMALLEST_PARAMETER).any():
+        raise ValueError(f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta:g}")
     powers = k[..., None] * ((1.0 - rest) * np.log(eta) + (1.0 - eta) * np.log(rest))
     least = 4.0 * np.exp(2.0 * (powers - np.log(k[..., None]) - log_beta(k[..., None] * eta, k[..., None] * rest)))
     mean = n * expected_absolute_error_bound(k)

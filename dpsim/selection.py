@@ -217,7 +217,7 @@ def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int, log: bool) -> tupl
     epsilon = checks.real("epsilon", epsilon, 0.0)
     b = checks.integer("b", b, 1)
     log_counts = _checked_logs(counts) if log else _logs_of_counts(counts)
-    if log_counts.ndim == 0 or (log_counts[..., 0] < 0.0).any():
+    if log_counts.ndim == 0 or log_counts.shape[-1] == 0 or (log_counts[..., 0] < 0.0).any():
         raise ValueError("counts must have a last axis 0 to n and counts[..., 0] >= 1, the word itself")
     lead = np.broadcast_shapes(log_counts.shape[:-1], epsilon.shape)
     epsilon = np.broadcast_to(epsilon, lead)

@@ -18,8 +18,11 @@ Result = TypeVar("Result")
 def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
     """Return the generator of one chunk of one figure: SeedSequence(seed, spawn_key=(crc32(name), chunk)).
 
-    seed: integer >= 0; name: the figure's name; chunk: integer >= 0. Raises ValueError outside these ranges.
+    seed: integer >= 0; name: the figure's name; chunk: integer >= 0. Raises ValueError outside these ranges, TypeError
+    for a name that is not a string.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a string, got {name!r}")
     seed = checks.integer("seed", seed, 0)
     chunk = checks.integer("chunk", chunk, 0)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), chunk)))

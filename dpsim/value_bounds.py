@@ -23,6 +23,8 @@ from dpsim import checks
 
 Array = NDArray[np.float64]
 
+LARGEST_EXACT_K = 1e5  # the exact radius takes seconds there, and its time grows as sqrt(k)
+
 
 def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "paper") -> Array:
     """Return a radius r with P(||p~ - p||_inf >= r) <= beta as the kind states it, in [0, 1].
@@ -39,13 +41,13 @@ def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "pap
 
     "exact": the smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(|X - x| >= r) is the
     tail of X ~ Beta(k x, k (1-x)). A bound for all n and p, because the p_i sum to one. It is rounded outward
-    until proven, as a rule by 1e-4 of its value.
+    until proven, as a rule by 1e-4 of its value. For k up to 1e5.
 
     Raises ValueError outside these ranges.
     """
     n = checks.integer("n", n, 1)
     kind = checks.choice("kind", kind, ("paper", "union", "exact"))
-    k = checks.real("k", k, 0.0, open_low=True)
+    k = checks.real("k", k, 0.0, LARGEST_EXACT_K if kind == "exact" else math.inf, open_low=True)
     beta = checks.real("beta", beta, 0.0, 1.0, open_low=True, open_high=True)
     if kind == "exact":
         return np.asarray(np.vectorize(_exact_radius, otypes=[float])(k, beta))

@@ -466,7 +466,7 @@ def test_limits_hold_entry_by_entry():
         (lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=0), "draws must be an integer"),
         (lambda: dirichlet.delta_bounds(1e13, eta=0.1, gamma=0.1, n=3), "k must be in [1e-290, 1e+12]"),
         (lambda: dirichlet.delta_bounds(1.0, eta=1e-300, gamma=0.1, n=3), "eta must be at least 1e-290 / k"),
-        (lambda: dirichlet.smallest_k(0.25), "eta must be in (0, 0.25), got 0.25"),
+        (lambda: dirichlet.smallest_k(0.25), "eta must be in [1e-290, 0.25), got 0.25"),
         (lambda: dirichlet.extreme_points(4, 0.3), "eta must be in (0, 0.25], got 0.3"),
         (lambda: dirichlet.expected_kl_bound(5, [98, 4], 20.6), "N must be at least n, got 4"),
     ],

@@ -1,0 +1,3 @@
+from hypothesis import settings
+
+settings.register_profile("long", settings())

@@ -1,0 +1,734 @@
+"""What to call every public function with: one entry each, so that a new function needs one line.
+
+`add("module.function", check, argument=strategy, ...)` for independent arguments, `add("module.function", check,
+strategy)` for a strategy of whole dictionaries; `leave_out("module.function", reason)` where fuzzing means nothing.
+The valid arguments must give a result that passes the check; with one of them replaced by junk the function must
+raise ValueError or TypeError, or again give a result without NaN or infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from fnmatch import fnmatch
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+from scipy import sparse
+
+from dpsim import accounting, automaton, datasets, mdp
+
+matplotlib.use("Agg")
+
+Check = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How to fuzz one function."""
+
+    check: Check
+    arguments: st.SearchStrategy[dict[str, Any]]
+    call: Callable[..., Any] | None
+    checked: bool
+    share: float
+
+
+ENTRIES: dict[str, Entry] = {}
+LEFT_OUT: dict[str, str] = {}
+
+
+def add(
+    name: str,
+    check: Check,
+    arguments: st.SearchStrategy[dict[str, Any]] | None = None,
+    /,
+    *,
+    call: Callable[..., Any] | None = None,
+    checked: bool = True,
+    share: float = 1.0,
+    **strategies: st.SearchStrategy,
+) -> None:
+    """Register a function.
+
+    call: what to call instead of the function itself (a method, or one that needs a file). checked: False for kernels
+    that trust their caller: valid arguments alone. share: of the cases, below 1 for the slow ones.
+    """
+    assert name not in ENTRIES, name
+    together = st.fixed_dictionaries(strategies) if arguments is None else arguments
+    ENTRIES[name] = Entry(check, together, call, checked, share)
+
+
+def leave_out(pattern: str, reason: str) -> None:
+    """Register functions that are not fuzzed, and why."""
+    LEFT_OUT[pattern] = reason
+
+
+def covered(name: str) -> bool:
+    """Return whether a public function has an entry or a reason for having none."""
+    return name in ENTRIES or any(fnmatch(name, pattern) for pattern in LEFT_OUT)
+
+
+# --------------------------------------------------------------------------------------------- checks of results
+
+
+def between(low: float = -math.inf, high: float = math.inf, *, minus_infinity: bool = False) -> Check:
+    """Return a check that all numbers of a result are finite and in [low, high], within a relative 1e-9."""
+
+    def check(result: Any) -> None:
+        for numbers in numbers_of(result):
+            bad = ~np.isfinite(numbers) & ~(minus_infinity & np.isneginf(numbers))
+            assert not bad.any(), f"not finite: {numbers[bad].flat[0]}"
+            seen = numbers[np.isfinite(numbers)]
+            if seen.size:
+                slack = 1e-9 * (1.0 + max(abs(x) for x in (low, high, 0.0) if math.isfinite(x)))
+                assert seen.min() >= low - slack and seen.max() <= high + slack, (seen.min(), seen.max())
+
+    return check
+
+
+def numbers_of(result: Any) -> list[np.ndarray]:
+    """Return the arrays of numbers in a result; text, booleans, None and drawings hold none."""
+    if isinstance(result, pd.DataFrame):
+        return [column.dropna().to_numpy(float) for _, column in result.select_dtypes("number").items()]
+    if isinstance(result, dict):
+        return numbers_of(list(result.values()))
+    if isinstance(result, (list, tuple)):
+        return [numbers for part in result for numbers in numbers_of(part)]
+    if sparse.issparse(result):
+        return [np.asarray(result.data, dtype=float)]
+    if isinstance(result, np.ndarray) and result.dtype == object:
+        whole = [x for x in result.ravel().tolist() if isinstance(x, int)]  # of any size: their logarithms will do
+        return [np.array([math.copysign(math.log1p(abs(x)), x) for x in whole])]
+    if isinstance(result, (int, float, np.number, np.ndarray)) and np.asarray(result).dtype.kind in "iuf":
+        return [np.asarray(result, dtype=float)]
+    if is_dataclass(result) and not isinstance(result, type):
+        return numbers_of([value for value in vars(result).values() if isinstance(value, np.ndarray)])
+    return []
+
+
+finite, probability = between(), between(0, 1)
+non_negative, logarithm = between(0), between(high=0, minus_infinity=True)
+
+
+def anything(result: Any) -> None:
+    """Accept any result: not raising is the point."""
+
+
+def sums_to_one(result: Any) -> None:
+    """Check probability vectors on the last axis."""
+    probability(result)
+    np.testing.assert_allclose(np.asarray(result).sum(axis=-1), 1.0, atol=1e-9)
+
+
+def ordered(check: Check) -> Check:
+    """Return a check of a pair (lower, upper) besides that of its numbers."""
+
+    def both(result: Any) -> None:
+        check(result)
+        assert (np.asarray(result[0]) <= np.asarray(result[1]) + 1e-9 * (1 + np.abs(result[1]))).all()
+
+    return both
+
+
+# ---------------------------------------------------------------------------------------- strategies of arguments
+
+
+def real(low: float, high: float) -> st.SearchStrategy[float]:
+    """Return numbers of any magnitude between two positive ends, or between any two ends uniformly."""
+    plain = st.floats(low, high)
+    if low <= 0.0:
+        return plain
+    powers = st.floats(math.log(low), math.log(high)).map(lambda x: min(max(math.exp(x), low), high))
+    return st.one_of(plain, powers)
+
+
+def reals(low: float, high: float) -> st.SearchStrategy[Any]:
+    """Return numbers, or arrays of two."""
+    return st.one_of(real(low, high), st.lists(real(low, high), min_size=2, max_size=2).map(np.array))
+
+
+def maybe(strategy: st.SearchStrategy) -> st.SearchStrategy:
+    """Return None or an example."""
+    return st.one_of(st.none(), strategy)
+
+
+rng = st.integers(0, 2**32).map(np.random.default_rng)
+size = st.one_of(st.none(), st.integers(0, 3), st.sampled_from([(), (2,), (2, 0), (1, 2)]))
+epsilons = reals(0.0, 30.0)
+
+
+@st.composite
+def vectors(draw: Any, n: int | None = None, positive: bool = False, rows: int | None = None) -> np.ndarray:
+    """Return probability vectors (n,) or (rows, n)."""
+    n = draw(st.integers(1, 6)) if n is None else n
+    entry = st.one_of(st.integers(0 if not positive else 1, 20), st.floats(1e-6 if positive else 0.0, 1e3))
+    shape = (n,) if rows is None else (rows, n)
+    raw = np.array(draw(st.lists(entry, min_size=math.prod(shape), max_size=math.prod(shape)))).reshape(shape)
+    raw[raw < 1e-6] = 0.0
+    raw[..., 0] += raw.sum(axis=-1) == 0
+    return raw / raw.sum(axis=-1, keepdims=True)
+
+
+@st.composite
+def chains(draw: Any, dense: bool = False) -> Any:
+    """Return irreducible transition matrices, dense, batched or sparse."""
+    n = draw(st.integers(1, 5))
+    P = 0.9 * draw(vectors(n, rows=n)) + 0.1 * np.roll(np.eye(n), 1, axis=1)
+    P = P / P.sum(axis=1, keepdims=True)
+    kind = draw(st.sampled_from(["dense", "batch"] if dense else ["dense", "batch", "sparse"]))
+    return {"dense": P, "batch": np.stack([P, P]), "sparse": sparse.csr_array(P)}[kind]
+
+
+def symmetric_mask(n: int) -> st.SearchStrategy[np.ndarray]:
+    """Return symmetric boolean matrices."""
+    pairs = st.lists(st.booleans(), min_size=n * n, max_size=n * n).map(lambda x: np.array(x).reshape(n, n))
+    return pairs.map(lambda a: a | a.T)
+
+
+@st.composite
+def count_vectors(draw: Any, rows: int | None = None) -> np.ndarray:
+    """Return counts with at least one in each row, (n,) or (rows, n)."""
+    n = draw(st.integers(1, 5))
+    shape = (n,) if rows is None else (rows, n)
+    counts = np.array(draw(st.lists(st.integers(0, 50), min_size=math.prod(shape), max_size=math.prod(shape))))
+    counts = counts.reshape(shape)
+    counts[..., 0] += counts.sum(axis=-1) == 0
+    return counts
+
+
+# ------------------------------------------------------------------------------------------------- checks, streams
+
+text = st.text(min_size=1, max_size=8)
+add("checks.interval", anything, low=st.floats(-9, 9), high=st.floats(-9, 9), open_low=st.booleans(), checked=False)
+add("checks.real", between(-5, 5), name=text, value=reals(-5, 5), low=st.just(-5.0), high=st.just(5.0))
+add("checks.scalar", between(-5, 5), name=text, value=real(-5, 5), low=st.just(-5.0), high=st.just(5.0))
+add("checks.integer", between(-5, 5), name=text, value=st.integers(-5, 5), low=st.just(-5), high=st.just(5))
+add("checks.choice", anything, name=text, value=st.sampled_from("ab"), allowed=st.just(("a", "b")))
+add("checks.simplex", sums_to_one, name=text, value=vectors())
+add("checks.generator", anything, rng=maybe(rng))
+add("streams.stream", anything, seed=st.integers(0, 2**70), name=text, chunk=st.integers(0, 2**31))
+add("streams.threads", between(1))
+add(
+    "streams.in_chunks",
+    probability,
+    work=st.just(lambda size, rng: rng.random(size)),
+    total=st.integers(0, 50),
+    chunk=st.integers(1, 20),
+    seed=st.integers(0, 99),
+    name=text,
+    share=0.5,
+)
+
+# ------------------------------------------------------------------------------------------------ special functions
+
+leave_out("special.tail_series", "one term of log_beta_tail, which is fuzzed")
+arrays = reals(1e-8, 1e12).map(np.asarray)
+tails = {"x": real(1e-6, 0.99).map(np.asarray), "p": real(1e-6, 0.999).map(np.asarray), "k": real(1e-3, 1e6)}
+add("special.log_beta_tail", logarithm, **tails, checked=False)
+add("special.log_beta_kernel", finite, **tails, checked=False)
+ratios = real(1e-9, 1e9).map(lambda ratio: {"u": np.asarray(ratio - 1.0), "ratio": np.asarray(ratio)})
+add("special.minus_log1p", between(-1e-15), ratios, checked=False)
+add("special.stirling_rest", non_negative, x=arrays, checked=False)
+add("special.log_beta", finite, a=arrays, b=arrays, checked=False)
+add("special.log_gamma_ratio", finite, a=arrays, t=arrays, checked=False)
+add("special.log_minus_psi", non_negative, x=arrays, checked=False)
+leave_out("quadrature.*", "kernels behind accounting, which checks their arguments; fuzzed through it")
+
+# -------------------------------------------------------------------------------------------- Dirichlet mechanism
+
+ks = reals(1e-3, 1e6)
+draws = st.fixed_dictionaries({"p": vectors(), "k": real(1e-3, 1e9), "size": size, "rng": rng})
+add("dirichlet.dirichlet_mechanism", probability, draws)
+add("dirichlet.log_dirichlet", between(high=1e-9, minus_infinity=True), draws)
+add("dirichlet.smallest_k", non_negative, eta=reals(1e-9, 0.2499))
+
+
+@st.composite
+def theorem(draw: Any) -> dict[str, Any]:
+    """Return arguments of Theorem 1."""
+    m, outside = draw(st.integers(2, 6)), draw(maybe(st.floats(0.01, 0.5)))
+    rest = 1.0 - (outside or 0.0)
+    eta = draw(real(1e-6, 0.9)) * rest / m
+    shift = draw(real(1e-6, 1.0)) * (rest - (m - 2) * eta - 2 * eta)
+    gamma = draw(real(1e-12, 0.99)) / max(m - 1, 1)
+    chosen = {"k": draw(ks), "shift": shift, "eta": eta, "gamma": gamma, "m": m, "eta_bar": outside}
+    return chosen | {"tight": draw(st.booleans())}
+
+
+@st.composite
+def leaving(draw: Any) -> dict[str, Any]:
+    """Return arguments of the bounds on delta."""
+    n = draw(st.integers(2, 6))
+    protected = draw(maybe(st.integers(1, n - 1)))
+    m = n if protected is None else protected
+    eta, gamma = draw(real(1e-6, 1.0 if m > 1 else 0.999)) / m, draw(real(1e-12, 0.99)) / max(m - 1, 1)
+    return {"k": draw(ks), "eta": eta, "gamma": gamma, "n": n, "protected": protected}
+
+
+add("dirichlet.epsilon_bound", non_negative, theorem())
+add("dirichlet.delta_bounds", ordered(probability), leaving())
+add("dirichlet.log_delta_bounds", ordered(logarithm), leaving())
+best = st.fixed_dictionaries(
+    {
+        "delta": reals(1e-6, 0.9),
+        "k": real(1.0, 1e4),
+        "shift": st.just(0.01),
+        "eta": st.just(0.07),
+        "n": st.integers(2, 6),
+    }
+)
+add("dirichlet.best_epsilon_bound", non_negative, best, share=0.3)
+add("dirichlet.extreme_points", sums_to_one, n=st.integers(2, 6), eta=real(1e-9, 1 / 6))
+add(
+    "dirichlet.delta_monte_carlo",
+    probability,
+    p=vectors(4),
+    k=real(1e-3, 1e6),
+    gamma=real(1e-9, 0.999),
+    draws=st.one_of(st.integers(1, 20), st.just([1, 5, 9])),
+    rng=rng,
+    protected=maybe(st.integers(1, 4)),
+)
+add("dirichlet.expected_kl", between(-1e-9), p=vectors(), k=real(1e-3, 1e9))
+sizes = {"n": st.integers(1, 20), "N": reals(20, 1e6), "k": ks}
+add("dirichlet.expected_kl_bound", between(-1e-9), **sizes)
+add("dirichlet.expected_absolute_error", probability, p=vectors(), k=real(1e-3, 1e9))
+add("dirichlet.expected_absolute_error_bound", probability, k=ks)
+add("dirichlet.expected_squared_error", probability, p=vectors(), k=real(1e-3, 1e9))
+add("dirichlet.expected_squared_error_bound", probability, k=ks)
+add("dirichlet.log_absolute_error_lower_bound", between(high=0), n=st.integers(2, 20), N=reals(20, 1e6), k=ks)
+add(
+    "dirichlet.monte_carlo_error",
+    non_negative,
+    delta=real(1e-9, 0.999),
+    draws=st.integers(1, 10**6),
+    vertices=st.integers(1, 9),
+    share=0.3,
+)
+
+# ------------------------------------------------------------------------------------------------------- accounting
+
+
+@st.composite
+def borders(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
+    """Return a border and a shift that fit, and what else is asked for."""
+    eta = draw(real(1e-4, 0.49))
+    shift = draw(real(1e-4, 1.0)) * (1.0 - 2.0 * eta)
+    return {"shift": shift, "eta": eta} | {name: draw(strategy) for name, strategy in more.items()}
+
+
+@st.composite
+def reachable(draw: Any) -> dict[str, Any]:
+    """Return a target of epsilon above the privacy floor."""
+    chosen = draw(borders(delta=real(1e-30, 0.5)))
+    floor = accounting.privacy_floor(chosen["delta"], shift=chosen["shift"], eta=chosen["eta"])
+    return chosen | {"epsilon": float(floor) * 1.01 + draw(real(1e-3, 9.0))}
+
+
+@st.composite
+def reachable_posterior(draw: Any) -> dict[str, Any]:
+    """Return the same for the posterior release."""
+    chosen = {"alpha": draw(real(0.1, 100.0)), "adjacency": draw(adjacency), "delta": draw(real(1e-30, 0.5))}
+    floor = accounting.posterior_floor(chosen["delta"], alpha=chosen["alpha"], adjacency=chosen["adjacency"])
+    return chosen | {"epsilon": float(floor) * 1.01 + draw(real(1e-3, 9.0))}
+
+
+adjacency = st.sampled_from(["replace", "add-remove"])
+posterior = {"kappa": reals(1e-3, 1e3), "alpha": reals(1e-3, 1e3), "adjacency": adjacency}
+deltas, levels = reals(1e-300, 1.0), st.one_of(epsilons, reals(0.0, 1e6))
+add("accounting.exact_delta", probability, borders(epsilon=levels, k=ks))
+add("accounting.log_exact_delta", logarithm, borders(epsilon=levels, k=ks))
+add("accounting.exact_epsilon", non_negative, borders(delta=deltas, k=ks))
+add("accounting.privacy_floor", non_negative, borders(delta=deltas))
+add("accounting.calibrate_k", non_negative, reachable(), share=0.5)
+add(
+    "accounting.renyi_divergence",
+    non_negative,
+    borders(part=st.floats(0.0, 0.99), k=ks).map(
+        lambda x: {"order": 1.0 + x.pop("part") * x["eta"] / x["shift"], **x},
+    ),
+)
+add("accounting.posterior_delta", probability, epsilon=levels, **posterior)
+add("accounting.log_posterior_delta", logarithm, epsilon=levels, **posterior)
+add("accounting.posterior_epsilon", non_negative, delta=deltas, **posterior)
+add("accounting.posterior_floor", non_negative, delta=deltas, alpha=reals(1e-3, 1e3), adjacency=adjacency)
+add("accounting.calibrate_kappa", non_negative, reachable_posterior(), share=0.5)
+
+
+def composed(epsilon: Any = 1.0, delta: Any = 0.01, **groups: Any) -> Any:
+    """Return what a composition says of epsilon and delta."""
+    made = accounting.compose(**groups)
+    return made.delta_bounds(epsilon), made.epsilon_bounds(delta), made.delta(epsilon), made.epsilon(delta)
+
+
+groups = borders(k=real(0.01, 1e3), count=st.integers(1, 4), epsilon=epsilons, delta=reals(1e-9, 1.0))
+add("accounting.compose", non_negative, groups, call=composed, share=0.02)
+add(
+    "accounting.compose_posterior",
+    non_negative,
+    kappa=real(0.1, 10.0),
+    alpha=real(0.1, 10.0),
+    count=st.integers(1, 4),
+    call=lambda **groups: accounting.compose_posterior(**groups).epsilon_bounds(0.01),
+    share=0.02,
+)
+leave_out("accounting.Composition", "made by compose, whose entry calls its methods")
+
+# ------------------------------------------------------------------------------------------- data-driven chains
+
+add("data_driven.rows", non_negative, counts=count_vectors(rows=2))
+factors = {"counts": count_vectors(rows=2).map(lambda c: c + 1), "factor": real(0.01, 100.0)}
+several = factors | {"counts": count_vectors(rows=2).map(lambda c: np.column_stack([c + 1, np.full(2, 1000)]))}
+add("data_driven.published_epsilon", non_negative, **several, gamma=real(1e-9, 0.1))
+add("data_driven.published_delta", ordered(probability), **several, gamma=real(1e-9, 0.1))
+add("data_driven.exact_epsilon", non_negative, **several, delta=real(1e-30, 1.0))
+release = {"kappa": real(1e-3, 1e3), "alpha": real(1e-3, 1e3)}
+add("data_driven.posterior_release", probability, counts=count_vectors(), **release, size=size, rng=rng)
+add("data_driven.posterior_absolute_error", probability, counts=count_vectors(), **release)
+
+# ------------------------------------------------------------------------------------------------- Markov chains
+
+square_counts = count_vectors(rows=3).map(lambda c: np.pad(c, ((0, 0), (0, 3)))[:, :3] + np.eye(3))
+add("markov.transition_matrix", sums_to_one, counts=square_counts)
+add("markov.stationary_distribution", sums_to_one, P=chains())
+add("markov.total_variation", probability, p=vectors(3), q=vectors(3))
+add("markov.ergodicity_coefficient", between(0, 2.5), P=chains())
+add("markov.half_row_distance", non_negative, A=chains(dense=True))
+add("markov.fundamental_matrix", finite, P=chains(), kind=st.sampled_from(["paper", "seneta"]))
+walk = {"steps": st.integers(0, 4), "size": st.sampled_from([None, 2, (1, 2)]), "rng": rng}
+add("markov.random_walk", between(0, 4), P=chains(), start=st.just(0), **walk)
+add(
+    "sparse_chains.canonical", finite, name=text, matrix=chains(dense=True).filter(lambda P: P.ndim == 2), checked=False
+)
+crs = chains().filter(sparse.issparse)
+add("sparse_chains.stochastic", probability, name=text, matrix=crs, checked=False)
+add("sparse_chains.classes", non_negative, chain=crs, checked=False)
+add("sparse_chains.refuse_reducible", anything, name=text, chain=crs, checked=False)
+add("sparse_chains.stationary", sums_to_one, P=crs, checked=False, share=0.3)
+add(
+    "sparse_chains.stationary_error",
+    non_negative,
+    crs.map(lambda P: {"P": P, "pi": np.full(P.shape[0], 1.0 / P.shape[0])}),
+    checked=False,
+    share=0.3,
+)
+add("sparse_chains.ergodicity_coefficient", between(0, 2.5), P=crs, checked=False)
+three = {"N": reals(3, 1e6).filter(lambda N: np.ndim(N) == 0), "k": real(1e-2, 1e6)}
+add("perturbation.matrix_norms", non_negative, Z=chains(dense=True))
+add("perturbation.mean_kl_bound", between(-1e-9), pi=vectors(3), **three)
+add(
+    "perturbation.stationary_bound",
+    non_negative,
+    P=st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), 3)),
+    **three,
+    norm=st.sampled_from(["row", "column", "tau"]),
+    kind=st.sampled_from(["paper", "seneta"]),
+)
+add("perturbation.ergodicity_bound", non_negative, pi=vectors(3), **three)
+add(
+    "perturbation.matrix_dirichlet_bound",
+    non_negative,
+    norm=reals(0.0, 100.0),
+    n=st.integers(2, 40),
+    k=real(1e-2, 1e6),
+    eta=st.just(0.1),
+    eta_bar=real(1e-3, 0.39),
+    protected=st.integers(2, 6),
+)
+
+# --------------------------------------------------------------------------------------------------------- simplex
+
+points = st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4).map(np.array)
+masks = st.lists(st.booleans(), min_size=3, max_size=3).map(lambda x: np.array([True, *x]))
+add("simplex.project_to_simplex", finite, x=points, total=real(0.5, 9.0), lower=real(0.0, 0.1), support=maybe(masks))
+add(
+    "simplex.project_to_bordered_simplex",
+    probability,
+    x=points,
+    eta=real(1e-3, 0.2),
+    eta_bar=real(1e-3, 0.25),
+    protected=st.just(np.array([True, True, True, False])),
+    support=st.none(),
+)
+add("simplex.protected_entries", anything, matrix=vectors(5, positive=True))
+
+# ------------------------------------------------------------------------------------------- decision processes
+
+models = st.builds(
+    lambda states, actions, seed, horizon: mdp.random_mdp(
+        states, actions, np.random.default_rng(seed), horizon=horizon, discount=0.9
+    ),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(0, 999),
+    maybe(st.integers(1, 4)),
+)
+planned = models.map(lambda model: {"model": model, "policy": mdp.synthesize(model)[0]})
+
+
+@st.composite
+def around(draw: Any, name: str) -> dict[str, Any]:
+    """Return a model, a policy, a radius and a beta."""
+    chosen = draw(planned)
+    return {
+        name: chosen["model"],
+        "policy": chosen["policy"],
+        "radius": draw(reals(0, 1)),
+        "beta": draw(reals(0, 0.99)),
+    }
+
+
+def value(result: Any) -> None:
+    """Check values of rewards in [0, 1] over at most five stages, or discounted by 0.9."""
+    between(-1e-6, 10.0 + 1e-6)(result)
+
+
+add(
+    "mdp.MDP",
+    anything,
+    models.map(
+        lambda m: {name: getattr(m, name) for name in ("transitions", "rewards", "horizon", "discount", "terminal")}
+    ),
+)
+add("mdp.synthesize", finite, mdp=models, tolerance=maybe(real(1e-6, 1.0)))
+add("mdp.evaluate", value, planned.map(lambda x: {"mdp": x["model"], "policy": x["policy"]}))
+add("mdp.privatize", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
+    call=lambda **kw: mdp.privatize(**kw).transitions)  # fmt: skip
+add("mdp.value_bounds", ordered(value), around("private"), share=0.5)
+add("mdp.cost_of_privacy", value, around("private"), share=0.5)
+discounted = models.filter(lambda model: model.horizon is None)
+add("mdp.iterations_needed", non_negative, mdp=discounted, tolerance=real(1e-9, 1.0))
+add(
+    "mdp.random_mdp",
+    anything,
+    states=st.integers(1, 5),
+    actions=st.integers(1, 4),
+    rng=rng,
+    horizon=maybe(st.integers(1, 9)),
+    discount=st.floats(0, 0.999),
+)
+add("mdp.startup_mdp", anything)
+add(
+    "value_bounds.concentration_radius",
+    probability,
+    k=real(1e-3, 300.0),
+    beta=real(1e-9, 0.99),
+    n=st.integers(1, 50),
+    kind=st.sampled_from(["paper", "union", "union", "paper", "exact"]),
+    share=0.03,
+)
+add(
+    "value_bounds.deviation_probability",
+    probability,
+    p=vectors(),
+    k=real(1e-2, 1e4),
+    radius=real(1e-3, 1.0),
+    cells=st.integers(16, 256),
+    share=0.3,
+)
+leave_out("value_bounds.extreme_values", "kernel behind mdp.value_bounds, which checks its arguments")
+
+# ------------------------------------------------------------------------------------------------- histograms
+
+
+@st.composite
+def histograms(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
+    """Return a histogram with weights that fit, and what else is asked for."""
+    x = np.array(draw(st.lists(st.integers(0, 3), min_size=2, max_size=4)))
+    x[0] += x.sum() == 0
+    return {"x": x, "weights": draw(weight(x.size))} | {name: draw(strategy) for name, strategy in more.items()}
+
+
+def weight(bins: int, full: bool = True) -> st.SearchStrategy:
+    """Return weights: None, a diagonal, a positive semidefinite matrix."""
+    diagonal = st.lists(st.floats(0.0, 9.0), min_size=bins, max_size=bins).map(np.array)
+    squares = st.lists(st.floats(-2.0, 2.0), min_size=bins**2, max_size=bins**2)
+    matrix = squares.map(lambda x: np.array(x).reshape(bins, bins)).map(lambda a: a @ a.T)
+    return st.one_of(st.none(), diagonal, matrix) if full else st.one_of(st.none(), diagonal)
+
+
+@st.composite
+def spaces(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
+    """Return a space of histograms with weights."""
+    bins = draw(st.integers(2, 4))
+    chosen = {"total": draw(st.integers(1, 6)), "bins": bins, "weights": draw(weight(bins))}
+    return chosen | {name: draw(strategy) for name, strategy in more.items()}
+
+
+@st.composite
+def diagonals(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
+    """Return a histogram with diagonal weights."""
+    chosen = draw(histograms(**more))
+    return chosen | {"weights": draw(weight(chosen["x"].size, full=False))}
+
+
+warmth, warmths = real(1e-3, 1e6), reals(1e-3, 1e6)
+add("boltzmann.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]}))
+add("boltzmann.weight_matrix", finite, histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
+    )  # fmt: skip
+add("boltzmann.temperature", non_negative, t=warmths)
+add("boltzmann.diagonal_exponents", non_negative,
+    diagonals(t=warmth).map(lambda d: {"weights": d["weights"], "bins": d["x"].size, "t": d["t"]}))  # fmt: skip
+add("boltzmann.configurations", between(0, 6), total=st.integers(0, 6), bins=st.integers(1, 4))
+add(
+    "boltzmann.configuration_index", non_negative, histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())})
+)
+add("boltzmann.objective", between(high=0), histograms().map(lambda d: {**d, "z": d["x"][::-1]}))
+add("boltzmann.log_stationary", between(high=1e-9), histograms(t=warmths))
+add("boltzmann.sensitivity", non_negative, spaces())
+add("boltzmann.epsilon_bound", non_negative, spaces(t=warmth))
+steps = {"t": warmths, "steps": st.integers(0, 5), "chains": st.integers(1, 3), "rng": rng}
+add("boltzmann.metropolis", non_negative, histograms(**steps))
+add("boltzmann.running_objective", between(high=0), histograms(**steps))
+paths = st.lists(st.floats(-9, 9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3))
+add("boltzmann.stopping_times", between(0, 3), means=paths, tolerance=real(0, 9), hold=st.integers(1, 4))
+add("boltzmann.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
+leave_out("boltzmann.tilted_tables", "tables behind sample_exact, which checks their arguments")
+add("boltzmann_exact.expected_objective", between(high=1e-12), histograms(t=warmth))
+add("boltzmann_exact.log_normalisers", non_negative, spaces(t=warmth), share=0.5)
+add("boltzmann_exact.exact_epsilon_limit", non_negative, spaces(t=warmth), share=0.3)
+chain = {"t": warmth, "proposal": st.sampled_from(["bins", "individual"])}
+add("boltzmann_exact.transition_matrix", probability, histograms(**chain), share=0.5)
+step_numbers = st.one_of(st.integers(0, 4), st.just([0, 3]))
+add("boltzmann_exact.k_step_law", sums_to_one, histograms(**chain, steps=step_numbers), share=0.5)
+add("boltzmann_exact.spectral_gap", probability, histograms(t=warmth), share=0.5)
+mixing = spaces(t=real(0.1, 1e3), steps=step_numbers, epsilon=maybe(real(0, 9)))
+add("boltzmann_exact.mixing_delta", non_negative, mixing, share=0.3)
+
+# ----------------------------------------------------------------------------------------------------------- words
+
+RING = np.array([[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0]])
+on_alphabet = st.lists(st.integers(0, 2), min_size=1, max_size=5).map(lambda w: {"word": w, "letters": 3})
+on_chain = st.integers(0, 99).map(
+    lambda seed: {"word": RING_WORDS[seed % len(RING_WORDS)], "adjacency": RING, "start": 0},
+)
+RING_WORDS = [[1, 0, 2, 3], [2, 1, 3, 0, 1], [1], [2, 3, 1, 2, 1, 0], [1, 3]]
+worded = st.one_of(on_alphabet, on_chain)
+spelled = st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map(lambda w: {"word": w, "letters": "abc"})
+
+
+@st.composite
+def law(draw: Any, kinds: tuple[str, ...] = ("permute-and-flip", "exponential", "staircase")) -> dict[str, Any]:
+    """Return a mechanism on words with an offset that fits."""
+    kind, b = draw(st.sampled_from(kinds)), draw(st.integers(1, 3))
+    offset = draw(st.integers(0, b - 1)) if kind == "staircase" else None
+    return {"epsilon": draw(real(0.0, 60.0)), "b": b, "mechanism": kind, "offset": offset}
+
+
+counted = st.lists(st.one_of(st.integers(0, 50), st.integers(0, 10**40)), min_size=1, max_size=6).map(
+    lambda c: np.array([1, *c], dtype=object)
+)
+
+
+def with_counts(strategy: st.SearchStrategy[dict], *left: str, **more: st.SearchStrategy) -> st.SearchStrategy[dict]:
+    """Return the arguments with counts, less those named, and what else is asked for."""
+    return st.tuples(counted, strategy, st.fixed_dictionaries(more)).map(
+        lambda x: {"counts": x[0], **{name: v for name, v in x[1].items() if name not in left}, **x[2]}
+    )
+
+
+def asked(automaton_: automaton.HammingAutomaton, rate: float = 0.5, seed: int = 0) -> Any:
+    """Return what an automaton answers."""
+    generator = np.random.default_rng(seed)
+    distance = int(np.flatnonzero(automaton_.counts)[-1])
+    words = automaton_.sample(distance, 2, generator), automaton_.sample_tilted(rate, 2, generator)
+    return automaton_.length, automaton_.counts, automaton_.policy(distance), *words
+
+
+add("automaton.alphabet_counts", non_negative, n=st.integers(1, 30), m=st.integers(1, 30))
+add("automaton.log_integers", between(0, minus_infinity=True), values=counted, checked=False)
+add("automaton.HammingAutomaton", non_negative, worded, call=lambda **kw: asked(automaton.HammingAutomaton(**kw)))
+pmf = with_counts(law(), "mechanism", "offset")
+add("selection.log_word_probability", between(high=1e-9), with_counts(law()))
+add("selection.permute_and_flip_pmf", sums_to_one, pmf)
+add("selection.exponential_pmf", sums_to_one, pmf)
+add("selection.staircase_pmf", sums_to_one, with_counts(law(("staircase",)), "mechanism"))
+add("selection.best_offset", between(0, 2), pmf)
+add("selection.expected_error", between(0, 6), with_counts(law()))
+add("selection.expected_error_bounds", ordered(between(-100, 6)), pmf)
+add("selection.expected_error_floor", between(0, 6), pmf)
+add("selection.reduction_limit", between(0, 0.5), epsilon=levels, n=st.integers(1, 50), b=st.integers(1, 9))
+add("selection.tail_bound", probability, deviation=reals(1e-9, 1e6), n=st.integers(1, 50))
+add("selection.draw_distances", between(0, 6), with_counts(law(), size=st.integers(0, 3), rng=rng))
+leave_out("selection.log_integrals", "kernel behind log_word_probability, which checks its arguments")
+privatized = st.tuples(st.one_of(worded, spelled), law(), maybe(st.integers(0, 3)), rng).map(
+    lambda x: {**x[0], **x[1], "size": x[2], "rng": x[3]}
+)
+add("words.privatize_word", non_negative, privatized)
+spaces_of_words = st.sampled_from([{"letters": 3}, {"letters": "abc"}, {"adjacency": RING, "start": 0}, {"letters": 1}])
+spent = st.tuples(spaces_of_words, law(), st.integers(1, 4), rng).map(
+    lambda x: {**x[0], **x[1], "length": x[2], "rng": x[3]}
+)
+add("word_epsilon.exact_word_epsilon", between(0, 60), spent, share=0.5)
+add("word_space.word_space", anything, spaces_of_words)
+leave_out("word_space.successors", "a slice of a chain that word_space has checked")
+leave_out("word_normaliser.*", "behind exact_word_epsilon, which checks its arguments")
+leave_out("word_search.*", "behind exact_word_epsilon, which checks its arguments")
+leave_out("word_tables.*", "tables behind HammingAutomaton, which checks their arguments")
+
+# ---------------------------------------------------------------------------------------------------------- audit
+
+
+@st.composite
+def hits(draw: Any, *names: str) -> dict[str, Any]:
+    """Return counts of draws."""
+    drawn = draw(st.integers(1, 10**9))
+    chosen = {name: draw(st.integers(0, drawn)) for name in names}
+    return chosen | {"draws": drawn, "alpha": draw(real(1e-12, 0.5))}
+
+
+add("audit.clopper_pearson", ordered(probability), hits("hits"))
+both_hits = st.tuples(hits("hits_p", "hits_q"), epsilons).map(lambda x: {**x[0], "epsilon": x[1]})
+add("audit.delta_bounds", ordered(between(high=1)), both_hits)
+add("audit.hockey_stick", probability, p=vectors(3), q=vectors(3), epsilon=epsilons)
+add("audit.implied_delta", probability, epsilon=levels, spent=reals(0, 1e6), delta=reals(0, 1))
+add(
+    "audit.exceedances",
+    non_negative,
+    losses=st.just(lambda size, rng: rng.normal(size=size)),
+    epsilon=epsilons,
+    draws=st.integers(1, 50),
+    seed=st.integers(0, 99),
+    name=text,
+    share=0.5,
+)
+
+# ------------------------------------------------------------------------------------------------- data, figures
+
+
+@st.composite
+def merging(draw: Any) -> dict[str, Any]:
+    """Return counts of trips, which zones touch, and how many groups to keep."""
+    n = draw(st.integers(1, 5))
+    counts = np.array(draw(st.lists(st.integers(0, 9), min_size=n * n, max_size=n * n))).reshape(n, n)
+    touches = draw(symmetric_mask(n)) | np.eye(n, k=1, dtype=bool) | np.eye(n, k=-1, dtype=bool)
+    rule = draw(st.sampled_from(datasets.MERGE_RULES))
+    return {"counts": counts, "adjacency": touches, "target": draw(st.integers(1, n)), "rule": rule}
+
+
+TRIPS = pd.DataFrame({"origin": [1, 2], "destination": [2, 2], "trips": [3, 4]})
+add("datasets.merge_zones", non_negative, merging())
+add("datasets.counts_matrix", non_negative, trips=st.just(TRIPS), zones=st.permutations([1, 2, 3]))
+add("datasets.read_bytes", anything, name=st.sampled_from(sorted(datasets.checksums())), share=0.1)
+tables = sorted(name for name in datasets.checksums() if name.endswith(".csv"))
+add("datasets.read_table", anything, name=st.sampled_from(tables), share=0.03)
+add("datasets.load_taxi_trips", anything, source=st.just("surrogate"), share=0.03)
+add("datasets.load_gainesville", finite, core=st.booleans(), share=0.01)
+for name in ("checksums", "load_sources", "load_grades", "load_taxi_zones", "load_zone_adjacency"):
+    leave_out(f"datasets.{name}", "no argument")
+leave_out("datasets.RoadChain", "a record made by load_gainesville")
+add("figures.size", between(0, 12), columns=st.sampled_from([1, 2]), height=real(0.1, 12.0))
+leave_out("figures.style", "no argument")
+leave_out("figures.mark_published", "draws on matplotlib axes; looked at, and in tests of the notebooks")
+leave_out("figures.save*", "writes files; tests/test_ledger.py")
+leave_out("maps.*", "draws on matplotlib axes, a quarter of a second a call; refusals in tests/test_maps.py")
+comparisons = st.sampled_from(["relative", "absolute", "exact", "factor"])
+add("ledger.within", anything, value=real(-9, 9), target=real(-9, 9), mode=comparisons, tolerance=real(0, 9))
+leave_out("ledger.*", "reads and writes the project's ledger; tests/test_ledger.py")
+for module in ("runner", "worker", "refresh", "nbfiles", "compare", "project"):
+    leave_out(f"{module}.*", "machinery of the command line over files and processes; tests/test_runner.py")

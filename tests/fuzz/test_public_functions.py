@@ -1,0 +1,112 @@
+"""Every public function with valid arguments, and with one of them replaced by junk."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from registry import ENTRIES, LEFT_OUT, covered, numbers_of
+
+import dpsim
+
+LONG = settings.get_current_profile_name() == "long"
+CASES = 10_000 if LONG else 30  # of each function, half of them with junk
+
+JUNK = [
+    *(float("nan"), float("inf"), -float("inf"), -1, -1.5, 0, 0.5, 2.5, True, "x", "", None, object(), 1j, b"a"),
+    *([], [[]], [float("nan")], [1, 2, [3]], ["a", "b"], {}, {"a": 1}, lambda: 0),
+    *(np.zeros((2, 0)), np.zeros((2, 3, 4)), -np.ones(3), np.array(["a"]), np.array([None]), np.full((2, 2), np.nan)),
+]
+EXTREMES = [1e300, -1e300, 1e-300, 5e-324, 1e17]  # for real arguments: as a length they would fill the memory
+
+
+def public() -> list[str]:
+    """Return module.name of every public function and class of the package, records aside."""
+    names = []
+    for info in pkgutil.iter_modules(dpsim.__path__):
+        if info.name.startswith("_"):
+            continue
+        module = importlib.import_module(f"dpsim.{info.name}")
+        for name, thing in vars(module).items():
+            own = getattr(thing, "__module__", None) == module.__name__
+            record = inspect.isclass(thing) and issubclass(thing, (tuple, Exception))
+            if own and callable(thing) and not name.startswith("_") and not record:
+                names.append(f"{info.name}.{name}")
+    return names
+
+
+def test_every_public_function_has_an_entry():
+    missing = [name for name in public() if not covered(name)]
+    assert not missing, f"add one line for each to tests/fuzz/registry.py: {', '.join(missing)}"
+
+
+def test_no_entry_has_outlived_its_function():
+    assert set(ENTRIES) <= set(public())
+    assert all(reason for reason in LEFT_OUT.values())
+
+
+def spoiled(value: Any) -> st.SearchStrategy[Any]:
+    """Return junk to put in the place of a valid argument: unrelated, or the same with a fault."""
+    options = [st.sampled_from(JUNK)]
+    if isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+        options.append(st.sampled_from(EXTREMES))
+    if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "if":
+        faults = st.sampled_from([float("nan"), float("inf"), -1.0, 0.5, 1e300, 1e-300])
+        options.append(st.builds(lambda i, x: changed(value, i, x), st.integers(0, value.size - 1), faults))
+        options.append(st.sampled_from([value[None], value[..., None], value[..., :-1], value.astype(str), value * 2]))
+    if isinstance(value, list) and value:
+        options.append(st.sampled_from([value[:-1], value * 2, [*value, None], [*value, -1]]))
+    return st.one_of(options)
+
+
+def changed(array: np.ndarray, place: int, entry: float) -> np.ndarray:
+    copy = array.astype(float)
+    copy.flat[place] = entry
+    return copy
+
+
+def finite(result: Any) -> bool:
+    return not any(np.isnan(numbers).any() or np.isposinf(numbers).any() for numbers in numbers_of(result))
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+@pytest.mark.filterwarnings("ignore")
+def test_valid_arguments_give_results_and_junk_is_refused(name):
+    entry = ENTRIES[name]
+    module, function = name.split(".")
+    call = entry.call or getattr(importlib.import_module(f"dpsim.{module}"), function)
+
+    @settings(
+        max_examples=max(2, round(CASES * entry.share / 2)),
+        deadline=None,
+        database=None,
+        derandomize=not LONG,
+        phases=(Phase.generate, Phase.shrink) if LONG else (Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data())
+    def run(data):
+        arguments = data.draw(entry.arguments, label="arguments")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            entry.check(call(**arguments))
+        if not entry.checked or not arguments:
+            return
+        spoilt = data.draw(st.sampled_from(sorted(arguments)), label="spoilt")
+        junk = data.draw(spoiled(arguments[spoilt]), label="junk")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                result = call(**{**arguments, spoilt: junk})
+            except (ValueError, TypeError):
+                return
+        assert finite(result), result
+
+    run()

@@ -1,0 +1,116 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from benchmarks import audit as full_audit
+from dpsim import audit
+
+
+@pytest.mark.parametrize(("hits", "draws"), [(0, 1), (1, 1), (0, 50), (3, 50), (50, 50), (500, 1000), (7, 10**9)])
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-9])
+def test_bounds_are_where_the_binomial_tails_are_alpha(hits, draws, alpha):
+    lower, upper = audit.clopper_pearson(hits, draws, alpha)
+    assert 0.0 <= lower <= upper <= 1.0
+    if hits:
+        assert binom.sf(hits - 1, draws, lower) == pytest.approx(alpha, rel=1e-6)
+    else:
+        assert lower == 0.0
+    if hits < draws:
+        assert binom.cdf(hits, draws, upper) == pytest.approx(alpha, rel=1e-6)
+    else:
+        assert upper == 1.0
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.01, 0.3, 0.999, 1.0])
+def test_bounds_fail_as_rarely_as_they_say(probability):
+    draws, alpha = 60, 0.02
+    hits = np.arange(draws + 1)
+    law = binom.pmf(hits, draws, probability)
+    lower, upper = audit.clopper_pearson(hits, draws, alpha)
+    assert law[lower > probability].sum() <= alpha
+    assert law[upper < probability].sum() <= alpha
+
+
+def test_delta_bounds_of_counts():
+    lower, upper = audit.delta_bounds([0.0, 1.0], [900, 900], [100, 100], 1000, 1e-6)
+    (low_p, high_p), (low_q, high_q) = audit.clopper_pearson(900, 1000, 1e-6), audit.clopper_pearson(100, 1000, 1e-6)
+    np.testing.assert_allclose(lower, [low_p - high_q, low_p - math.e * high_q])
+    np.testing.assert_allclose(upper, [high_p - low_q, high_p - math.e * low_q])
+
+
+def test_hockey_stick_by_hand():
+    p, q = [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]
+    np.testing.assert_allclose(audit.hockey_stick(p, q, [0.0, math.log(2), 5.0]), [0.5, 0.0, 0.0], atol=1e-16)
+
+
+@pytest.mark.parametrize(("spent", "delta"), [(0.0, 0.0), (1.5, 0.0), (2.0, 0.1), (0.0, 1.0)])
+def test_the_implied_delta_is_that_of_leaky_randomised_response(spent, delta):
+    keep = (1.0 - delta) / (1.0 + math.exp(-spent))
+    p = np.array([delta, 0.0, keep, 1.0 - delta - keep])
+    epsilon = np.linspace(0.0, 3.0, 13)
+    exact = audit.hockey_stick(p, p[[1, 0, 3, 2]], epsilon)
+    np.testing.assert_allclose(audit.implied_delta(epsilon, spent, delta), exact, atol=1e-14)
+
+
+def test_exceedances_depend_on_the_seed_and_the_name_alone(monkeypatch):
+    def losses(size, rng):
+        return rng.normal(size=size)
+
+    counts = {}
+    for threads in ("1", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        counts[threads] = audit.exceedances(losses, [-1e9, 0.0, 1e9], 120_001, seed=3, name="normal")
+    assert counts["1"].tolist() == counts["2"].tolist()
+    assert counts["1"][0] == 120_001 and counts["1"][2] == 0
+    assert abs(counts["1"][1] - 60_000) < 1000
+    assert audit.exceedances(losses, 0.0, 1000, seed=4, name="normal").shape == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: audit.clopper_pearson(5, 4, 0.1), "hits must be at most draws"),
+        (lambda: audit.clopper_pearson(-1, 4, 0.1), r"hits must be in \[0, "),
+        (lambda: audit.clopper_pearson(1.5, 4, 0.1), "hits must be integers, got 1.5"),
+        (lambda: audit.clopper_pearson(1, 0, 0.1), r"draws must be in \[1, "),
+        (lambda: audit.clopper_pearson(1, 2, 0.6), r"alpha must be in \[1e-100, 0.5\], got 0.6"),
+        (lambda: audit.delta_bounds(800.0, 1, 1, 2, 0.1), r"epsilon must be in \[0, 700\]"),
+        (lambda: audit.hockey_stick([1.0], [0.9], 0.0), "q must sum to 1"),
+        (lambda: audit.implied_delta(1.0, -1.0), r"spent must be in \[0, inf\)"),
+        (lambda: audit.implied_delta(1.0, 1.0, 2.0), r"delta must be in \[0, 1\]"),
+        (lambda: audit.exceedances(lambda size, rng: rng.random(size), 0.0, 0, seed=1, name="x"), "draws must be"),
+    ],
+)
+def test_refusals_name_the_argument_and_its_range(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return full_audit.run(full_audit.cases(), draws=150_000, seed=5)
+
+
+def test_every_mechanism_keeps_its_claim_and_has_its_exact_profile(table):
+    assert not table["violates_claim"].any()
+    assert table["agrees_with_pair"].all()
+    assert (table["claimed_delta"] >= 0.99 * full_audit.SMALLEST_CLAIM).all()
+    assert (table["claimed_delta"] >= table["pair_delta"] - 1e-9).all()
+
+
+def test_every_mechanism_twenty_percent_off_is_proven_in_violation(table):
+    settings = table.dropna(subset="broken_lower").groupby(["mechanism", "setting"])
+    assert settings["broken_caught"].any().all()
+    assert set(table["mechanism"]) == set(table.dropna(subset="broken_lower")["mechanism"])
+
+
+def test_of_the_published_bounds_only_that_for_rows_that_change_together_is_refuted(table):
+    refuted = set(table.loc[table["violates_published"], "setting"])
+    assert refuted == {"k 9.87, all 32 rows change"}
+
+
+def test_the_figure_has_a_panel_for_each_setting(table):
+    figure = full_audit.draw_figure(table)
+    assert sum(bool(ax.get_title()) for ax in figure.axes) == len(full_audit.summary(table))
