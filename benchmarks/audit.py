@@ -296,7 +296,7 @@ def boltzmann_exact_draws() -> Finite:
         return boltzmann.configuration_index(boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total)
 
     def claim(epsilon: Array) -> Array:
-        return np.array([boltzmann_exact.mixing_delta(total, bins, t, [0], epsilon=e).limit for e in epsilon])
+        return np.array([boltzmann_steps.mixing_delta(total, bins, t, [0], epsilon=e).limit for e in epsilon])
 
     def published(epsilon: Array) -> Array:
         return audit.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
@@ -311,7 +311,7 @@ def boltzmann_chain() -> Finite:
     states = boltzmann.configurations(total, bins)
 
     def laws(factor: float) -> Array:
-        return np.array([boltzmann_exact.k_step_law(x, t / factor, steps) for x in states])
+        return np.array([boltzmann_steps.k_step_law(x, t / factor, steps) for x in states])
 
     def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Array:
         return boltzmann.configuration_index(
@@ -319,7 +319,7 @@ def boltzmann_chain() -> Finite:
         )
 
     def claim(epsilon: Array) -> Array:
-        return np.array([float(boltzmann_exact.mixing_delta(total, bins, t, steps, epsilon=e).exact) for e in epsilon])
+        return np.array([float(boltzmann_steps.mixing_delta(total, bins, t, steps, epsilon=e).exact) for e in epsilon])
 
     def published(epsilon: Array) -> Array:
         return audit.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
