@@ -17,8 +17,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpsim import checks, streams
+
+Integers = NDArray[np.int64]
 
 MEMORY_LIMIT = "1GiB"  # of the embedded DuckDB; it spills to the temporary folder beyond
 FORMATS = {".csv": "read_csv", ".parquet": "read_parquet"}
@@ -37,9 +40,7 @@ def connect() -> Any:
     )
 
 
-def open_events(
-    source: Any, *, where: str | None = None, connection: Any = None, words: Sequence[str] = ()
-) -> Any:
+def open_events(source: Any, *, where: str | None = None, connection: Any = None, words: Sequence[str] = ()) -> Any:
     """Return an Ibis table of the events.
 
     source: the path of a .csv or .parquet file, a glob, a folder of such files, a DataFrame, or an Ibis table.
@@ -145,8 +146,10 @@ def trajectory_transitions(
     moves = placed.mutate(destination=placed.state.lead().over(window), more=placed.unit.lead().over(window).notnull())
     lost = rows.filter(rows.unit.isnull() | rows.time.isnull())
     nothing = ibis.null(rows.state.type())
-    return moves.filter(moves.more).select("unit", origin="state", destination="destination").union(
-        lost.select("unit", origin=nothing, destination=nothing)
+    return (
+        moves.filter(moves.more)
+        .select("unit", origin="state", destination="destination")
+        .union(lost.select("unit", origin=nothing, destination=nothing))
     )
 
 
@@ -275,14 +278,21 @@ def _as_label(name: str, column: str, values: Any) -> Any:
 def _whole(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs with integers where a column with gaps came as floats."""
     floats = [name for name in ("origin", "destination") if pd.api.types.is_float_dtype(pairs[name].dtype)]
-    return pairs.astype({name: np.int64 for name in floats})
+    return pairs.astype(dict.fromkeys(floats, np.int64))
+
+
+def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
+    """Return the place of each value among the labels, -1 for strangers; not all integers, they compare as words."""
+    if pd.api.types.is_integer_dtype(values.dtype) and all(isinstance(label, int | np.integer) for label in labels):
+        return pd.Index(np.array(labels, dtype=np.int64)).get_indexer(values).astype(np.int64)
+    return pd.Index([str(label) for label in labels]).get_indexer(values.astype(str)).astype(np.int64)
 
 
 def _strangers(pairs: pd.DataFrame, declared: list[Any] | None) -> pd.Series:
     if declared is None:
         return pd.Series(False, index=pairs.index)
-    known = {str(label) for label in declared}
-    return ~(pairs["origin"].astype(str).isin(known) & pairs["destination"].astype(str).isin(known))
+    ends = [positions(pairs[column], declared) for column in ("origin", "destination")]
+    return pd.Series((ends[0] < 0) | (ends[1] < 0), index=pairs.index)
 
 
 def _refusal(pairs: pd.DataFrame, declared: list[Any]) -> str:
@@ -291,7 +301,7 @@ def _refusal(pairs: pd.DataFrame, declared: list[Any]) -> str:
     values = sorted(set(labels) - known, key=lambda label: (len(label), label))
     return (
         f"categories: {int(pairs['trips'].sum())} rows have an origin or destination outside the {len(declared)} "
-        f"declared ones: {_listed(values)}; declare them too, or leave these rows out with outside=\"drop\""
+        f'declared ones: {_listed(values)}; declare them too, or leave these rows out with outside="drop"'
     )
 
 
@@ -299,8 +309,8 @@ def _labelled(pairs: pd.DataFrame, declared: list[Any] | None) -> pd.DataFrame:
     """Return the pairs sorted, labels as declared, or integers when all are whole numbers, else words."""
     ends = pairs[["origin", "destination"]].reset_index(drop=True)
     if declared is not None:
-        back = {str(label): label for label in declared}
-        ends = ends.apply(lambda column: column.astype(str).map(back))
+        labels = pd.Series(declared)
+        ends = ends.apply(lambda column: labels.take(positions(column, declared)).array)
     elif not all(pd.api.types.is_integer_dtype(dtype) for dtype in ends.dtypes):
         ends = ends.astype(str)
         if ends.apply(lambda column: column.str.fullmatch(r"0|-?[1-9]\d{0,17}")).all(axis=None):

@@ -25,7 +25,7 @@ _LARGEST_THRESHOLD = 1 << 40
 
 
 class Source:
-    """Uniform numbers in (0, 1): from the operating system's entropy (seed None), or a seed for simulations."""
+    """Uniform numbers in (0, 1]: from the operating system's entropy (seed None), or a seed for simulations."""
 
     def __init__(self, seed: int | None = None) -> None:
         self.seed = None if seed is None else checks.integer("seed", seed, 0)
@@ -37,12 +37,12 @@ class Source:
         return "operating system" if self.seed is None else f"seed {self.seed}"
 
     def uniform(self, size: int) -> Array:
-        """Return `size` multiples of 2^-53, moved to the middle of their cells: never 0 or 1."""
+        """Return `size` multiples of 2^-53 moved to the middle of their cells and rounded: never 0."""
         if self.generator is not None:
             bits = self.generator.integers(0, 1 << 53, size, dtype=np.uint64)
         else:
             bits = np.frombuffer(os.urandom(8 * size), dtype="<u8") >> np.uint64(11)
-        return (bits + 0.5) * 2.0**-53
+        return (bits.astype(np.float64) + 0.5) * 2.0**-53
 
     def normal(self, size: int) -> Array:
         """Return `size` standard normal numbers, by inversion of 53 bits; beyond 8.2 none occur."""

@@ -31,7 +31,7 @@ from scipy import sparse
 
 from dpsim import accounting, checks, events, markov, private_draws, unit_privacy
 from dpsim.checks import Array
-from dpsim.unit_privacy import Unit
+from dpsim.unit_privacy import EVENT, Unit
 
 Integers = NDArray[np.int64]
 
@@ -78,7 +78,7 @@ class PrivateChain:
 
     @property
     def status(self) -> str:
-        """"private release", or that it is none."""
+        """ "private release", or that it is none."""
         return str(self.statement["status"])
 
     def stationary(self) -> Array:
@@ -108,13 +108,15 @@ def declared_graph(graph: pd.DataFrame, categories: Sequence[Any] | None = None)
         raise ValueError(f"graph must be a table of allowed pairs, got {graph!r}: {OBSERVED}")
     missing = {"origin", "destination"} - set(graph.columns)
     if missing:
-        raise ValueError(f"graph must have the columns origin and destination, got {', '.join(map(str, graph.columns))}")
+        raise ValueError(
+            f"graph must have the columns origin and destination, got {', '.join(map(str, graph.columns))}"
+        )
     ends = graph[["origin", "destination"]]
     if ends.isna().any(axis=None):
         raise ValueError("graph must have an origin and a destination in each row, got an empty one")
     labels = pd.unique(pd.concat([ends["origin"], ends["destination"]])) if categories is None else categories
     labels = events.distinct_labels("categories", sorted(labels) if categories is None else categories)
-    origin, destination = _positions(ends, labels)
+    origin, destination = (events.positions(ends[column], labels) for column in ("origin", "destination"))
     if (origin < 0).any() or (destination < 0).any():
         bad = ends[(origin < 0) | (destination < 0)].iloc[0]
         raise ValueError(f"graph: the pair {bad['origin']}, {bad['destination']} is not among the categories")
@@ -138,7 +140,7 @@ def counts_on(trips: pd.DataFrame, support: Support, outside: str = "error") -> 
     """
     checks.choice("outside", outside, ("error", "drop"))
     n = len(support.categories)
-    origin, destination = _positions(trips[["origin", "destination"]], support.categories)
+    origin, destination = (events.positions(trips[column], support.categories) for column in ("origin", "destination"))
     keys = np.repeat(np.arange(n, dtype=np.int64), support.sizes) * n + support.indices
     wanted = origin * n + destination
     place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
@@ -165,7 +167,7 @@ def release_chain(
     categories: Sequence[Any] | None = None,
     graph: pd.DataFrame | None = None,
     totals: str = "released",
-    unit: Unit = Unit(),
+    unit: Unit = EVENT,
     outside: str = "error",
     seed: int | None = None,
 ) -> PrivateChain:
@@ -200,7 +202,7 @@ def release_chain(
     left = (epsilon - sum(b["epsilon"] for b in budget), delta - sum(b["delta"] for b in budget))
     plan = unit_privacy.plan(*left, support.sizes, row_totals, unit=unit, adjacency=adjacency)
     budget.append({"what": "matrix", "epsilon": plan.epsilon, "delta": plan.delta, "method": "Dir(kappa (c + alpha))"})
-    draws = private_draws.dirichlet_rows(plan.kappa * (counts + plan.alpha), support.indptr, source)
+    draws = private_draws.dirichlet_rows(plan.kappa * (counts.astype(float) + plan.alpha), support.indptr, source)
     widest = int(support.sizes.max())
     enough = unit_privacy.events_needed(0.1, *left, widest, unit=unit, adjacency=adjacency)
     facts = {
@@ -246,18 +248,19 @@ def release_papers_chain(
     shares = counts / row_totals[:, None]
     draws = private_draws.dirichlet_rows((k[:, None] * shares).ravel(), support.indptr, source)
     spread = 0.5 * np.sqrt((n - 1.0) / (k + 1.0))
+    verdict = "holds" if k.min() >= 1.5 / eta else "fails (the exact accounting does not need it)"
     facts = {
         "mechanism": "row i is one draw of Dir(k_i c_i / N_i) (Benvenuti et al. 2026, Definition 5)",
         "eta": eta,
         "k_smallest": float(k.min()),
         "k_largest": float(k.max()),
-        "assumptions": "the guarantee holds among tables whose shares are all at least eta; Assumption 4, k >= 3/(2 "
-        f"eta) = {1.5 / eta:.4g}, {'holds' if k.min() >= 1.5 / eta else 'fails (the exact accounting does not need it)'}",
+        "assumptions": "the guarantee holds among tables whose shares are all at least eta; Assumption 4, "
+        f"k >= 3/(2 eta) = {1.5 / eta:.4g}, {verdict}",
         "mean_row_error_bound": float(row_totals @ np.minimum(1.0, spread) / row_totals.sum()),
     }
     plan = unit_privacy.Plan(0.0, 0.0, spent, delta, 0.0)
     budget = [{"what": "matrix", "epsilon": spent, "delta": delta, "method": "Dirichlet mechanism, exact accounting"}]
-    chain = _finished(support, draws, row_totals, plan, budget, "public", Unit(), source, facts)
+    chain = _finished(support, draws, row_totals, plan, budget, "public", EVENT, source, facts)
     return PrivateChain(chain.support, chain.matrix, chain.totals, np.minimum(1.0, spread), chain.statement)
 
 
@@ -327,10 +330,3 @@ def _finished(
     if plan.alpha:
         errors = unit_privacy.row_error_bound(support.sizes, row_totals, plan.kappa, plan.alpha)
     return PrivateChain(support, matrix, np.asarray(row_totals, dtype=float), errors, statement)
-
-
-def _positions(ends: pd.DataFrame, labels: Sequence[Any]) -> tuple[Integers, Integers]:
-    """Return the places of origins and destinations among the labels, -1 for strangers; labels compare as words."""
-    index = pd.Index([str(label) for label in labels])
-    origin, destination = (index.get_indexer(ends[column].astype(str)) for column in ("origin", "destination"))
-    return origin.astype(np.int64), destination.astype(np.int64)

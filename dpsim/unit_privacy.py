@@ -34,7 +34,7 @@ import numpy as np
 from dp_accounting.pld import pld_pmf
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import gammaincc, gammaincinv, gammainc, gammaln, polygamma
+from scipy.special import gammainc, gammaincc, gammaincinv, gammaln, polygamma
 
 from dpsim import accounting, checks
 from dpsim.checks import Array
@@ -64,6 +64,9 @@ class Unit(NamedTuple):
         return Unit(checks.integer("events_per_row", self.events_per_row, 1), checks.integer("rows", self.rows, 1, 999))
 
 
+EVENT = Unit()
+
+
 class Plan(NamedTuple):
     """The parameters of a release and what is known before the data are looked at."""
 
@@ -78,7 +81,7 @@ class Plan(NamedTuple):
     """Proven bound on the expected total variation error of a row, averaged over events."""
 
 
-def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = Unit(), adjacency: str = "replace") -> float:
+def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = EVENT, adjacency: str = "replace") -> float:
     """Return the epsilon at delta of Dir(kappa (counts + alpha)) for a unit.
 
     Exact for r = 1 (for one event, and where c events can move between the same two of n >= 3 categories); for r > 1
@@ -112,7 +115,7 @@ def calibrate(epsilon: float, delta: float, alpha: ArrayLike, unit: Unit, adjace
         )
     if unit.rows > 1:
         for index in np.ndindex(kappas.shape):
-            kappas[index] = _composed_kappa(epsilon, delta, alphas[index], kappas[index], unit, adjacency)
+            kappas[index] = _composed_kappa(epsilon, delta, float(alphas[index]), float(kappas[index]), unit, adjacency)
     if c > 1:
         kappas[kappas * alphas < SMALLEST_SHAPE] = 0.0
     return kappas
@@ -132,7 +135,7 @@ def row_error_bound(n: ArrayLike, N: ArrayLike, kappa: ArrayLike, alpha: ArrayLi
 
 
 def plan(
-    epsilon: float, delta: float, n: ArrayLike, N: ArrayLike, *, unit: Unit = Unit(), adjacency: str = "replace"
+    epsilon: float, delta: float, n: ArrayLike, N: ArrayLike, *, unit: Unit = EVENT, adjacency: str = "replace"
 ) -> Plan:
     """Return alpha and kappa chosen from public numbers alone: n (rows,) allowed destinations, N (rows,) row totals.
 
@@ -159,7 +162,7 @@ def plan(
 
 
 def events_needed(
-    target: float, epsilon: float, delta: float, n: int, *, unit: Unit = Unit(), adjacency: str = "replace"
+    target: float, epsilon: float, delta: float, n: int, *, unit: Unit = EVENT, adjacency: str = "replace"
 ) -> float:
     """Return how many events a row of n destinations needs for a `row_error_bound` of `target` in (0, 1).
 
@@ -235,7 +238,8 @@ def _cost(delta: float, kappa: float, alpha: float, unit: Unit, adjacency: str) 
 
 
 def _composed_epsilon(delta: float, pmf: pld_pmf.PLDPmf, rows: int) -> float:
-    composed = pmf.self_compose(rows, _TAIL)
+    with np.errstate(over="ignore", invalid="ignore"):  # its truncation bounds overflow where they do not bind
+        composed = pmf.self_compose(rows, _TAIL)
     return float(composed.get_epsilon_for_delta(delta * (1.0 - 1e-9) - _SLACK))
 
 
@@ -258,7 +262,7 @@ def _losses(a: float, t: float, unit: Unit, adjacency: str) -> list[pld_pmf.PLDP
 def _loss_grid(deviation: float, end: float) -> tuple[Array, float]:
     interval = max(deviation / _STEPS, end / 20_000)
     reach = math.ceil(end / interval) + 1
-    return np.arange(-reach, reach + 1) * interval, interval
+    return np.arange(-float(reach), reach + 1.0) * interval, interval
 
 
 def _dominating(grid: Array, interval: float, forward: Array, backward: Array) -> pld_pmf.PLDPmf:
