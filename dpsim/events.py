@@ -283,8 +283,8 @@ def _whole(pairs: pd.DataFrame) -> pd.DataFrame:
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     """Return the place of each value among the labels, -1 for strangers; not all integers, they compare as words."""
-    if pd.api.types.is_integer_dtype(values.dtype) and all(isinstance(label, int | np.integer) for label in labels):
-        return pd.Index(np.array(labels, dtype=np.int64)).get_indexer(values).astype(np.int64)
+    if pd.api.types.is_integer_dtype(values.dtype) and (numbers := np.asarray(labels)).dtype.kind == "i":
+        return pd.Index(numbers).get_indexer(values).astype(np.int64)
     return pd.Index([str(label) for label in labels]).get_indexer(values.astype(str)).astype(np.int64)
 
 

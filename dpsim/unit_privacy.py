@@ -27,6 +27,7 @@ c give a smaller t, which is a random map of t too.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -179,6 +180,7 @@ def events_needed(
     return math.ceil(math.exp(brentq(excess, 0.0, 60.0, xtol=1e-6)))
 
 
+@functools.lru_cache(maxsize=16)
 def _frontier(epsilon: float, delta: float, unit: Unit, adjacency: str) -> tuple[Array, Array]:
     """Return a grid of alphas above the floor and the largest kappa of each."""
     c = unit.events_per_row
