@@ -40,7 +40,7 @@ def released_rows(
     table, graph = replicated_events(row, states)
     trips = events.count_transitions(table, "origin", "destination")
     chain = release.release_chain(
-        trips, graph=graph, categories=np.arange(states), epsilon=epsilon, delta=delta, totals=totals, seed=seed
+        trips, graph=graph, categories=range(states), epsilon=epsilon, delta=delta, totals=totals, seed=seed
     )
     d = np.size(row)
     place = (chain.support.indices.reshape(states, d) - np.arange(states)[:, None]) % states - 1

@@ -218,8 +218,9 @@ def _check_contents(file: str, ending: str) -> None:
 def _read_csv(files: list[str], connection: Any, words: Sequence[str]) -> Any:
     if connection.name != "duckdb":
         return connection.read_csv(files if len(files) > 1 else files[0], header=True, inferSchema=True)
-    plain = connection.read_csv(files, header=True)
-    return connection.read_csv(files, header=True, types={w: "string" for w in words if w in plain.columns})
+    table = connection.read_csv(files, header=True)
+    kinds = {word: "string" for word in words if word in table.columns}
+    return connection.read_csv(files, header=True, types=kinds) if kinds else table
 
 
 def _filtered(table: Any, where: str) -> Any:

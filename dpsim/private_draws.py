@@ -1,15 +1,15 @@
 """The randomness of a release: from the operating system for real ones, from a seed for simulations.
 
-Gammas come from Marsaglia and Tsang's rejection in logarithms, discrete Laplace noise and thresholds from OpenDP.
+Gammas come from Marsaglia and Tsang's rejection in logarithms, discrete Laplace noise from OpenDP.
 They are floats: the proofs of privacy are about real numbers, and nothing here defends against an attack that reads
 the last bits of a double (Mironov 2012). OpenDP's integers have no such gap.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,6 @@ from dpsim.checks import Array
 Integers = NDArray[np.int64]
 
 _CHUNK = 1 << 20  # numbers drawn at a time, so that memory stays bounded
-_LARGEST_THRESHOLD = 1 << 40
 
 
 class Source:
@@ -92,60 +91,52 @@ def dirichlet_rows(parameters: Array, indptr: Integers, source: Source) -> Array
 def noisy_totals(totals: ArrayLike, epsilon: float, sensitivity: int, source: Source) -> tuple[Integers, float]:
     """Return totals with discrete Laplace noise, at least 0, and the epsilon spent (at most the one asked for).
 
-    One unit changes the totals by at most `sensitivity` in 1-norm. OpenDP draws the noise and accounts for it;
-    with a seed numpy draws from the same law instead.
+    One unit changes the totals by at most `sensitivity` in 1-norm.
     """
-    dp = _opendp()
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    scale = float(np.nextafter(checks.integer("sensitivity", sensitivity, 1) / epsilon * (1.0 + 1e-12), np.inf))
-    whole = np.asarray(totals, dtype=np.int64)
-    measure = dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=scale)
-    noisy = measure(whole.tolist()) if source.generator is None else whole + _simulated_noise(scale, whole.size, source)
-    return np.maximum(np.asarray(noisy, dtype=np.int64), 0), float(measure.map(sensitivity))
+    scale = _scale(epsilon, sensitivity)
+    return np.maximum(_noisy(np.asarray(totals, dtype=np.int64), scale, source), 0), sensitivity / scale
 
 
 def chosen_labels(
     counts: Mapping[str, int], epsilon: float, delta: float, sensitivities: tuple[int, int, int], source: Source
 ) -> tuple[list[str], int, float, float]:
-    """Return the labels whose noisy count passes a threshold, the threshold, and the epsilon and delta spent.
+    """Return the labels whose noisy count reaches a threshold T, the threshold, and the epsilon and delta spent.
 
-    sensitivities: how many counts one unit changes, by how much in sum, by how much at most. OpenDP's thresholded
-    discrete Laplace mechanism (Rogers 2023): the noise costs epsilon, a label that occurs in one unit alone delta.
-    The threshold is the smallest whole number whose delta is allowed. With a seed numpy draws from the same law.
+    sensitivities (l0, l1, m): how many counts one unit changes, by how much in sum, by how much at most. With noise of
+    scale b = l1 / epsilon, z = e^(-1/b), a label that one unit alone has passes with p <= z^(T - m) / (1 + z); T is
+    the smallest whole number with l0 p <= min(delta, l0 (1 - z)), and l0 p is the delta spent.
+    Proof. Let the table x have a unit that y has not, and S be a set of outputs. Labels of y: their noisy counts cost
+    e^(l/b), l the change of their counts. Labels of x alone: each takes at least 1 of the l1. P(x in S) <= P(some of
+    them passes) + P(the others in S) <= delta + e^epsilon P(y in S); and P(y in S) <= e^(l/b) P(x in S) / (1-p)^g for
+    g such labels, where 1 - p >= z pays for each: at most e^epsilon P(x in S).
+    (OpenDP 0.16 has this mechanism, but states z^(T - m + 1) / (1 + z), without the mass at the threshold, which it
+    lets pass; see its issue 2922. So only its noise is used.)
     """
-    dp = _opendp()
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
+    touched, total, most = (checks.integer("sensitivities", s, 1) for s in sensitivities)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    scale = float(np.nextafter(sensitivities[1] / epsilon * (1.0 + 1e-12), np.inf))
-    space = (
-        dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T="i64")),
-        dp.l01inf_distance(dp.absolute_distance(T="i64")),
-    )
-
-    def measure(threshold: int) -> Any:
-        return dp.m.make_laplace_threshold(*space, scale=scale, threshold=threshold)
-
-    low, high = sensitivities[2], _LARGEST_THRESHOLD
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if measure(middle).map(sensitivities)[1] <= delta else (middle, high)
-    spent = measure(high).map(sensitivities)
-    if source.generator is None:
-        kept = measure(high)(dict(counts))
-    else:
-        noise = _simulated_noise(scale, len(counts), source)
-        kept = [label for (label, count), z in zip(sorted(counts.items()), noise.tolist()) if count + z >= high]
-    return sorted(kept), high, float(spent[0]), float(spent[1])
+    scale = _scale(epsilon, total)
+    z = math.exp(-1.0 / scale)
+    allowed = min(delta, -touched * math.expm1(-1.0 / scale)) * (1.0 - 1e-9)
+    above = max(1, math.ceil(scale * math.log(touched / (allowed * (1.0 + z)))))
+    labels = sorted(counts)
+    noisy = _noisy(np.array([counts[label] for label in labels], dtype=np.int64), scale, source)
+    kept = [label for label, count in zip(labels, noisy.tolist()) if count >= most + above]
+    return kept, most + above, total / scale, touched * z**above / (1.0 + z)
 
 
-def _simulated_noise(scale: float, size: int, source: Source) -> Integers:
-    p = -np.expm1(-1.0 / scale)
-    assert source.generator is not None
-    return source.generator.geometric(p, size) - source.generator.geometric(p, size)
+def _scale(epsilon: float, sensitivity: int) -> float:
+    """Return the scale of the noise, rounded up."""
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
+    return checks.integer("sensitivity", sensitivity, 1) / epsilon * (1.0 + 1e-12)
 
 
-def _opendp() -> Any:
-    import opendp.prelude as dp  # half a second to import, and only releases need it
+def _noisy(values: Integers, scale: float, source: Source) -> Integers:
+    """Return values plus noise, P(z) proportional to e^(-|z|/scale): OpenDP's, or with a seed numpy's."""
+    if source.generator is not None:
+        p = -np.expm1(-1.0 / scale)
+        return values + source.generator.geometric(p, values.size) - source.generator.geometric(p, values.size)
+    import opendp.prelude as dp  # half a second to import, and only real releases need it
 
     dp.enable_features("contrib")
-    return dp
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    return np.array(dp.m.make_laplace(*space, scale=scale)(values.tolist()), dtype=np.int64)

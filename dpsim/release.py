@@ -243,7 +243,7 @@ def release_papers_chain(
             f"(Benvenuti et al. 2026) does not hold row {support.categories[low[0]]} and {low.size - 1} more; the "
             "default mechanism needs no such assumption"
         )
-    k = accounting.calibrate_k(epsilon, delta, shift=1.0 / row_totals, eta=eta)
+    k = accounting.calibrate_k(epsilon, delta, shift=1.0 / row_totals, eta=eta) * (1.0 - 1e-9)
     spent = float(accounting.exact_epsilon(delta, k, shift=1.0 / row_totals, eta=eta).max())
     shares = counts / row_totals[:, None]
     draws = private_draws.dirichlet_rows((k[:, None] * shares).ravel(), support.indptr, source)

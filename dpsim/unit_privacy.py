@@ -46,7 +46,7 @@ _SLACK = 1e-12  # of delta, for the rounding of the convolutions
 _TAIL = 1e-15  # mass beyond the grid of losses: counted as infinite loss
 _STEPS = 40  # grid steps in one standard deviation of the loss
 _WIDEST = 1e4  # largest alpha considered, relative to the smallest that one row allows
-_GRID = 48  # values of alpha in the first pass; half of them when each needs a convolution
+_GRID = 48  # values of alpha in the first pass; a quarter when each needs convolutions
 
 
 class Unit(NamedTuple):
@@ -193,7 +193,7 @@ def _frontier(epsilon: float, delta: float, unit: Unit, adjacency: str) -> tuple
     if above(math.log(low)) > 0.0:
         low = math.exp(brentq(above, math.log(low), math.log(high), xtol=1e-12))
     smallest = c * max(low, 1e-3)
-    count = _GRID if unit.rows == 1 else _GRID // 2
+    count = _GRID if unit.rows == 1 else _GRID // 4
     alphas = smallest * np.geomspace(1.0 + 1e-3, _WIDEST, count)
     kappas = calibrate(epsilon, delta, alphas, unit, adjacency)
     if not (kappas > 0).any():

@@ -77,7 +77,9 @@ def test_labels_of_a_csv_stay_what_they_are(tmp_path: Path, values: list[str], k
 
 
 def test_whole_numbers_with_gaps_are_integers() -> None:
-    trips = events.count_transitions(pd.DataFrame({"o": [1.0, 2.0, np.nan], "d": [2, 1, 1]}), "o", "d", categories=[2, 1])
+    trips = events.count_transitions(
+        pd.DataFrame({"o": [1.0, 2.0, np.nan], "d": [2, 1, 1]}), "o", "d", categories=[2, 1]
+    )
     assert as_dict(trips) == {(1, 2): 1, (2, 1): 1}
     assert trips["origin"].dtype.kind == "i"
     with pytest.raises(ValueError, match=r"'o' must hold whole numbers or words, got fractions"):
@@ -143,7 +145,7 @@ def test_files_that_are_not_what_they_say(tmp_path: Path, name: str, contents: b
 
 
 def test_folders(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="holds no .csv or .parquet file"):
+    with pytest.raises(ValueError, match=r"holds no .csv or .parquet file"):
         events.count_transitions(tmp_path, "a", "b")
     small().to_csv(tmp_path / "a.csv")
     small().to_parquet(tmp_path / "b.parquet")
