@@ -20,41 +20,76 @@ from dpsim.checks import Array
 Integers = NDArray[np.int64]
 
 
-def replicated_events(row: ArrayLike, states: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return an event table in which each of many states has the same counts, and its graph of possible pairs.
+def replicated_events(rows: ArrayLike, states: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return an event table in which many states have the same counts, and its graph of possible pairs.
 
-    row (d,): how many events go from state i to i+1, ..., i+d, modulo `states` > d. Rows are drawn independently, so
-    one release of this table is `states` independent draws of one row.
+    rows (k, d): state i has the counts of row i modulo k, how many events go to i+1, ..., i+d modulo `states` > d.
+    Rows are drawn independently, so one release of this table is states / k independent draws of each of the k rows.
     """
-    counts = np.asarray(row, dtype=np.int64)
-    states = checks.integer("states", states, counts.size + 1)
-    start, step = np.repeat(np.arange(states), counts.size), np.tile(np.arange(1, counts.size + 1), states)
+    counts = np.asarray(rows, dtype=np.int64)
+    k, d = counts.shape
+    states = checks.integer("states", states, d + 1)
+    start, step = np.repeat(np.arange(states), d), np.tile(np.arange(1, d + 1), states)
     graph = pd.DataFrame({"origin": start, "destination": (start + step) % states})
-    return graph.loc[graph.index.repeat(np.tile(counts, states))].reset_index(drop=True), graph
+    times = counts[np.arange(states) % k].ravel()
+    return graph.loc[np.repeat(np.arange(states * d), times)].reset_index(drop=True), graph
 
 
 def released_rows(
-    row: ArrayLike, states: int, *, epsilon: float, delta: float, seed: int, totals: str = "public"
+    rows: ArrayLike, draws: int, *, epsilon: float, delta: float, seed: int, totals: str = "public"
 ) -> tuple[Array, release.PrivateChain]:
-    """Return `states` draws (states, d) of one row by the whole way from events to release, and that release."""
-    table, graph = replicated_events(row, states)
+    """Return `draws` draws (draws, k, d) of each of the rows (k, d) by the whole way from events to release, and that.
+
+    The k rows are released together, with one alpha and kappa. k draws > d.
+    """
+    k, d = np.shape(rows)
+    states = k * checks.integer("draws", draws, 1)
+    table, graph = replicated_events(rows, states)
     trips = events.count_transitions(table, "origin", "destination")
     chain = release.release_chain(
         trips, graph=graph, categories=range(states), epsilon=epsilon, delta=delta, totals=totals, seed=seed
     )
-    d = np.size(row)
     place = (chain.support.indices.reshape(states, d) - np.arange(states)[:, None]) % states - 1
-    draws = np.empty((states, d))
-    np.put_along_axis(draws, place, chain.matrix.data.reshape(states, d), axis=1)
-    return draws, chain
+    ordered = np.empty((states, d))
+    np.put_along_axis(ordered, place, chain.matrix.data.reshape(states, d), axis=1)
+    return ordered.reshape(draws, k, d), chain
 
 
 def telling(draws: Array, row: ArrayLike, other: ArrayLike, *, epsilon: float, alpha: float, kappa: float) -> Integers:
-    """Return for each draw (..., d) whether log Dir(kappa (row + alpha)) - log Dir(kappa (other + alpha)) > epsilon."""
+    """Return for each draw (..., d) whether log Dir(kappa (row + alpha)) - log Dir(kappa (other + alpha)) > epsilon.
+
+    row, other (..., d) broadcast with the draws.
+    """
     p = kappa * (np.asarray(row, dtype=float) + alpha)
     q = kappa * (np.asarray(other, dtype=float) + alpha)
-    constant = gammaln(p.sum()) - gammaln(q.sum()) - (gammaln(p) - gammaln(q)).sum()
-    return (constant + np.log(np.maximum(draws, 1e-300)) @ (p - q) > epsilon).astype(np.int64)
+    constant = gammaln(p.sum(axis=-1)) - gammaln(q.sum(axis=-1)) - (gammaln(p) - gammaln(q)).sum(axis=-1)
+    loss = constant + (np.log(np.maximum(draws, 1e-300)) * (p - q)).sum(axis=-1)
+    return (loss > epsilon).astype(np.int64)
+
+
+def audited(
+    draws: Array,
+    other_draws: Array,
+    rows: ArrayLike,
+    others: ArrayLike,
+    *,
+    epsilon: float,
+    alpha: float,
+    kappa: float,
+    risk: float,
+) -> tuple[Array, float]:
+    """Return lower bounds of delta at epsilon: of each pair of rows (k,), and of their mean.
+
+    draws, other_draws (m, k, d) of rows and others (k, d); alpha, kappa as claimed. All k + 1 bounds hold at once but
+    with probability `risk`.
+    """
+    settings = {"epsilon": epsilon, "alpha": alpha, "kappa": kappa}
+    hits = [telling(x, rows, others, **settings).sum(axis=0) for x in (draws, other_draws)]
+    m, k = draws.shape[:2]
+    share = risk / (k + 1)
+    each = delta_lower_bound(hits[0], hits[1], m, epsilon=epsilon, risk=share)
+    pooled = delta_lower_bound(hits[0].sum(), hits[1].sum(), m * k, epsilon=epsilon, risk=share)
+    return each, float(pooled)
 
 
 def delta_lower_bound(hits: ArrayLike, other_hits: ArrayLike, draws: int, *, epsilon: float, risk: float) -> Array:

@@ -361,4 +361,4 @@ def _hash(*words: Any) -> Any:
     joined = words[0]
     for word in words[1:]:
         joined = joined.concat("\x1f", word)
-    return joined.hexdigest("md5")
+    return joined.hexdigest("md5").left(12)  # 48 bits: short enough for databases to keep in place

@@ -121,7 +121,8 @@ def test_budget_adds_up() -> None:
 def test_matrix_follows_the_stated_law() -> None:
     row = np.array([7, 0, 3])
     for totals in ("public", "released"):
-        draws, chain = audit.released_rows(row, 60_000, epsilon=2.0, delta=1e-2, seed=1, totals=totals)
+        draws, chain = audit.released_rows([row], 60_000, epsilon=2.0, delta=1e-2, seed=1, totals=totals)
+        draws = draws[:, 0]
         c = chain.statement["kappa"] * (row + chain.statement["alpha"])
         for i in range(3):
             assert stats.kstest(draws[:, i], stats.beta(c[i], c.sum() - c[i]).cdf).pvalue > 1e-6
@@ -359,49 +360,40 @@ def test_sparse_release() -> None:
 RISK = 1e-6
 
 
-def audited(epsilon: float, delta: float, states: int, pairs: list[tuple[list[int], list[int]]]) -> np.ndarray:
-    """Return lower bounds of delta, one a pair and one for all, simultaneously wrong with probability RISK."""
-    hits = []
-    for seed, pair in enumerate(pairs):
-        both = [
-            audit.released_rows(row, states, epsilon=epsilon, delta=delta, seed=2 * seed + i)
-            for i, row in enumerate(pair)
-        ]
-        s = unit_privacy.plan(epsilon, delta, len(pair[0]), [sum(pair[0])] * 2)
-        hits.append([audit.telling(x, *pair, epsilon=epsilon, alpha=s.alpha, kappa=s.kappa).sum() for x, _ in both])
-    one, other = np.array(hits).T
-    risk = RISK / (len(pairs) + 1)
-    each = audit.delta_lower_bound(one, other, states, epsilon=epsilon, risk=risk)
-    pooled = audit.delta_lower_bound(one.sum(), other.sum(), states * len(pairs), epsilon=epsilon, risk=risk)
+def audited(epsilon: float, delta: float, draws: int, rows: list[list[int]], others: list[list[int]]) -> np.ndarray:
+    """Return lower bounds of delta, one a pair and one for their mean, simultaneously wrong with probability RISK."""
+    sides = [
+        audit.released_rows(side, draws, epsilon=epsilon, delta=delta, seed=i)[0]
+        for i, side in enumerate((rows, others))
+    ]
+    totals = np.sum(rows, axis=1)
+    claim = HONEST(epsilon, delta, len(rows[0]), totals)
+    each, pooled = audit.audited(*sides, rows, others, epsilon=epsilon, alpha=claim.alpha, kappa=claim.kappa, risk=RISK)
     return np.append(each, pooled)
+
+
+HONEST = unit_privacy.plan
+ROWS, OTHERS = [[1, 0, 0], [0, 4, 3], [0, 2, 1]], [[0, 1, 0], [1, 3, 3], [0, 1, 2]]
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.25, 0.2), (0.5, 0.05), (1.0, 0.02)])
 def test_audit_never_exceeds_the_claim(epsilon: float, delta: float) -> None:
-    bounds = audited(epsilon, delta, 8_000, [([1, 0, 0], [0, 1, 0]), ([0, 4, 3], [1, 3, 3])])
+    bounds = audited(epsilon, delta, 10_000, ROWS, OTHERS)
     assert (bounds <= delta).all()
     assert bounds.max() > 0.5 * delta - 0.03  # the audit has power
 
 
 def test_audit_catches_too_large_a_kappa(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = unit_privacy.plan
-    pair = [([1, 0, 0], [0, 1, 0])]
-    assert (audited(0.5, 0.2, 130_000, pair) <= 0.2).all()
-    rows = audit.released_rows
-
-    def broken_rows(*args: object, **settings: object) -> object:
-        with monkeypatch.context() as patch:
-            patch.setattr(unit_privacy, "plan", lambda *a, **k: (p := honest(*a, **k))._replace(kappa=1.2 * p.kappa))
-            return rows(*args, **settings)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(audit, "released_rows", broken_rows)
-    assert (audited(0.5, 0.2, 130_000, pair) > 0.2).any()
+    assert (audited(0.5, 0.2, 130_000, ROWS[:1], OTHERS[:1]) <= 0.2).all()
+    monkeypatch.setattr(unit_privacy, "plan", lambda *a, **k: (p := HONEST(*a, **k))._replace(kappa=1.2 * p.kappa))
+    assert (audited(0.5, 0.2, 130_000, ROWS[:1], OTHERS[:1]) > 0.2).any()
 
 
 def test_replicated_events() -> None:
-    table, graph = audit.replicated_events([2, 0, 1], 5)
-    assert len(table) == 15
-    assert len(graph) == 15
+    table, graph = audit.replicated_events([[2, 0, 1], [0, 0, 0]], 6)
+    assert len(table) == 9
+    assert len(graph) == 18
     trips = events.count_transitions(table, "origin", "destination")
-    assert trips.loc[(trips["origin"] == 4) & (trips["destination"] == 0), "trips"].tolist() == [2]
-    assert trips.loc[(trips["origin"] == 4) & (trips["destination"] == 2), "trips"].tolist() == [1]
+    assert trips["origin"].unique().tolist() == [0, 2, 4]
+    assert trips.loc[(trips["origin"] == 4) & (trips["destination"] == 5), "trips"].tolist() == [2]
+    assert trips.loc[(trips["origin"] == 4) & (trips["destination"] == 1), "trips"].tolist() == [1]
