@@ -44,7 +44,7 @@ ADJACENCIES = ("replace", "add-remove")
 SMALLEST_SHAPE = 0.5  # of kappa alpha, where a unit may have several events in a row: the proof needs it
 _SLACK = 1e-12  # of delta, for the rounding of the convolutions
 _TAIL = 1e-15  # mass beyond the grid of losses: counted as infinite loss
-_STEPS = 40  # grid steps in one standard deviation of the loss
+_STEPS = 20  # grid steps in one standard deviation of the loss
 _WIDEST = 1e4  # largest alpha considered, relative to the smallest that one row allows
 _GRID = 48  # values of alpha in the first pass; a quarter when each needs convolutions
 
