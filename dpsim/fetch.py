@@ -92,7 +92,7 @@ class _Resuming:
 
     def __call__(self, url: str, output_file: str, pooch: Any, check_only: bool = False) -> None:
         """Download to the partial file, then move it where pooch wants it."""
-        import requests  # type: ignore[import-untyped]
+        import requests
         from tqdm import tqdm
 
         start = self.partial.stat().st_size if self.partial.exists() else 0
