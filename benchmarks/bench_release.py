@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from dpsim import audit, events, markov, release, release_files, unit_privacy
+from dpsim import events, markov, release, release_audit, release_files, unit_privacy
 
 RISK = 1e-6
 
@@ -91,13 +91,13 @@ def bounds(epsilon: float, delta: float, draws: int, pairs: int, factor: float) 
         settings = {"epsilon": epsilon, "alpha": claim.alpha, "kappa": claim.kappa}
         with mock.patch.object(unit_privacy, "plan", broken):
             drawn = [
-                audit.released_rows(side, draws, epsilon=epsilon, delta=delta, seed=2 * block + i)[0]
+                release_audit.released_rows(side, draws, epsilon=epsilon, delta=delta, seed=2 * block + i)[0]
                 for i, side in enumerate(sides)
             ]
-        seen = np.array([audit.telling(x, *sides, **settings).sum(axis=0) for x in drawn])
-        each = audit.delta_lower_bound(*seen, draws, epsilon=epsilon, risk=RISK / (pairs + 1))
+        seen = np.array([release_audit.telling(x, *sides, **settings).sum(axis=0) for x in drawn])
+        each = release_audit.delta_lower_bound(*seen, draws, epsilon=epsilon, risk=RISK / (pairs + 1))
         exceeded, hits = exceeded + int((each > delta).sum()), hits + seen.sum(axis=1)
-    return exceeded, float(audit.delta_lower_bound(*hits, draws * pairs, epsilon=epsilon, risk=RISK / (pairs + 1)))
+    return exceeded, float(release_audit.delta_lower_bound(*hits, draws * pairs, epsilon=epsilon, risk=RISK / (pairs + 1)))
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from dpsim import __main__, audit, events, markov, private_draws, release, release_files, unit_privacy
+from dpsim import __main__, events, markov, private_draws, release, release_audit, release_files, unit_privacy
 from dpsim.private_draws import Source
 from dpsim.unit_privacy import Unit
 
@@ -121,7 +121,7 @@ def test_budget_adds_up() -> None:
 def test_matrix_follows_the_stated_law() -> None:
     row = np.array([7, 0, 3])
     for totals in ("public", "released"):
-        draws, chain = audit.released_rows([row], 60_000, epsilon=2.0, delta=1e-2, seed=1, totals=totals)
+        draws, chain = release_audit.released_rows([row], 60_000, epsilon=2.0, delta=1e-2, seed=1, totals=totals)
         draws = draws[:, 0]
         c = chain.statement["kappa"] * (row + chain.statement["alpha"])
         for i in range(3):
@@ -363,12 +363,12 @@ RISK = 1e-6
 def audited(epsilon: float, delta: float, draws: int, rows: list[list[int]], others: list[list[int]]) -> np.ndarray:
     """Return lower bounds of delta, one a pair and one for their mean, simultaneously wrong with probability RISK."""
     sides = [
-        audit.released_rows(side, draws, epsilon=epsilon, delta=delta, seed=i)[0]
+        release_audit.released_rows(side, draws, epsilon=epsilon, delta=delta, seed=i)[0]
         for i, side in enumerate((rows, others))
     ]
     totals = np.sum(rows, axis=1)
     claim = HONEST(epsilon, delta, len(rows[0]), totals)
-    each, pooled = audit.audited(*sides, rows, others, epsilon=epsilon, alpha=claim.alpha, kappa=claim.kappa, risk=RISK)
+    each, pooled = release_audit.audited(*sides, rows, others, epsilon=epsilon, alpha=claim.alpha, kappa=claim.kappa, risk=RISK)
     return np.append(each, pooled)
 
 
@@ -390,7 +390,7 @@ def test_audit_catches_too_large_a_kappa(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_replicated_events() -> None:
-    table, graph = audit.replicated_events([[2, 0, 1], [0, 0, 0]], 6)
+    table, graph = release_audit.replicated_events([[2, 0, 1], [0, 0, 0]], 6)
     assert len(table) == 9
     assert len(graph) == 18
     trips = events.count_transitions(table, "origin", "destination")
