@@ -126,10 +126,12 @@ def list_() -> None:
             click.echo(f"    {parameter.name}: {parameter.type} = {parameter.default!r}  {parameter.help}")
 
 
-@main.command()
+@main.group(invoke_without_command=True)
 @click.pass_context
 def data(ctx: click.Context) -> None:
     """Show each data set with its source, licence and checksum; exit 1 when a file is damaged."""
+    if ctx.invoked_subcommand:
+        return
     from dpsim import datasets
 
     table = datasets.load_sources()
@@ -137,6 +139,49 @@ def data(ctx: click.Context) -> None:
         click.echo(f"{row.file}\n    {row.contents}\n    source: {row.source}\n    licence: {row.licence}")
         click.echo(f"    sha256 {row.sha256}\n    {row.status}")
     ctx.exit(0 if (table["status"] == "intact").all() else 1)
+
+
+@data.command()
+@click.option("--url", hidden=True, help="Another address of the same file.")
+def fetch(url: str | None) -> None:
+    """Download the official taxi month (about 59 MB), verify and count it: `-p trips official` works afterwards."""
+    from dpsim import fetch as taxi
+
+    month = taxi.fetch_taxi_month(url or taxi.URL, progress=sys.stderr.isatty())
+    click.echo(f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within Manhattan's 69 zones, as expected")
+    click.echo(f"    sha256 {month.sha256}")
+    click.echo(f"    git blob id {'as' if month.blob_matches else 'NOT as'} reported for it ({taxi.GIT_BLOB})")
+    click.echo(f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}")
+
+
+@main.command()
+@click.argument("file")
+@click.option("--origin", required=True, metavar="COL", help="Column of the state an event leaves.")
+@click.option("--destination", required=True, metavar="COL", help="Column of the state it enters.")
+@click.option("--epsilon", required=True, type=float, help="Privacy loss in all, above 0.")
+@click.option("--delta", required=True, type=float, help="Probability of a larger loss, in (0, 1).")
+@click.option("--output", required=True, metavar="DIR", help="New folder of the release.")
+@click.option("--categories", metavar="FILE", help="The states, one a line, known without the data.")
+@click.option("--graph", metavar="FILE", help="csv or Parquet of the possible pairs origin, destination: public too.")
+@click.option("--outside", default="error", help="Events outside what is declared: error (default), or drop.")
+@click.option("--where", help="SQL boolean: the rows to count.")
+@click.option("--totals", default="released", help="Row totals: released with noise (default), or public already.")
+@click.option("--unit", metavar="COL", help="Column of the unit to protect; without, one event.")
+@click.option("--events-per-row", type=int, help="Events kept of a unit in each row (default 1).")
+@click.option("--rows", type=int, help="Rows kept of a unit (default 1).")
+@click.option("--mechanism", default="posterior", help="posterior (default), or paper: Benvenuti et al. 2026.")
+@click.option("--eta", type=float, help="With --mechanism paper: smallest share, known without the data.")
+@click.option("--seed", type=int, help="For simulations: the output is then not a private release.")
+def release(**options: Any) -> None:
+    """Turn a table of events (csv, Parquet, folder or glob) into a private Markov chain.
+
+    Without --categories or --graph the states are chosen privately, at a share of the budget. Nothing is written
+    unless all of it can be.
+    """
+    from dpsim import release_command
+
+    for line in release_command.run(**options):
+        click.echo(line)
 
 
 @main.command()

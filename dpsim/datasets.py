@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from dpsim import checks, project, simplex
+from dpsim.events import count_transitions as count_transitions  # where the design looks for it
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -119,16 +120,22 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     """Return columns origin, destination, trips: one row for each pair of zones, trips whole and >= 0.
 
     source: "surrogate" for the table in data/ (see data/README.md; what is drawn from it says "surrogate"),
-    or the path of a csv or parquet table with these three columns; its other columns are dropped, zones may
+    "official" for the month that `dpsim data fetch` has downloaded and counted (63 zones), or the path of a
+    csv or parquet table with these three columns; its other columns are dropped, zones may
     be integers or words. Raises ValueError naming the file, the column and the values when a column or a
     label is missing, a number of trips is negative or not whole, a pair occurs twice, or there is no row.
     """
     if source == "surrogate":
         return read_table("nyc/od_surrogate_2025-01.csv")
     if source == "official":
-        raise ValueError(
-            'source "official" is not available yet: give "surrogate" or the path of a .csv or .parquet table'
-        )
+        from dpsim import fetch  # which needs this module
+
+        source = fetch.counts_file()
+        if not source.is_file():
+            raise ValueError(
+                'source "official" is not available yet: run `dpsim data fetch` first, or give "surrogate" or the '
+                "path of a .csv or .parquet table"
+            )
     path = Path(source)
     table = _read_user_table(path)
     missing = [column for column in TRIP_COLUMNS if column not in table.columns]

@@ -1,0 +1,105 @@
+"""A statistical audit of a release: does it leak more than it claims, as far as many draws can show?
+
+For adjacent tables and a claim (epsilon, delta), every event A has P(A) <= e^epsilon Q(A) + delta. The event audited is
+the most telling one, that the privacy loss log dP/dQ of the claimed mechanism exceeds epsilon: it follows from the
+claim's parameters alone, not from the draws. An audit can find a fault; it proves nothing right, and events too rare to
+be seen (delta below about 0.01) escape it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
+from scipy.stats import beta
+
+from dpsim import checks, events, release
+from dpsim.checks import Array
+
+Integers = NDArray[np.int64]
+
+
+def replicated_events(rows: ArrayLike, states: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return an event table in which many states have the same counts, and its graph of possible pairs.
+
+    rows (k, d): state i has the counts of row i modulo k, how many events go to i+1, ..., i+d modulo `states` > d.
+    Rows are drawn independently, so one release of this table is states / k independent draws of each of the k rows.
+    """
+    counts = np.asarray(rows, dtype=np.int64)
+    k, d = counts.shape
+    states = checks.integer("states", states, d + 1)
+    start, step = np.repeat(np.arange(states), d), np.tile(np.arange(1, d + 1), states)
+    graph = pd.DataFrame({"origin": start, "destination": (start + step) % states})
+    times = counts[np.arange(states) % k].ravel()
+    return graph.loc[np.repeat(np.arange(states * d), times)].reset_index(drop=True), graph
+
+
+def released_rows(
+    rows: ArrayLike, draws: int, *, epsilon: float, delta: float, seed: int, totals: str = "public"
+) -> tuple[Array, release.PrivateChain]:
+    """Return `draws` draws (draws, k, d) of each of the rows (k, d) by the whole way from events to release, and that.
+
+    The k rows are released together, with one alpha and kappa. k draws > d.
+    """
+    k, d = np.shape(rows)
+    states = k * checks.integer("draws", draws, 1)
+    table, graph = replicated_events(rows, states)
+    trips = events.count_transitions(table, "origin", "destination")
+    chain = release.release_chain(
+        trips, graph=graph, categories=range(states), epsilon=epsilon, delta=delta, totals=totals, seed=seed
+    )
+    place = (chain.support.indices.reshape(states, d) - np.arange(states)[:, None]) % states - 1
+    ordered = np.empty((states, d))
+    np.put_along_axis(ordered, place, chain.matrix.data.reshape(states, d), axis=1)
+    return ordered.reshape(draws, k, d), chain
+
+
+def telling(draws: Array, row: ArrayLike, other: ArrayLike, *, epsilon: float, alpha: float, kappa: float) -> Integers:
+    """Return for each draw (..., d) whether log Dir(kappa (row + alpha)) - log Dir(kappa (other + alpha)) > epsilon.
+
+    row, other (..., d) broadcast with the draws.
+    """
+    p = kappa * (np.asarray(row, dtype=float) + alpha)
+    q = kappa * (np.asarray(other, dtype=float) + alpha)
+    constant = gammaln(p.sum(axis=-1)) - gammaln(q.sum(axis=-1)) - (gammaln(p) - gammaln(q)).sum(axis=-1)
+    loss = constant + (np.log(np.maximum(draws, 1e-300)) * (p - q)).sum(axis=-1)
+    return (loss > epsilon).astype(np.int64)
+
+
+def audited(
+    draws: Array,
+    other_draws: Array,
+    rows: ArrayLike,
+    others: ArrayLike,
+    *,
+    epsilon: float,
+    alpha: float,
+    kappa: float,
+    risk: float,
+) -> tuple[Array, float]:
+    """Return lower bounds of delta at epsilon: of each pair of rows (k,), and of their mean.
+
+    draws, other_draws (m, k, d) of rows and others (k, d); alpha, kappa as claimed. All k + 1 bounds hold at once but
+    with probability `risk`.
+    """
+    settings = {"epsilon": epsilon, "alpha": alpha, "kappa": kappa}
+    hits = [telling(x, rows, others, **settings).sum(axis=0) for x in (draws, other_draws)]
+    m, k = draws.shape[:2]
+    share = risk / (k + 1)
+    each = delta_lower_bound(hits[0], hits[1], m, epsilon=epsilon, risk=share)
+    pooled = delta_lower_bound(hits[0].sum(), hits[1].sum(), m * k, epsilon=epsilon, risk=share)
+    return each, float(pooled)
+
+
+def delta_lower_bound(hits: ArrayLike, other_hits: ArrayLike, draws: int, *, epsilon: float, risk: float) -> Array:
+    """Return a lower bound of P(A) - e^epsilon Q(A), wrong with probability at most `risk` (Clopper-Pearson, twice).
+
+    hits, other_hits: how many of `draws` independent draws of P and of Q are in A. Also valid for the mean over
+    several pairs when hits are summed over them: a sum of unequal independent Bernoullis has lighter tails than the
+    binomial of the same mean (Hoeffding 1956).
+    """
+    p_hits, q_hits = np.asarray(hits, dtype=float), np.asarray(other_hits, dtype=float)
+    low = np.where(p_hits > 0, beta.ppf(0.5 * risk, p_hits, draws - p_hits + 1.0), 0.0)
+    high = np.where(q_hits < draws, beta.ppf(1.0 - 0.5 * risk, q_hits + 1.0, np.maximum(draws - q_hits, 1e-9)), 1.0)
+    return low - np.exp(epsilon) * high
