@@ -22,7 +22,7 @@ import pandas as pd
 from scipy.special import betaln
 from scipy.stats import beta as beta_law
 
-from dpsim import accounting, audit, boltzmann, boltzmann_exact, data_driven, dirichlet, figures, mdp, project, words
+from dpsim import accounting, audit, boltzmann, boltzmann_steps, data_driven, dirichlet, figures, mdp, project, words
 from dpsim.checks import Array
 
 DRAWS = 2_000_000  # of each law of each case

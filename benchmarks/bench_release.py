@@ -97,7 +97,9 @@ def bounds(epsilon: float, delta: float, draws: int, pairs: int, factor: float) 
         seen = np.array([release_audit.telling(x, *sides, **settings).sum(axis=0) for x in drawn])
         each = release_audit.delta_lower_bound(*seen, draws, epsilon=epsilon, risk=RISK / (pairs + 1))
         exceeded, hits = exceeded + int((each > delta).sum()), hits + seen.sum(axis=1)
-    return exceeded, float(release_audit.delta_lower_bound(*hits, draws * pairs, epsilon=epsilon, risk=RISK / (pairs + 1)))
+    return exceeded, float(
+        release_audit.delta_lower_bound(*hits, draws * pairs, epsilon=epsilon, risk=RISK / (pairs + 1))
+    )
 
 
 def main() -> None:

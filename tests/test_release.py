@@ -368,7 +368,9 @@ def audited(epsilon: float, delta: float, draws: int, rows: list[list[int]], oth
     ]
     totals = np.sum(rows, axis=1)
     claim = HONEST(epsilon, delta, len(rows[0]), totals)
-    each, pooled = release_audit.audited(*sides, rows, others, epsilon=epsilon, alpha=claim.alpha, kappa=claim.kappa, risk=RISK)
+    each, pooled = release_audit.audited(
+        *sides, rows, others, epsilon=epsilon, alpha=claim.alpha, kappa=claim.kappa, risk=RISK
+    )
     return np.append(each, pooled)
 
 
