@@ -151,6 +151,8 @@ def key(name: str, values: Mapping[str, Any]) -> str:
     if name.startswith("00_"):
         files += project.figures().glob("*/*")
         files = [f for f in files if f.parent.name != name]
+    if "official" in values.values():  # a month fetched since makes another run
+        files += (project.build() / "data").glob("*.csv")
     for value in values.values():
         if isinstance(value, str) and os.path.isabs(value) and Path(value).exists():
             files += [Path(value), *(Path(value).rglob("*") if Path(value).is_dir() else [])]
