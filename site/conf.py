@@ -17,16 +17,10 @@ myst_enable_extensions = ["dollarmath", "amsmath", "attrs_inline"]
 myst_heading_anchors = 3
 
 mathjax_path = "mathjax/tex-chtml.js"
-mathjax4_config = {
-    "loader": {"load": ["a11y/assistive-mml"]},
+mathjax4_config = {  # MathML for screen readers; the spoken version would need another 5 MB
     "options": {
         "enableMenu": False,
-        "enableSpeech": False,
-        "enableBraille": False,
-        "enableEnrichment": False,
-        "enableExplorer": False,
-        "enableComplexity": False,
-        "enableAssistiveMml": True,
+        "menuOptions": {"settings": {"enrich": False, "speech": False, "braille": False, "assistiveMml": True}},
     },
     "output": {"fontPath": "[mathjax]/font", "displayOverflow": "linebreak"},
 }
