@@ -45,8 +45,7 @@ def stage(source: Path, modules: Path) -> None:
     target = source / "_static" / "mathjax"
     for part in ("tex-chtml.js", "a11y/assistive-mml.js", "input/tex/extensions"):
         _copy(modules / "mathjax" / part, target / part)
-    for part in ("chtml.js", "chtml"):
-        _copy(modules / "@mathjax" / "mathjax-newcm-font" / part, target / "font" / part)
+    _copy(modules / "@mathjax" / "mathjax-newcm-font" / "chtml", target / "font" / "chtml")
     names = pages.ordered(project.notebook_names())
     notebooks = {name: nbformat.read(project.notebooks() / f"{name}.ipynb", as_version=4) for name in names}
     pages.write(source, notebooks)

@@ -9,6 +9,7 @@ author = "The dpsim compendium authors"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 exclude_patterns = ["figures", "files"]
 suppress_warnings = ["myst.header"]
+smartquotes = False  # what is quoted from code or a table stays as it is
 
 nb_execution_mode = "off"  # the pages show what is committed
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # live controls need a kernel; their scripts come from elsewhere
@@ -33,7 +34,8 @@ html_css_files = ["dpsim.css"]
 html_extra_path = ["files"]
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": [], "gallery": [], "report": [], "errata": [], "data": [], "measurements": []}
+html_domain_indices = False
+html_sidebars = {page: [] for page in ("index", "gallery", "report", "errata", "data", "measurements", "notebooks/*")}
 html_theme_options = {
     "logo": {"text": "dpsim"},
     "header_links_before_dropdown": 7,

@@ -105,13 +105,13 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
             section, start = headings[-1], len(cells) + 1
         recorded = re.findall(r'ledger\.record\(\s*"([^"]+)"', cell.source) if cell.cell_type == "code" else []
         if recorded:
-            cells.append(new_markdown_cell("".join(f'<span id="{anchor(id)}"></span>' for id in recorded)))
+            cells.append(new_markdown_cell("".join(f'<div id="{anchor(id)}"></div>' for id in recorded)))
         cells.append(cell)
         if cell.cell_type == "markdown" and any(map(_saved, cells)):
             cell.source = _without_caption(cell.source)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
-            code = "".join(f'<span id="code-{made[stem].anchor}"></span>' for stem in stems)
+            code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
             cells.insert(start, new_markdown_cell(code))
             last = {made[stem].caption: stem for stem in stems}  # figures may share a caption: below the last
             shown = [figure_html(made[s], folder, "", caption=last[made[s].caption] == s) for s in stems]
@@ -137,9 +137,7 @@ def figure_html(figure: Figure, folder: Path, page: str, *, caption: bool = True
     if page:
         links.append(f'<a href="{page}#{figure.anchor}">in the notebook</a>')
     links.append(f'<a href="{page}#code-{figure.anchor}">code</a>')
-    image = (
-        f'<a href="{png}"><img src="{png}" alt="{html.escape(figure.alt)}" width="{width}" height="{height}"></a>'
-    )
+    image = f'<a href="{png}"><img src="{png}" alt="{html.escape(figure.alt)}" width="{width}" height="{height}"></a>'
     id = f"{figure.notebook}-{figure.anchor}" if page else figure.anchor
     start = f'<figure class="published" id="{id}">\n{image}\n<figcaption>'
     text = figure.caption if caption else ""

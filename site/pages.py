@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import notebook_pages
-from notebook_pages import Figure
+from notebook_pages import Figure, plain
 
 from dpsim import ledger, project
 
@@ -89,7 +89,9 @@ def gallery(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -
             continue
         parts += [f"## {notebook_pages.title(notebook)}", _paper(name), '<div class="gallery">']
         folder = project.figures() / name
-        parts += [notebook_pages.figure_html(f, folder, f"notebooks/{name}.html") for f in figures[name]]
+        parts += [
+            notebook_pages.figure_html(f, folder, f"notebooks/{name}.html") for f in sorted(figures[name], key=_number)
+        ]
         parts += ["</div>"]
     return "\n\n".join(parts)
 
@@ -123,7 +125,7 @@ def interface() -> dict[str, str]:
     grouped = {group: [name for name in names if name in docs] for group, names in GROUPS.items()}
     placed = {name for names in grouped.values() for name in names}
     grouped["Underneath"] = [name for name in docs if name not in placed]
-    parts = ["# Interface", "The modules of `dpsim` and the [command line](command_line.md)."]
+    parts = ["# API reference", "The modules of `dpsim` and the [command line](command_line.md)."]
     for group, names in grouped.items():
         rows = [f"| [{name}]({name}.md) | {_escape(docs[name].splitlines()[0])} |" for name in names]
         parts += [f"## {group}", "\n".join(["| module | |", "| --- | --- |", *rows])]
@@ -181,20 +183,27 @@ def _downloads(image: Path, path: str) -> str:
 def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
     """Return a notebook's card: its question, its paper, its first figure, a link to each figure."""
     page = f"notebooks/{name}.html"
-    links = [f'<a href="{page}#{f.anchor}">{html.escape(f.label)}</a>' for f in figures]
+    links = [f'<a href="{page}#{f.anchor}">{html.escape(plain(f.label))}</a>' for f in sorted(figures, key=_number)]
     image = ""
     if figures:
-        first = figures[0]
+        first = min(figures, key=_number)
         width, height = notebook_pages.png_size(project.figures() / name / f"{first.stem}.png")
         image = (
             f'<a href="{page}"><img src="figures/{name}/{first.stem}.png" alt="{html.escape(first.alt)}" '
             f'width="{width}" height="{height}"></a>'
         )
-    heading = f'<p class="question"><a href="{page}">{html.escape(notebook_pages.plain(notebook_pages.title(notebook)))}</a></p>'
+    question = html.escape(plain(notebook_pages.title(notebook)))
+    heading = f'<p class="question"><a href="{page}">{question}</a></p>'
     return (
         f'<div class="entry">\n{image}\n{heading}\n<p>{html.escape(_paper(name))}</p>\n'
         f'<p class="downloads">{" · ".join(links)}</p>\n</div>'
     )
+
+
+def _number(figure: Figure) -> tuple[int, str]:
+    """Return what sorts figures by their number; those without one come last."""
+    found = re.match(r"fig(\d+)", figure.stem)
+    return (int(found[1]) if found else 1000, figure.stem)
 
 
 def _paper(name: str) -> str:
