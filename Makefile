@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUN := $(BIN)/python -m dpsim
 
 .DEFAULT_GOAL := help
-.PHONY: help env figures test lab notebooks report audit bench lock clean
+.PHONY: help env figures test lab notebooks report site audit bench lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -37,6 +37,17 @@ notebooks: env  ## run all notebooks and commit-ready: refresh their outputs, th
 
 report: env  ## print published and reproduced side by side
 	$(RUN) report --readme
+
+SITE := build/site-packages
+
+site: env  ## build the static site from the committed notebooks into build/site (needs npm once, for MathJax)
+	@cmp -s requirements-site.lock $(SITE)/requirements.lock || { \
+	  echo "installing Sphinx from requirements-site.lock" && rm -rf $(SITE) \
+	  && $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+	    --target $(SITE) -r requirements-site.lock \
+	  && cp requirements-site.lock $(SITE)/requirements.lock; }
+	PYTHONPATH=$(SITE) $(BIN)/python site/build.py
+	@echo "built: open it with $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site"
 
 lock: env  ## make the locks and environment.yml anew from pyproject.toml (needs uv)
 	$(BIN)/python tools/lock.py
