@@ -10,6 +10,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 exclude_patterns = ["figures", "files"]
 suppress_warnings = ["myst.header"]
 smartquotes = False  # what is quoted from code or a table stays as it is
+highlight_language = "none"
 
 nb_execution_mode = "off"  # the pages show what is committed
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # live controls need a kernel; their scripts come from elsewhere

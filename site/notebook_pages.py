@@ -73,8 +73,11 @@ def title(notebook: Any) -> str:
     return next(heading for cell in notebook.cells for heading in _headings(cell))
 
 
-def figures(name: str, notebook: Any) -> list[Figure]:
-    """Return the figures that the notebook saves, in order, each with its caption: the next **Figure N.** paragraph."""
+def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
+    """Return the figures in the folder that the notebook saves, in its order.
+
+    Each with its caption: the next paragraph that begins with **Figure. Figures of one cell may share one.
+    """
     found: list[Figure] = []
     section = title(notebook)
     for number, cell in enumerate(notebook.cells):
@@ -84,6 +87,7 @@ def figures(name: str, notebook: Any) -> list[Figure]:
             captions = [*captions[: len(stems) - 1], "\n\n".join(captions[len(stems) - 1 :])]
         captions += captions[-1:] * (len(stems) - len(captions)) or [""] * (len(stems) - len(captions))
         found += [Figure(name, stem, caption, section) for stem, caption in zip(stems, captions)]
+    found = [figure for figure in found if (folder / f"{figure.stem}.png").is_file()]
     return found
 
 
@@ -95,20 +99,21 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     """
     from nbformat.v4 import new_markdown_cell
 
-    made = {figure.stem: figure for figure in figures(name, notebook)}
+    made = {figure.stem: figure for figure in figures(name, notebook, folder)}
+    captions = {part for figure in made.values() for part in _paragraphs(figure.caption)}
     cells: list[Any] = []
     start = 0  # where the code of the next figure begins
     section = title(notebook)
     for cell in notebook.cells:
-        stems = _saved(cell)
+        stems = [stem for stem in _saved(cell) if stem in made]
         if headings := _headings(cell):
             section, start = headings[-1], len(cells) + 1
         recorded = re.findall(r'ledger\.record\(\s*"([^"]+)"', cell.source) if cell.cell_type == "code" else []
         if recorded:
             cells.append(new_markdown_cell("".join(f'<div id="{anchor(id)}"></div>' for id in recorded)))
         cells.append(cell)
-        if cell.cell_type == "markdown" and any(map(_saved, cells)):
-            cell.source = _without_caption(cell.source)
+        if cell.cell_type == "markdown":
+            cell.source = "\n\n".join(part for part in _paragraphs(cell.source) if part not in captions)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
             code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
@@ -189,14 +194,9 @@ def _headings(cell: Any) -> list[str]:
     return re.findall(r"^#+\s+(.+)$", cell.source, flags=re.MULTILINE) if cell.cell_type == "markdown" else []
 
 
-def _captions(source: str) -> list[str]:
-    """Return the paragraphs of a Markdown cell that begin as captions do."""
-    return [part for part in re.split(r"\n\s*\n", source.strip()) if part.startswith("**Figure")]
-
-
-def _without_caption(source: str) -> str:
-    """Return a Markdown cell without its captions."""
-    return "\n\n".join(part for part in re.split(r"\n\s*\n", source) if not part.startswith("**Figure"))
+def _paragraphs(source: str) -> list[str]:
+    """Return the paragraphs of Markdown."""
+    return re.split(r"\n\s*\n", source.strip())
 
 
 def _captions_below(notebook: Any, number: int) -> list[str]:
@@ -205,7 +205,8 @@ def _captions_below(notebook: Any, number: int) -> list[str]:
     for cell in notebook.cells[number + 1 :]:
         if _saved(cell):
             break
-        found += _captions(cell.source) if cell.cell_type == "markdown" else []
+        if cell.cell_type == "markdown":
+            found += [part for part in _paragraphs(cell.source) if part.startswith("**Figure")]
     return found
 
 

@@ -36,7 +36,9 @@ def ordered(names: list[str]) -> list[str]:
 
 def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
     """Write every made page into the folder; notebooks: name -> notebook as committed, in reading order."""
-    figures = {name: notebook_pages.figures(name, notebook) for name, notebook in notebooks.items()}
+    figures = {
+        name: notebook_pages.figures(name, notebook, project.figures() / name) for name, notebook in notebooks.items()
+    }
     texts = {
         "index.md": index(notebooks, figures),
         "notebooks/index.md": notebook_list(notebooks),
