@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUN := $(BIN)/python -m dpsim
 
 .DEFAULT_GOAL := help
-.PHONY: help env figures test lab notebooks report audit fuzz bench lock clean
+.PHONY: help env figures test lab notebooks report site extras audit fuzz faults bench lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -18,12 +18,6 @@ env:  ## build .venv from the lock, when it is missing or the lock has changed
 	  && $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . \
 	  && cp requirements.lock .venv/requirements.lock; }
 
-extras: env  ## add the locked extras (site, spark, dask) to .venv
-	@cmp -s requirements-extra.lock .venv/requirements-extra.lock || { \
-	  echo "adding requirements-extra.lock to .venv (a minute, once)" \
-	  && $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-extra.lock \
-	  && cp requirements-extra.lock .venv/requirements-extra.lock; }
-
 figures: env  ## run every notebook whose figures are not current, then compare with what the papers print
 	$(RUN) run
 	$(RUN) report
@@ -33,17 +27,10 @@ test: env  ## ruff, mypy and the tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-audit: env  ## draws against every privacy claim, and every closed form against many digits (build/audit)
-	$(BIN)/python -m benchmarks.audit
-	$(BIN)/python -m benchmarks.precision
-
-fuzz: env  ## 10,000 cases of every public function
-	$(BIN)/python -m pytest tests/fuzz --hypothesis-profile=long
-
 lab: env  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=notebooks
 
-notebooks: env  ## run all notebooks and commit-ready: refresh their outputs, the report and README's table
+notebooks: env  ## run all notebooks and refresh what is committed: their outputs, the report, README's table
 	$(RUN) run
 	$(RUN) notebooks
 	$(RUN) report --readme
@@ -51,11 +38,37 @@ notebooks: env  ## run all notebooks and commit-ready: refresh their outputs, th
 report: env  ## print published and reproduced side by side
 	$(RUN) report --readme
 
-bench: env  ## measure against what people use today, side by side; writes benchmarks/results
-	$(BIN)/python benchmarks/compare.py --write
+# Extras live beside .venv, not in it: the key of a run holds the installed versions, and these change no figure.
+PIP_TARGET = $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+SITE := build/site-packages
+EXTRA := build/extra-packages
+
+site: env  ## build the static site from the committed notebooks into build/site (needs npm once, for MathJax)
+	@cmp -s requirements-site.lock $(SITE)/requirements.lock || { \
+	  echo "installing Sphinx from requirements-site.lock" && rm -rf $(SITE) \
+	  && $(PIP_TARGET) --target $(SITE) -r requirements-site.lock \
+	  && cp requirements-site.lock $(SITE)/requirements.lock; }
+	PYTHONPATH=$(SITE) $(BIN)/python site/build.py
+	@echo "built: open it with $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site"
+
+extras: env  ## install the locked extras (site, spark, dask) into build/extra-packages, for PYTHONPATH
+	@cmp -s requirements-extra.lock $(EXTRA)/requirements.lock || { \
+	  echo "installing requirements-extra.lock" && rm -rf $(EXTRA) \
+	  && $(PIP_TARGET) --target $(EXTRA) -r requirements-extra.lock \
+	  && cp requirements-extra.lock $(EXTRA)/requirements.lock; }
+
+audit: env  ## draws against every privacy claim, and every closed form against many digits (build/audit)
+	$(BIN)/python -m benchmarks.audit
+	$(BIN)/python -m benchmarks.precision
+
+fuzz: env  ## 10,000 cases of every public function (half an hour and more)
+	$(BIN)/python -m pytest tests/fuzz --hypothesis-profile=long
 
 faults: env  ## kill, fill the disk, damage data, on purpose, with runs of full size (half an hour)
 	$(BIN)/python tests/faults/faults.py --full
+
+bench: env  ## measure against what people use today, side by side; writes benchmarks/results
+	$(BIN)/python benchmarks/compare.py --write
 
 lock: env  ## make the locks and environment.yml anew from pyproject.toml (needs uv)
 	$(BIN)/python tools/lock.py

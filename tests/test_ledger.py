@@ -11,7 +11,7 @@ import nbformat
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from conftest import ROOT
+from toy_project import ROOT
 
 from dpsim import figures, ledger, project, refresh
 from dpsim.__main__ import main

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from click.testing import CliRunner
-from conftest import BODY, notebook
+from toy_project import BODY, notebook
 
 from dpsim import compare, runner
 from dpsim.__main__ import main

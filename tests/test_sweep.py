@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from conftest import BODY, notebook
+from toy_project import BODY, notebook
 
 from dpsim import sweep
 from dpsim.__main__ import main

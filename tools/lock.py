@@ -1,4 +1,7 @@
-"""Makes requirements.lock, requirements-extra.lock and environment.yml from pyproject.toml (needs uv on the PATH)."""
+"""Makes requirements.lock, the locks of the extras and environment.yml from pyproject.toml (needs uv on the PATH).
+
+requirements-extra.lock (site, spark, dask) and requirements-site.lock hold only what comes on top of the first.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 FLAGS = ["--universal", "--python-version", "3.11", "--fork-strategy", "fewest", "--generate-hashes"]
-FLAGS += ["--no-header", "--no-annotate", "--no-emit-index-url", "--quiet"]
+FLAGS += ["--no-header", "--no-annotate", "--no-emit-index-url"]
 """One numpy for all systems and Pythons: without `fewest` the lock forks into two."""
 
 HEAD = """\
@@ -36,14 +39,26 @@ def environment(lock: str) -> str:
     return HEAD + "".join(lines) + "      - --editable .\n"
 
 
+def additional(lock: str, base: str) -> str:
+    """Return the blocks of a lock whose packages another lock does not hold: what to install on top of it."""
+    held = {pin.split("==")[0] for pin in pins(base)}
+    blocks = re.split(r"(?m)^(?=[A-Za-z0-9])", lock)
+    return "".join(block for block in blocks if block and block.split("==")[0] not in held)
+
+
 def main() -> None:
-    """Write the three files."""
+    """Write the four files."""
     compile = ["uv", "pip", "compile", "pyproject.toml", *FLAGS]
-    subprocess.run([*compile, "--extra", "test", "-o", "requirements.lock"], cwd=ROOT, check=True)
-    extras = ["--extra", "site", "--extra", "spark", "--extra", "dask", "-c", "requirements.lock"]
-    subprocess.run([*compile, *extras, "-o", "requirements-extra.lock"], cwd=ROOT, check=True)
-    text = environment((ROOT / "requirements.lock").read_text(encoding="utf-8"))
-    (ROOT / "environment.yml").write_text(text, encoding="utf-8")
+    command = [*compile, "--extra", "test", "-o", "requirements.lock"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    base = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    for name, extras in (("extra", ("site", "spark", "dask")), ("site", ("site",))):
+        chosen = [word for extra in extras for word in ("--extra", extra)]
+        done = subprocess.run(
+            [*compile, *chosen, "-c", "requirements.lock"], cwd=ROOT, check=True, capture_output=True, text=True
+        )
+        (ROOT / f"requirements-{name}.lock").write_text(additional(done.stdout, base), encoding="utf-8")
+    (ROOT / "environment.yml").write_text(environment(base), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,221 @@
+"""From a committed notebook to a page: every figure with its caption, alternative text, anchor and downloads."""
+
+from __future__ import annotations
+
+import html
+import re
+import struct
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SCREEN = 110 / 200
+"""Notebooks show figures at 110 dots per inch, the png files have 200."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One saved figure: the notebook, the stem of its files, its caption in Markdown and the section it is in."""
+
+    notebook: str
+    stem: str
+    caption: str
+    section: str
+
+    @property
+    def anchor(self) -> str:
+        """The id of the figure on its notebook's page."""
+        return self.stem.replace("_", "-")
+
+    @property
+    def label(self) -> str:
+        """What the caption calls it, "Figure 5" for instance; the section's heading when there is no caption."""
+        found = re.match(r"\*\*(Figures?\s[\w–-]+)", self.caption)
+        return found[1].rstrip(".") if found else self.section
+
+    @property
+    def alt(self) -> str:
+        """The alternative text: the caption without markup, formulas in Unicode."""
+        return plain(self.caption) or self.section
+
+
+def plain(markdown: str) -> str:
+    """Return Markdown as one line of text: no emphasis, links as their text, formulas in Unicode as far as it goes."""
+    text = re.sub(r"\$+([^$]+)\$+", lambda m: _formula(m[1]), markdown)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"\*\*|\*|`", "", text)
+    return " ".join(text.split())
+
+
+def _formula(tex: str) -> str:
+    """Return a short formula as text: Greek letters and the commonest signs, other commands by their names."""
+    signs = {"le": "≤", "ge": "≥", "to": "→", "times": "×", "sim": "∼", "in": "∈", "sum": "∑", "prod": "∏"}
+    signs |= {"cdot": "·", "infty": "∞", "pm": "±", "epsilon": "ε", "varepsilon": "ε", "|": "‖", "ll": "≪"}
+    signs |= {"tilde": "", "hat": "", "bar": "", "mathbb": "", "mathcal": "", "mathrm": "", "text": "", "tfrac": ""}
+    signs |= {"bigl": "", "bigr": "", "left": "", "right": "", "log": "log", "approx": "≈", "ne": "≠", "mid": "|"}
+
+    def sign(found: re.Match[str]) -> str:
+        name = found[1]
+        if name in signs:
+            return signs[name]
+        try:
+            kind = "CAPITAL" if name[0].isupper() else "SMALL"
+            return unicodedata.lookup(f"GREEK {kind} LETTER {name.upper()}")
+        except KeyError:
+            return name if name.isalpha() else " "
+
+    return re.sub(r"[{}]", "", re.sub(r"\\([A-Za-z]+|.)", sign, tex))
+
+
+def title(notebook: Any) -> str:
+    """Return the notebook's first heading."""
+    return next(heading for cell in notebook.cells for heading in _headings(cell))
+
+
+def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
+    """Return the figures in the folder that the notebook saves, in its order.
+
+    Each with its caption: the next paragraph that begins with **Figure. Figures of one cell may share one.
+    """
+    found: list[Figure] = []
+    section = title(notebook)
+    for number, cell in enumerate(notebook.cells):
+        section = (_headings(cell) or [section])[-1]
+        stems, captions = _saved(cell), _captions_below(notebook, number)
+        if 0 < len(stems) < len(captions):  # more paragraphs than figures: the last figure has the rest
+            captions = [*captions[: len(stems) - 1], "\n\n".join(captions[len(stems) - 1 :])]
+        captions += captions[-1:] * (len(stems) - len(captions)) or [""] * (len(stems) - len(captions))
+        found += [Figure(name, stem, caption, section) for stem, caption in zip(stems, captions)]
+    found = [figure for figure in found if (folder / f"{figure.stem}.png").is_file()]
+    return found
+
+
+def page(name: str, notebook: Any, folder: Path) -> Any:
+    """Return the notebook as its page shows it; folder: where its figures are.
+
+    Images in outputs are those of `folder`, in a <figure> with the caption; anchors stand before the code of each
+    figure and before each cell that records a value in the ledger.
+    """
+    from nbformat.v4 import new_markdown_cell
+
+    made = {figure.stem: figure for figure in figures(name, notebook, folder)}
+    captions = {part for figure in made.values() for part in _paragraphs(figure.caption)}
+    cells: list[Any] = []
+    start = 0  # where the code of the next figure begins
+    section = title(notebook)
+    for cell in notebook.cells:
+        stems = [stem for stem in _saved(cell) if stem in made]
+        if headings := _headings(cell):
+            section, start = headings[-1], len(cells) + 1
+        recorded = re.findall(r'ledger\.record\(\s*"([^"]+)"', cell.source) if cell.cell_type == "code" else []
+        if recorded:
+            cells.append(new_markdown_cell("".join(f'<div id="{anchor(id)}"></div>' for id in recorded)))
+        cells.append(cell)
+        if cell.cell_type == "markdown":
+            cell.source = "\n\n".join(part for part in _paragraphs(cell.source) if part not in captions)
+        elif stems:
+            cell.outputs = _without_images(cell.outputs, len(stems))
+            code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
+            cells.insert(start, new_markdown_cell(code))
+            last = {made[stem].caption: stem for stem in stems}  # figures may share a caption: below the last
+            shown = [figure_html(made[s], folder, "", caption=last[made[s].caption] == s) for s in stems]
+            cells.append(new_markdown_cell("\n\n".join(shown)))
+            start = len(cells)
+        if cell.cell_type == "code":
+            cell.metadata["mystnb"] = {"image": {"alt": f"Output of the code above, in “{plain(section)}”"}}
+    notebook.cells = [cell for cell in cells if cell.source.strip()]
+    _head(notebook, name, list(made.values()))
+    return notebook
+
+
+def figure_html(figure: Figure, folder: Path, page: str, *, caption: bool = True) -> str:
+    """Return the figure for Markdown: image, caption, links to its files, its code and its page ("" on that page)."""
+    base = f"../figures/{figure.notebook}" if not page else f"figures/{figure.notebook}"
+    png = f"{base}/{figure.stem}.png"
+    width, height = (round(side * SCREEN) for side in png_size(folder / f"{figure.stem}.png"))
+    links = [
+        f'<a href="{base}/{figure.stem}.{ending}" download>{ending}</a>'
+        for ending in ("png", "pdf", "csv")
+        if (folder / f"{figure.stem}.{ending}").is_file()
+    ]
+    if page:
+        links.append(f'<a href="{page}#{figure.anchor}">in the notebook</a>')
+    links.append(f'<a href="{page}#code-{figure.anchor}">code</a>')
+    image = f'<a href="{png}"><img src="{png}" alt="{html.escape(figure.alt)}" width="{width}" height="{height}"></a>'
+    id = f"{figure.notebook}-{figure.anchor}" if page else figure.anchor
+    start = f'<figure class="published" id="{id}">\n{image}\n<figcaption>'
+    text = figure.caption if caption else ""
+    label = html.escape(figure.label)
+    return (
+        f'{start}\n\n{text}\n\n<p class="downloads" aria-label="{label}: files">{" · ".join(links)}</p>\n'
+        "</figcaption>\n</figure>"
+    )
+
+
+def anchor(id: str) -> str:
+    """Return the id that marks where a ledger row is recorded."""
+    return "ledger-" + re.sub(r"[^A-Za-z0-9]+", "-", id)
+
+
+def recorded(notebook: Any) -> set[str]:
+    """Return the ledger rows that the notebook records by name."""
+    return {
+        id
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+        for id in re.findall(r'ledger\.record\(\s*"([^"]+)"', cell.source)
+    }
+
+
+def png_size(path: Path) -> tuple[int, int]:
+    """Return width and height of a png file in pixels."""
+    with path.open("rb") as file:
+        width, height = struct.unpack(">16xII", file.read(24))
+    return width, height
+
+
+def _head(notebook: Any, name: str, made: list[Figure]) -> None:
+    """Put links to the file and to the figures under the page's title."""
+    links = [f'<a href="{name}.ipynb" download>notebook (ipynb)</a>']
+    links += [f'<a href="#{figure.anchor}">{html.escape(plain(figure.label))}</a>' for figure in made]
+    first = next(cell for cell in notebook.cells if _headings(cell))
+    line = f'\n\n<p class="downloads">{" · ".join(links)}</p>\n\n'
+    first.source = re.sub(r"^#\s.+$", lambda m: m[0] + line, first.source, count=1, flags=re.MULTILINE)
+
+
+def _saved(cell: Any) -> list[str]:
+    """Return the names of the figures that a code cell saves."""
+    return re.findall(r'figures\.save\(\s*\w+,\s*"(\w+)"', cell.source) if cell.cell_type == "code" else []
+
+
+def _headings(cell: Any) -> list[str]:
+    """Return the headings of a Markdown cell."""
+    return re.findall(r"^#+\s+(.+)$", cell.source, flags=re.MULTILINE) if cell.cell_type == "markdown" else []
+
+
+def _paragraphs(source: str) -> list[str]:
+    """Return the paragraphs of Markdown."""
+    return re.split(r"\n\s*\n", source.strip())
+
+
+def _captions_below(notebook: Any, number: int) -> list[str]:
+    """Return the captions below a cell, up to the next cell that saves a figure."""
+    found: list[str] = []
+    for cell in notebook.cells[number + 1 :]:
+        if _saved(cell):
+            break
+        if cell.cell_type == "markdown":
+            found += [part for part in _paragraphs(cell.source) if part.startswith("**Figure")]
+    return found
+
+
+def _without_images(outputs: list[Any], count: int) -> list[Any]:
+    """Return the outputs without the first `count` images."""
+    kept = []
+    for output in outputs:
+        if count and "image/png" in output.get("data", {}):
+            count -= 1
+        else:
+            kept.append(output)
+    return kept

@@ -1,0 +1,257 @@
+"""The site in headless Chromium: whole, from one origin, typeset, readable on a phone, and quick to find things in.
+
+Builds into a temporary folder, or takes the built site that DPSIM_SITE names.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_project import ROOT
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("myst_nb", reason="Sphinx and myst-nb are not installed: see `make site`")
+
+from dpsim import ledger, project  # noqa: E402
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+    pytest.mark.skipif(
+        shutil.which("npm") is None and not (ROOT / "build" / "npm" / "fetched.json").is_file(),
+        reason="MathJax is not there and npm, which fetches it, is not installed",
+    ),
+]
+
+LOOK = """() => ({
+  images: [...document.images].map(i => ({src: i.src, alt: i.alt, width: i.naturalWidth})),
+  links: [...document.querySelectorAll('a[href]')].map(a => a.href),
+  ids: [...document.querySelectorAll('[id]')].map(e => e.id),
+  formulas: document.querySelectorAll('.math').length,
+  typeset: [...document.querySelectorAll('.math')].filter(m => m.querySelector('mjx-container')).length,
+  failures: [...document.querySelectorAll('mjx-merror, [data-mjx-error]')].map(e => e.textContent),
+  untypeset: [...document.querySelectorAll('article p, article li, article h1, article h2, article h3, article td')]
+    .map(e => e.innerText).filter(text => /\\$[^$]*\\\\[a-z]+[^$]*\\$/.test(text)),
+})"""
+"""What a page holds once it is loaded."""
+
+WIDE = """() => [...document.querySelectorAll('html, body, main, main > *, .bd-article-container, article, section')]
+  .filter(e => e.scrollWidth > Math.max(e.clientWidth, 1) + 1 || e.getBoundingClientRect().right > innerWidth + 1)
+  .filter(e => e.getBoundingClientRect().width > 0)
+  .map(e => [e.tagName, e.className, e.scrollWidth, e.clientWidth].join(' '))"""
+"""The parts of a page that would have to be scrolled sideways; code, tables and formulas have boxes of their own."""
+
+TYPESET = """() => !document.querySelector('script[src*="mathjax"]') || Promise.race([
+  MathJax.startup.promise.then(() => true),
+  new Promise(late => setTimeout(() => late(false), 15000)),
+])"""
+"""Whether MathJax came to its end."""
+
+
+def site_module(name: str) -> Any:
+    """Import one of the modules that build the site."""
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "site" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the built site."""
+    if named := os.environ.get("DPSIM_SITE"):
+        return Path(named).resolve()
+    folder = tmp_path_factory.mktemp("site") / "html"
+    command = [sys.executable, str(ROOT / "site" / "build.py"), str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+missing: list[str] = []
+"""What was asked of the server and is not there, by workers too, which the browser does not report."""
+
+
+@pytest.fixture(scope="module")
+def origin(site: Path) -> Iterator[str]:
+    """Serve the site on this machine alone."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def log_error(self, *_: Any) -> None:
+            missing.append(self.path)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Open a browser with a fresh profile; what takes more than 20 s fails."""
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        context = opened.new_context(viewport=DESKTOP, accept_downloads=True)
+        context.set_default_timeout(20_000)
+        yield context
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
+    """Visit every page, wide and narrow; return what each asked for, complained of and holds."""
+    page = browser.new_page()
+    heard: dict[str, list[str]] = {"requests": [], "complaints": []}
+    page.on("request", lambda request: heard["requests"].append(request.url))
+    page.on("requestfailed", lambda request: heard["complaints"].append(f"failed {request.url}"))
+    page.on("response", lambda r: heard["complaints"].append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    page.on("console", lambda m: heard["complaints"].append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: heard["complaints"].append(str(error)))
+    found = {}
+    for path in sorted(site.rglob("*.html")):
+        if "_static" in path.parts:
+            continue
+        name = path.relative_to(site).as_posix()
+        for list_ in heard.values():
+            list_.clear()
+        page.set_viewport_size(DESKTOP)
+        page.goto(f"{origin}/{name}", wait_until="load")
+        ended = page.evaluate(TYPESET)
+        seen = page.evaluate(LOOK)
+        page.set_viewport_size(PHONE)
+        seen["wide"] = page.evaluate(WIDE)
+        found[name] = seen | {"ended": ended} | {key: list(list_) for key, list_ in heard.items()}
+    page.close()
+    return found
+
+
+def test_every_page_loads_without_a_complaint_and_from_one_origin(visits: dict[str, Any], origin: str) -> None:
+    assert {"index.html", "gallery.html", "errata.html", "report.html", "api/markov.html"} <= visits.keys()
+    assert {f"notebooks/{name}.html" for name in project.notebook_names()} <= visits.keys()
+    for name, seen in visits.items():
+        assert not seen["complaints"], (name, seen["complaints"])
+        elsewhere = [url for url in seen["requests"] if not url.startswith((origin + "/", "data:", "blob:"))]
+        assert not elsewhere, (name, elsewhere)
+    assert not missing
+
+
+def test_every_image_shows_and_has_alternative_text(visits: dict[str, Any]) -> None:
+    for name, seen in visits.items():
+        for image in seen["images"]:
+            assert image["width"] > 0, (name, image)
+            assert len(image["alt"]) > 3, (name, image)
+
+
+def test_every_formula_is_typeset(visits: dict[str, Any]) -> None:
+    for name, seen in visits.items():
+        assert seen["ended"] and seen["typeset"] == seen["formulas"], name
+        assert not seen["failures"] and not seen["untypeset"], (name, seen["failures"], seen["untypeset"])
+    assert visits["notebooks/data_driven_markov.html"]["formulas"] > 50
+
+
+def test_no_page_is_wider_than_a_phone(visits: dict[str, Any]) -> None:
+    assert {name: seen["wide"] for name, seen in visits.items() if seen["wide"]} == {}
+
+
+def test_every_link_within_the_site_leads_somewhere(visits: dict[str, Any], site: Path, origin: str) -> None:
+    for name, seen in visits.items():
+        for link in seen["links"]:
+            if not link.startswith(origin):
+                assert link.startswith(("https://", "http://", "mailto:")), (name, link)
+                continue
+            path, _, fragment = link.removeprefix(origin + "/").partition("#")
+            path = path.partition("?")[0] or "index.html"
+            assert (site / path).is_file(), (name, link)
+            if fragment and path in visits:
+                assert fragment in visits[path]["ids"], (name, link)
+
+
+def test_every_figure_is_on_its_page_and_in_the_gallery(visits: dict[str, Any]) -> None:
+    for name in project.notebook_names():
+        for png in (project.figures() / name).glob("*.png"):
+            anchor = png.stem.replace("_", "-")
+            assert {anchor, f"code-{anchor}"} <= set(visits[f"notebooks/{name}.html"]["ids"])
+            assert f"{name}-{anchor}" in visits["gallery.html"]["ids"]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in project.notebook_names() if [*(project.figures() / name).glob("fig*.png")]]
+)
+def test_a_figure_its_numbers_and_its_code_are_three_clicks_away(name: str, browser: Any, origin: str) -> None:
+    figures = sorted((project.figures() / name).glob("fig*.png"))
+    figure = next((figure for figure in figures if figure.stem.startswith("fig5")), figures[-1])
+    anchor = figure.stem.replace("_", "-")
+    page = browser.new_page()
+    page.goto(f"{origin}/index.html")
+    page.click(f'a[href$="{name}.html#{anchor}"]')
+    shown = page.locator(f"figure#{anchor}")
+    sync_api.expect(shown.locator("img")).to_be_in_viewport()
+    assert shown.locator("figcaption").inner_text().startswith("Figure")
+    with page.expect_download() as waiting:
+        shown.get_by_role("link", name="csv").click()
+    assert Path(waiting.value.path()).read_bytes() == figure.with_suffix(".csv").read_bytes()
+    shown.get_by_role("link", name="code").click()
+    code = page.locator(f'xpath=//*[@id="code-{anchor}"]/following::pre[1]')
+    sync_api.expect(code).to_be_in_viewport()
+    page.close()
+
+
+def test_every_erratum_is_explained(browser: Any, origin: str) -> None:
+    rows = ledger.report()
+    rows = rows[rows["kind"].isin(["erratum", "reading"])]
+    page = browser.new_page()
+    page.goto(f"{origin}/errata.html")
+    text = page.locator("article").inner_text()
+    for row in rows.itertuples():
+        assert f"{row.where}: {row.quantity}" in text
+        assert row.note in text
+    page.close()
+
+
+def test_the_search_finds_a_function(browser: Any, origin: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{origin}/search.html?q=stationary_distribution")
+    page.wait_for_selector("ul.search li a")
+    assert any("api/markov.html" in a.get_attribute("href") for a in page.locator("ul.search li a").all())
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "markdown, text",
+    [
+        ("**Figure 2 (data).** *Left:* the `draws`", "Figure 2 (data). Left: the draws"),
+        (r"up to $\epsilon=3$ or $\tilde\pi\le 10^{-6}$", "up to ε=3 or π≤ 10^-6"),
+        ("see [the paper](https://x.org)\nand\nmore", "see the paper and more"),
+    ],
+)
+def test_alternative_text_is_plain(markdown: str, text: str) -> None:
+    assert site_module("notebook_pages").plain(markdown) == text
+
+
+def test_docstrings_are_read_as_plain_text() -> None:
+    lines = ["Return |W| * pi~ of `f`s, x_", "", "    a  b", "", "and `g`."]
+    expected = [r"Return \|W\| \* pi~ of ``f``\ s, x\_", "", "::", "", "    a  b", "", "and ``g``."]
+    assert site_module("conf").as_text(lines) == expected

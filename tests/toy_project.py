@@ -1,0 +1,70 @@
+"""A small project of its own for the tests of the runner: the layout of the real one, notebooks of a few lines."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PARAMETERS = """\
+draws: int = 20  # number of draws, 1 to 100
+scale: float = 1.0  # width of the law, above 0
+label: str = "plain"  # text, or a file to read
+bins: list[int] = [1, 2]  # integers
+fast: bool = True  # true or false
+seed: int = 1  # seed of the draws
+output: str = ""  # folder of the results; empty writes nothing
+"""
+
+CHECKS = """\
+from dpsim import checks
+
+checks.integer("draws", draws, 1, 100)
+checks.scalar("scale", scale, 0, open_low=True)
+checks.integer("seed", seed, 0)
+"""
+
+BODY = """\
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from dpsim import figures, ledger, streams
+
+figures.style()
+x = scale * streams.stream(seed, "fig1").normal(size=draws)
+fig, ax = plt.subplots(figsize=figures.size(1, 2))
+ax.plot(x)
+figures.save(fig, "fig1_draws", pd.DataFrame({"x": x}), output)
+ledger.record("fallin2023.eps.k9", 1.168, output=output)
+"""
+
+
+def notebook(path: Path, *cells: str) -> None:
+    """Write a notebook with the parameters and checks above, then the given cells."""
+    made = nbformat.v4.new_notebook()
+    tagged = [(PARAMETERS, ["parameters"]), (CHECKS, ["checks"])]
+    made.cells = [nbformat.v4.new_code_cell(source, metadata={"tags": tags}) for source, tags in tagged]
+    made.cells += [nbformat.v4.new_code_cell(source) for source in cells]
+    made.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    nbformat.write(made, path)
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the root of a project with one quick notebook, `quick`."""
+    for folder in ("notebooks", "data", "figures"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(ROOT / "data" / "published.csv", tmp_path / "data")
+    shutil.copy(ROOT / "requirements.lock", tmp_path)
+    notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)
+    monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
