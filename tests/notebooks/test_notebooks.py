@@ -28,9 +28,7 @@ REDUCED = {
 """Sample sizes for a quick run of each notebook, far below its defaults."""
 
 SAMPLED = [
-    name
-    for name in REDUCED
-    if any(row["standard_error"] for row in ledger.results(project.figures() / name).values())
+    name for name in REDUCED if any(row["standard_error"] for row in ledger.results(project.figures() / name).values())
 ]
 """The notebooks with a sampled ledger row: the others record exact values alone."""
 
