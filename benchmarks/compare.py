@@ -13,6 +13,7 @@ import os
 import platform
 import resource
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -230,17 +231,24 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     table.to_csv(RESULTS / "compare.csv", index=False, float_format="%.4g", lineterminator="\n")
     (RESULTS / "machine.txt").write_text(machine() + "\n", encoding="utf-8")
+    _draw(table)
+
+
+def _draw(table: pd.DataFrame) -> None:
+    """Draw seconds against size, a panel for each comparison."""
     figures.style()
-    fig, axes = plt.subplots(1, len(COMPARISONS), figsize=figures.size(2, 2.4))
+    fig, axes = plt.subplots(1, len(COMPARISONS), figsize=figures.size(2, 2.6))
     colours = [figures.OURS, figures.TRUE, figures.OTHER]
     for ax, comparison in zip(axes, COMPARISONS):
         part = table[table["comparison"] == comparison.name]
         for way, colour in zip(comparison.ways, colours):
             own = part[part["way"] == way]
             ax.loglog(own["size"], own["seconds"], "o-", ms=3, color=colour, label=way)
-        ax.set(xlabel=comparison.size)
-        ax.set_title(comparison.name.replace(" and their ", "\nand their ").replace(" distributions", ""), fontsize=6.5)
-        ax.legend(fontsize=5.5)
+        ax.set(xlabel=comparison.size, ylim=(part["seconds"].min() / 3, part["seconds"].max() * 30))
+        ax.set_xticks(comparison.sizes, [f"{size:,}" for size in comparison.sizes], fontsize=5.5)
+        ax.minorticks_off()
+        ax.set_title(textwrap.fill(comparison.name, 22), fontsize=6.5)
+        ax.legend(fontsize=5.5, loc="upper left", borderpad=0, handlelength=1.2)
     axes[0].set_ylabel("seconds")
     fig.savefig(RESULTS / "compare.png", metadata={"Software": None})
 
