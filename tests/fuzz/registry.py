@@ -216,8 +216,8 @@ def count_vectors(draw: Any, rows: int | None = None) -> np.ndarray:
 
 text = st.text(min_size=1, max_size=8)
 add("checks.interval", anything, low=st.floats(-9, 9), high=st.floats(-9, 9), open_low=st.booleans(), checked=False)
-add("checks.real", between(-5, 5), name=text, value=reals(-5, 5), low=st.just(-5.0), high=st.just(5.0))
-add("checks.scalar", between(-5, 5), name=text, value=real(-5, 5), low=st.just(-5.0), high=st.just(5.0))
+add("checks.real", between(-5, 5), name=text, value=reals(-5, 5), low=st.just(-5), high=st.just(5))
+add("checks.scalar", between(-5, 5), name=text, value=real(-5, 5), low=st.just(-5), high=st.just(5))
 add("checks.integer", between(-5, 5), name=text, value=st.integers(-5, 5), low=st.just(-5), high=st.just(5))
 add("checks.choice", anything, name=text, value=st.sampled_from("ab"), allowed=st.just(("a", "b")))
 add("checks.simplex", sums_to_one, name=text, value=vectors())
@@ -486,7 +486,7 @@ def leaving_of_rows(draw: Any) -> dict[str, Any]:
     """Return arguments of the delta of Theorem 1 for two rows."""
     m = draw(st.integers(2, 5))
     eta, gamma = draw(real(1e-6, 1.0)) / m, draw(real(1e-12, 0.99)) / (m - 1)
-    return {"k": draw(ks), "n": m + draw(st.integers(0, 3)), "eta": eta, "gamma": gamma, "protected": [2, m]}
+    return {"k": draw(ks), "n": m + draw(st.integers(1, 3)), "eta": eta, "gamma": gamma, "protected": [2, m]}
 
 
 thin = {"gamma": real(1e-12, 0.15)}
@@ -506,8 +506,9 @@ def spent_by_theorem(draw: Any) -> dict[str, Any]:
 add("matrix_dirichlet.theorem1_k", non_negative, spent_by_theorem(), share=0.3)
 floors = {"b": real(0.01, 0.9), "eta": real(0.05, 0.25), "rows": st.integers(1, 3)}
 add("matrix_dirichlet.privacy_floor", non_negative, delta=real(1e-9, 0.9), **floors, share=0.03)
-leave_out("matrix_dirichlet.smallest_border", "up to a minute a call; tests/test_matrix_dirichlet.py")
-leave_out("matrix_dirichlet.largest_k", "up to a minute a call; tests/test_matrix_dirichlet.py")
+slow = {"delta": real(1e-9, 0.1), "b": real(0.02, 0.5), "rows": st.integers(1, 2)}
+add("matrix_dirichlet.smallest_border", between(0, 0.5), epsilon=real(12.0, 30.0), **slow, share=0.03)
+add("matrix_dirichlet.largest_k", non_negative, epsilon=real(20.0, 90.0), **slow, eta=st.just(0.2), share=0.03)
 
 moved = {"b": real(1e-3, 1.0), "rows": st.integers(1, 3)}
 one_row = {"b": real(1e-3, 1.0), "rows": st.just(1)}
