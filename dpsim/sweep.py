@@ -56,7 +56,7 @@ def _values(name: str, text: str) -> list[str]:
     if not values:
         raise ValueError(f"grid {name} must have values, got the empty range {text!r}")
     if values[LARGEST:]:  # before they are listed: len() would overflow, a list fill the memory
-        raise ValueError(f"grid {name} must have at most {LARGEST} values, got {text!r}")
+        raise ValueError(f"points of the grid must be an integer from 1 to {LARGEST}, got more from {name}={text}")
     return [str(value) for value in values]
 
 

@@ -22,7 +22,9 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     f(k) <= exp(epsilon) f(j) for |k - j| <= b, all of which occur. Raises ValueError outside these ranges.
     """
     n = checks.integer("n", n, 1, 60)
-    m = checks.integer("m", m, 2, int(1e280 ** (1 / n)))  # the numbers of words stay within the floats
+    m = checks.integer("m", m, 2)
+    if m**n > 10**280:  # the numbers of words stay within the floats
+        raise ValueError(f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits")
     epsilon, b = checks.scalar("epsilon", epsilon, 0.0, 30.0), checks.integer("b", b, 1)
     counts = alphabet_counts(n, m)
     rows = []
