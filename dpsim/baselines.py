@@ -30,6 +30,8 @@ def gaussian_delta(epsilon: float, sigma: float, *, b: float, rows: int = 1) -> 
     """
     ratio = _sensitivity(b, rows) / checks.scalar("sigma", sigma, 0.0, open_low=True)
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
+    if ratio < 1e-300:  # delta is below ratio / 2
+        raise ValueError(f"sigma must be less than 1e300 times the sensitivity, got {sigma:g}")
     log_p = float(log_ndtr(0.5 * ratio - epsilon / ratio))
     log_q = float(log_ndtr(-0.5 * ratio - epsilon / ratio)) + epsilon
     return math.exp(log_p) * -math.expm1(log_q - log_p) if log_q < log_p else 0.0
@@ -48,7 +50,7 @@ def laplace_delta(epsilon: float, scale: float, *, b: float, rows: int = 1) -> f
     if epsilon >= rows * b / scale:
         return 0.0
     if rows == 1:
-        v = 0.5 * (b / scale - epsilon)
+        v = min(0.5 * (b / scale - epsilon), 1e3)  # beyond, delta is 1 to the last bit
         return -math.expm1(-v) - 0.5 * v * math.exp(-v)
     interval = rows * b / scale / CELLS
     one = privacy_loss_distribution.from_laplace_mechanism(
@@ -108,8 +110,14 @@ def project_matrices(
     sorted, row by row of the matrix.
     """
     checks.choice("onto", onto, ("simplex", "bordered"))
-    matrices, support = np.asarray(matrices, dtype=float), np.asarray(support)
-    protected = np.asarray(protected)
+    matrices = checks.real("matrices", matrices)
+    support, protected = np.asarray(support), np.asarray(protected)
+    square = matrices.shape[-2:]
+    if len(square) != 2 or square[0] != square[1]:
+        raise ValueError(f"matrices must have shape (..., n, n), got {matrices.shape}")
+    for name, mask in (("support", support), ("protected", protected)):
+        if mask.dtype != bool or mask.shape != square:
+            raise ValueError(f"{name} must be booleans of shape {square}, got {mask.dtype} of shape {mask.shape}")
     out = np.zeros_like(matrices)
     for i, allowed in enumerate(support):
         rows = matrices[..., i, allowed]

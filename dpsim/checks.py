@@ -35,8 +35,8 @@ def real(
     """
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be real numbers, got {value!r}") from error
+    except (TypeError, ValueError, OverflowError) as error:  # the last for integers beyond the floats
+        raise ValueError(f"{name} must be real numbers, got {value!r}"[:200]) from error
     below = array <= low if open_low else array < low
     above = array >= high if open_high else array > high
     bad = below | above | ~np.isfinite(array)
@@ -70,7 +70,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """
     where = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
     integral = isinstance(value, numbers.Integral) or (isinstance(value, numbers.Real) and value == value // 1)
-    if isinstance(value, bool) or not integral or math.isinf(value):
+    if isinstance(value, bool) or not integral:
         raise ValueError(f"{name} must be {where}, got {value!r}")
     if value < low or (high is not None and value > high):
         raise ValueError(f"{name} must be {where}, got {value}")

@@ -91,10 +91,13 @@ def dirichlet_rows(parameters: Array, indptr: Integers, source: Source) -> Array
 def noisy_totals(totals: ArrayLike, epsilon: float, sensitivity: int, source: Source) -> tuple[Integers, float]:
     """Return totals with discrete Laplace noise, at least 0, and the epsilon spent (at most the one asked for).
 
-    One unit changes the totals by at most `sensitivity` in 1-norm.
+    totals: integers in 0..2^53; epsilon >= 1e-9. One unit changes the totals by at most `sensitivity` in 1-norm.
     """
     scale = _scale(epsilon, sensitivity)
-    return np.maximum(_noisy(np.asarray(totals, dtype=np.int64), scale, source), 0), sensitivity / scale
+    counts = checks.real("totals", totals, 0.0, 2.0**53)
+    if (counts != np.floor(counts)).any():
+        raise ValueError(f"totals must be integers, got {counts[counts != np.floor(counts)].flat[0]:g}")
+    return np.maximum(_noisy(counts.astype(np.int64), scale, source), 0), sensitivity / scale
 
 
 def chosen_labels(
@@ -102,6 +105,7 @@ def chosen_labels(
 ) -> tuple[list[str], int, float, float]:
     """Return the labels whose noisy count reaches a threshold T, the threshold, and the epsilon and delta spent.
 
+    epsilon >= 1e-9.
     sensitivities (l0, l1, m): how many counts one unit changes, by how much in sum, by how much at most. With noise of
     scale b = l1 / epsilon, z = e^(-1/b), a label that one unit alone has passes with p <= z^(T - m) / (1 + z); T is
     the smallest whole number with l0 p <= min(delta, l0 (1 - z)), and l0 p is the delta spent.
@@ -112,21 +116,23 @@ def chosen_labels(
     (OpenDP 0.16 has this mechanism, but states z^(T - m + 1) / (1 + z), without the mass at the threshold, which it
     lets pass; see its issue 2922. So only its noise is used.)
     """
+    if not isinstance(counts, Mapping):
+        raise TypeError(f"counts must map labels to counts, got {type(counts).__name__}")
     touched, total, most = (checks.integer("sensitivities", s, 1) for s in sensitivities)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     scale = _scale(epsilon, total)
     z = math.exp(-1.0 / scale)
     allowed = min(delta, -touched * math.expm1(-1.0 / scale)) * (1.0 - 1e-9)
-    above = max(1, math.ceil(scale * math.log(touched / (allowed * (1.0 + z)))))
+    above = max(1, math.ceil(scale * (math.log(touched) - math.log(allowed) - math.log1p(z))))
     labels = sorted(counts)
     noisy = _noisy(np.array([counts[label] for label in labels], dtype=np.int64), scale, source)
     kept = [label for label, count in zip(labels, noisy.tolist()) if count >= most + above]
-    return kept, most + above, total / scale, touched * z**above / (1.0 + z)
+    return kept, most + above, total / scale, touched * math.exp(-above / scale) / (1.0 + z)
 
 
 def _scale(epsilon: float, sensitivity: int) -> float:
     """Return the scale of the noise, rounded up."""
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
+    epsilon = checks.scalar("epsilon", epsilon, 1e-9)  # noise below 2^53: no count overflows
     return checks.integer("sensitivity", sensitivity, 1) / epsilon * (1.0 + 1e-12)
 
 

@@ -106,6 +106,8 @@ def declared_graph(graph: pd.DataFrame, categories: Sequence[Any] | None = None)
     """
     if isinstance(graph, str):
         raise ValueError(f"graph must be a table of allowed pairs, got {graph!r}: {OBSERVED}")
+    if not isinstance(graph, pd.DataFrame):
+        raise TypeError(f"graph must be a DataFrame of allowed pairs, got {type(graph).__name__}")
     missing = {"origin", "destination"} - set(graph.columns)
     if missing:
         raise ValueError(
@@ -139,6 +141,9 @@ def counts_on(trips: pd.DataFrame, support: Support, outside: str = "error") -> 
     ValueError naming such pairs, "drop" leaves them out.
     """
     checks.choice("outside", outside, ("error", "drop"))
+    if not isinstance(support, Support):
+        raise TypeError(f"support must be a Support, got {type(support).__name__}")
+    _refuse_other_tables(trips)
     n = len(support.categories)
     origin, destination = (events.positions(trips[column], support.categories) for column in ("origin", "destination"))
     keys = np.repeat(np.arange(n, dtype=np.int64), support.sizes) * n + support.indices
@@ -182,7 +187,7 @@ def release_chain(
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     checks.choice("totals", totals, ("released", "public"))
-    unit, source = unit.checked(), private_draws.Source(seed)
+    unit, source = Unit.checked(unit), private_draws.Source(seed)
     if isinstance(graph, str):
         raise ValueError(f"graph must be a table of allowed pairs, got {graph!r}: {OBSERVED}")
     budget: list[dict[str, Any]] = []
@@ -264,6 +269,14 @@ def release_papers_chain(
     return PrivateChain(chain.support, chain.matrix, chain.totals, np.minimum(1.0, spread), chain.statement)
 
 
+def _refuse_other_tables(trips: pd.DataFrame) -> None:
+    """Raise TypeError or ValueError unless trips is a table with the three columns of counts."""
+    if not isinstance(trips, pd.DataFrame):
+        raise TypeError(f"trips must be a DataFrame, got {type(trips).__name__}")
+    if not {"origin", "destination", "trips"} <= set(trips.columns):
+        raise ValueError(f"trips must have the columns origin, destination and trips, got {list(trips.columns)}")
+
+
 def _chosen_support(
     trips: pd.DataFrame,
     epsilon: float,
@@ -276,6 +289,7 @@ def _chosen_support(
     """Return all pairs of the categories that pass the threshold; their share is added to the budget."""
     if totals == "public":
         raise ValueError('totals must be "released" when the categories are not declared, got "public"')
+    _refuse_other_tables(trips)
     ends = trips[["origin", "destination"]].astype(str)
     away = ends["origin"] != ends["destination"]  # an event within a category counts once
     counts = trips["trips"].groupby(ends["origin"]).sum()

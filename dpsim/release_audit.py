@@ -26,12 +26,14 @@ def replicated_events(rows: ArrayLike, states: int) -> tuple[pd.DataFrame, pd.Da
     rows (k, d): state i has the counts of row i modulo k, how many events go to i+1, ..., i+d modulo `states` > d.
     Rows are drawn independently, so one release of this table is states / k independent draws of each of the k rows.
     """
-    counts = np.asarray(rows, dtype=np.int64)
+    counts = checks.real("rows", rows, 0.0, 1e6)
+    if counts.ndim != 2 or (counts != np.floor(counts)).any():
+        raise ValueError(f"rows must be integers of shape (k, d), got {rows!r}"[:200])
     k, d = counts.shape
     states = checks.integer("states", states, d + 1)
     start, step = np.repeat(np.arange(states), d), np.tile(np.arange(1, d + 1), states)
     graph = pd.DataFrame({"origin": start, "destination": (start + step) % states})
-    times = counts[np.arange(states) % k].ravel()
+    times = counts.astype(np.int64)[np.arange(states) % k].ravel()
     return graph.loc[np.repeat(np.arange(states * d), times)].reset_index(drop=True), graph
 
 
@@ -99,7 +101,10 @@ def delta_lower_bound(hits: ArrayLike, other_hits: ArrayLike, draws: int, *, eps
     several pairs when hits are summed over them: a sum of unequal independent Bernoullis has lighter tails than the
     binomial of the same mean (Hoeffding 1956).
     """
-    p_hits, q_hits = np.asarray(hits, dtype=float), np.asarray(other_hits, dtype=float)
+    draws = checks.integer("draws", draws, 1)
+    p_hits, q_hits = checks.real("hits", hits, 0.0, draws), checks.real("other_hits", other_hits, 0.0, draws)
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, 700.0)  # e^epsilon stays finite
+    risk = checks.scalar("risk", risk, 0.0, 1.0, open_low=True, open_high=True)
     low = np.where(p_hits > 0, beta.ppf(0.5 * risk, p_hits, draws - p_hits + 1.0), 0.0)
     high = np.where(q_hits < draws, beta.ppf(1.0 - 0.5 * risk, q_hits + 1.0, np.maximum(draws - q_hits, 1e-9)), 1.0)
     return low - np.exp(epsilon) * high

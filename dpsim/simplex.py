@@ -135,7 +135,7 @@ def _refuse_empty(bounds: Array, totals: Array, allowed: Mask) -> None:
 
 def _refuse_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float) -> None:
     count = inside.sum(axis=-1)
-    most = int((1.0 - eta_bar) / eta * (1.0 + 4.0 * np.finfo(float).eps))
+    most = int(min(2.0**53, (1.0 - eta_bar) / eta * (1.0 + 4.0 * np.finfo(float).eps)))
     bad = (count < 2) | (count > most)
     if bad.any():
         raise ValueError(

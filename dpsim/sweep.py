@@ -31,6 +31,8 @@ def points(grids: Iterable[str]) -> list[list[tuple[str, str]]]:
     """
     axes: dict[str, list[str]] = {}
     for grid in grids:
+        if not isinstance(grid, str):
+            raise TypeError(f"grid must be text, NAME=VALUES, got {grid!r}")
         name, _, text = grid.partition("=")
         if not name or not text:
             raise ValueError(f"grid must be NAME=VALUES, like zones=30,40,50 or seed=0:100, got {grid!r}")
@@ -53,6 +55,8 @@ def _values(name: str, text: str) -> list[str]:
         raise ValueError(f"grid {name} must be a:b or a:b:step in integers, got {text!r}") from error
     if not values:
         raise ValueError(f"grid {name} must have values, got the empty range {text!r}")
+    if values[LARGEST:]:  # before they are listed: len() would overflow, a list fill the memory
+        raise ValueError(f"points of the grid must be an integer from 1 to {LARGEST}, got more from {name}={text}")
     return [str(value) for value in values]
 
 

@@ -61,7 +61,9 @@ class Unit(NamedTuple):
         return self.events_per_row * self.rows
 
     def checked(self) -> Unit:
-        """Return the unit once both limits are integers of at least 1 (ValueError)."""
+        """Return the unit once both limits are integers of at least 1 (ValueError); TypeError for anything else."""
+        if not isinstance(self, Unit):  # called as Unit.checked(argument)
+            raise TypeError(f"unit must be a Unit, got {type(self).__name__}")
         return Unit(checks.integer("events_per_row", self.events_per_row, 1), checks.integer("rows", self.rows, 1, 999))
 
 
@@ -90,7 +92,9 @@ def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = EVENT
     ValueError outside the ranges of `accounting.posterior_epsilon`, and when c > 1 with kappa alpha < 1/2, where the
     worst pattern is not proven.
     """
-    unit = unit.checked()
+    unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
+    kappa = checks.scalar("kappa", kappa, 0.0, open_low=True)
+    alpha = checks.scalar("alpha", alpha, 0.0, open_low=True)
     c = unit.events_per_row
     if c > 1 and kappa * alpha < SMALLEST_SHAPE:
         raise ValueError(f"kappa alpha must be at least {SMALLEST_SHAPE} for units of several events a row, "
@@ -106,6 +110,9 @@ def calibrate(epsilon: float, delta: float, alpha: ArrayLike, unit: Unit, adjace
 
     0 stands for an alpha at or below the privacy floor, and for a kappa alpha below 1/2 where that is not allowed.
     """
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
     c = unit.events_per_row
     alphas = checks.real("alpha", alpha, 0.0, open_low=True)
     kappas = np.zeros(alphas.shape)
@@ -146,7 +153,7 @@ def plan(
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    unit, adjacency = unit.checked(), checks.choice("adjacency", adjacency, ADJACENCIES)
+    unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
     alphas, kappas = _frontier(epsilon, delta, unit, adjacency)
     sizes, totals, weights = _row_groups(n, N)
     for _ in range(2):
@@ -170,7 +177,11 @@ def events_needed(
     alpha and kappa are chosen for that number, on the grid of `plan`.
     """
     target = checks.scalar("target", target, 0.0, 1.0, open_low=True, open_high=True)
-    alphas, kappas = _frontier(epsilon, delta, unit.checked(), adjacency)
+    n = checks.integer("n", n, 1)
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    adjacency = checks.choice("adjacency", adjacency, ADJACENCIES)
+    alphas, kappas = _frontier(epsilon, delta, Unit.checked(unit), adjacency)
 
     def excess(log_events: float) -> float:
         return float(row_error_bound(n, math.exp(log_events), kappas, alphas).min()) - target

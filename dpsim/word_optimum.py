@@ -15,12 +15,16 @@ from dpsim.automaton import alphabet_counts
 def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     """Return the least worst-case expected distance of any word epsilon-differentially private mechanism on m**n words.
 
-    1 <= n <= 60 letters out of m >= 2; 0 <= epsilon <= 30, the epsilon really spent; b >= 1. A linear programme, up
-    to the solver's 1e-7. Averaging a mechanism over the isometries of the Hamming distance keeps its epsilon and
-    raises no worst-case error, so it may be taken to depend on the distance alone: probabilities x_l = N_l f(l) with
+    1 <= n <= 60 letters out of m >= 2, m**n <= 1e280; 0 <= epsilon <= 30, the epsilon really spent; b >= 1. A linear
+    programme, up to the solver's 1e-7. Averaging a mechanism over the isometries of the Hamming distance keeps its
+    epsilon and raises no worst-case error, so it may be taken to depend on the distance alone: probabilities
+    x_l = N_l f(l) with
     f(k) <= exp(epsilon) f(j) for |k - j| <= b, all of which occur. Raises ValueError outside these ranges.
     """
-    n, m = checks.integer("n", n, 1, 60), checks.integer("m", m, 2)
+    n = checks.integer("n", n, 1, 60)
+    m = checks.integer("m", m, 2)
+    if m**n > 10**280:  # the numbers of words stay within the floats
+        raise ValueError(f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits")
     epsilon, b = checks.scalar("epsilon", epsilon, 0.0, 30.0), checks.integer("b", b, 1)
     counts = alphabet_counts(n, m)
     rows = []

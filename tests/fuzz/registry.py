@@ -20,7 +20,18 @@ import pandas as pd
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dpsim import accounting, automaton, datasets, mdp
+from dpsim import (
+    accounting,
+    automaton,
+    baselines,
+    datasets,
+    drawing,
+    matrix_dirichlet,
+    mdp,
+    private_draws,
+    unit_privacy,
+)
+from dpsim import release as release_
 
 matplotlib.use("Agg")
 
@@ -205,8 +216,8 @@ def count_vectors(draw: Any, rows: int | None = None) -> np.ndarray:
 
 text = st.text(min_size=1, max_size=8)
 add("checks.interval", anything, low=st.floats(-9, 9), high=st.floats(-9, 9), open_low=st.booleans(), checked=False)
-add("checks.real", between(-5, 5), name=text, value=reals(-5, 5), low=st.just(-5.0), high=st.just(5.0))
-add("checks.scalar", between(-5, 5), name=text, value=real(-5, 5), low=st.just(-5.0), high=st.just(5.0))
+add("checks.real", between(-5, 5), name=text, value=reals(-5, 5), low=st.just(-5), high=st.just(5))
+add("checks.scalar", between(-5, 5), name=text, value=real(-5, 5), low=st.just(-5), high=st.just(5))
 add("checks.integer", between(-5, 5), name=text, value=st.integers(-5, 5), low=st.just(-5), high=st.just(5))
 add("checks.choice", anything, name=text, value=st.sampled_from("ab"), allowed=st.just(("a", "b")))
 add("checks.simplex", sums_to_one, name=text, value=vectors())
@@ -457,6 +468,76 @@ add(
 )
 add("simplex.protected_entries", anything, matrix=vectors(5, positive=True))
 
+# --------------------------------------------------------------------------------- matrix Dirichlet, its baselines
+
+
+@st.composite
+def theorem_of_rows(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
+    """Return arguments of Theorem 1 for two rows, and what else is asked for."""
+    m, outside = draw(st.integers(2, 6)), draw(st.floats(0.01, 0.4))
+    eta = draw(real(1e-4, 0.9)) * (1.0 - outside) / m
+    b = 2.0 * draw(real(1e-4, 0.99)) * (1.0 - outside - m * eta)
+    chosen = {"b": min(b, 1.0), "eta": eta, "eta_bar": outside, "protected": [2, m]}
+    return chosen | {name: draw(strategy) for name, strategy in more.items()}
+
+
+@st.composite
+def leaving_of_rows(draw: Any) -> dict[str, Any]:
+    """Return arguments of the delta of Theorem 1 for two rows."""
+    m = draw(st.integers(2, 5))
+    eta, gamma = draw(real(1e-6, 1.0)) / m, draw(real(1e-12, 0.99)) / (m - 1)
+    return {"k": draw(ks), "n": m + draw(st.integers(1, 3)), "eta": eta, "gamma": gamma, "protected": [2, m]}
+
+
+thin = {"gamma": real(1e-12, 0.15)}
+add("matrix_dirichlet.theorem1_epsilon", non_negative, theorem_of_rows(k=ks, **thin))
+add("matrix_dirichlet.theorem1_delta", ordered(probability), leaving_of_rows())
+best_of_rows = theorem_of_rows(delta=real(1e-6, 0.9), k=reals(30.0, 1e4)).filter(lambda d: d["eta"] > 0.01)
+add("matrix_dirichlet.theorem1_best_epsilon", non_negative, best_of_rows, share=0.5)
+
+
+@st.composite
+def spent_by_theorem(draw: Any) -> dict[str, Any]:
+    """Return an epsilon that Theorem 1 gives at some k."""
+    chosen = draw(theorem_of_rows(**thin))
+    return {"epsilon": float(matrix_dirichlet.theorem1_epsilon(draw(real(0.01, 1e5)), **chosen)), **chosen}
+
+
+add("matrix_dirichlet.theorem1_k", non_negative, spent_by_theorem(), share=0.3)
+floors = {"b": real(0.01, 0.9), "eta": real(0.05, 0.25), "rows": st.integers(1, 3)}
+add("matrix_dirichlet.privacy_floor", non_negative, delta=real(1e-9, 0.9), **floors, share=0.03)
+slow = {"delta": real(1e-9, 0.1), "b": real(0.02, 0.5), "rows": st.integers(1, 2)}
+add("matrix_dirichlet.smallest_border", between(0, 0.5), epsilon=real(12.0, 30.0), **slow, share=0.03)
+add("matrix_dirichlet.largest_k", non_negative, epsilon=real(20.0, 90.0), **slow, eta=st.just(0.2), share=0.03)
+
+moved = {"b": real(1e-3, 1.0), "rows": st.integers(1, 3)}
+one_row = {"b": real(1e-3, 1.0), "rows": st.just(1)}
+add("baselines.gaussian_delta", probability, epsilon=levels.map(np.max), sigma=real(1e-6, 1e6), **moved)
+add("baselines.laplace_delta", probability, epsilon=levels.map(np.max), scale=real(1e-6, 1e6), **one_row)
+targets = {"epsilon": real(0.01, 30.0), "delta": real(1e-12, 0.99)}
+add("baselines.gaussian_scale", non_negative, **targets, **moved, share=0.5)
+add("baselines.laplace_scale", non_negative, **targets, **one_row, share=0.5)
+add(
+    "baselines.noisy_matrix",
+    finite,
+    P=vectors(4, rows=3),
+    scale=real(1e-6, 1e6),
+    noise=st.sampled_from(baselines.NOISES),
+    size=size,
+    rng=rng,
+)
+squares = st.lists(st.floats(-9.0, 9.0), min_size=16, max_size=16).map(lambda x: np.array(x).reshape(4, 4))
+add(
+    "baselines.project_matrices",
+    probability,
+    matrices=squares,
+    eta=real(1e-3, 0.2),
+    eta_bar=real(1e-3, 0.25),
+    protected=st.just(~np.eye(4, dtype=bool)),
+    support=st.just(np.ones((4, 4), dtype=bool)),
+    onto=st.sampled_from(["simplex", "bordered"]),
+)
+
 # ------------------------------------------------------------------------------------------- decision processes
 
 models = st.builds(
@@ -568,15 +649,17 @@ def diagonals(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
 
 
 warmth, warmths = real(1e-3, 1e6), reals(1e-3, 1e6)
-add("boltzmann.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]}))
-add("boltzmann.weight_matrix", finite, histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
+add("boltzmann_space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]}))
+add("boltzmann_space.weight_matrix", finite, histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
     )  # fmt: skip
-add("boltzmann.temperature", non_negative, t=warmths)
-add("boltzmann.diagonal_exponents", non_negative,
+add("boltzmann_space.temperature", non_negative, t=warmths)
+add("boltzmann_space.diagonal_exponents", non_negative,
     diagonals(t=warmth).map(lambda d: {"weights": d["weights"], "bins": d["x"].size, "t": d["t"]}))  # fmt: skip
-add("boltzmann.configurations", between(0, 6), total=st.integers(0, 6), bins=st.integers(1, 4))
+add("boltzmann_space.configurations", between(0, 6), total=st.integers(0, 6), bins=st.integers(1, 4))
 add(
-    "boltzmann.configuration_index", non_negative, histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())})
+    "boltzmann_space.configuration_index",
+    non_negative,
+    histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())}),
 )
 add("boltzmann.objective", between(high=0), histograms().map(lambda d: {**d, "z": d["x"][::-1]}))
 add("boltzmann.log_stationary", between(high=1e-9), histograms(t=warmths))
@@ -587,18 +670,46 @@ add("boltzmann.metropolis", non_negative, histograms(**steps))
 add("boltzmann.running_objective", between(high=0), histograms(**steps))
 paths = st.lists(st.floats(-9, 9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3))
 add("boltzmann.stopping_times", between(0, 3), means=paths, tolerance=real(0, 9), hold=st.integers(1, 4))
-add("boltzmann.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
-leave_out("boltzmann.tilted_tables", "tables behind sample_exact, which checks their arguments")
+add("boltzmann_sampling.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
+leave_out("boltzmann_sampling.tilted_tables", "tables behind sample_exact, which checks their arguments")
 add("boltzmann_exact.expected_objective", between(high=1e-12), histograms(t=warmth))
 add("boltzmann_exact.log_normalisers", non_negative, spaces(t=warmth), share=0.5)
 add("boltzmann_exact.exact_epsilon_limit", non_negative, spaces(t=warmth), share=0.3)
 chain = {"t": warmth, "proposal": st.sampled_from(["bins", "individual"])}
-add("boltzmann_exact.transition_matrix", probability, histograms(**chain), share=0.5)
+add("boltzmann_steps.transition_matrix", probability, histograms(**chain), share=0.5)
 step_numbers = st.one_of(st.integers(0, 4), st.just([0, 3]))
-add("boltzmann_exact.k_step_law", sums_to_one, histograms(**chain, steps=step_numbers), share=0.5)
-add("boltzmann_exact.spectral_gap", probability, histograms(t=warmth), share=0.5)
+add("boltzmann_steps.k_step_law", sums_to_one, histograms(**chain, steps=step_numbers), share=0.5)
+add("boltzmann_steps.spectral_gap", probability, histograms(t=warmth), share=0.5)
 mixing = spaces(t=real(0.1, 1e3), steps=step_numbers, epsilon=maybe(real(0, 9)))
-add("boltzmann_exact.mixing_delta", non_negative, mixing, share=0.3)
+add("boltzmann_steps.mixing_delta", non_negative, mixing, share=0.3)
+
+moves = histograms().map(
+    lambda d: {"z": d["x"], "i": int(d["x"].argmax()), "j": (int(d["x"].argmax()) + 1) % d["x"].size}
+)
+add("boltzmann_space.ordered_pairs", non_negative, bins=st.integers(1, 5), checked=False)
+add("boltzmann_space.after_move", non_negative, moves, checked=False)
+few = {"limit": st.just(30), "rows": st.integers(0, 30), "total": st.integers(0, 9), "bins": st.integers(1, 9)}
+add("boltzmann_space.refuse_beyond", anything, **few, checked=False)
+exponents = st.lists(real(1e-6, 1e6), min_size=1, max_size=3).map(np.array)
+add("boltzmann_exact.partial_sums", non_negative, total=st.integers(1, 5), a=exponents, checked=False)
+scaled = histograms().map(
+    lambda d: {
+        "states": np.stack([d["x"], d["x"][::-1]]),
+        "w": np.ones(d["x"].size) if d["weights"] is None else d["weights"],
+    }
+)
+add("boltzmann_exact.scaled_points", finite, scaled, checked=False)
+small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
+add("boltzmann_approximate.delta_at_epsilon", probability, **small, epsilon=epsilons, share=0.5)
+add("boltzmann_approximate.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999), share=0.5)
+noised = {"size": maybe(st.integers(0, 3)), "rng": rng}
+bare = histograms().map(lambda d: d["x"])
+add("boltzmann_baselines.add_discrete_laplace", finite, x=bare, epsilon=real(1e-6, 1000.0), **noised)
+add("boltzmann_baselines.add_discrete_gaussian", finite, x=bare, sigma=real(0.01, 1000.0), **noised)
+add("boltzmann_baselines.discrete_gaussian_delta", probability, sigma=real(0.01, 30.0), epsilon=levels)
+add("boltzmann_baselines.calibrate_sigma", between(0.01), epsilon=real(0.3, 1000.0), delta=real(1e-12, 0.99), share=0.1)
+noisy_counts = st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3))
+add("boltzmann_baselines.nearest_histogram", non_negative, noisy=noisy_counts, total=st.integers(1, 10**9), rng=rng)
 
 # ----------------------------------------------------------------------------------------------------------- words
 
@@ -671,6 +782,26 @@ leave_out("word_normaliser.*", "behind exact_word_epsilon, which checks its argu
 leave_out("word_search.*", "behind exact_word_epsilon, which checks its arguments")
 leave_out("word_tables.*", "tables behind HammingAutomaton, which checks their arguments")
 
+add(
+    "word_optimum.least_expected_error",
+    between(0, 12),
+    n=st.integers(1, 12),
+    m=st.integers(2, 30),
+    epsilon=real(0.0, 30.0),
+    b=st.integers(1, 3),
+    share=0.3,
+)
+
+
+def steps_of(distance: int, **of: Any) -> Any:
+    """Return the transitions of the words at a distance, or of the nearest one that occurs."""
+    return drawing.transitions(automaton.HammingAutomaton(**of), distance)
+
+
+nearby = st.tuples(on_alphabet, st.integers(0, 1)).map(lambda x: {**x[0], "distance": x[1]})
+add("drawing.transitions", non_negative, nearby, call=steps_of)
+leave_out("drawing.draw_*", "draws on matplotlib axes; tests/test_words_drawing.py")
+
 # ---------------------------------------------------------------------------------------------------------- audit
 
 
@@ -698,6 +829,194 @@ add(
     share=0.5,
 )
 
+# -------------------------------------------------------------------------------------------------------- releases
+
+units = st.builds(unit_privacy.Unit, st.integers(1, 3), st.just(1))
+protection = {"unit": units, "adjacency": adjacency}
+add(
+    "unit_privacy.unit_epsilon",
+    non_negative,
+    delta=real(1e-12, 1.0),
+    kappa=real(0.5, 1e3),
+    alpha=real(1.0, 1e3),
+    unit=st.builds(unit_privacy.Unit, st.integers(1, 3), st.sampled_from([1, 1, 1, 2])),
+    adjacency=adjacency,
+    share=0.5,
+)
+add(
+    "unit_privacy.calibrate",
+    non_negative,
+    epsilon=real(0.1, 9.0),
+    delta=real(1e-12, 0.5),
+    alpha=reals(0.1, 1e3),
+    **protection,
+    share=0.3,
+)
+add("unit_privacy.row_error_bound", probability, n=st.integers(1, 99), N=reals(0, 1e6), kappa=ks, alpha=ks)
+wanted = {"epsilon": real(0.3, 9.0), "delta": real(1e-9, 0.1)}
+row_sizes = {"n": st.integers(2, 9), "N": reals(0, 1e6)}
+add("unit_privacy.plan", non_negative, **wanted, **row_sizes, **protection, share=0.1)
+add(
+    "unit_privacy.events_needed",
+    between(1),
+    target=real(0.05, 0.9),
+    **wanted,
+    n=row_sizes["n"],
+    **protection,
+    share=0.1,
+)
+
+seeds = st.integers(0, 2**32)
+shapes = reals(1e-3, 1e6)
+add("private_draws.Source", anything, seed=maybe(seeds))
+add(
+    "private_draws.log_gamma",
+    finite,
+    shape=shapes,
+    seed=seeds,
+    call=lambda shape, seed: private_draws.log_gamma(shape, private_draws.Source(seed)),
+)
+add(
+    "private_draws.dirichlet_rows",
+    probability,
+    parameters=st.lists(real(1e-3, 1e6), min_size=5, max_size=5).map(np.array),
+    indptr=st.just(np.array([0, 2, 5])),
+    source=seeds.map(private_draws.Source),
+    checked=False,
+)
+tallies = st.lists(st.integers(0, 10**6), max_size=4)
+add(
+    "private_draws.noisy_totals",
+    non_negative,
+    totals=tallies,
+    epsilon=real(1e-3, 100.0),
+    sensitivity=st.integers(1, 9),
+    seed=seeds,
+    call=lambda seed, **kw: private_draws.noisy_totals(**kw, source=private_draws.Source(seed)),
+)
+add(
+    "private_draws.chosen_labels",
+    non_negative,
+    counts=tallies.map(lambda x: dict(zip("abcd", x))),
+    epsilon=real(1e-3, 100.0),
+    delta=real(1e-12, 0.99),
+    sensitivities=st.sampled_from([(2, 2, 1), (8, 8, 4)]),
+    seed=seeds,
+    call=lambda seed, **kw: private_draws.chosen_labels(**kw, source=private_draws.Source(seed)),
+)
+
+ABC = ["a", "b", "c"]
+EDGES = pd.DataFrame({"origin": list("aabbc"), "destination": list("bcaca")})
+tabled = st.lists(st.integers(0, 500), min_size=5, max_size=5).map(lambda x: EDGES.assign(trips=x))
+whole = st.lists(st.integers(200, 500), min_size=9, max_size=9).map(
+    lambda x: pd.DataFrame({"origin": list("aaabbbccc"), "destination": list("abc" * 3), "trips": x})
+)
+
+
+def published(chain: release_.PrivateChain) -> Any:
+    """Return the numbers of a release."""
+    assert chain.status == release_.SIMULATION
+    stated = [v for v in chain.statement.values() if isinstance(v, float)]
+    return chain.matrix.data, chain.totals, chain.row_errors, chain.stationary(), stated
+
+
+add("release.all_pairs", non_negative, categories=st.permutations(ABC))
+add("release.declared_graph", non_negative, graph=st.just(EDGES), categories=maybe(st.permutations(ABC)))
+supports = st.sampled_from([release_.all_pairs(ABC), release_.declared_graph(EDGES)])
+add("release.counts_on", non_negative, trips=tabled, support=supports, outside=st.sampled_from(["error", "drop"]))
+add(
+    "release.release_chain",
+    non_negative,
+    trips=tabled,
+    **wanted,
+    categories=st.permutations(ABC),
+    graph=maybe(st.just(EDGES)),
+    totals=st.sampled_from(["released", "public"]),
+    outside=st.sampled_from(["error", "drop"]),
+    seed=seeds,
+    call=lambda **kw: published(release_.release_chain(**{**kw, "seed": int(kw["seed"])})),
+    share=0.2,
+)
+add(
+    "release.release_papers_chain",
+    non_negative,
+    trips=whole,
+    **wanted,
+    eta=st.just(0.1),
+    categories=st.permutations(ABC),
+    seed=seeds,
+    call=lambda **kw: published(release_.release_papers_chain(**{**kw, "seed": int(kw["seed"])})),
+    share=0.2,
+)
+leave_out("release.PrivateChain", "a record made by release_chain, whose entry calls its methods")
+made = seeds.map(
+    lambda seed: release_.release_chain(EDGES.assign(trips=50), epsilon=1.0, delta=1e-6, categories=ABC, seed=seed)
+)
+add("release_files.side_car", non_negative, chain=made, checked=False, share=0.1)
+add("release_files.utility_table", non_negative, chain=made, checked=False, share=0.1)
+add("release_files.report", anything, chain=made, pi=maybe(vectors(3)), checked=False, share=0.1)
+add(
+    "release_files.owner_utility",
+    non_negative,
+    chain=made,
+    trips=tabled.filter(lambda t: t["trips"].sum() > 0),
+    pi=maybe(vectors(3)),
+    checked=False,
+    share=0.1,
+)
+leave_out("release_files.*", "writes files; tests/test_release.py")
+leave_out("release_command.*", "the command line and the files it reads; tests/test_release.py")
+
+few_counts = st.lists(st.integers(0, 4), min_size=6, max_size=6).map(
+    lambda x: np.array(x).reshape(2, 3) + np.eye(2, 3, dtype=int)
+)
+add("release_audit.replicated_events", non_negative, rows=few_counts, states=st.integers(4, 9))
+add(
+    "release_audit.released_rows",
+    anything,
+    rows=few_counts,
+    draws=st.integers(2, 5),
+    **wanted,
+    seed=seeds,
+    totals=st.sampled_from(["public", "released"]),
+    checked=False,
+    share=0.07,
+)
+drawn_rows = st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), (4, 2)))
+stated = {"epsilon": real(0.0, 30.0), "alpha": real(1e-2, 1e3), "kappa": real(1e-2, 1e3)}
+add("release_audit.telling", probability, draws=drawn_rows, row=few_counts, other=few_counts, **stated, checked=False)
+add(
+    "release_audit.audited",
+    between(high=1),
+    draws=drawn_rows,
+    other_draws=drawn_rows,
+    rows=few_counts,
+    others=few_counts,
+    **stated,
+    risk=real(1e-9, 0.5),
+    checked=False,
+)
+add(
+    "release_audit.delta_lower_bound",
+    between(high=1),
+    hits=st.integers(0, 50),
+    other_hits=st.integers(0, 50),
+    draws=st.integers(50, 99),
+    epsilon=real(0.0, 30.0),
+    risk=real(1e-9, 0.5),
+)
+
+labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
+add("events.distinct_labels", anything, name=text, labels=labelled)
+add("events.positions", between(-1, 2), values=labelled.map(pd.Series), labels=labelled, checked=False)
+for name in ("connect", "open_events", "count_transitions", "trajectory_transitions"):
+    leave_out(f"events.{name}", "opens a database connection; refusals in tests/test_events.py")
+leave_out("fetch.*", "downloads and writes files; tests/test_fetch.py")
+axes = st.sampled_from(["zones=30,40,50", "zones=1", "zones=0:3", "zones=9:0:-2"])
+grids = axes.map(lambda zones: [zones, "seed=0:2"])
+add("sweep.points", anything, grids=grids)
+leave_out("sweep.sweep", "runs notebooks and writes files; tests/test_sweep.py")
+
 # ------------------------------------------------------------------------------------------------- data, figures
 
 
@@ -724,6 +1043,8 @@ for name in ("checksums", "load_sources", "load_grades", "load_taxi_zones", "loa
 leave_out("datasets.RoadChain", "a record made by load_gainesville")
 add("figures.size", between(0, 12), columns=st.sampled_from([1, 2]), height=real(0.1, 12.0))
 leave_out("figures.style", "no argument")
+add("controls.is_live", anything)
+leave_out("controls.control", "shows figures")
 leave_out("figures.mark_published", "draws on matplotlib axes; looked at, and in tests of the notebooks")
 leave_out("figures.save*", "writes files; tests/test_ledger.py")
 leave_out("maps.*", "draws on matplotlib axes, a quarter of a second a call; refusals in tests/test_maps.py")

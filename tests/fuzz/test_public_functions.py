@@ -24,7 +24,7 @@ JUNK = [
     *([], [[]], [float("nan")], [1, 2, [3]], ["a", "b"], {}, {"a": 1}, lambda: 0),
     *(np.zeros((2, 0)), np.zeros((2, 3, 4)), -np.ones(3), np.array(["a"]), np.array([None]), np.full((2, 2), np.nan)),
 ]
-EXTREMES = [1e300, -1e300, 1e-300, 5e-324, 1e17]  # for real arguments: as a length they would fill the memory
+EXTREMES = [1e300, -1e300, 1e-300, 5e-324, 1e17, 10**400]  # for real arguments: as a length they would fill the memory
 
 
 def public() -> list[str]:
