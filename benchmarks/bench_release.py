@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from dpsim import events, markov, release, release_audit, release_files, unit_privacy
+from dpsim import audit, events, markov, release, release_audit, release_files, unit_privacy
 
 RISK = 1e-6
 
@@ -95,11 +95,9 @@ def bounds(epsilon: float, delta: float, draws: int, pairs: int, factor: float) 
                 for i, side in enumerate(sides)
             ]
         seen = np.array([release_audit.telling(x, *sides, **settings).sum(axis=0) for x in drawn])
-        each = release_audit.delta_lower_bound(*seen, draws, epsilon=epsilon, risk=RISK / (pairs + 1))
+        each, _ = audit.delta_bounds(epsilon, *seen, draws, RISK / (pairs + 1) / 2)
         exceeded, hits = exceeded + int((each > delta).sum()), hits + seen.sum(axis=1)
-    return exceeded, float(
-        release_audit.delta_lower_bound(*hits, draws * pairs, epsilon=epsilon, risk=RISK / (pairs + 1))
-    )
+    return exceeded, float(audit.delta_bounds(epsilon, *hits, draws * pairs, RISK / (pairs + 1) / 2)[0])
 
 
 def main() -> None:

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
-from scipy.stats import beta
 
-from dpsim import checks, events, release
+from dpsim import audit, checks, events, release
 from dpsim.checks import Array
 
 Integers = NDArray[np.int64]
@@ -83,28 +82,13 @@ def audited(
     """Return lower bounds of delta at epsilon: of each pair of rows (k,), and of their mean.
 
     draws, other_draws (m, k, d) of rows and others (k, d); alpha, kappa as claimed. All k + 1 bounds hold at once but
-    with probability `risk`.
+    with probability `risk`. The bound of the mean sums the hits: a sum of unequal independent Bernoullis has lighter
+    tails than the binomial of the same mean (Hoeffding 1956).
     """
     settings = {"epsilon": epsilon, "alpha": alpha, "kappa": kappa}
     hits = [telling(x, rows, others, **settings).sum(axis=0) for x in (draws, other_draws)]
     m, k = draws.shape[:2]
     share = risk / (k + 1)
-    each = delta_lower_bound(hits[0], hits[1], m, epsilon=epsilon, risk=share)
-    pooled = delta_lower_bound(hits[0].sum(), hits[1].sum(), m * k, epsilon=epsilon, risk=share)
+    each, _ = audit.delta_bounds(epsilon, hits[0], hits[1], m, share / 2)
+    pooled, _ = audit.delta_bounds(epsilon, hits[0].sum(), hits[1].sum(), m * k, share / 2)
     return each, float(pooled)
-
-
-def delta_lower_bound(hits: ArrayLike, other_hits: ArrayLike, draws: int, *, epsilon: float, risk: float) -> Array:
-    """Return a lower bound of P(A) - e^epsilon Q(A), wrong with probability at most `risk` (Clopper-Pearson, twice).
-
-    hits, other_hits: how many of `draws` independent draws of P and of Q are in A. Also valid for the mean over
-    several pairs when hits are summed over them: a sum of unequal independent Bernoullis has lighter tails than the
-    binomial of the same mean (Hoeffding 1956).
-    """
-    draws = checks.integer("draws", draws, 1)
-    p_hits, q_hits = checks.real("hits", hits, 0.0, draws), checks.real("other_hits", other_hits, 0.0, draws)
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, 700.0)  # e^epsilon stays finite
-    risk = checks.scalar("risk", risk, 0.0, 1.0, open_low=True, open_high=True)
-    low = np.where(p_hits > 0, beta.ppf(0.5 * risk, p_hits, draws - p_hits + 1.0), 0.0)
-    high = np.where(q_hits < draws, beta.ppf(1.0 - 0.5 * risk, q_hits + 1.0, np.maximum(draws - q_hits, 1e-9)), 1.0)
-    return low - np.exp(epsilon) * high

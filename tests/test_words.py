@@ -1,9 +1,7 @@
 """Words: brute force over all words, all subsets and all orders; mpmath; linear programming; chi-square."""
 
-import csv
 import itertools
 import math
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 from scipy.stats import chi2
 
-from dpsim import word_epsilon
+from dpsim import datasets, word_epsilon
 from dpsim.automaton import log_integers
 from dpsim.word_normaliser import normaliser_ratio
 from dpsim.word_space import word_space
@@ -606,19 +604,11 @@ def test_reference_values_of_the_staircase():
 
 # The traffic network
 
-SEGMENTS = Path(__file__).parent.parent / "data" / "gainesville" / "segments.csv"
-
 
 @pytest.fixture(scope="module")
 def trip():
-    if not SEGMENTS.exists():
-        pytest.skip("the road segments are not part of this checkout")
-    with SEGMENTS.open() as file:
-        rows = list(csv.DictReader(file))
-    ends = [{row["from_node"], row["to_node"]} for row in rows]
-    touching = [[float(i != j and bool(a & b)) for j, b in enumerate(ends)] for i, a in enumerate(ends)]
-    position = {float(row["trip_position"]): i for i, row in enumerate(rows) if row["trip_position"]}
-    return [position[k] for k in range(1, 15)], {"adjacency": np.array(touching), "start": position[0]}
+    roads = datasets.load_gainesville()
+    return roads.trip[1:].tolist(), {"adjacency": roads.adjacency.astype(float), "start": int(roads.trip[0])}
 
 
 def test_reference_values_of_the_trip(trip):

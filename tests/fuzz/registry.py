@@ -996,15 +996,6 @@ add(
     risk=real(1e-9, 0.5),
     checked=False,
 )
-add(
-    "release_audit.delta_lower_bound",
-    between(high=1),
-    hits=st.integers(0, 50),
-    other_hits=st.integers(0, 50),
-    draws=st.integers(50, 99),
-    epsilon=real(0.0, 30.0),
-    risk=real(1e-9, 0.5),
-)
 
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
 add("events.distinct_labels", anything, name=text, labels=labelled)
