@@ -47,13 +47,15 @@ def count(method: str, folder: Path) -> int:
     if method == "pandas":
         import pandas as pd
 
-        trips = pd.read_parquet(folder, columns=["PULocationID", "DOLocationID"])
+        trips = pd.read_parquet(folder, columns=["PULocationID", "DOLocationID", "fare_amount"])
+        trips = trips[trips["fare_amount"] >= 0]
         return int(trips.groupby(["PULocationID", "DOLocationID"]).size().sum())
     if method == "duckdb":
         import duckdb
 
         duckdb.sql("SET threads = 2")
-        query = f"SELECT PULocationID, DOLocationID, count(*) n FROM '{folder}/*.parquet' GROUP BY ALL"
+        source = f"'{folder}/*.parquet' WHERE fare_amount >= 0"
+        query = f"SELECT PULocationID, DOLocationID, count(*) n FROM {source} GROUP BY ALL"
         return int(duckdb.sql(query).df()["n"].sum())
     from dpsim import events
 

@@ -130,6 +130,23 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+VERDICTS = ("agrees", "surrogate", "not reproduced", "erratum", "reading", "shown")
+"""How verdicts begin, all but those of rows that are out of order."""
+
+
+def summary(table: pd.DataFrame) -> str:
+    """Return as Markdown how many judged rows of each paper have which verdict; the last column: not in order."""
+    lines = [f"| paper | {' | '.join(VERDICTS)} | out of order |", "| --- |" + " ---: |" * (len(VERDICTS) + 1)]
+    for paper, title in PAPERS.items():
+        part = table[table["paper"] == paper]
+        if part.empty:
+            continue
+        counts = [int((part["ok"] & part["verdict"].str.startswith(head)).sum()) for head in VERDICTS]
+        cells = [str(count) if count else "" for count in counts] + [str(int((~part["ok"]).sum()))]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 COLUMNS = ("where", "quantity", "published", "reproduced", "verdict", "note")
 """What a table in a notebook shows of its rows."""
 
