@@ -69,6 +69,16 @@ def _aligned(mantissa: float, below: int) -> float:
 
 
 @njit(cache=True)
+def _added(total: float, scale: int, mantissa: float, exponent: int) -> tuple[float, int]:
+    """Return a sum in its scale after adding a number in another; the larger scale stays."""
+    if mantissa == 0.0:
+        return total, scale
+    if exponent > scale:
+        return _aligned(total, exponent - scale) + mantissa, exponent
+    return total + _aligned(mantissa, scale - exponent), scale
+
+
+@njit(cache=True)
 def suffix_table(word: Codes, indptr: Codes, indices: Codes) -> tuple[Array, Exponents]:
     """Return the numbers of suffixes as (mantissa, exponent), flat, value mantissa * 2**(512 * exponent).
 
@@ -89,13 +99,7 @@ def suffix_table(word: Codes, indptr: Codes, indices: Codes) -> tuple[Array, Exp
                     if left < 0 or left > n - position - 1:
                         continue
                     entry = (below + left) * states + indices[edge]
-                    value, power = mantissa[entry], np.int64(exponent[entry])
-                    if value == 0.0:
-                        continue
-                    if power > top:
-                        total = _aligned(total, power - top)
-                        top = power
-                    total += _aligned(value, top - power)
+                    total, top = _added(total, top, mantissa[entry], np.int64(exponent[entry]))
                 if total > 0.0:
                     total, top = _rescaled(total, top)
                     mantissa[(here + mismatches) * states + state] = total
@@ -152,13 +156,7 @@ def tilted_table(word: Codes, indptr: Codes, indices: Codes, q: float) -> tuple[
             for edge in range(indptr[state], indptr[state + 1]):
                 following = indices[edge]
                 value = mantissa[position + 1, following] * (1.0 if following == word[position] else q)
-                power = exponent[position + 1, following]
-                if value == 0.0:
-                    continue
-                if power > top:
-                    total = _aligned(total, power - top)
-                    top = power
-                total += _aligned(value, top - power)
+                total, top = _added(total, top, value, exponent[position + 1, following])
             if total > 0.0:
                 total, top = _rescaled(total, top)
             else:

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -102,32 +104,39 @@ def kills(project: Path, words: list[str], times: int, expected: dict[str, bytes
         print(f"killed after {moment:5.2f} s: the next run made the same {len(expected)} files", flush=True)
 
 
-def full_disk(project: Path, words: list[str]) -> None:
-    """Write to a file system with no room: refused with the reason, nothing half written."""
+@contextmanager
+def mounted(options: str) -> Iterator[str | None]:
+    """Yield the folder of a small file system mounted so, None where this user may not mount one."""
     with tempfile.TemporaryDirectory() as mount:
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", mount], capture_output=True).returncode:
-            print("full disk: no right to mount a small file system here, skipped")
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", mount], capture_output=True).returncode:
+            yield None
             return
         try:
-            code, output = run(project, *words, "--output", mount)
-            assert code == 1 and "No space left" in output, output
-            assert not [p for p in Path(mount).rglob("*") if p.is_file()], "half-written figures"
+            yield mount
         finally:
             subprocess.run(["umount", mount], check=True)
+
+
+def full_disk(project: Path, words: list[str]) -> None:
+    """Write to a file system with no room: refused with the reason, nothing half written."""
+    with mounted("size=64k") as mount:
+        if mount is None:
+            print("full disk: no right to mount a small file system here, skipped")
+            return
+        code, output = run(project, *words, "--output", mount)
+        assert code == 1 and "No space left" in output, output
+        assert not [p for p in Path(mount).rglob("*") if p.is_file()], "half-written figures"
     print("full disk: refused, nothing half written")
 
 
 def read_only(project: Path, words: list[str]) -> None:
     """Write to a read-only file system: refused before the notebook runs."""
-    with tempfile.TemporaryDirectory() as mount:
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", mount], capture_output=True).returncode:
+    with mounted("ro") as mount:
+        if mount is None:
             print("read-only folder: no right to mount one here, skipped")
             return
-        try:
-            code, output = run(project, *words, "--output", mount)
-            assert code == 1 and "Read-only file system" in output, output
-        finally:
-            subprocess.run(["umount", mount], check=True)
+        code, output = run(project, *words, "--output", mount)
+        assert code == 1 and "Read-only file system" in output, output
     print("read-only folder: refused")
 
 
