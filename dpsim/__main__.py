@@ -111,9 +111,9 @@ def report(ctx: click.Context, results: Path | None, readme: bool) -> None:
     click.echo(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
     if results is None:
         text = ledger.markdown(table)
-        _replace(project.figures() / "REPORT.md", f"# Published and reproduced\n\n{text}")
+        _replace(project.figures() / "REPORT.md", f"# Published and reproduced\n\n{ledger.LEGEND}\n{text}")
         if readme:
-            _write_readme(ledger.summary(table), text)
+            _write_readme(f"{ledger.LEGEND}\n{ledger.summary(table)}", text)
     ctx.exit(1 if len(bad) else 0)
 
 

@@ -90,6 +90,11 @@ def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[flo
     ax.annotate(label, (x, y), xytext=offset, textcoords="offset points", arrowprops=line, **text)
 
 
+def mark_source(fig: Figure, text: str) -> None:
+    """Write small under a figure, at the left, where its data come from."""
+    fig.supxlabel(text, x=0.01, ha="left", fontsize=6, color="0.35")
+
+
 def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     """Write output/name.png, .pdf and .csv (the plotted numbers, %.10g); write nothing when output is "".
 

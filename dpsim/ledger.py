@@ -130,6 +130,14 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+LEGEND = """\
+`agrees`: within the tolerance of `data/published.csv`. `surrogate`: the paper's data are not public here, a stand-in
+comes within its factor; `not reproduced`: it does not. `erratum`: the printed value cannot hold, the notebook shows
+why. `reading`: fails under our reading of what our text leaves open. `shown`: seconds, measured in each run, that judge
+nothing.
+"""
+"""What the verdicts mean, as Markdown."""
+
 VERDICTS = ("agrees", "surrogate", "not reproduced", "erratum", "reading", "shown")
 """How verdicts begin, all but those of rows that are out of order."""
 

@@ -412,9 +412,19 @@ def test_theorem_five_has_a_counterexample():
     change = np.abs(markov.ergodicity_coefficient(private) - markov.ergodicity_coefficient(P)).mean()
     assert change == pytest.approx(0.138, abs=0.001)
     assert perturbation.ergodicity_bound(pi, N, k) == pytest.approx(0.0547, abs=5e-5)
+
     moved = markov.total_variation(markov.stationary_distribution(private), pi).mean()
     for norm, kind in itertools.product(("row", "tau"), ("paper", "seneta")):
         assert moved < perturbation.stationary_bound(P, N, k, norm=norm, kind=kind)
+
+
+def test_a_row_with_fewer_records_than_states_has_a_bound_over_the_transitions_that_occur():
+    pi, N, k = np.full(5, 0.2), np.array([3.0, 50, 50, 50, 50]), np.full(5, 40.0)
+    occur = [2, 5, 5, 5, 5]
+    with pytest.raises(ValueError, match="N must be at least n"):
+        perturbation.ergodicity_bound(pi, N, k)
+    by_row = dirichlet.expected_kl_bound(occur, N, k)
+    assert perturbation.ergodicity_bound(pi, N, k, categories=occur) == pytest.approx(np.sqrt(2 * by_row.mean()))
 
 
 def test_matrix_norms():

@@ -1036,7 +1036,7 @@ add("figures.size", between(0, 12), columns=st.sampled_from([1, 2]), height=real
 leave_out("figures.style", "no argument")
 add("controls.is_live", anything)
 leave_out("controls.control", "shows figures")
-leave_out("figures.mark_published", "draws on matplotlib axes; looked at, and in tests of the notebooks")
+leave_out("figures.mark_*", "draws on matplotlib axes; looked at, and in tests of the notebooks")
 leave_out("figures.save*", "writes files; tests/test_ledger.py")
 leave_out("maps.*", "draws on matplotlib axes, a quarter of a second a call; refusals in tests/test_maps.py")
 comparisons = st.sampled_from(["relative", "absolute", "exact", "factor"])
