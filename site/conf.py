@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 
+import numba
 from sphinx.util.inspect import TypeAliasForwardRef
 
 from dpsim.project import root
+
+
+def _as_written(*function, **options):  # type: ignore[no-untyped-def]
+    """Return the function as it is written, whether numba's decorator has options or not."""
+    return function[0] if function else lambda function: function
+
+
+numba.njit = numba.vectorize = _as_written  # a compiled function is none to autodoc: it would be missing
 
 project = "dpsim"
 author = "The dpsim compendium authors"
