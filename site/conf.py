@@ -15,6 +15,7 @@ def _as_written(*function, **options):  # type: ignore[no-untyped-def]
     return function[0] if function else lambda function: function
 
 
+_as_written.__module__ = "numba"  # imported, not a module's own
 numba.njit = numba.vectorize = _as_written  # a compiled function is none to autodoc: it would be missing
 
 project = "dpsim"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import http.server
+import importlib
 import importlib.util
 import os
 import re
@@ -324,6 +325,10 @@ def test_every_public_function_has_its_signature_and_its_words(browser: Any, ori
             signature, words = shown[f"dpsim.{path.stem}.{name}"]
             assert "(" in signature or name in classes, (path.stem, name)
             assert len(words) > 10, (path.stem, name)
+        again = set(getattr(importlib.import_module(f"dpsim.{path.stem}"), "__all__", ()))
+        called = {name.split(".")[2] for name, (signature, _) in shown.items() if re.match(r"\w+\(", signature)}
+        own = functions | {name.split(".")[2] for name in shown if name.count(".") > 2}
+        assert called <= own | again, path.stem
         raw = [name for name, (signature, words) in shown.items() if re.search(RAW, signature + words)]
         assert not raw, raw
     page.close()
