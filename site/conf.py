@@ -55,7 +55,7 @@ html_sidebars = {
 }
 html_theme_options = {
     "logo": {"text": "dpsim"},
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,

@@ -61,7 +61,7 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
     """Return the first page: the README's opening, then a card for each notebook with a link to each figure."""
     opening = (project.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
     cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
-    pages = ["notebooks/index", "gallery", "report", "errata", "run", "data", "api/index"]
+    pages = ["notebooks/index", "gallery", "report", "errata", "run", "api/index", "data"]
     pages += ["measurements"] if measurements.texts() else []
     return "\n\n".join(
         [
