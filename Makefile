@@ -28,7 +28,7 @@ test: env  ## ruff, mypy and the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lab: env  ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(BIN)/jupyter lab --ServerApp.root_dir=. notebooks/00_overview.ipynb
 
 notebooks: env  ## run all notebooks and refresh what is committed: their outputs, the report, README's table
 	$(RUN) run

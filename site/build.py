@@ -50,6 +50,9 @@ def stage(source: Path, modules: Path) -> None:
     notebooks = {name: nbformat.read(project.notebooks() / f"{name}.ipynb", as_version=4) for name in names}
     pages.write(source, notebooks)
     files = source / "files"
+    if not any(project.figures().glob("*/*.pdf")):
+        print("site: without the pdf of the figures, which are not committed; `make figures` writes them")
+    _copy(project.data() / "published.csv", files / "data" / "published.csv")
     (source / "figures").symlink_to("files/figures")  # images that a notebook takes from ../figures
     for name in names:
         _copy(project.notebooks() / f"{name}.ipynb", files / "notebooks" / f"{name}.ipynb")

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 import re
 
+import numba
+from sphinx.util.inspect import TypeAliasForwardRef
+
+from dpsim.project import root
+
+
+def _as_written(*function, **options):  # type: ignore[no-untyped-def]
+    """Return the function as it is written, whether numba's decorator has options or not."""
+    return function[0] if function else lambda function: function
+
+
+_as_written.__module__ = "numba"  # imported, not a module's own
+numba.njit = numba.vectorize = _as_written  # a compiled function is none to autodoc: it would be missing
+
 project = "dpsim"
 author = "The dpsim compendium authors"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
@@ -24,7 +38,7 @@ mathjax4_config = {  # MathML for screen readers; the spoken version would need 
         "enableMenu": False,
         "menuOptions": {"settings": {"enrich": False, "speech": False, "braille": False, "assistiveMml": True}},
     },
-    "output": {"fontPath": "[mathjax]/font", "displayOverflow": "linebreak"},
+    "output": {"fontPath": "[mathjax]/font", "displayOverflow": "scroll", "scale": 0.95},
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -36,10 +50,12 @@ html_extra_path = ["files"]
 html_copy_source = False
 html_show_sourcelink = False
 html_domain_indices = False
-html_sidebars = {page: [] for page in ("index", "gallery", "report", "errata", "data", "measurements", "notebooks/*")}
+html_sidebars = {
+    page: [] for page in ("index", "gallery", "report", "errata", "data", "measurements", "run", "notebooks/*")
+}
 html_theme_options = {
     "logo": {"text": "dpsim"},
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
@@ -47,7 +63,7 @@ html_theme_options = {
     "footer_center": [],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
-    "pygments_dark_style": "a11y-high-contrast-dark",
+    "pygments_dark_style": "github-dark-high-contrast",
 }
 html_context = {"default_mode": "auto"}
 copyright = "the dpsim compendium authors; code MIT, data under their own licences"
@@ -58,7 +74,16 @@ autodoc_preserve_defaults = True
 maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 add_module_names = False
-autodoc_type_aliases = {"ArrayLike": "ArrayLike", "Array": "Array"}
+_arrays = [
+    (name, f"NDArray[{kind.rstrip('_')}]")
+    for module in (root() / "dpsim").glob("*.py")
+    for name, kind in re.findall(r"^(\w+) = NDArray\[np\.(\w+)\]$", module.read_text("utf-8"), re.MULTILINE)
+]
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "NDArray": "NDArray", **dict(_arrays)}
+toc_object_entries_show_parents = "hide"
+# An alias within a larger type is shown by its repr: there it has to be the name alone, with what it is an array of.
+TypeAliasForwardRef.__repr__ = lambda self: self.name
+TypeAliasForwardRef.__getitem__ = lambda self, item: TypeAliasForwardRef(f"{self.name}[{item.__name__}]")
 
 
 def as_text(lines: list[str]) -> list[str]:
@@ -97,5 +122,5 @@ def setup(app):  # type: ignore[no-untyped-def]
 
 
 def _replace(lines: list[str]) -> None:
-    """Change the list in place, which is how Sphinx takes the answer."""
-    lines[:] = as_text(lines)
+    """Change the list in place, which is how Sphinx takes the answer; fields of a named tuple say nothing new."""
+    lines[:] = [] if lines[:1] and lines[0].startswith("Alias for field number") else as_text(lines)

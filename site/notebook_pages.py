@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import re
 import struct
-import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from markup import downloads, plain
 
 SCREEN = 110 / 200
 """Notebooks show figures at 110 dots per inch, the png files have 200."""
@@ -38,34 +39,6 @@ class Figure:
     def alt(self) -> str:
         """The alternative text: the caption without markup, formulas in Unicode."""
         return plain(self.caption) or self.section
-
-
-def plain(markdown: str) -> str:
-    """Return Markdown as one line of text: no emphasis, links as their text, formulas in Unicode as far as it goes."""
-    text = re.sub(r"\$+([^$]+)\$+", lambda m: _formula(m[1]), markdown)
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(r"\*\*|\*|`", "", text)
-    return " ".join(text.split())
-
-
-def _formula(tex: str) -> str:
-    """Return a short formula as text: Greek letters and the commonest signs, other commands by their names."""
-    signs = {"le": "≤", "ge": "≥", "to": "→", "times": "×", "sim": "∼", "in": "∈", "sum": "∑", "prod": "∏"}
-    signs |= {"cdot": "·", "infty": "∞", "pm": "±", "epsilon": "ε", "varepsilon": "ε", "|": "‖", "ll": "≪"}
-    signs |= {"tilde": "", "hat": "", "bar": "", "mathbb": "", "mathcal": "", "mathrm": "", "text": "", "tfrac": ""}
-    signs |= {"bigl": "", "bigr": "", "left": "", "right": "", "log": "log", "approx": "≈", "ne": "≠", "mid": "|"}
-
-    def sign(found: re.Match[str]) -> str:
-        name = found[1]
-        if name in signs:
-            return signs[name]
-        try:
-            kind = "CAPITAL" if name[0].isupper() else "SMALL"
-            return unicodedata.lookup(f"GREEK {kind} LETTER {name.upper()}")
-        except KeyError:
-            return name if name.isalpha() else " "
-
-    return re.sub(r"[{}]", "", re.sub(r"\\([A-Za-z]+|.)", sign, tex))
 
 
 def title(notebook: Any) -> str:
@@ -133,24 +106,19 @@ def figure_html(figure: Figure, folder: Path, page: str, *, caption: bool = True
     """Return the figure for Markdown: image, caption, links to its files, its code and its page ("" on that page)."""
     base = f"../figures/{figure.notebook}" if not page else f"figures/{figure.notebook}"
     png = f"{base}/{figure.stem}.png"
-    width, height = (round(side * SCREEN) for side in png_size(folder / f"{figure.stem}.png"))
-    links = [
-        f'<a href="{base}/{figure.stem}.{ending}" download>{ending}</a>'
-        for ending in ("png", "pdf", "csv")
-        if (folder / f"{figure.stem}.{ending}").is_file()
-    ]
+    width, height = screen_size(folder / f"{figure.stem}.png")
+    endings = [ending for ending in ("png", "pdf", "csv") if (folder / f"{figure.stem}.{ending}").is_file()]
+    label = plain(figure.label)
+    links = downloads({ending: f"{base}/{figure.stem}.{ending}" for ending in endings}, label)
+    label = html.escape(label)
     if page:
-        links.append(f'<a href="{page}#{figure.anchor}">in the notebook</a>')
-    links.append(f'<a href="{page}#code-{figure.anchor}">code</a>')
+        links.append(f'<a href="{page}#{figure.anchor}" aria-label="{label} in the notebook">in the notebook</a>')
+    links.append(f'<a href="{page}#code-{figure.anchor}" aria-label="code of {label}">code</a>')
     image = f'<a href="{png}"><img src="{png}" alt="{html.escape(figure.alt)}" width="{width}" height="{height}"></a>'
     id = f"{figure.notebook}-{figure.anchor}" if page else figure.anchor
     start = f'<figure class="published" id="{id}">\n{image}\n<figcaption>'
     text = figure.caption if caption else ""
-    label = html.escape(figure.label)
-    return (
-        f'{start}\n\n{text}\n\n<p class="downloads" aria-label="{label}: files">{" · ".join(links)}</p>\n'
-        "</figcaption>\n</figure>"
-    )
+    return f'{start}\n\n{text}\n\n<p class="downloads">{" · ".join(links)}</p>\n</figcaption>\n</figure>'
 
 
 def anchor(id: str) -> str:
@@ -168,11 +136,11 @@ def recorded(notebook: Any) -> set[str]:
     }
 
 
-def png_size(path: Path) -> tuple[int, int]:
-    """Return width and height of a png file in pixels."""
+def screen_size(path: Path) -> tuple[int, int]:
+    """Return width and height at which a png file is shown, in pixels of the screen."""
     with path.open("rb") as file:
         width, height = struct.unpack(">16xII", file.read(24))
-    return width, height
+    return round(width * SCREEN), round(height * SCREEN)
 
 
 def _head(notebook: Any, name: str, made: list[Figure]) -> None:

@@ -1,31 +1,32 @@
-"""The pages that are made: index, notebooks, gallery, published and reproduced, errata, interface, measurements."""
+"""The pages that are made: index, how to run it, notebooks, gallery, published and reproduced, errata."""
 
 from __future__ import annotations
 
-import ast
 import html
 import math
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import interface
+import measurements
 import notebook_pages
-from notebook_pages import Figure, plain
+from markup import escape, plain, toctree
+from notebook_pages import Figure
 
 from dpsim import ledger, project
 
-MEASURED = ("benchmarks/results", "figures/audit")
-"""Folders whose Markdown, figures and tables make the page of measurements, where they exist."""
+UNTENABLE = ("erratum", "reading")
+"""The kinds of rows that the errata explain."""
 
-GROUPS = {
-    "Mechanisms and their accuracy": ("dirichlet", "data_driven", "mdp", "boltzmann", "words"),
-    "Privacy accounting": ("accounting", "boltzmann_exact", "word_epsilon", "selection"),
-    "Markov chains": ("markov", "sparse_chains", "perturbation", "value_bounds", "simplex"),
-    "Data, maps and figures": ("datasets", "maps", "figures", "ledger", "streams", "checks"),
-}
-"""How the interface's page groups the modules a notebook calls; all others come last."""
+VERDICTS = """Every number that the papers print and that we compute, side by side. The verdicts:
+
+- *agrees*: within the tolerance that <a href="data/published.csv" download>the ledger</a> states for it;
+- *surrogate*: the paper's data are not public here, a stand-in gives the factor shown ([what stands in](data.md));
+- *erratum*: the printed value cannot hold, [the errata](errata.md) say why;
+- *reading*: a formula that is missing in the text we have fails under our reading of it, explained there too."""
+"""What the page of numbers says before its tables."""
 
 
 def ordered(names: list[str]) -> list[str]:
@@ -41,15 +42,16 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
     }
     texts = {
         "index.md": index(notebooks, figures),
+        "run.md": run_it_yourself(),
         "notebooks/index.md": notebook_list(notebooks),
         "gallery.md": gallery(notebooks, figures),
-        "report.md": (project.figures() / "REPORT.md").read_text(encoding="utf-8"),
+        "report.md": published_and_reproduced(),
         "errata.md": errata(notebooks),
         "data.md": (project.data() / "README.md").read_text(encoding="utf-8"),
-        **interface(),
+        **interface.pages(),
     }
-    if measured := measurements(folder):
-        texts["measurements.md"] = measured
+    if measurements.texts():
+        texts["measurements.md"] = measurements.page(folder)
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -59,8 +61,8 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
     """Return the first page: the README's opening, then a card for each notebook with a link to each figure."""
     opening = (project.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
     cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
-    pages = ["notebooks/index", "gallery", "report", "errata", "data", "api/index"]
-    pages += ["measurements"] if any((project.root() / place).is_dir() for place in MEASURED) else []
+    pages = ["notebooks/index", "gallery", "report", "errata", "run", "api/index", "data"]
+    pages += ["measurements"] if measurements.texts() else []
     return "\n\n".join(
         [
             *opening,
@@ -68,10 +70,31 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
             *cards,
             "</div>",
             "Every figure on one page: the [gallery](gallery.md). What does not hold as printed: the "
-            "[errata](errata.md). Every number side by side: [published and reproduced](report.md).",
-            _toctree(pages),
+            "[errata](errata.md). Every number side by side: [published and reproduced](report.md). To change a "
+            "parameter, or to release events of your own: [run it yourself](run.md).",
+            toctree(pages),
         ]
     )
+
+
+def run_it_yourself() -> str:
+    """Return the README's sections, but the report, as a page: its tables and pictures are elsewhere on the site."""
+    readme = (project.root() / "README.md").read_text(encoding="utf-8")
+    sections = [section for section in readme.split("\n## ")[1:] if "<!-- report" not in section]
+    blocks = [block for section in sections for block in f"## {section}".strip().split("\n\n")]
+    return "\n\n".join(["# Run it yourself", *(_on_the_site(block) for block in blocks if not block.startswith("|"))])
+
+
+def _on_the_site(markdown: str) -> str:
+    """Return Markdown of the README with links to what is a page here, and other local links as their words."""
+    places = {"data/README.md": "data.md"} | ({measurements.RESULTS: "measurements.md"} if measurements.texts() else {})
+
+    def link(found: re.Match[str]) -> str:
+        words, target = found[1], found[2]
+        page = target if target.startswith("notebooks/") else places.get(target)
+        return f"[{words}]({page})" if page else words
+
+    return re.sub(r"\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, markdown)
 
 
 def notebook_list(notebooks: Mapping[str, Any]) -> str:
@@ -80,7 +103,7 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
         f"- [{notebook_pages.title(notebook)}]({name}.ipynb)" + (f" {_paper(name)}" if _paper(name) else "")
         for name, notebook in notebooks.items()
     ]
-    return "\n\n".join(["# Notebooks", "\n".join(lines), _toctree(list(notebooks))])
+    return "\n\n".join(["# Notebooks", "\n".join(lines), toctree(list(notebooks))])
 
 
 def gallery(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
@@ -98,15 +121,24 @@ def gallery(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -
     return "\n\n".join(parts)
 
 
+def published_and_reproduced() -> str:
+    """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its erratum."""
+    table = ledger.report()
+    wrong = table["kind"].isin(UNTENABLE)
+    links = [f'<a href="errata.html#{_place(id)}">{verdict}</a>' for id, verdict in table["verdict"][wrong].items()]
+    table.loc[wrong, "verdict"] = links
+    return "\n\n".join(["# Published and reproduced", VERDICTS, ledger.markdown(table)])
+
+
 def errata(notebooks: Mapping[str, Any]) -> str:
     """Return the page of what cannot hold as printed, or fails under our reading: why, and where it is shown."""
     table = ledger.report()
-    table = table[table["kind"].isin(["erratum", "reading"])]
+    table = table[table["kind"].isin(UNTENABLE)]
     parts = [
         "# Errata",
-        "Statements of the papers that cannot hold as printed, and readings of a formula, missing in the text we "
-        "have, that fail. Each is settled by a number that its notebook computes; the notebook shows the smallest "
-        "example.",
+        "Statements of the papers that cannot hold as printed. Each is settled by a number that its notebook computes; "
+        "the notebook shows the smallest example. A *reading* is our reading of a formula that is missing in the text "
+        "we have: it fails, the formula itself may hold.",
     ]
     for paper, name in ledger.PAPERS.items():
         rows = table[table["paper"] == paper]
@@ -114,90 +146,29 @@ def errata(notebooks: Mapping[str, Any]) -> str:
             continue
         parts += [f"## {name}"]
         for row in rows.itertuples():
-            parts += [f"### {_escape(row.where)}: {_escape(row.quantity)}", _erratum(row, notebooks)]
+            parts += [f'<div id="{_place(row.Index)}"></div>', f"### {escape(row.where)}: {escape(row.quantity)}"]
+            parts += [_erratum(row, notebooks)]
     return "\n\n".join(parts)
-
-
-def interface() -> dict[str, str]:
-    """Return the pages of the programming interface, one a module, and of the command line."""
-    docs = {
-        path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        for path in sorted((project.root() / "dpsim").glob("[a-z]*.py"))
-    }
-    grouped = {group: [name for name in names if name in docs] for group, names in GROUPS.items()}
-    placed = {name for names in grouped.values() for name in names}
-    grouped["Underneath"] = [name for name in docs if name not in placed]
-    parts = ["# API reference", "The modules of `dpsim` and the [command line](command_line.md)."]
-    for group, names in grouped.items():
-        rows = [f"| [{name}]({name}.md) | {_escape(docs[name].splitlines()[0])} |" for name in names]
-        parts += [f"## {group}", "\n".join(["| module | |", "| --- | --- |", *rows])]
-    order = [name for names in grouped.values() for name in names]
-    pages = {"api/index.md": "\n\n".join([*parts, _toctree([*order, "command_line"])])}
-    for name in order:
-        module = f"# {name}\n\n```{{eval-rst}}\n.. automodule:: dpsim.{name}\n   :members:\n```\n"
-        pages[f"api/{name}.md"] = module
-    pages["api/command_line.md"] = command_line()
-    return pages
-
-
-def command_line() -> str:
-    """Return the help of every command."""
-    import click
-
-    from dpsim.__main__ import main
-
-    context = click.Context(main, info_name="dpsim", max_content_width=88)
-    parts = ["# Command line", f"```text\n{main.get_help(context)}\n```"]
-    for name, command in main.commands.items():
-        help = command.get_help(click.Context(command, info_name=name, parent=context, max_content_width=88))
-        parts += [f"## dpsim {name}", f"```text\n{help}\n```"]
-    return "\n\n".join(parts)
-
-
-def measurements(folder: Path) -> str:
-    """Return the page of benchmarks and audit; their files are copied beside it. "" when there are none."""
-    parts = []
-    for place in MEASURED:
-        source = project.root() / place
-        if not source.is_dir():
-            continue
-        name = place.replace("/", "-")
-        files = folder / "files" / name
-        shutil.copytree(source, files)
-        for text in sorted(source.glob("*.md")):
-            parts += [re.sub(r"\]\((?!\w+:)([^)]+)\)", rf"]({name}/\1)", "#" + text.read_text(encoding="utf-8"))]
-        for image in sorted(files.rglob("*.png")):
-            path = f"{name}/{image.relative_to(files)}"
-            width, height = (round(side * notebook_pages.SCREEN) for side in notebook_pages.png_size(image))
-            alt = html.escape(image.stem.replace("_", " "))
-            parts += [f'<figure class="published"><img src="{path}" alt="{alt}" width="{width}" height="{height}">']
-            parts[-1] += f"<figcaption>{_downloads(image, path)}</figcaption></figure>"
-    return "\n\n".join(["# Measurements", *parts]) if parts else ""
-
-
-def _downloads(image: Path, path: str) -> str:
-    """Return links to an image and to the files of the same name beside it."""
-    endings = [e for e in ("png", "pdf", "csv") if image.with_suffix(f".{e}").is_file()]
-    links = [f'<a href="{path[:-3]}{ending}" download>{ending}</a>' for ending in endings]
-    return f'<p class="downloads">{" · ".join(links)}</p>'
 
 
 def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
     """Return a notebook's card: its question, its paper, its first figure, a link to each figure."""
     page = f"notebooks/{name}.html"
-    links = [f'<a href="{page}#{f.anchor}">{html.escape(plain(f.label))}</a>' for f in sorted(figures, key=_number)]
+    question = html.escape(plain(notebook_pages.title(notebook)))
+    links = [
+        f'<a href="{page}#{f.anchor}" aria-label="{html.escape(plain(f.label))}: {question}">'
+        f"{html.escape(plain(f.label))}</a>"
+        for f in sorted(figures, key=_number)
+    ]
     image = ""
     if figures:
         first = min(figures, key=_number)
-        width, height = notebook_pages.png_size(project.figures() / name / f"{first.stem}.png")
-        image = (
-            f'<a href="{page}"><img src="figures/{name}/{first.stem}.png" alt="{html.escape(first.alt)}" '
-            f'width="{width}" height="{height}"></a>'
-        )
-    question = html.escape(plain(notebook_pages.title(notebook)))
-    heading = f'<p class="question"><a href="{page}">{question}</a></p>'
+        path = f"figures/{name}/{first.stem}.png"
+        width, height = notebook_pages.screen_size(project.figures() / name / f"{first.stem}.png")
+        image = f'<img src="{path}" alt="{html.escape(first.alt)}" width="{width}" height="{height}">'
     return (
-        f'<div class="entry">\n{image}\n{heading}\n<p>{html.escape(_paper(name))}</p>\n'
+        f'<div class="entry">\n{image}\n<h2><a href="{page}">{question}</a></h2>\n'
+        f"<p>{html.escape(_paper(name))}</p>\n"
         f'<p class="downloads">{" · ".join(links)}</p>\n</div>'
     )
 
@@ -213,27 +184,21 @@ def _paper(name: str) -> str:
     return next((ledger.PAPERS[paper] for paper, own in ledger.NOTEBOOKS.items() if own == name), "")
 
 
+def _place(id: str) -> str:
+    """Return the id that marks the erratum of a ledger row."""
+    return "erratum-" + notebook_pages.anchor(id)
+
+
 def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
     """Return one erratum: what is printed, what is computed, why, and the link to the cell that shows it."""
     name = ledger.NOTEBOOKS[row.paper]
-    facts = [] if math.isnan(row.published) else [f"printed: **{row.published:g}**"]
-    if not math.isnan(row.reproduced):
-        error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
-        facts += [f"computed: **{row.reproduced:.4g}{error}**"]
-    facts += [f"kind: {row.kind}"]
+    error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
+    facts = ["a reading"] if row.kind == "reading" else []
+    facts += [] if math.isnan(row.published) else [f"printed: **{row.published:g}**"]
+    facts += [] if math.isnan(row.reproduced) else [f"computed: **{row.reproduced:.4g}{error}**"]
     if name in notebooks:
         place = notebook_pages.anchor(row.Index) if row.Index in notebook_pages.recorded(notebooks[name]) else ""
-        facts += [f'<a href="notebooks/{name}.html#{place}">shown in the notebook</a>']
+        facts += [f'<a href="notebooks/{name}.html#{place}">the cell that computes it</a>']
     else:
         facts += ["its notebook is not written yet"]
-    return " · ".join(facts) + (f"\n\n{_escape(row.note)}." if row.note else "")
-
-
-def _toctree(pages: list[str]) -> str:
-    """Return a hidden table of contents."""
-    return "\n".join(["```{toctree}", ":hidden:", "", *pages, "```"])
-
-
-def _escape(text: str) -> str:
-    """Return plain text as Markdown that shows it as it stands."""
-    return re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", text)
+    return " · ".join(facts) + (f"\n\nWhy: {escape(row.note)}." if row.note else "")

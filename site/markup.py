@@ -1,0 +1,53 @@
+"""Small pieces of Markdown and HTML: plain text in, plain text out, lists of pages, links to files."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Mapping
+
+
+def plain(markdown: str) -> str:
+    """Return Markdown as one line of text: no emphasis, links as their text, formulas in Unicode as far as it goes."""
+    text = re.sub(r"\$+([^$]+)\$+", lambda m: _formula(m[1]), markdown)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"\*\*|\*|`", "", text)
+    return " ".join(text.split())
+
+
+def _formula(tex: str) -> str:
+    """Return a short formula as text: Greek letters and the commonest signs, other commands by their names."""
+    signs = {"le": "≤", "ge": "≥", "to": "→", "times": "×", "sim": "∼", "in": "∈", "sum": "∑", "prod": "∏"}
+    signs |= {"cdot": "·", "infty": "∞", "pm": "±", "epsilon": "ε", "varepsilon": "ε", "|": "‖", "ll": "≪"}
+    signs |= {"tilde": "", "hat": "", "bar": "", "mathbb": "", "mathcal": "", "mathrm": "", "text": "", "tfrac": ""}
+    signs |= {"bigl": "", "bigr": "", "left": "", "right": "", "log": "log", "approx": "≈", "ne": "≠", "mid": "|"}
+
+    def sign(found: re.Match[str]) -> str:
+        name = found[1]
+        if name in signs:
+            return signs[name]
+        try:
+            kind = "CAPITAL" if name[0].isupper() else "SMALL"
+            return unicodedata.lookup(f"GREEK {kind} LETTER {name.upper()}")
+        except KeyError:
+            return name if name.isalpha() else " "
+
+    return re.sub(r"[{}]", "", re.sub(r"\\([A-Za-z]+|.)", sign, tex))
+
+
+def escape(text: str) -> str:
+    """Return plain text as Markdown that shows it as it stands, with `code` as code."""
+    parts = re.split(r"(`[^`|]+`)", text)
+    return "".join(part if n % 2 else re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", part) for n, part in enumerate(parts))
+
+
+def toctree(pages: list[str], caption: str = "") -> str:
+    """Return a hidden table of contents, with a caption where one is given."""
+    return "\n".join(["```{toctree}", ":hidden:", *([f":caption: {caption}"] if caption else []), "", *pages, "```"])
+
+
+def downloads(files: Mapping[str, str], name: str) -> list[str]:
+    """Return a link to each file, shown as its key and called "<key> of <name>" by screen readers."""
+    called = html.escape(name)
+    return [f'<a href="{path}" aria-label="{key} of {called}" download>{key}</a>' for key, path in files.items()]

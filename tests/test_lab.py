@@ -1,0 +1,123 @@
+"""A notebook in JupyterLab, as a new user meets it: run all cells, move a control by keyboard, see another figure."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from toy_project import ROOT
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+NOTEBOOK = "00_overview.ipynb"
+PATIENCE = 120_000
+"""Milliseconds that a cold start on a busy machine may take; nothing waits longer than it must."""
+
+RUN = """() => [...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputArea-prompt')]
+  .every(prompt => /\\[\\d+\\]:/.test(prompt.textContent))"""
+"""Whether every cell of code has come to its end."""
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of what the notebooks read, so that whatever is saved or run is written there."""
+    folder = tmp_path_factory.mktemp("lab")
+    for part in ("notebooks", "data", "figures"):
+        shutil.copytree(ROOT / part, folder / part)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lab(copy: Path) -> Iterator[str]:
+    """Start JupyterLab on this machine alone, with settings of its own; return the notebook's address in it."""
+    own = {"DPSIM_ROOT": copy, "HOME": copy, "IPYTHONDIR": copy / "ipython"}
+    own |= {f"JUPYTER_{kind}_DIR": copy / f"jupyter-{kind.lower()}" for kind in ("CONFIG", "DATA", "RUNTIME")}
+    settings = copy / "jupyter-config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    offline = {"fetchNews": "false", "checkForUpdates": False}
+    (settings / "notification.jupyterlab-settings").write_text(json.dumps(offline))
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment = os.environ | {name: str(value) for name, value in own.items()} | {"PYTHONPATH": path}
+    token = secrets.token_hex(16)
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += ["--ServerApp.ip=127.0.0.1", "--ServerApp.port=0", f"--IdentityProvider.token={token}"]
+    command += [f"--ServerApp.root_dir={copy}"]  # as in `make lab`: notebooks show figures of the folder beside them
+    with (copy / "lab.log").open("w") as log:
+        server = subprocess.Popen(command, cwd=copy, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        base = _address(server, copy)
+        yield f"{base}lab/tree/notebooks/{NOTEBOOK}?token={token}"
+    finally:
+        _end(server)
+
+
+def _address(server: subprocess.Popen[bytes], folder: Path) -> str:
+    """Return where the server listens, once it has written it down."""
+    written = folder / "jupyter-runtime" / f"jpserver-{server.pid}.json"
+    give_up = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < give_up and server.poll() is None:
+        try:
+            return str(json.loads(written.read_text())["url"])
+        except (FileNotFoundError, json.JSONDecodeError):
+            time.sleep(0.1)
+    raise AssertionError((folder / "lab.log").read_text())
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    """End the server and its kernels: politely, then without asking."""
+    family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+    server.terminate()
+    _, left = psutil.wait_procs(family, timeout=20)
+    for process in left:
+        process.kill()
+    server.wait()
+
+
+@pytest.fixture
+def page() -> Iterator[Any]:
+    """Open a page of a fresh browser; `complaints` holds what its console says."""
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(PATIENCE)
+        yield page
+        browser.close()
+
+
+def test_a_control_moved_by_keyboard_changes_its_figure(lab: str, page: Any) -> None:
+    complaints: list[str] = []
+    page.on("console", lambda m: complaints.append(f"{m.text} {m.location}") if m.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(lab)
+    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()  # before that there is no kernel to run in
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+    control = page.locator(".jp-Notebook .widget-interact").first
+    figure = control.locator("img")
+    figure.wait_for()
+    page.wait_for_function(RUN)
+    assert page.locator('.jp-Notebook [data-mime-type$="error"], .jp-Notebook [data-mime-type$="stderr"]').count() == 0
+
+    handle = control.get_by_role("slider").first
+    handle.scroll_into_view_if_needed()
+    handle.focus()
+    value, drawn = handle.get_attribute("aria-valuenow"), figure.get_attribute("src")
+    handle.press("PageUp")
+    sync_api.expect(handle).not_to_have_attribute("aria-valuenow", value)
+    sync_api.expect(figure).not_to_have_attribute("src", drawn, timeout=PATIENCE)
+    assert not complaints
