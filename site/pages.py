@@ -20,12 +20,11 @@ from dpsim import ledger, project
 UNTENABLE = ("erratum", "reading")
 """The kinds of rows that the errata explain."""
 
-VERDICTS = """Every number that the papers print and that we compute, side by side. The verdicts:
+INTRODUCTION = f"""Every number that the papers print and that we compute, side by side (<a href="data/published.csv"
+download>the ledger</a>; [what stands in for the papers' data](data.md); [why the errata are ones](errata.md)).
 
-- *agrees*: within the tolerance that <a href="data/published.csv" download>the ledger</a> states for it;
-- *surrogate*: the paper's data are not public here, a stand-in gives the factor shown ([what stands in](data.md));
-- *erratum*: the printed value cannot hold, [the errata](errata.md) say why;
-- *reading*: a formula that is missing in the text we have fails under our reading of it, explained there too."""
+{ledger.LEGEND}
+{{summary}}"""
 """What the page of numbers says before its tables."""
 
 
@@ -87,11 +86,13 @@ def run_it_yourself() -> str:
 
 def _on_the_site(markdown: str) -> str:
     """Return Markdown of the README with links to what is a page here, and other local links as their words."""
-    places = {"data/README.md": "data.md"} | ({measurements.RESULTS: "measurements.md"} if measurements.texts() else {})
+    markdown = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", markdown)  # images of other origins stay out
 
     def link(found: re.Match[str]) -> str:
         words, target = found[1], found[2]
-        page = target if target.startswith("notebooks/") else places.get(target)
+        if target.startswith(measurements.RESULTS) and measurements.texts():
+            return f"[{words}](measurements.md)"
+        page = target if target.startswith("notebooks/") else {"data/README.md": "data.md"}.get(target)
         return f"[{words}]({page})" if page else words
 
     return re.sub(r"\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, markdown)
@@ -124,10 +125,11 @@ def gallery(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -
 def published_and_reproduced() -> str:
     """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its erratum."""
     table = ledger.report()
+    summary = ledger.summary(table)
     wrong = table["kind"].isin(UNTENABLE)
     links = [f'<a href="errata.html#{_place(id)}">{verdict}</a>' for id, verdict in table["verdict"][wrong].items()]
     table.loc[wrong, "verdict"] = links
-    return "\n\n".join(["# Published and reproduced", VERDICTS, ledger.markdown(table)])
+    return "\n\n".join(["# Published and reproduced", INTRODUCTION.format(summary=summary), ledger.markdown(table)])
 
 
 def errata(notebooks: Mapping[str, Any]) -> str:
@@ -137,8 +139,9 @@ def errata(notebooks: Mapping[str, Any]) -> str:
     parts = [
         "# Errata",
         "Statements of the papers that cannot hold as printed. Each is settled by a number that its notebook computes; "
-        "the notebook shows the smallest example. A *reading* is our reading of a formula that is missing in the text "
-        "we have: it fails, the formula itself may hold.",
+        "the notebook shows the smallest example. A *reading* is our reading of what the text we have leaves open: it "
+        "fails, the statement itself may hold. Gaps in proofs and misprints without a number of their own are in each "
+        "notebook, under *What does not hold*.",
     ]
     for paper, name in ledger.PAPERS.items():
         rows = table[table["paper"] == paper]
