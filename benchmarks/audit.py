@@ -129,8 +129,8 @@ def markdown(table: pd.DataFrame, draws: int) -> str:
 
 Each mechanism was run {draws:,} times on either of two neighbouring inputs, the worst ones where a proof names them,
 and the most telling event, fixed in advance, was counted at {LEVELS} levels of ε where the claimed δ is at least
-{SMALLEST_CLAIM:g}. The {brackets} brackets of δ and {proofs} lower bounds on versions with a parameter 20 % off, all right at
-once with confidence 1 - {share}e{int(exponent)} (Clopper and Pearson 1934), {verdict}.
+{SMALLEST_CLAIM:g}. The {brackets} brackets of δ and {proofs} lower bounds on versions with a parameter 20 % off, all
+right at once with confidence 1 - {share}e{int(exponent)} (Clopper and Pearson 1934), {verdict}.
 
 | {" | ".join(COLUMNS.values())} |
 |{" --- |" * 2}{" ---: |" * 3}{" --- |" * 4}

@@ -386,7 +386,7 @@ def histogram_checks() -> list[Check]:
                 boltzmann_steps.mixing_delta(7, 3, t, [0], weights=diagonal(w), epsilon=our_level(t, w, share)).limit
             ),
             lambda t, w, share: largest_delta(t, w, our_level(float(t), float(w), float(share))),
-            grid(powers(-1, 4), [1.0, 0.0, 7.5], [0.0, 0.3, 0.9]),
+            grid(powers(0, 4), [1.0, 0.0, 7.5], [0.0, 0.3, 0.9]),
             1e-9,
         ),
     ]
@@ -458,13 +458,19 @@ def discrete_gaussian_profile(epsilon: Any, sigma: Any) -> Any:
         return total
 
 
-def at_scale(noise: str, delta: float, epsilon: float, b: float, rows: int) -> float:
-    """Return delta in many digits at the scale the package finds."""
-    find = {"gaussian": baselines.gaussian_scale, "laplace": baselines.laplace_scale}[noise]
-    known = {"gaussian": gaussian_profile, "laplace": laplace_profile}[noise]
-    scale = find(epsilon, delta, b=b, rows=rows)
+def at_scale(delta: float, epsilon: float, b: float, rows: int) -> float:
+    """Return delta of Gaussian noise in many digits at the scale the package finds."""
+    scale = baselines.gaussian_scale(epsilon, delta, b=b, rows=rows)
     with mp.workdps(DIGITS):
-        return float(known(mp.mpf(epsilon), mp.mpf(scale), mp.mpf(b), rows))
+        return float(gaussian_profile(mp.mpf(epsilon), mp.mpf(scale), mp.mpf(b), rows))
+
+
+def largest_private_scale(delta: Any, epsilon: Any, b: Any) -> Any:
+    """Return the scale of Laplace noise on one row at which 1 - (1 + v/2) e^-v, v = (b/scale - epsilon)/2, is delta."""
+    v = 2 * delta  # the root for small v; Newton's steps after it
+    for _ in range(8):
+        v -= (-mp.expm1(-v) - v / 2 * mp.exp(-v) - delta) / ((1 + v) / 2 * mp.exp(-v))
+    return b / (epsilon + 2 * v)
 
 
 def at_sigma(delta: float, epsilon: float) -> float:
@@ -538,19 +544,19 @@ def noise_checks() -> list[Check]:
         ),
         Check(
             "baselines.gaussian_scale, back to delta",
-            lambda *point: at_scale("gaussian", *point),
+            at_scale,
             lambda delta, *rest: delta,
             grid([0.3, 1e-6, 1e-30, 1e-290], [1e-6, 0.01, 1.0, 100.0], [0.05], [1, 10_000]),
             1e-6,
             side=-1,
         ),
         Check(
-            "baselines.laplace_scale, back to delta",
-            lambda *point: at_scale("laplace", *point),
-            lambda delta, *rest: delta,
-            grid([0.3, 1e-6, 1e-30], [1e-3, 1.0, 30.0], [0.05], [1]),
-            1e-6,
-            side=-1,
+            "baselines.laplace_scale, one row",
+            lambda delta, epsilon, b: baselines.laplace_scale(epsilon, delta, b=b),
+            largest_private_scale,
+            grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0]),
+            2e-10,  # it is rounded up by 1e-10
+            side=1,
         ),
         Check(
             "boltzmann_baselines.discrete_gaussian_delta",

@@ -95,7 +95,8 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
 def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Array:
     """Return the epsilon at delta that no k goes below when `rows` rows may differ at once, shape of delta.
 
-    The lower end of the bracket at k = `VANISHING_K` (delta grows with k), about 1e-6 relative from the limit.
+    The lower end of the bracket at k = `VANISHING_K` (delta grows with k): below the limit by about 1e-6 relative, by
+    up to 1e-2 at the smallest delta, where the bracket's margin of 1e-12 in delta shows.
     delta in [1e-11, 1]; eta in (0, 1/2); b in (0, 1]. Raises ValueError outside these ranges.
     """
     rows = checks.integer("rows", rows, 1)
