@@ -74,10 +74,10 @@ def shown(value: Any) -> str:
 
 
 def markdown(result: pd.DataFrame) -> str:
-    """Return the page of the checks: what was done, what it proves, a row for each function, the worst first."""
+    """Return the page of the checks: what was done, what it proves, a row for each function."""
     held = "every one is within" if result["within"].all() else "NOT every one is within"
     rows = [
-        f"| {row.function} | {row.points} | {row.worst_error:.1e} | {row.tolerance:.2g} | {row.where} |"
+        f"| {row.function} | {row.points} | {row.worst_error:.1e} | {row.tolerance:.1e} | {row.where} |"
         for row in result.itertuples()
     ]
     points = int(result["points"].sum())
@@ -92,8 +92,8 @@ the worst point of each, and {held} what the function states or is held to.
 {chr(10).join(rows)}
 
 Logarithms: relative to the larger of 1 and the logarithm. "Back to": the inverse's result, put into the reference,
-should give the target, and by no rounding a weaker promise. Where 1e-4 to 1e-9 are allowed, the function rounds its
-result outward by as much and says so. The arguments stand in the order of the function.
+should give the target, and no rounding may make the promise weaker. Allowed errors of 1e-6 and more are those of
+functions that round their result to the safe side by as much and say so.
 
 [Every number](precision.csv). Rerun: `make audit`; `python -m benchmarks.precision --write` renews these files.
 """
