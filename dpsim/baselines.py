@@ -14,12 +14,15 @@ import numpy as np
 from dp_accounting.pld import privacy_loss_distribution
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import log_ndtr
+from scipy.special import erfcx, log_ndtr
 
 from dpsim import checks, simplex
 from dpsim.checks import Array
 
 NOISES = ("laplace", "gaussian")
+SMALL_RATIO = 0.1  # of the sensitivity to sigma
+LARGEST_ERFC = 27.3  # erfc of more is below the smallest double
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 CELLS = 200_000  # of the grid of the losses of many Laplace variables, whose delta is rounded up
 
 
@@ -27,14 +30,27 @@ def gaussian_delta(epsilon: float, sigma: float, *, b: float, rows: int = 1) -> 
     """Return the exact delta(epsilon) of Gaussian noise of standard deviation sigma on every entry.
 
     epsilon >= 0, sigma > 0, b in (0, 1], rows >= 1. Source: Balle and Wang 2018, Theorem 8, evaluated in logarithms.
+    With r = sensitivity / sigma and u, v = (epsilon / r -+ r / 2) / sqrt(2) it is [erfc(u) - e^epsilon erfc(v)] / 2
+    = e^(-u^2) [erfcx(u) - erfcx(v)] / 2: for a small r the integral of -erfcx' between them, as the terms cancel.
     """
     ratio = _sensitivity(b, rows) / checks.scalar("sigma", sigma, 0.0, open_low=True)
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     if ratio < 1e-300:  # delta is below ratio / 2
         raise ValueError(f"sigma must be less than 1e300 times the sensitivity, got {sigma:g}")
+    if ratio < SMALL_RATIO:
+        return _small_gaussian_delta((epsilon / ratio - 0.5 * ratio) / math.sqrt(2.0), ratio / math.sqrt(2.0))
     log_p = float(log_ndtr(0.5 * ratio - epsilon / ratio))
     log_q = float(log_ndtr(-0.5 * ratio - epsilon / ratio)) + epsilon
     return math.exp(log_p) * -math.expm1(log_q - log_p) if log_q < log_p else 0.0
+
+
+def _small_gaussian_delta(u: float, width: float) -> float:
+    """Return e^(-u^2) / 2 times the integral of -erfcx' over [u, u + width]."""
+    if u > LARGEST_ERFC:
+        return 0.0
+    between = u + 0.5 * width * (1.0 + NODES)
+    falling = 2.0 / math.sqrt(math.pi) - 2.0 * between * erfcx(between)
+    return 0.25 * math.exp(-u * u) * width * float(WEIGHTS @ falling)
 
 
 def laplace_delta(epsilon: float, scale: float, *, b: float, rows: int = 1) -> float:

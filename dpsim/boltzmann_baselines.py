@@ -54,16 +54,18 @@ def add_discrete_gaussian(
 def discrete_gaussian_delta(sigma: float, epsilon: ArrayLike) -> Array:
     """Return the exact delta of `add_discrete_gaussian` at each epsilon >= 0, of any shape.
 
-    The privacy loss of neighbours is (D + 1) / sigma^2, D the difference of two of its noises. Raises
-    ValueError unless sigma in [0.01, 10000] and epsilon >= 0.
+    The privacy loss of neighbours is (D + 1) / sigma^2, D the difference of two of its noises: P(D = d) is
+    proportional to exp(-d^2 / (4 sigma^2)) times the sum over v of exp(-(v + d/2)^2 / sigma^2), which is one
+    number for all even d and one for all odd d. Raises ValueError unless sigma in [0.01, 10000] and epsilon >= 0.
     """
     levels = checks.real("epsilon", epsilon, 0.0)
-    _, law = _discrete_gaussian(sigma)
-    reach = law.size - 1
-    loss = (np.arange(-reach, reach + 1) + 1) / sigma**2
-    mass = np.convolve(law, law)
+    support, _ = _discrete_gaussian(sigma)
+    difference = np.arange(2 * support[0], 2 * support[-1] + 1)
+    of_parity = np.exp(-((support[:, None] + [0.0, 0.5]) ** 2) / sigma**2).sum(axis=0)
+    mass = np.exp(-(difference**2) / (4 * sigma**2)) * of_parity[difference % 2]
+    loss = (difference + 1) / sigma**2
     gains = -np.expm1(np.minimum(levels[..., None] - loss, 0.0))
-    return np.asarray(gains @ mass)
+    return np.asarray(gains @ (mass / mass.sum()))
 
 
 def calibrate_sigma(epsilon: float, delta: float) -> float:

@@ -456,10 +456,18 @@ def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> A
 
 
 def _mean_deviation(delta: float, draws: int, vertices: int) -> float:
-    """Return the relative mean absolute deviation from delta of the largest of some binomial shares."""
-    reach = 12.0 * np.sqrt(draws * delta) + 60.0  # counts further out weigh less than 1e-16
-    low, high = int(max(draws * delta - reach, 0)), int(min(draws * delta + reach, draws))
-    counts = np.arange(low, high + 1)
-    below = binom.cdf(counts, draws, delta) ** vertices
-    law = np.diff(below, prepend=0.0)
-    return float((law * np.abs(counts / draws - delta)).sum() / delta)
+    """Return the relative mean absolute deviation from delta of the largest M of some binomial counts.
+
+    E|M - m|, m = draws delta, is the sum of P(M < j) over j up to m and of P(M >= j) over j beyond m, the first term
+    of each weighted by its distance to m: terms of one sign, right to the last digits for the smallest delta.
+    """
+    mean = draws * delta
+    first, reach = int(mean) + 1, 12.0 * np.sqrt(mean) + 60.0  # counts further out weigh less than 1e-16
+    above = np.arange(first, int(min(mean + reach, draws)) + 1)
+    below = np.arange(int(max(mean - reach, 0)), first)
+    with np.errstate(divide="ignore"):  # P(count >= j) = 1 gives log 0 = -inf, as it should
+        reached = -np.expm1(vertices * np.log1p(-binom.sf(above - 1, draws, delta)))
+    missed = binom.cdf(below, draws, delta) ** vertices
+    ahead = reached[1:].sum() + (first - mean) * reached[:1].sum()
+    behind = missed[:-1].sum() + (mean - (first - 1)) * missed[-1]
+    return float((ahead + behind) / mean)

@@ -21,6 +21,8 @@ from dpsim.checks import Array
 
 VANISHING_K = 1e-6
 """A k so small that delta and epsilon of a composition have reached their limits as k -> 0."""
+SMALLEST_GAMMA = 1e-300
+"""Below about 1e-308 the inverse of the incomplete beta function is not right."""
 
 
 def theorem1_epsilon(
@@ -64,6 +66,10 @@ def theorem1_best_epsilon(
     rows = []
     for m in sizes:
         gamma = np.minimum(betaincinv(k * eta, k - k * eta, delta / m), 1.0 / m) * (1.0 - 1e-9)
+        if not (gamma >= SMALLEST_GAMMA).all():  # the inverse fails, or stops at the smallest double, above the root
+            raise ValueError(
+                f"delta must be larger for k = {k.min():g} and eta = {eta:g}, got {delta:g}: gamma underflows"
+            )
         rows.append(dirichlet.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, m=m))
     return np.max(rows, axis=0)
 
@@ -89,7 +95,8 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
 def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Array:
     """Return the epsilon at delta that no k goes below when `rows` rows may differ at once, shape of delta.
 
-    The lower end of the bracket at k = `VANISHING_K` (delta grows with k), about 1e-6 relative from the limit.
+    The lower end of the bracket at k = `VANISHING_K` (delta grows with k): below the limit by about 1e-6 relative, by
+    up to 1e-2 at the smallest delta, where the bracket's margin of 1e-12 in delta shows.
     delta in [1e-11, 1]; eta in (0, 1/2); b in (0, 1]. Raises ValueError outside these ranges.
     """
     rows = checks.integer("rows", rows, 1)

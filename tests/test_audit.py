@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from benchmarks import audit as full_audit
+from benchmarks import audit_cases
 from dpsim import audit
 
 
@@ -96,7 +97,7 @@ def table():
 def test_every_mechanism_keeps_its_claim_and_has_its_exact_profile(table):
     assert not table["violates_claim"].any()
     assert table["agrees_with_pair"].all()
-    assert (table["claimed_delta"] >= 0.99 * full_audit.SMALLEST_CLAIM).all()
+    assert (table["claimed_delta"] >= 0.99 * audit_cases.SMALLEST_CLAIM).all()
     assert (table["claimed_delta"] >= table["pair_delta"] - 1e-9).all()
 
 
@@ -114,3 +115,12 @@ def test_of_the_published_bounds_only_that_for_rows_that_change_together_is_refu
 def test_the_figure_has_a_panel_for_each_setting(table):
     figure = full_audit.draw_figure(table)
     assert sum(bool(ax.get_title()) for ax in figure.axes) == len(full_audit.summary(table))
+
+
+def test_the_page_has_every_setting_and_says_when_one_fails(table):
+    page = full_audit.markdown(table, 150_000)
+    assert page.startswith("# ") and all(f"| {setting} |" in page for setting in table["setting"])
+    assert "refute no claim" in page
+    for fault in ({"violates_claim": True}, {"agrees_with_pair": False}, {"broken_caught": False}):
+        assert not full_audit.is_sound(full_audit.summary(table.assign(**fault)))
+        assert "show a fault" in full_audit.markdown(table.assign(**fault), 150_000)

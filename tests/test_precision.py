@@ -1,8 +1,11 @@
 import math
+import time
 
+import numpy as np
 import pytest
 
 from benchmarks import precision
+from dpsim import baselines, boltzmann_baselines, dirichlet, matrix_dirichlet
 
 
 @pytest.fixture(scope="module")
@@ -10,10 +13,20 @@ def checks():
     return precision.checks()
 
 
-def test_closed_forms_agree_with_many_digits():
-    table = precision.table(most=3, seed=1)
+@pytest.fixture(scope="module")
+def table():
+    return precision.table(most=2, seed=1)
+
+
+def test_closed_forms_agree_with_many_digits(table):
     assert table["within"].all(), table[~table["within"]].to_string()
     assert math.isfinite(table["worst_error"].max())
+
+
+def test_the_page_has_every_function_and_says_when_one_is_out(table):
+    page = precision.markdown(table)
+    assert page.startswith("# ") and all(f"| {function} |" in page for function in table["function"])
+    assert "NOT" not in page and "NOT" in precision.markdown(table.assign(within=False))
 
 
 def test_no_check_passes_with_a_value_a_little_off(checks):
@@ -35,3 +48,36 @@ def test_no_check_passes_with_a_value_a_little_off(checks):
 def test_a_value_that_is_not_finite_is_an_infinite_error():
     check = precision.Check("none", lambda x: math.nan, lambda x: x, [(1.0,)], 1e-3)
     assert precision.error(check, (1.0,)) == math.inf
+
+
+@pytest.mark.parametrize(("side", "within"), [(1, 1.0 + 1e-6), (-1, 1.0 - 1e-6), (0, 1.0 + 1e-6)])
+def test_a_value_on_the_wrong_side_is_an_infinite_error(side, within):
+    for value in (within, 2.0 - within):
+        check = precision.Check("none", lambda value=value: value, lambda: precision.mp.mpf(1), [()], 1e-3, side=side)
+        assert precision.error(check, ()) == (pytest.approx(1e-6) if value == within or not side else math.inf)
+
+
+@pytest.mark.parametrize("noise", [1e2, 1e6, 1e12, 1e200])
+def test_gaussian_noise_far_above_the_sensitivity_keeps_all_digits_of_delta(noise):
+    ratio = 0.05 / math.sqrt(2) / noise
+    expected = math.erf(ratio / 2 / math.sqrt(2))
+    assert baselines.gaussian_delta(0.0, noise, b=0.05) == pytest.approx(expected, rel=1e-13)
+
+
+def test_discrete_gaussian_delta_of_the_widest_noise_is_that_of_the_normal_law():
+    begun = time.perf_counter()
+    delta = boltzmann_baselines.discrete_gaussian_delta(10_000, 0.0)
+    assert time.perf_counter() - begun < 20.0  # the difference's law by convolution took hours
+    assert delta == pytest.approx(math.erf(math.sqrt(2) / 1e4 / 2 / math.sqrt(2)), rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-9])
+def test_the_error_of_a_share_never_seen_is_twice_its_size(delta):
+    draws = np.array([1, 10])
+    np.testing.assert_allclose(dirichlet.monte_carlo_error(delta, draws), 2.0 * (1.0 - delta) ** draws, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("k", "delta"), [(9.87, 1e-200), (98.7, 1e-200), (9.87, 1e-153)])
+def test_no_epsilon_is_stated_where_the_best_gamma_underflows(k, delta):
+    with pytest.raises(ValueError, match="delta must be larger for k"):
+        matrix_dirichlet.theorem1_best_epsilon(delta, k, b=0.025, eta=0.05, eta_bar=0.051, protected=5)
