@@ -14,9 +14,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import betaincinv
 
-from dpsim import accounting, checks, dirichlet
+from dpsim import accounting, checks, dirichlet, special
 from dpsim.checks import Array
 
 VANISHING_K = 1e-6
@@ -67,7 +66,7 @@ def theorem1_best_epsilon(
     shift = _half(b)
     rows = []
     for m in sizes:
-        gamma = np.minimum(betaincinv(k * eta, k - k * eta, delta / m), 1.0 / m) * (1.0 - 1e-9)
+        gamma = np.minimum(special.beta_quantile(k * eta, k - k * eta, delta / m), 1.0 / m) * (1.0 - 1e-9)
         rows.append(dirichlet.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, m=m))
     return np.max(rows, axis=0)
 

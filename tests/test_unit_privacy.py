@@ -140,7 +140,7 @@ def test_the_rule_for_units(unit: Unit) -> None:
 @pytest.mark.parametrize("delta", [5e-324, 0.5, 1 - 1e-16])
 def test_the_rule_at_the_ends_of_its_range(epsilon: float, delta: float) -> None:
     plan = unit_privacy.plan(epsilon, delta, 5, [100.0, 0.0])
-    assert 0.0 < plan.epsilon <= epsilon and np.isfinite(plan).all()
+    assert 0.0 <= plan.epsilon <= epsilon and np.isfinite(plan).all()
 
 
 @settings(max_examples=60, deadline=None)

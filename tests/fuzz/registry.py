@@ -246,6 +246,9 @@ add("special.stirling_rest", non_negative, x=arrays, checked=False)
 add("special.log_beta", finite, a=arrays, b=arrays, checked=False)
 add("special.log_gamma_ratio", finite, a=arrays, t=arrays, checked=False)
 add("special.log_minus_psi", non_negative, x=arrays, checked=False)
+quantiles = {"a": reals(0.5, 1e9), "b": reals(0.5, 1e9), "tail": reals(1e-12, 0.999)}
+add("special.beta_quantile", probability, **quantiles, checked=False)
+add("special.beta_upper_quantile", probability, **quantiles, checked=False)
 leave_out("quadrature.*", "kernels behind accounting, which checks their arguments; fuzzed through it")
 
 # -------------------------------------------------------------------------------------------- Dirichlet mechanism
