@@ -102,7 +102,7 @@ def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Array
 def smallest_border(epsilon: float, delta: float, *, b: float, rows: int) -> float:
     """Return the border eta whose `privacy_floor` is epsilon at delta, within 1e-6: a smaller one cannot reach it.
 
-    epsilon > 0, delta in [1e-11, 1], b in [0.002, 1), rows in 1..10,000. With |W| protected entries a row has room for
+    epsilon > 0, delta in [1e-11, 1], b in [0.002, 1], rows in 1..10,000. With |W| protected entries a row has room for
     eta up to (1 - eta_bar) / |W| only. Raises ValueError outside these ranges and when no eta does, or only one below
     0.001.
     """

@@ -7,7 +7,6 @@ from scipy.stats import binom
 from benchmarks import audit as full_audit
 from dpsim import audit
 
-
 SCIPY_FAILS = (1000, 132579327)  # its inverse of the incomplete beta function gives twice the lower bound
 
 
