@@ -305,13 +305,14 @@ class Composition:
         delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
         return _each(lambda d: self._bracket(self._upper, d)[1], delta)
 
+    def epsilon_lower_bound(self, delta: ArrayLike) -> Array:
+        """Return a lower bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
+        delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
+        return _each(lambda d: self._bracket(self._lower, d)[0], delta)
+
     def epsilon_bounds(self, delta: ArrayLike) -> tuple[Array, Array]:
         """Return (lower, upper) bounds of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
-        brackets = [self._bracket(self._lower, d)[0] for d in delta.flat]
-        brackets += [self._bracket(self._upper, d)[1] for d in delta.flat]
-        lower, upper = np.array(brackets).reshape(2, *delta.shape)
-        return lower, upper
+        return self.epsilon_lower_bound(delta), self.epsilon(delta)
 
     def _lower(self, epsilon: float) -> float:
         pmf, offset = self.optimistic

@@ -96,7 +96,7 @@ def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Array
     delta in [1e-11, 1]; b in [0.002, 1]; eta in [0.001, 1/2 - b/4]; rows in 1..10,000. Raises ValueError outside these
     ranges.
     """
-    return _composed(VANISHING_K, b, eta, rows).epsilon_bounds(delta)[0]
+    return _composed(VANISHING_K, b, eta, rows).epsilon_lower_bound(delta)
 
 
 def smallest_border(epsilon: float, delta: float, *, b: float, rows: int) -> float:

@@ -509,7 +509,7 @@ add("matrix_dirichlet.privacy_floor", non_negative, delta=real(1e-9, 0.9), **flo
 @st.composite
 def above_a_floor(draw: Any, eta: float | None = None) -> dict[str, Any]:
     """Return a target that some k reaches at this border, or whose smallest border is above 0.001 (eta None)."""
-    delta, b, rows = draw(real(1e-9, 0.1)), draw(real(0.02, 0.5)), draw(st.integers(1, 2))
+    delta, b, rows = draw(real(1e-9, 0.1)), draw(real(0.02, 0.5)), draw(st.sampled_from([1, 1, 1, 2]))
     border = 0.5 - 0.25 * b if eta is None else eta
     floor = float(accounting.privacy_floor(delta / rows, shift=0.5 * b, eta=border))
     low, high = 1.01 * rows * floor + 0.01, rows * floor + 90.0  # one row at delta / rows, rows times: an upper bound
