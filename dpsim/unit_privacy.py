@@ -102,8 +102,9 @@ def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = EVENT
     if c > 1 and kappa * alpha < SMALLEST_SHAPE:
         raise ValueError(f"kappa alpha must be at least {SMALLEST_SHAPE} for units of several events a row, "
                          f"got {kappa * alpha:g}")  # fmt: skip
+    one_row = float(accounting.posterior_epsilon(delta, kappa=kappa * c, alpha=alpha / c, adjacency=adjacency))
     if unit.rows == 1:
-        return float(accounting.posterior_epsilon(delta, kappa=kappa * c, alpha=alpha / c, adjacency=adjacency))
+        return one_row
     delta = checks.scalar("delta", delta, SMALLEST_COMPOSED_DELTA, 1.0)
     return max(_composed_epsilon(delta, pmf, unit.rows) for pmf in _losses(kappa * alpha, kappa * c, unit, adjacency))
 

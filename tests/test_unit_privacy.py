@@ -166,6 +166,10 @@ def test_events_needed() -> None:
         (lambda: unit_privacy.plan(0, 1e-6, 3, [9.0]), "epsilon must be in [1e-06, 1e+30], got 0"),
         (lambda: unit_privacy.plan(1, 1e-12, 3, [9.0], unit=Unit(1, 2)), "delta must be in [1e-11, 1), got 1e-12"),
         (
+            lambda: unit_privacy.unit_epsilon(1, kappa=1, alpha=1e-300, unit=Unit(1, 2), adjacency="add-remove"),
+            "alpha must be in [1e-18, 1e+18], got 1e-300",
+        ),
+        (
             lambda: unit_privacy.unit_epsilon(1e-12, kappa=1, alpha=1, unit=Unit(1, 2)),
             "delta must be in [1e-11, 1], got 1e-12",
         ),
