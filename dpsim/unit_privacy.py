@@ -47,6 +47,9 @@ LARGEST_EPSILON = 1e30
 SMALLEST_COMPOSED_DELTA = 1e-11  # of units with several rows
 _SLACK = 1e-12  # of delta, for the rounding of the convolutions
 _TAIL = 1e-15  # mass beyond the grid of losses: counted as infinite loss
+_LARGEST_LOSS = (
+    650.0  # of the Gamma pair, whose deltas need e^loss times masses above 1e-308; the rest counts as infinite
+)
 _STEPS = 20  # grid steps in one standard deviation of the loss
 _WIDEST = 1e4  # largest alpha considered, relative to the smallest that one row allows
 _GRID = 48  # values of alpha in the first pass; a quarter when each needs convolutions
@@ -91,9 +94,9 @@ def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = EVENT
     """Return the epsilon at delta of Dir(kappa (counts + alpha)) for a unit.
 
     Exact for r = 1 (for one event, and where c events can move between the same two of n >= 3 categories); for r > 1
-    an upper bound by convolution of discretised losses (connect-the-dots). delta in (0, 1], for r > 1 in [1e-11, 1].
-    Raises ValueError outside these ranges and those of `accounting.posterior_epsilon`, and when c > 1 with kappa alpha
-    < 1/2, where the worst pattern is not proven.
+    an upper bound by convolution of discretised losses (connect-the-dots), or, where these pass 600, r times what one
+    row costs at delta / r. delta in (0, 1], for r > 1 in [1e-11, 1]. Raises ValueError outside these ranges and those
+    of `accounting.posterior_epsilon`, and when c > 1 with kappa alpha < 1/2, where the worst pattern is not proven.
     """
     unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
     kappa = checks.scalar("kappa", kappa, 0.0, open_low=True)
@@ -106,7 +109,12 @@ def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = EVENT
     if unit.rows == 1:
         return one_row
     delta = checks.scalar("delta", delta, SMALLEST_COMPOSED_DELTA, 1.0)
-    return max(_composed_epsilon(delta, pmf, unit.rows) for pmf in _losses(kappa * alpha, kappa * c, unit, adjacency))
+    pmfs = _losses(kappa * alpha, kappa * c, unit, adjacency)
+    composed = max(_composed_epsilon(delta, pmf, unit.rows) for pmf in pmfs)
+    if math.isfinite(composed):
+        return composed
+    share = accounting.posterior_epsilon(delta / unit.rows, kappa=kappa * c, alpha=alpha / c, adjacency=adjacency)
+    return unit.rows * float(share)
 
 
 def calibrate(epsilon: float, delta: float, alpha: ArrayLike, unit: Unit, adjacency: str) -> Array:
@@ -269,7 +277,7 @@ def _cost(delta: float, kappa: float, alpha: float, unit: Unit, adjacency: str) 
 def _composed_epsilon(delta: float, pmf: pld_pmf.PLDPmf, rows: int) -> float:
     with np.errstate(over="ignore", invalid="ignore"):  # its truncation bounds overflow where they do not bind
         composed = pmf.self_compose(rows, _TAIL)
-    return float(composed.get_epsilon_for_delta(delta * (1.0 - 1e-9) - _SLACK))
+        return float(composed.get_epsilon_for_delta(delta * (1.0 - 1e-9) - _SLACK))
 
 
 def _losses(a: float, t: float, unit: Unit, adjacency: str) -> list[pld_pmf.PLDPmf]:
@@ -283,7 +291,8 @@ def _losses(a: float, t: float, unit: Unit, adjacency: str) -> list[pld_pmf.PLDP
         return [_dominating(grid, interval, upper, upper)]
     deviation = t * math.sqrt(polygamma(1, a))
     removal, addition = _gamma_ends(a, t, _TAIL / unit.rows)
-    grid, interval = _loss_grid(deviation, max(removal, addition))
+    # at most 20 a step, so that the grid ends before e^loss overflows
+    grid, interval = _loss_grid(min(deviation, 20.0 * _STEPS), min(max(removal, addition), _LARGEST_LOSS))
     small, large = _gamma_deltas(np.abs(grid), a, t)
     return [_dominating(grid, interval, small, large), _dominating(grid, interval, large, small)]
 

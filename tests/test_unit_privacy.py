@@ -99,6 +99,15 @@ def test_several_rows_add_remove_against_convolution() -> None:
     assert 0.99 * 1e-3 < exact <= 1e-3 * (1 + 1e-4)
 
 
+def test_losses_beyond_the_exponential_are_not_forgotten() -> None:
+    for kappa, alpha, delta in ((209.0, 1.0, 1e-3), (209.0, 1.0, 1.0), (50.0, 10.0, 1e-9)):
+        one, two = (
+            unit_privacy.unit_epsilon(delta, kappa=kappa, alpha=alpha, unit=Unit(3, rows), adjacency="add-remove")
+            for rows in (1, 2)
+        )
+        assert one <= two < np.inf
+
+
 def test_more_events_and_more_rows_cost_more() -> None:
     def cost(c: int, r: int) -> float:
         return unit_privacy.unit_epsilon(1e-5, kappa=0.1, alpha=60.0, unit=Unit(c, r), adjacency="add-remove")
