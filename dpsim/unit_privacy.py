@@ -276,6 +276,8 @@ def _cost(delta: float, kappa: float, alpha: float, unit: Unit, adjacency: str) 
 
 def _composed_epsilon(delta: float, pmf: pld_pmf.PLDPmf, rows: int) -> float:
     with np.errstate(over="ignore", invalid="ignore"):  # its truncation bounds overflow where they do not bind
+        if pmf.get_delta_for_epsilon(math.inf) >= 1.0:  # all of it beyond the grid
+            return math.inf
         composed = pmf.self_compose(rows, _TAIL)
         return float(composed.get_epsilon_for_delta(delta * (1.0 - 1e-9) - _SLACK))
 

@@ -100,7 +100,7 @@ def test_several_rows_add_remove_against_convolution() -> None:
 
 
 def test_losses_beyond_the_exponential_are_not_forgotten() -> None:
-    for kappa, alpha, delta in ((209.0, 1.0, 1e-3), (209.0, 1.0, 1.0), (50.0, 10.0, 1e-9)):
+    for kappa, alpha, delta in ((209.0, 1.0, 1e-3), (453.0, 1.0, 1.0), (50.0, 10.0, 1e-9)):
         one, two = (
             unit_privacy.unit_epsilon(delta, kappa=kappa, alpha=alpha, unit=Unit(3, rows), adjacency="add-remove")
             for rows in (1, 2)
