@@ -37,11 +37,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from dp_accounting.pld import pld_pmf
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import betainc, polygamma
 
 from dpsim import checks, quadrature
@@ -92,7 +93,8 @@ def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: 
     """Return the largest k, rounded down, whose release is (epsilon, delta)-private.
 
     At most the largest k in range. The returned k was itself evaluated. Arguments broadcast, epsilon > 0.
-    Raises ValueError for a target at or below the privacy floor and says which border eta would reach it.
+    Raises ValueError for a target at or below the privacy floor and says which border eta would reach it; and for one
+    so little above it that the k it needs is out of range.
     """
     eta, shift = _border(eta, shift)
     return _calibrate("k", epsilon, delta, eta, shift, quadrature.REPLACE, _border_hint)
@@ -203,9 +205,11 @@ def _calibrate(
     if np.any(scale == 0.0):
         bad = np.argmax(scale == 0.0)
         e, d, border, step = (float(x.flat[bad]) for x in np.broadcast_arrays(epsilon, delta, eta, shift))
+        floor = _floor(d, border, step, pair)
+        which = f"no {name}" if floor >= e else f"so little above it no {name} in range"
         raise ValueError(
-            f"epsilon must be above the privacy floor {_floor(d, border, step, pair):.6g} at delta {d:g}, "
-            f"got {e:g}: no {name} reaches it; {hint(e, d, step, pair)}"
+            f"epsilon must be above the privacy floor {floor:.6g} at delta {d:g}, "
+            f"got {e:g}: {which} reaches it; {hint(e, d, step, pair)}"
         )
     return scale
 
@@ -224,16 +228,21 @@ def _border_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
 
 
 def _pseudo_count_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
-    enough = 1.0 - 2.0 * math.log(delta) / epsilon  # both floors are below -log(delta) / alpha
-    return f"a pseudo-count alpha above {_reaching(epsilon, delta, shift, pair, enough):.4g} would"
+    largest = 1.0 / _SMALLEST_SHARE
+    if _floor(delta, largest, shift, pair) >= epsilon:
+        return f"no pseudo-count alpha up to {largest:g} does"
+    return f"a pseudo-count alpha above {_reaching(epsilon, delta, shift, pair, largest):.4g} would"
 
 
 def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float) -> float:
     """Return the border or pseudo-count whose floor, which falls with it, is epsilon."""
     low = high
     while _floor(delta, low, shift, pair) <= epsilon:
-        low *= 0.5
-    return float(brentq(lambda x: _floor(delta, x, shift, pair) - epsilon, low, high, rtol=1e-12))
+        low, high = 0.5 * low, low
+    for _ in range(60):  # halving, since a tiny epsilon leaves a faster search nothing to go by
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _floor(delta, middle, shift, pair) > epsilon else (low, middle)
+    return high
 
 
 # --- compositions -----------------------------------------------------------------------------------------
@@ -245,6 +254,16 @@ _MOST_RELEASES = 10_000
 _LARGEST_GRID = 2**20
 
 
+class _Group(NamedTuple):
+    """Equal releases of a composition: the integrals of `quadrature.loss_cells`, the mass beyond, how many."""
+
+    p: Array
+    up: Array
+    q: Array
+    tail: float
+    times: int
+
+
 @dataclass(frozen=True)
 class Composition:
     """Several releases whose privacy losses add, as discretised privacy loss distributions.
@@ -253,13 +272,24 @@ class Composition:
     (connect-the-dots). `optimistic` is dominated by them: each cell is merged into one outcome and its loss
     rounded down to a grid that is moved by `offset` in all. So the truth lies between the two, whose gap is
     of the order of interval squared once that is small. Both are proven in exact arithmetic; the rounding of
-    the fast Fourier transforms is covered by a margin of 1e-12 in delta.
+    the fast Fourier transforms is covered by a margin of 1e-12 in delta. Each is composed when first asked for.
     """
 
     interval: float
-    offset: float
-    pessimistic: pld_pmf.PLDPmf
-    optimistic: pld_pmf.PLDPmf
+    groups: tuple[_Group, ...]
+
+    @cached_property
+    def pessimistic(self) -> pld_pmf.DensePLDPmf:
+        """The distribution that gives upper bounds."""
+        made = [(_connect_the_dots(g.p, g.up, g.tail, self.interval), g.times) for g in self.groups]
+        return _composed(made)
+
+    @cached_property
+    def optimistic(self) -> tuple[pld_pmf.DensePLDPmf, float]:
+        """The distribution that gives lower bounds, and the offset of its losses."""
+        made = [(*_merged_cells(g.p, g.q, self.interval), g.times) for g in self.groups]
+        offset = sum(times * shifted for _, shifted, times in made)
+        return _composed([(pmf, times) for pmf, _, times in made]), offset
 
     def delta(self, epsilon: ArrayLike) -> Array:
         """Return an upper bound of delta at epsilon >= 0 (any shape); meaningful above 1e-11."""
@@ -275,16 +305,18 @@ class Composition:
         delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
         return _each(lambda d: self._bracket(self._upper, d)[1], delta)
 
+    def epsilon_lower_bound(self, delta: ArrayLike) -> Array:
+        """Return a lower bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
+        delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
+        return _each(lambda d: self._bracket(self._lower, d)[0], delta)
+
     def epsilon_bounds(self, delta: ArrayLike) -> tuple[Array, Array]:
         """Return (lower, upper) bounds of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
-        brackets = [self._bracket(self._lower, d)[0] for d in delta.flat]
-        brackets += [self._bracket(self._upper, d)[1] for d in delta.flat]
-        lower, upper = np.array(brackets).reshape(2, *delta.shape)
-        return lower, upper
+        return self.epsilon_lower_bound(delta), self.epsilon(delta)
 
     def _lower(self, epsilon: float) -> float:
-        delta = self.optimistic.get_delta_for_epsilon(epsilon - self.offset)
+        pmf, offset = self.optimistic
+        delta = pmf.get_delta_for_epsilon(epsilon - offset)
         return max(0.0, delta * (1.0 - _RELATIVE_SLACK) - _SLACK)
 
     def _upper(self, epsilon: float) -> float:
@@ -340,17 +372,19 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
     log_tail = math.log(_TAIL / total)
     ends = {pair: float(quadrature.epsilon_for(log_tail, *pair, quadrature.REPLACE)) for pair in groups}
     interval = max(interval, max(ends.values()) / _LARGEST_GRID)
-    offset, cut = 0.0, _TAIL / len(groups)
-    pessimistic, optimistic = [], []
+    cells = []
+    for pair, times in groups.items():
+        p, up, q = quadrature.loss_cells(*pair, interval, math.ceil(ends[pair] / interval) + 1)
+        tail = max(0.0, float(betainc(pair[0], sum(pair), 0.5)) - p.sum())
+        cells.append(_Group(p, up, q, tail, times))
+    return Composition(interval, tuple(cells))
+
+
+def _composed(pmfs: list[tuple[pld_pmf.DensePLDPmf, int]]) -> pld_pmf.DensePLDPmf:
+    """Return the composition of pmfs, each so many times."""
+    cut = _TAIL / len(pmfs)
     with np.errstate(over="ignore", invalid="ignore"):  # the truncation bounds overflow where they do not bind
-        for pair, times in groups.items():
-            p, up, q = quadrature.loss_cells(*pair, interval, math.ceil(ends[pair] / interval) + 1)
-            tail = max(0.0, float(betainc(pair[0], sum(pair), 0.5)) - p.sum())
-            pessimistic.append(_repeated(_connect_the_dots(p, up, tail, interval), times, cut))
-            merged, shifted = _merged_cells(p, q, interval)
-            optimistic.append(_repeated(merged, times, cut))
-            offset += times * shifted
-        return Composition(interval, offset, _convolved(pessimistic, cut), _convolved(optimistic, cut))
+        return _convolved([_repeated(pmf, times, cut) for pmf, times in pmfs], cut)
 
 
 def _repeated(pmf: pld_pmf.DensePLDPmf, times: int, cut: float) -> pld_pmf.DensePLDPmf:

@@ -49,8 +49,12 @@ def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -
 
     A proven upper bound, with the delta of `published_delta`; m is the number of transitions that occur in the row.
     factor > 0, gamma as in `dirichlet.epsilon_bound`. Source: Benvenuti et al. 2026, equation 6 and Theorem 3.
+    Raises ValueError outside these ranges, and for a row without neighbours on its bordered simplex, where there is
+    nothing to protect and the formula has no value: 2 N_i eta_i + 1 > N_i, with 3 for the 2 where m > 2 (one kind of
+    transition alone, or all equally often, for instance).
     """
     row = rows(counts)
+    _refuse_without_neighbours(row, np.where(row.categories > 2, 3, 2))
     k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
     epsilon = [
         dirichlet.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma, m=int(n_i))
@@ -68,6 +72,17 @@ def published_delta(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> 
     return lower.reshape(row.total.shape), upper.reshape(row.total.shape)
 
 
+def _refuse_without_neighbours(row: Rows, smallest: Array) -> None:
+    """Raise ValueError unless each row has an event to move besides so many times its smallest count."""
+    lacking = smallest * row.total * row.eta + 1.0 > row.total + 1e-9
+    if lacking.any():
+        where = np.argwhere(lacking)[0].tolist()
+        raise ValueError(
+            f"counts must leave each row a neighbour, N_i - {smallest[lacking].flat[0]} min of at least 1, "
+            f"got N_i {row.total[lacking].flat[0]:g} and min {(row.total * row.eta)[lacking].flat[0]:g} in row {where}"
+        )
+
+
 def _each(k: Array, row: Rows) -> Iterator[tuple[Any, ...]]:
     """Return k_i, N_i, eta_i, n_i row by row."""
     return zip(np.ravel(k), np.ravel(row.total), np.ravel(row.eta), np.ravel(row.categories))
@@ -77,8 +92,10 @@ def exact_epsilon(counts: ArrayLike, delta: ArrayLike, *, factor: float = 1.0) -
     """Return the exact epsilon at delta of each row at k_i = factor k_min,i, (..., n); the chain's is the largest.
 
     Exact on the bordered simplex of each row (accounting.exact_epsilon): the same release as in `published_epsilon`.
+    Raises ValueError as there, with 2 for every m.
     """
     row = rows(counts)
+    _refuse_without_neighbours(row, np.full(row.total.shape, 2))
     k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
     return accounting.exact_epsilon(delta, k, shift=1.0 / row.total, eta=row.eta)
 

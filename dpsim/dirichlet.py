@@ -278,9 +278,11 @@ def best_epsilon_bound(
     """Return the epsilon of Theorem 1 at each delta with its best gamma, (...) for delta (...) in (0, 1).
 
     A proven upper bound: gamma is the largest for which the upper end of `delta_bounds` stays at most delta, within
-    1e-12 relative, from below. k > 0, shift, eta, eta_bar as in `epsilon_bound`, n categories. Raises ValueError when
-    no gamma in [1e-300, 1/n) will do.
+    1e-12 relative, from below. k in [1e-290, 1e12], shift, eta, eta_bar as in `epsilon_bound`, n >= 2 categories.
+    Raises ValueError outside these ranges, and when no gamma in [1e-300, 1/n) will do.
     """
+    n = checks.integer("n", n, 2)
+    k = checks.scalar("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
     deltas = checks.real("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     low, high = math.log(1e-300), math.log((1.0 - 1e-9) / n)
 

@@ -203,9 +203,11 @@ def within(value: float, target: float, mode: str, tolerance: float) -> bool:
     """Return whether value agrees with target: |difference| <= tolerance |target| (relative), <= tolerance
     (absolute), equal (exact), or a ratio of at most tolerance either way (factor).
 
-    Raises ValueError for another mode.
+    Raises ValueError for another mode, a value or target that is not finite, a tolerance below 0.
     """
     checks.choice("mode", mode, ("relative", "absolute", "exact", "factor"))
+    value, target = checks.scalar("value", value), checks.scalar("target", target)
+    tolerance = checks.scalar("tolerance", tolerance, 0.0)
     if mode == "relative":
         return abs(value - target) <= tolerance * abs(target)
     if mode == "absolute":

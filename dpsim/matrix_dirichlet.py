@@ -14,15 +14,17 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import betaincinv
 
-from dpsim import accounting, checks, dirichlet
+from dpsim import accounting, checks, dirichlet, special
 from dpsim.checks import Array
 
 VANISHING_K = 1e-6
 """A k so small that delta and epsilon of a composition have reached their limits as k -> 0."""
 SMALLEST_GAMMA = 1e-300
 """Below about 1e-308 the inverse of the incomplete beta function is not right."""
+SMALLEST_BORDER = accounting.PARAMETER_RANGE[0] / VANISHING_K
+"""Of eta and of b / 2 in the composition of rows: below it the accounting has no k as small as that."""
+LARGEST_ROWS = 10_000
 
 
 def theorem1_epsilon(
@@ -61,11 +63,12 @@ def theorem1_best_epsilon(
     """
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     k = checks.real("k", k, 0.0, open_low=True)
+    eta = checks.scalar("eta", eta, 0.0, 1.0, open_low=True, open_high=True)
     sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
     shift = _half(b)
     rows = []
     for m in sizes:
-        gamma = np.minimum(betaincinv(k * eta, k - k * eta, delta / m), 1.0 / m) * (1.0 - 1e-9)
+        gamma = np.minimum(special.beta_quantile(k * eta, k - k * eta, delta / m), 1.0 / m) * (1.0 - 1e-9)
         if not (gamma >= SMALLEST_GAMMA).all():  # the inverse fails, or stops at the smallest double, above the root
             raise ValueError(
                 f"delta must be larger for k = {k.min():g} and eta = {eta:g}, got {delta:g}: gamma underflows"
@@ -97,29 +100,35 @@ def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Array
 
     The lower end of the bracket at k = `VANISHING_K` (delta grows with k): below the limit by about 1e-6 relative, by
     up to 1e-2 at the smallest delta, where the bracket's margin of 1e-12 in delta shows.
-    delta in [1e-11, 1]; eta in (0, 1/2); b in (0, 1]. Raises ValueError outside these ranges.
+    delta in [1e-11, 1]; b in [0.002, 1]; eta in [0.001, 1/2 - b/4]; rows in 1..10,000. Raises ValueError outside these
+    ranges.
     """
-    rows = checks.integer("rows", rows, 1)
-    return accounting.compose(VANISHING_K, shift=_half(b), eta=eta, count=rows).epsilon_bounds(delta)[0]
+    return _composed(VANISHING_K, b, eta, rows).epsilon_lower_bound(delta)
 
 
 def smallest_border(epsilon: float, delta: float, *, b: float, rows: int) -> float:
     """Return the border eta whose `privacy_floor` is epsilon at delta, within 1e-6: a smaller one cannot reach it.
 
-    epsilon > 0, delta in [1e-11, 1]. With |W| protected entries a row has room for eta up to (1 - eta_bar) / |W| only.
-    Raises ValueError outside these ranges and when no eta does.
+    epsilon > 0, delta in [1e-11, 1], b in [0.002, 1], rows in 1..10,000. With |W| protected entries a row has room for
+    eta up to (1 - eta_bar) / |W| only. Raises ValueError outside these ranges and when no eta does, or only one below
+    0.001.
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    high = 0.5 * (1.0 - _half(b))
+    delta, widest = checks.scalar("delta", delta, 1e-11, 1.0), 0.5 * (1.0 - _shift(b))
 
+    @cache
     def floor(eta: float) -> float:
         return float(privacy_floor(delta, b=b, eta=eta, rows=rows))
 
-    if floor(high) >= epsilon:
-        raise ValueError(f"epsilon must be above {floor(high):.4g} at delta {delta:g} and b {b:g}, got {epsilon:g}")
-    low = 0.5 * high
-    while floor(low) <= epsilon:
-        low, high = 0.5 * low, low
+    low = high = widest
+    while floor(low) <= epsilon and low > SMALLEST_BORDER:
+        low, high = max(0.5 * low, SMALLEST_BORDER), low
+    if not floor(widest) < epsilon < floor(low):
+        raise ValueError(
+            f"epsilon must be above {floor(widest):.4g}, the floor of the widest border, and below "
+            f"{floor(SMALLEST_BORDER):.4g}, that of eta = {SMALLEST_BORDER:g}, at delta {delta:g} and b {b:g}, "
+            f"got {epsilon:g}"
+        )
     return float(brentq(lambda eta: floor(eta) - epsilon, low, high, xtol=1e-6))
 
 
@@ -127,15 +136,14 @@ def largest_k(epsilon: float, delta: float, *, b: float, eta: float, rows: int) 
     """Return the largest k, rounded down by about 1e-5 relative, with (epsilon, delta) when `rows` rows may differ.
 
     The k returned was itself evaluated: its proven upper bound of epsilon at delta meets the target. epsilon > 0, delta
-    in [1e-11, 1); eta, b as in `privacy_floor`. Raises ValueError outside these ranges and for an epsilon below the
-    floor, or beyond what k = 1e6 spends.
+    in [1e-11, 1]; eta, b, rows as in `privacy_floor`. Raises ValueError outside these ranges and for an epsilon below
+    the floor, or beyond what k = 1e6 spends.
     """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    shift, rows = _half(b), checks.integer("rows", rows, 1)
+    epsilon, delta = checks.scalar("epsilon", epsilon, 0.0, open_low=True), checks.scalar("delta", delta, 1e-11, 1.0)
 
     @cache
     def spent(log_k: float) -> float:
-        return float(accounting.compose(math.exp(log_k), shift=shift, eta=eta, count=rows).epsilon(delta))
+        return float(_composed(math.exp(log_k), b, eta, rows).epsilon(delta))
 
     low, high = math.log(VANISHING_K), math.log(1e6)
     if not spent(low) <= epsilon <= spent(high):
@@ -147,6 +155,16 @@ def largest_k(epsilon: float, delta: float, *, b: float, eta: float, rows: int) 
     while spent(root) > epsilon:
         root -= 1e-5
     return math.exp(root)
+
+
+def _composed(k: float, b: float, eta: float, rows: int) -> accounting.Composition:
+    """Return the composition of the rows at k."""
+    eta = checks.scalar("eta", eta, SMALLEST_BORDER, 0.5, open_high=True)
+    return accounting.compose(k, shift=_shift(b), eta=eta, count=checks.integer("rows", rows, 1, LARGEST_ROWS))
+
+
+def _shift(b: float) -> float:
+    return 0.5 * checks.scalar("b", b, 2.0 * SMALLEST_BORDER, 1.0)
 
 
 def _half(b: float) -> float:

@@ -237,6 +237,8 @@ def scale_for(log_target: float, epsilon: float, a: float, t: float, pair: int, 
     low, high = math.log(lowest), math.log(highest)
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
+        if middle <= low or middle >= high:
+            break
         if _excess(epsilon, a * math.exp(middle), t * math.exp(middle), pair, log_target) <= 0.0:
             low = middle
         else:

@@ -37,6 +37,7 @@ Integers = NDArray[np.int64]
 
 SELECTION_SHARE = 0.2  # of epsilon, when the categories are chosen privately; and half of delta
 TOTALS_SHARE = 0.1  # of epsilon, when the row totals are released
+SMALLEST_EPSILON = 1e-5  # of which the matrix gets at least 0.7: what `unit_privacy.plan` needs, several times over
 LARGEST_DENSE = 3_000  # categories up to which all pairs may be allowed
 SIMULATION = "simulation: not a private release"
 FLOATING_POINT = (
@@ -181,10 +182,11 @@ def release_chain(
     trips: columns origin, destination, trips; for a unit of several events already truncated to its limits
     (`events.count_transitions` does it). categories or graph: declared; with neither the categories are chosen
     privately, which needs totals="released". totals: "released" or "public". seed: None for a real release; a number
-    makes it a simulation, which says so. Raises ValueError for epsilon <= 0, delta outside (0, 1), targets no alpha
-    reaches, and events outside what is declared (outside="drop" leaves them out).
+    makes it a simulation, which says so. epsilon in [1e-5, 1e30], so that its shares are in the range of what they pay
+    for; delta in (0, 1), for a unit of several rows at least 2e-11. Raises ValueError outside these ranges, for targets
+    no alpha reaches, and for events outside what is declared (outside="drop" leaves them out).
     """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
+    epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON, unit_privacy.LARGEST_EPSILON)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     checks.choice("totals", totals, ("released", "public"))
     unit, source = Unit.checked(unit), private_draws.Source(seed)

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numba import vectorize
 from numpy.typing import ArrayLike
-from scipy.special import betainc, gammaln, psi
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, psi
 
 from dpsim.checks import Array
 
@@ -95,3 +96,38 @@ def log_minus_psi(x: Array) -> Array:
     series = 0.5 / z + w * sum(c * w**i for i, c in enumerate(coefficients))
     small = np.minimum(x, 12.0)
     return np.where(x < 12.0, np.log(small) - psi(small), series)
+
+
+def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
+    """Return the x with P(X <= x) = tail of X ~ Beta(a, b), within 1e-9 of tail or the nearest float from below.
+
+    a, b > 0, tail in (0, 1); they broadcast. SciPy's inverse, kept where SciPy's own integral confirms it, which agrees
+    with forty digits: at a 1000, b 1.3e8, for instance, the inverse (of SciPy 1.17) is twice too large. Else bisection.
+    """
+    a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (a, b, tail)))
+    return _confirmed(betaincinv(a, b, tail), betainc, a, b, tail, 0)
+
+
+def beta_upper_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
+    """Return the x with P(X >= x) = tail of X ~ Beta(a, b), within 1e-9 of tail or the nearest float from above.
+
+    As `beta_quantile`.
+    """
+    a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (a, b, tail)))
+    return _confirmed(betainccinv(a, b, tail), betaincc, a, b, tail, 1)
+
+
+def _confirmed(x: Array, share: Callable[..., Array], a: Array, b: Array, tail: Array, end: int) -> Array:
+    """Return x where share(a, b, x) is tail, else that end (0 low, 1 high) of two floats around the crossing."""
+    wrong = ~(np.abs(share(a, b, x) - tail) <= 1e-9 * tail)
+    if not wrong.any():
+        return x
+    a, b, tail = a[wrong], b[wrong], tail[wrong]
+    ends = np.zeros(a.shape, np.int64), np.ones(a.shape).view(np.int64)  # floats from 0 to 1 order like their bits
+    for _ in range(62):
+        middle = (ends[0] + ends[1]) // 2
+        left = (share(a, b, middle.view(float)) <= tail) == (share is betainc)
+        ends = np.where(left, middle, ends[0]), np.where(left, ends[1], middle)
+    x = np.array(x)
+    x[wrong] = ends[end].view(float)
+    return x

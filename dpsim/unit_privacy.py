@@ -42,8 +42,14 @@ from dpsim.checks import Array
 
 ADJACENCIES = ("replace", "add-remove")
 SMALLEST_SHAPE = 0.5  # of kappa alpha, where a unit may have several events in a row: the proof needs it
+SMALLEST_EPSILON = 1e-6  # of a plan: the alphas and kappas of smaller ones leave the range of the accounting
+LARGEST_EPSILON = 1e30
+SMALLEST_COMPOSED_DELTA = 1e-11  # of units with several rows
 _SLACK = 1e-12  # of delta, for the rounding of the convolutions
 _TAIL = 1e-15  # mass beyond the grid of losses: counted as infinite loss
+_LARGEST_LOSS = (
+    650.0  # of the Gamma pair, whose deltas need e^loss times masses above 1e-308; the rest counts as infinite
+)
 _STEPS = 20  # grid steps in one standard deviation of the loss
 _WIDEST = 1e4  # largest alpha considered, relative to the smallest that one row allows
 _GRID = 48  # values of alpha in the first pass; a quarter when each needs convolutions
@@ -88,9 +94,9 @@ def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = EVENT
     """Return the epsilon at delta of Dir(kappa (counts + alpha)) for a unit.
 
     Exact for r = 1 (for one event, and where c events can move between the same two of n >= 3 categories); for r > 1
-    an upper bound by convolution of discretised losses (connect-the-dots), meaningful for delta >= 1e-11. Raises
-    ValueError outside the ranges of `accounting.posterior_epsilon`, and when c > 1 with kappa alpha < 1/2, where the
-    worst pattern is not proven.
+    an upper bound by convolution of discretised losses (connect-the-dots), or, where these pass 600, r times what one
+    row costs at delta / r. delta in (0, 1], for r > 1 in [1e-11, 1]. Raises ValueError outside these ranges and those
+    of `accounting.posterior_epsilon`, and when c > 1 with kappa alpha < 1/2, where the worst pattern is not proven.
     """
     unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
     kappa = checks.scalar("kappa", kappa, 0.0, open_low=True)
@@ -99,20 +105,28 @@ def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = EVENT
     if c > 1 and kappa * alpha < SMALLEST_SHAPE:
         raise ValueError(f"kappa alpha must be at least {SMALLEST_SHAPE} for units of several events a row, "
                          f"got {kappa * alpha:g}")  # fmt: skip
+    one_row = float(accounting.posterior_epsilon(delta, kappa=kappa * c, alpha=alpha / c, adjacency=adjacency))
     if unit.rows == 1:
-        return float(accounting.posterior_epsilon(delta, kappa=kappa * c, alpha=alpha / c, adjacency=adjacency))
-    delta = checks.scalar("delta", delta, 10.0 * _SLACK, 1.0)
-    return max(_composed_epsilon(delta, pmf, unit.rows) for pmf in _losses(kappa * alpha, kappa * c, unit, adjacency))
+        return one_row
+    delta = checks.scalar("delta", delta, SMALLEST_COMPOSED_DELTA, 1.0)
+    pmfs = _losses(kappa * alpha, kappa * c, unit, adjacency)
+    composed = max(_composed_epsilon(delta, pmf, unit.rows) for pmf in pmfs)
+    if math.isfinite(composed):
+        return composed
+    share = accounting.posterior_epsilon(delta / unit.rows, kappa=kappa * c, alpha=alpha / c, adjacency=adjacency)
+    return unit.rows * float(share)
 
 
 def calibrate(epsilon: float, delta: float, alpha: ArrayLike, unit: Unit, adjacency: str) -> Array:
     """Return the largest kappa of each alpha, rounded down, with unit_epsilon <= epsilon; 0 where there is none.
 
     0 stands for an alpha at or below the privacy floor, and for a kappa alpha below 1/2 where that is not allowed.
+    epsilon in (0, 1e30], delta in (0, 1), for units of several rows in [1e-11, 1); alpha / c in [1e-18, 1e18]. Raises
+    ValueError outside these ranges.
     """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, LARGEST_EPSILON, open_low=True)
     unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
+    delta = _delta_of(unit, delta)
     c = unit.events_per_row
     alphas = checks.real("alpha", alpha, 0.0, open_low=True)
     kappas = np.zeros(alphas.shape)
@@ -149,13 +163,14 @@ def plan(
 
     Rule: alpha runs over a grid above the privacy floor, each with the largest kappa that epsilon allows; kept is the
     alpha with the smallest `row_error_bound`, averaged over rows with weights N (over rows when all are 0). Two more
-    passes refine the grid round its best alpha. epsilon > 0, delta in (0, 1). Raises ValueError outside these ranges.
+    passes refine the grid round its best alpha. epsilon in [1e-6, 1e30], delta in (0, 1), for units of several rows in
+    [1e-11, 1); n >= 1, N >= 0. Raises ValueError outside these ranges, and for an epsilon that no alpha reaches.
     """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON, LARGEST_EPSILON)
     unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
-    alphas, kappas = _frontier(epsilon, delta, unit, adjacency)
+    delta = _delta_of(unit, delta)
     sizes, totals, weights = _row_groups(n, N)
+    alphas, kappas = _frontier(epsilon, delta, unit, adjacency)
     for _ in range(2):
         best = int(np.argmin(_mean_error(sizes, totals, weights, kappas, alphas)))
         near = np.linspace(alphas[max(best - 1, 0)], alphas[min(best + 1, len(alphas) - 1)], 9)[1:-1]
@@ -174,21 +189,30 @@ def events_needed(
 ) -> float:
     """Return how many events a row of n destinations needs for a `row_error_bound` of `target` in (0, 1).
 
-    alpha and kappa are chosen for that number, on the grid of `plan`.
+    alpha and kappa are chosen for that number, on the grid of `plan`. epsilon and delta as in `plan`, n >= 1. Raises
+    ValueError outside these ranges, and for a target that e^60 events do not reach.
     """
     target = checks.scalar("target", target, 0.0, 1.0, open_low=True, open_high=True)
     n = checks.integer("n", n, 1)
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    adjacency = checks.choice("adjacency", adjacency, ADJACENCIES)
-    alphas, kappas = _frontier(epsilon, delta, Unit.checked(unit), adjacency)
+    epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON, LARGEST_EPSILON)
+    unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
+    alphas, kappas = _frontier(epsilon, _delta_of(unit, delta), unit, adjacency)
 
     def excess(log_events: float) -> float:
         return float(row_error_bound(n, math.exp(log_events), kappas, alphas).min()) - target
 
     if n == 1 or excess(0.0) <= 0.0:
         return 1.0
+    if excess(60.0) > 0.0:
+        raise ValueError(f"target must be at least {target + excess(60.0):.3g}, got {target:g}: e^60 events miss it")
     return math.ceil(math.exp(brentq(excess, 0.0, 60.0, xtol=1e-6)))
+
+
+def _delta_of(unit: Unit, delta: float) -> float:
+    """Return delta once it is in (0, 1), and not too small for convolutions where a unit has several rows."""
+    if unit.rows > 1:
+        return checks.scalar("delta", delta, SMALLEST_COMPOSED_DELTA, 1.0, open_high=True)
+    return checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
 
 
 @functools.lru_cache(maxsize=16)
@@ -252,8 +276,10 @@ def _cost(delta: float, kappa: float, alpha: float, unit: Unit, adjacency: str) 
 
 def _composed_epsilon(delta: float, pmf: pld_pmf.PLDPmf, rows: int) -> float:
     with np.errstate(over="ignore", invalid="ignore"):  # its truncation bounds overflow where they do not bind
+        if pmf.get_delta_for_epsilon(math.inf) >= 1.0:  # all of it beyond the grid
+            return math.inf
         composed = pmf.self_compose(rows, _TAIL)
-    return float(composed.get_epsilon_for_delta(delta * (1.0 - 1e-9) - _SLACK))
+        return float(composed.get_epsilon_for_delta(delta * (1.0 - 1e-9) - _SLACK))
 
 
 def _losses(a: float, t: float, unit: Unit, adjacency: str) -> list[pld_pmf.PLDPmf]:
@@ -267,7 +293,8 @@ def _losses(a: float, t: float, unit: Unit, adjacency: str) -> list[pld_pmf.PLDP
         return [_dominating(grid, interval, upper, upper)]
     deviation = t * math.sqrt(polygamma(1, a))
     removal, addition = _gamma_ends(a, t, _TAIL / unit.rows)
-    grid, interval = _loss_grid(deviation, max(removal, addition))
+    # at most 20 a step, so that the grid ends before e^loss overflows
+    grid, interval = _loss_grid(min(deviation, 20.0 * _STEPS), min(max(removal, addition), _LARGEST_LOSS))
     small, large = _gamma_deltas(np.abs(grid), a, t)
     return [_dominating(grid, interval, small, large), _dominating(grid, interval, large, small)]
 

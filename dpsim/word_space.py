@@ -122,4 +122,6 @@ def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
     labels = letters.tolist() if isinstance(letters, np.ndarray) else list(letters)
     if not labels or len(set(labels)) != len(labels):
         raise ValueError(f"letters must be one or more different labels, got {labels!r}")
+    if any(label != label for label in labels):  # not-a-number: no word could use it
+        raise ValueError(f"letters must be labels that equal themselves, got {labels!r}")
     return range(len(labels)) if labels == list(range(len(labels))) else labels

@@ -212,6 +212,12 @@ def test_a_target_below_the_floor_is_refused_with_what_would_reach_it():
         accounting.calibrate_kappa(1.0, 1e-6, alpha=5.0)
     pseudo_count = float(str(refusal.value).split("alpha above ")[1].split()[0])
     assert accounting.calibrate_kappa(1.0, 1e-6, alpha=pseudo_count * 1.001) > 0.0
+    with pytest.raises(ValueError, match=r"no kappa reaches it; a pseudo-count alpha above 5e\+11 would"):
+        accounting.calibrate_kappa(1e-300, 1e-12, alpha=0.5)
+    with pytest.raises(ValueError, match="no pseudo-count alpha up to 1e\\+18 does"):
+        accounting.calibrate_kappa(1e-300, 1e-100, alpha=0.5)
+    with pytest.raises(ValueError, match="so little above it no kappa in range reaches it"):
+        accounting.calibrate_kappa(1e-7, 1e-300, alpha=6.681e9)
 
 
 # --- the pair dominates -------------------------------------------------------------------------------------

@@ -51,7 +51,26 @@ def test_gaussian_delta_against_brute_force_and_a_peer(sigma):
     np.testing.assert_allclose(ours, peer.self_compose(2).get_delta_for_epsilon(epsilon.tolist()), rtol=2e-3, atol=1e-8)
 
 
-@pytest.mark.parametrize("epsilon, delta", [(0.2, 1e-6), (3.0, 1e-6), (20.0, 1e-9)])
+@pytest.mark.parametrize("sigma", [0.01, 0.2, 1.0, 2.7, 30.0])
+def test_discrete_gaussian_delta_is_the_sum_over_all_pairs(sigma):
+    u = np.arange(-math.ceil(39 * sigma), math.ceil(39 * sigma) + 1)
+    law = np.exp(-(u**2) / (2 * sigma**2)) / np.exp(-(u**2) / (2 * sigma**2)).sum()
+    mass, loss = np.convolve(law, law), (np.arange(2 * u[0], 2 * u[-1] + 1) + 1) / sigma**2
+    for epsilon in (0.0, 0.01, 0.3, 2.0, 9.0, 60.0):
+        direct = float(-np.expm1(np.minimum(epsilon - loss, 0.0)) @ mass)
+        delta = boltzmann_baselines.discrete_gaussian_delta(sigma, epsilon)
+        assert delta == pytest.approx(direct, rel=1e-12, abs=1e-300)
+
+
+def test_discrete_gaussian_delta_of_wide_noise_is_that_of_the_continuous_one():
+    for epsilon in (0.0, 1e-4, 3e-4):  # two entries move by one: sensitivity sqrt(2)
+        a, b = (stats.norm.logcdf(sign / (math.sqrt(2) * 1e4) - epsilon * 1e4 / math.sqrt(2)) for sign in (1, -1))
+        peer = math.exp(a) - math.exp(epsilon + b)
+        assert boltzmann_baselines.discrete_gaussian_delta(1e4, epsilon) == pytest.approx(peer, rel=1e-4)
+    assert boltzmann_baselines.discrete_gaussian_delta(30.0, 1e300) == 0.0
+
+
+@pytest.mark.parametrize("epsilon, delta", [(0.2, 1e-6), (3.0, 1e-6), (20.0, 1e-9), (0.01, 1e-30)])
 def test_calibrated_sigma_is_the_smallest(epsilon, delta):
     sigma = boltzmann_baselines.calibrate_sigma(epsilon, delta)
     assert boltzmann_baselines.discrete_gaussian_delta(sigma, epsilon) <= delta

@@ -27,6 +27,17 @@ def test_rows_read_totals_categories_and_borders() -> None:
         data_driven.rows([[1, -1]])
 
 
+def test_a_row_without_neighbours_is_refused() -> None:
+    for counts in ([7], [3, 3], [2, 2, 2], [[4, 1], [0, 9]]):
+        with pytest.raises(ValueError, match="counts must leave each row a neighbour"):
+            data_driven.published_epsilon(counts, gamma=0.01)
+    for counts in ([2, 1], [3, 1, 1]):
+        assert data_driven.published_epsilon(counts, gamma=0.01) > 0
+    with pytest.raises(ValueError, match="N_i - 2 min of at least 1, got N_i 7 and min 7 in row"):
+        data_driven.exact_epsilon([7], 1e-6)
+    assert data_driven.exact_epsilon([2, 2, 2], 1e-6) > 0
+
+
 @pytest.mark.parametrize("zones", [63, 60, 55, 50, 45, 40, 35])
 def test_the_smallest_epsilon_of_each_number_of_zones(zones: int) -> None:
     merged, _ = datasets.merge_zones(TAXIS, datasets.load_zone_adjacency(), zones)
@@ -49,6 +60,13 @@ def test_the_exact_epsilon_of_a_row_depends_on_its_smallest_count_alone() -> Non
         for others in ([500, 800], [20_000, 31, 77]):
             epsilon = data_driven.exact_epsilon([smallest, *others], 1e-6)
             assert epsilon == pytest.approx(expected, rel=5e-3)
+
+
+def test_best_epsilon_refuses_what_it_cannot_use() -> None:
+    with pytest.raises(ValueError, match="n must be an integer of at least 2, got 0"):
+        dirichlet.best_epsilon_bound(0.1, 20.0, shift=0.01, eta=0.1, n=0)
+    with pytest.raises(ValueError, match="k must be in"):
+        dirichlet.best_epsilon_bound(0.1, 0.0, shift=0.01, eta=0.1, n=3)
 
 
 def test_best_gamma_reaches_the_reference_values_and_is_a_bound() -> None:

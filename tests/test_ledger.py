@@ -37,6 +37,19 @@ def test_within(value: float, target: float, mode: str, tolerance: float, agrees
     assert ledger.within(value, target, mode, tolerance) is agrees
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((10**400, 1.0, "relative", 0.1), "value must be real numbers"),
+        ((1.0, math.nan, "absolute", 0.1), "target must be in"),
+        ((1.0, 1.0, "factor", -1.0), "tolerance must be in"),
+    ],
+)
+def test_within_refuses_what_cannot_be_compared(arguments: tuple, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        ledger.within(*arguments)
+
+
 def test_every_published_row_has_a_kind_a_comparison_and_a_notebook() -> None:
     rows = ledger.published()
     assert set(rows["kind"]) == {"match", "surrogate", "erratum", "reading", "speed"}

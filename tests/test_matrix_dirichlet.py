@@ -280,11 +280,18 @@ def test_projection_of_matrices_is_that_of_their_rows(core):
     [
         (lambda: matrix_dirichlet.largest_k(1.0, 1e-6, b=0.025, eta=0.1, rows=ROWS), "epsilon must be in [4.97769, "),
         (lambda: matrix_dirichlet.smallest_border(0.1, 1e-6, b=0.1, rows=1), "epsilon must be above "),
-        (lambda: matrix_dirichlet.privacy_floor(0.01, b=0.0, eta=0.1, rows=1), "b must be in (0, 1], got 0"),
+        (lambda: matrix_dirichlet.privacy_floor(0.01, b=0.0, eta=0.1, rows=1), "b must be in [0.002, 1], got 0"),
+        (lambda: matrix_dirichlet.privacy_floor(0.01, b=0.2, eta=1e-4, rows=1), "eta must be in [0.001, 0.5), got 0.0"),
+        (lambda: matrix_dirichlet.smallest_border(1e17, 1e-6, b=0.1, rows=1), "and below 688.8, that of eta = 0.001"),
+        (lambda: matrix_dirichlet.largest_k(1.0, 0.0, b=0.1, eta=0.1, rows=1), "delta must be in [1e-11, 1], got 0"),
+        (
+            lambda: matrix_dirichlet.theorem1_best_epsilon(0.1, 9.0, b=0.1, eta=10**400, eta_bar=0.1, protected=2),
+            "eta must be real numbers",
+        ),
         (lambda: matrix_dirichlet.privacy_floor(0.01, b=0.02, eta=0.6, rows=1), "eta must be in "),
         (
             lambda: matrix_dirichlet.privacy_floor(0.01, b=0.02, eta=0.1, rows=0),
-            "rows must be an integer of at least 1",
+            "rows must be an integer from 1 to 10000, got 0",
         ),
         (
             lambda: matrix_dirichlet.theorem1_epsilon(5.0, **PAPER, gamma=0.01, protected=[3, 1]),

@@ -170,7 +170,8 @@ def test_declared_graph() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"epsilon": 0}, "epsilon must be in (0, inf), got 0"),
+        ({"epsilon": 0}, "epsilon must be in [1e-05, 1e+30], got 0"),
+        ({"epsilon": 1e-9}, "epsilon must be in [1e-05, 1e+30], got 1e-09"),
         ({"delta": 0}, "delta must be in (0, 1), got 0"),
         ({"delta": 1}, "delta must be in (0, 1), got 1"),
         ({"categories": ["home"]}, "categories must be a list of at least 2 labels"),

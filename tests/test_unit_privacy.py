@@ -99,6 +99,15 @@ def test_several_rows_add_remove_against_convolution() -> None:
     assert 0.99 * 1e-3 < exact <= 1e-3 * (1 + 1e-4)
 
 
+def test_losses_beyond_the_exponential_are_not_forgotten() -> None:
+    for kappa, alpha, delta in ((209.0, 1.0, 1e-3), (453.0, 1.0, 1.0), (50.0, 10.0, 1e-9)):
+        one, two = (
+            unit_privacy.unit_epsilon(delta, kappa=kappa, alpha=alpha, unit=Unit(3, rows), adjacency="add-remove")
+            for rows in (1, 2)
+        )
+        assert one <= two < np.inf
+
+
 def test_more_events_and_more_rows_cost_more() -> None:
     def cost(c: int, r: int) -> float:
         return unit_privacy.unit_epsilon(1e-5, kappa=0.1, alpha=60.0, unit=Unit(c, r), adjacency="add-remove")
@@ -136,6 +145,13 @@ def test_the_rule_for_units(unit: Unit) -> None:
     assert again == plan.epsilon
 
 
+@pytest.mark.parametrize("epsilon", [1e-6, 1e30])
+@pytest.mark.parametrize("delta", [5e-324, 0.5, 1 - 1e-16])
+def test_the_rule_at_the_ends_of_its_range(epsilon: float, delta: float) -> None:
+    plan = unit_privacy.plan(epsilon, delta, 5, [100.0, 0.0])
+    assert 0.0 <= plan.epsilon <= epsilon and np.isfinite(plan).all()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 3000), min_size=2, max_size=9), st.floats(0.05, 50.0), st.floats(0.02, 3.0))
 def test_error_bound_holds_for_every_row(counts: list[int], alpha: float, kappa: float) -> None:
@@ -156,7 +172,16 @@ def test_events_needed() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: unit_privacy.plan(0, 1e-6, 3, [9.0]), "epsilon must be in (0, inf), got 0"),
+        (lambda: unit_privacy.plan(0, 1e-6, 3, [9.0]), "epsilon must be in [1e-06, 1e+30], got 0"),
+        (lambda: unit_privacy.plan(1, 1e-12, 3, [9.0], unit=Unit(1, 2)), "delta must be in [1e-11, 1), got 1e-12"),
+        (
+            lambda: unit_privacy.unit_epsilon(1, kappa=1, alpha=1e-300, unit=Unit(1, 2), adjacency="add-remove"),
+            "alpha must be in [1e-18, 1e+18], got 1e-300",
+        ),
+        (
+            lambda: unit_privacy.unit_epsilon(1e-12, kappa=1, alpha=1, unit=Unit(1, 2)),
+            "delta must be in [1e-11, 1], got 1e-12",
+        ),
         (lambda: unit_privacy.plan(1, 0, 3, [9.0]), "delta must be in (0, 1), got 0"),
         (lambda: unit_privacy.plan(1, 1, 3, [9.0]), "delta must be in (0, 1), got 1"),
         (

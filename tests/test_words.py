@@ -649,6 +649,7 @@ def test_privacy_spent_on_the_network(trip):
         ((0,), {}, r"letters must be given .* got None"),
         ((0,), {"letters": 0}, r"letters must be an integer of at least 1, got 0"),
         ((0,), {"letters": "aa"}, r"letters must be one or more different labels"),
+        ((math.nan,), {"letters": [math.nan]}, r"letters must be labels that equal themselves, got \[nan\]"),
         ((0,), {"letters": 2, "start": 0}, "start must be None without an adjacency, got 0"),
         ((1, 0), {"adjacency": TRAP, "start": 0}, "word must follow .* got 0 after 1 at position 1"),
         ((0,), {"adjacency": RING, "start": 0}, "word must follow .* got 0 after 0 at position 0"),
