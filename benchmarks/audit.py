@@ -136,7 +136,8 @@ right at once with confidence 1 - {share}e{int(exponent)} (Clopper and Pearson 1
 |{" --- |" * 2}{" ---: |" * 3}{" --- |" * 4}
 {chr(10).join(rows)}
 
-Exact profile: inside where every bracket holds it. Share of δ proven: the largest lower bound in units of the claim. It stays below 1 where a pure ε or the sum of several
+Exact profile: inside where every bracket holds it.
+Share of δ proven: the largest lower bound in units of the claim. It stays below 1 where a pure ε or the sum of several
 ε is claimed, which allows more than these inputs lose. 20 % off: not tried where 20 % hardly show, near a privacy floor
 or far below the claim. Published bounds refuted: {"; ".join(refuted) or "none"}.
 
