@@ -47,9 +47,8 @@ LARGEST_EPSILON = 1e30
 SMALLEST_COMPOSED_DELTA = 1e-11  # of units with several rows
 _SLACK = 1e-12  # of delta, for the rounding of the convolutions
 _TAIL = 1e-15  # mass beyond the grid of losses: counted as infinite loss
-_LARGEST_LOSS = (
-    650.0  # of the Gamma pair, whose deltas need e^loss times masses above 1e-308; the rest counts as infinite
-)
+# of the Gamma pair, whose deltas need e^loss times masses above 1e-308; the rest counts as infinite
+_LARGEST_LOSS = 650.0
 _STEPS = 20  # grid steps in one standard deviation of the loss
 _WIDEST = 1e4  # largest alpha considered, relative to the smallest that one row allows
 _GRID = 48  # values of alpha in the first pass; a quarter when each needs convolutions
@@ -94,7 +93,7 @@ def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = EVENT
     """Return the epsilon at delta of Dir(kappa (counts + alpha)) for a unit.
 
     Exact for r = 1 (for one event, and where c events can move between the same two of n >= 3 categories); for r > 1
-    an upper bound by convolution of discretised losses (connect-the-dots), or, where these pass 600, r times what one
+    an upper bound by convolution of discretised losses (connect-the-dots), or, where these pass 650, r times what one
     row costs at delta / r. delta in (0, 1], for r > 1 in [1e-11, 1]. Raises ValueError outside these ranges and those
     of `accounting.posterior_epsilon`, and when c > 1 with kappa alpha < 1/2, where the worst pattern is not proven.
     """
