@@ -115,6 +115,13 @@ def test_every_row_of_the_committed_report_is_counted_once() -> None:
     assert sum(int(cell) for cell in counted if cell) == len(ledger.published())
 
 
+def test_seconds_are_shown_alike_with_and_without_a_run_of_this_machine() -> None:
+    rows = ledger.published().loc[["gohari2020.time.base"]]
+    measured = {"gohari2020.time.base": {"value": 1.0, "standard_error": None}}
+    assert ledger.markdown(ledger.judge(rows, {})) == ledger.markdown(ledger.judge(rows, measured))
+    assert ledger.judge(rows, {})["ok"].all()
+
+
 def test_expected_gates_every_kind(toy: Path) -> None:
     rows = ledger.published()
     id = "benvenuti2026pf.fig5.pf_5"
