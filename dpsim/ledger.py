@@ -84,8 +84,9 @@ def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.
     """Return the rows with columns reproduced, standard_error, verdict and ok.
 
     The verdict of a match row is "agrees" or "OUT OF TOLERANCE"; of a surrogate row its factor, and "not
-    reproduced (surrogate data)" beyond the tolerance; of erratum and reading rows their kind. A row whose value
-    misses `expected` says so and is not ok; one without a value says "not recorded" and is not ok.
+    reproduced (surrogate data)" beyond the tolerance; of erratum and reading rows their kind; of speed rows, with or
+    without a value, "shown, never gates". Any other row whose value misses `expected` says so and is not ok; one
+    without a value says "not recorded" and is not ok.
     """
     table = rows.copy()
     judged = [_verdict(row, values.get(str(row.Index))) for row in rows.itertuples()]
