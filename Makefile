@@ -61,8 +61,8 @@ audit: env  ## draws against every privacy claim, and every closed form against 
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.precision
 
-fuzz: env  ## 10,000 cases of every public function (an hour on two cores)
-	$(BIN)/python -m pytest tests/fuzz --hypothesis-profile=long -n auto --dist worksteal
+fuzz: env  ## 10,000 cases of every public function; notebooks at the ends of their parameters (two hours)
+	$(BIN)/python -m pytest tests/fuzz tests/fuzz/notebook_ends.py --hypothesis-profile=long -n auto --dist worksteal
 
 faults: env  ## kill, fill the disk, damage data, on purpose, with runs of full size (half an hour)
 	$(BIN)/python tests/faults/faults.py --full

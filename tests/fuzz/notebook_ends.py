@@ -1,0 +1,113 @@
+"""Every notebook at both ends of each of its parameters, with what its "Try it" suggests, and with another seed.
+
+`make fuzz` collects this file by name; `make test` does not: each run starts a kernel. Ranges come from the comments
+beside the parameters. Sample sizes are tested at their low end alone, and reduced elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+import papermill
+import pytest
+
+from dpsim import project, runner
+
+SMALL: dict[str, dict[str, Any]] = {
+    "00_overview": {},
+    "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
+    "data_driven_markov": {"draws": 2, "draws_tv": 2, "draws_delta": 1000, "repetitions": 30},
+    "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
+    "mdp_policy_synthesis": {"runs": 2, "large": 10},
+    "permute_and_flip": {"draws": 50, "points": 5},
+    "your_own_chain": {"releases": 10, "audit_draws": 100},
+}
+"""Small sample sizes for each notebook."""
+
+MORE: dict[str, list[dict[str, Any]]] = {
+    "00_overview": [{"seed": 0}],
+    "boltzmann_histograms": [
+        {"x": x} for x in ([5, 5, 5, 5, 30], [0, 0, 20], [20, 20, 20], [0, 0, 0, 0, 60], [0, 20, 0, 20])
+    ],
+    "data_driven_markov": [{"gamma": 1e-6}, {"zones": 63, "gamma_taxi": 1e-300}, {"zones": 40}],
+    "matrix_dirichlet": [{"gamma": 1e-4}, {"b": 0.1, "gamma": 0.1}, {"gamma": 1e-300}, {"delta": 0.05, "b": 0.002}],
+    "mdp_policy_synthesis": [
+        *({"k": [1, 2, 3]}, {"k": [0.1, 10.0, 10_000.0]}, {"actions": 40}),
+        *({"states": 2, "actions": 1, "horizon": 1}, {"b": 0.0001, "delta": 0.1, "eta": 0.3, "eta_random": 0.01}),
+    ],
+    "permute_and_flip": [
+        *({"strong": 3.0}, {"nominal": [6.0], "rival": 7.0}, {"nominal": [20.0], "rival": 20.0}),
+        *({"nominal": [1e-6], "rival": 1e-6}, {"weak": 0.0, "strong": 100.0}),
+    ],
+    "your_own_chain": [{"totals": "public"}, {"epsilon": 0.1, "delta": 1e-10}, {"epsilon": 10.0, "delta": 0.1}],
+}
+"""What a notebook suggests to try, lists and words, and ends that are reached together."""
+
+SAMPLED = re.compile("_(mean|sd|se|standard_error|sampled|empirical)$")
+EXACT = re.compile("_exact$|theorem[0-9]|floor|_published$")
+"""Columns of the tables that another seed changes, and that it must not."""
+
+RANGE = re.compile(r"in ([\[(])([^,]+), ([^\])]+)([\])])|(\d+) to (\d+)")
+
+
+def ends(parameter: runner.Parameter) -> list[int | float]:
+    """Return the lowest and the highest value a parameter's comment allows."""
+    found = RANGE.findall(parameter.help)
+    if parameter.type not in ("int", "float") or not found:
+        return []
+    opened, low, high, closed, least, most = found[-1]
+    if least:
+        return [int(least), int(most)]
+    inset = 1e-6 * (float(high) - float(low))
+    return [float(low) + inset * (opened == "("), float(high) - inset * (closed == ")")]
+
+
+def cases() -> list[Any]:
+    """Return (notebook, values) for every end and every suggestion."""
+    found = []
+    for name in project.notebook_names():
+        for parameter in runner.parameters(name).values():
+            values = ends(parameter)[:1] if parameter.name in SMALL[name] else ends(parameter)
+            found += [(name, {parameter.name: value}) for value in values]
+        found += [(name, more) for more in MORE[name]]
+    return [pytest.param(name, values, id=f"{name}-{values}") for name, values in found]
+
+
+def execute(name: str, folder: Path, **values: Any) -> nbformat.NotebookNode:
+    """Run a notebook with the smallest samples and these values; figures go into the folder."""
+    return papermill.execute_notebook(
+        str(runner.notebook_path(name)),
+        str(folder / "executed.ipynb"),
+        parameters={**SMALL[name], **values, "output": str(folder / "figures")},
+        kernel_name="python3",
+        progress_bar=False,
+        cwd=str(folder),
+    )
+
+
+@pytest.mark.parametrize("name, values", cases())
+def test_a_notebook_runs_at_the_ends_of_its_parameters(name: str, values: dict[str, Any], tmp_path: Path) -> None:
+    executed = execute(name, tmp_path, **values)
+    outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
+    warned = [output.text for output in outputs if output.get("name") == "stderr"]
+    assert not warned, warned
+    made, committed = tmp_path / "figures", project.figures() / name
+    assert {path.stem for path in made.glob("*.png")} == {path.stem for path in committed.glob("*.png")}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_another_seed_changes_every_sampled_column_and_no_exact_one(name: str, tmp_path: Path) -> None:
+    for seed in ("1", "8"):
+        (tmp_path / seed).mkdir()
+        execute(name, tmp_path / seed, seed=int(seed))
+    for path in sorted((tmp_path / "1" / "figures").glob("*.csv")):
+        one, other = pd.read_csv(path), pd.read_csv(tmp_path / "8" / "figures" / path.name)
+        for column in one:
+            if SAMPLED.search(column):
+                assert not one[column].equals(other[column]), (path.name, column)
+            elif EXACT.search(column):
+                pd.testing.assert_series_equal(one[column], other[column], check_exact=True)
