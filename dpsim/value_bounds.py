@@ -134,15 +134,16 @@ def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Arra
 def deviation_probability(p: ArrayLike, k: float, radius: float, *, cells: int = 2**13) -> float:
     """Return P(||p~ - p||_inf >= radius) for p~ ~ Dir(k p), numerically; zero entries of p stay zero.
 
-    p: one probability vector (n,); k > 0; radius in (0, 1]; cells: steps of [0, 1] in the lattice, >= 16.
+    p: one probability vector (n,); k in [1e-3, 1e9]; radius in (0, 1]; cells: steps of [0, 1] in the lattice, >= 16.
     Exact (a Beta tail) for two positive entries. For more, p~ is a vector of independent Gamma(k p_i, rate k)
     given that they sum to one: each is cut to [p_i - r, p_i + r] and spread over a lattice, its mean kept,
-    and convolved. The error (checked) is about n k/cells^2; it is larger, up to 1e-3 at the default, if some
-    p_i + r falls short of 1 by less than 1e-3, where the density is cut at its steepest.
+    and convolved. The error (checked) is about n k/cells^2, which must be at most 0.01; it is larger, up to
+    1e-3 at the default, if some p_i + r falls short of 1 by less than 1e-3, where the density is cut at its
+    steepest.
     Raises ValueError outside these ranges.
     """
     p = checks.simplex("p", p)
-    k = checks.scalar("k", k, 0.0, open_low=True)
+    k = checks.scalar("k", k, 1e-3, 1e9)
     radius = checks.scalar("radius", radius, 0.0, 1.0, open_low=True)
     cells = checks.integer("cells", cells, 16)
     if p.ndim != 1:
@@ -152,6 +153,9 @@ def deviation_probability(p: ArrayLike, k: float, radius: float, *, cells: int =
         return 0.0
     if p.size == 2:
         return float(_upper_tail(k, p[0], p[0], radius) + _lower_tail(k, p[0], p[0], radius))
+    most = cells**2 / (100.0 * p.size)
+    if k > most:
+        raise ValueError(f"k must be at most cells^2 / (100 n) = {most:g}, got {k:g}: more cells reach further")
     edges = np.arange(cells + 2) / cells
     inside = np.zeros(cells + 1)
     inside[0] = 1.0

@@ -585,6 +585,11 @@ PATIENT = DISCOUNTED["small"]
             r"p must be one vector, got shape \(1, 2\)",
         ),
         (lambda: mdps.deviation_probability([0.5, 0.5], 1.0, 0.0), r"radius must be in \(0, 1\], got 0"),
+        (lambda: mdps.deviation_probability([0.5, 0.5], 5e-324, 0.1), r"k must be in \[0.001, 1e\+09\], got 4.94"),
+        (
+            lambda: mdps.deviation_probability([0.2, 0.3, 0.5], 1e4, 0.1, cells=1024),
+            r"k must be at most cells\^2 / \(100 n\) = 3495.25, got 10000",
+        ),
         (
             lambda: mdps.deviation_probability([0.5, 0.5], 1.0, 0.1, cells=4),
             "cells must be .* at least 16, got 4",
