@@ -61,7 +61,7 @@ audit: env  ## draws against every privacy claim, and every closed form against 
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.precision
 
-fuzz: env  ## 10,000 cases of every public function; notebooks at the ends of their parameters (two hours)
+fuzz: env  ## 10,000 cases of every public function; notebooks at the ends of their parameters (some hours)
 	$(BIN)/python -m pytest tests/fuzz tests/fuzz/notebook_ends.py --hypothesis-profile=long -n auto --dist worksteal
 
 faults: env  ## kill, fill the disk, damage data, on purpose, with runs of full size (half an hour)
