@@ -1,7 +1,10 @@
 """dpsim: mechanisms, accounting and bounds behind a living compendium of private Markov chains.
 
-One idea per module; a notebook imports the module it speaks of. Nothing is imported here, so that a small
-script does not pay for the plotting stack.
+The wings load when they are first used, so that `import dpsim` costs nothing.
 """
 
+import lazy_loader as _lazy
+
 __version__ = "0.1.0"
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

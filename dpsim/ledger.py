@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsim import checks, project
+from dpsim import checks, paths
 
 NOTEBOOKS = {
     "benvenuti2026": "data_driven_markov",
@@ -41,7 +41,7 @@ def published() -> pd.DataFrame:
     Columns paper, where, quantity, published, unit, kind (match, surrogate, erratum, reading, speed),
     mode (relative, absolute, exact, factor), tolerance, expected, expected_tolerance (relative), note.
     """
-    table = pd.read_csv(project.data() / "published.csv", index_col="id")
+    table = pd.read_csv(paths.data() / "published.csv", index_col="id")
     text = ["paper", "where", "quantity", "unit", "kind", "mode", "note"]
     table[text] = table[text].fillna("").astype(str)
     return table
@@ -102,9 +102,9 @@ def report(folder: Path | None = None) -> pd.DataFrame:
 
     folder: where the notebooks' results are, <folder>/<notebook>/results.json; the committed figures when None.
     """
-    base = project.figures() if folder is None else folder
+    base = paths.figures() if folder is None else folder
     rows = published()
-    existing = set(project.notebook_names())
+    existing = set(paths.notebook_names())
     parts = []
     for paper in PAPERS:
         own = rows[rows["paper"] == paper]

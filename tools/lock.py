@@ -1,6 +1,7 @@
-"""Makes requirements.lock, the locks of the extras and environment.yml from pyproject.toml (needs uv on the PATH).
+"""Makes the locks and environment.yml from pyproject.toml (needs uv on the PATH).
 
-requirements-extra.lock (site, spark, dask) and requirements-site.lock hold only what comes on top of the first.
+requirements.lock holds what a run needs; tools/locks/<name>.lock what comes on top of it: test, site, cluster
+(Spark and Dask), archive.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 FLAGS = ["--universal", "--python-version", "3.11", "--fork-strategy", "fewest", "--generate-hashes"]
 FLAGS += ["--no-header", "--no-annotate", "--no-emit-index-url"]
 """One numpy for all systems and Pythons: without `fewest` the lock forks into two."""
+
+EXTRAS = {"test": ("test",), "site": ("site",), "cluster": ("spark", "dask"), "archive": ("archive",)}
+"""The locks on top of the first, and the extras of pyproject.toml that each holds."""
 
 HEAD = """\
 # The locked environment for conda, mamba and Binder: Python from conda, the pins of requirements.lock under pip.
@@ -47,17 +51,16 @@ def additional(lock: str, base: str) -> str:
 
 
 def main() -> None:
-    """Write the four files."""
+    """Write the locks and environment.yml."""
     compile = ["uv", "pip", "compile", "pyproject.toml", *FLAGS]
-    command = [*compile, "--extra", "test", "-o", "requirements.lock"]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run([*compile, "-o", "requirements.lock"], cwd=ROOT, check=True, capture_output=True)
     base = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    for name, extras in (("extra", ("site", "spark", "dask")), ("site", ("site",))):
+    for name, extras in EXTRAS.items():
         chosen = [word for extra in extras for word in ("--extra", extra)]
         done = subprocess.run(
             [*compile, *chosen, "-c", "requirements.lock"], cwd=ROOT, check=True, capture_output=True, text=True
         )
-        (ROOT / f"requirements-{name}.lock").write_text(additional(done.stdout, base), encoding="utf-8")
+        (ROOT / "tools" / "locks" / f"{name}.lock").write_text(additional(done.stdout, base), encoding="utf-8")
     (ROOT / "environment.yml").write_text(environment(base), encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import papermill
 import pytest
 
-from dpsim import project, runner
+from dpsim import paths, runner
 
 SMALL: dict[str, dict[str, Any]] = {
     "00_overview": {},
@@ -69,8 +69,8 @@ def ends(parameter: runner.Parameter) -> list[int | float]:
 def cases() -> list[Any]:
     """Return (notebook, values) for every end and every suggestion."""
     found = []
-    for name in project.notebook_names():
-        for parameter in runner.parameters(name).values():
+    for name in paths.notebook_names():
+        for parameter in runner.notebook_parameters(name).values():
             values = ends(parameter)[:1] if parameter.name in SMALL[name] else ends(parameter)
             found += [(name, {parameter.name: value}) for value in values]
         found += [(name, more) for more in MORE[name]]
@@ -95,7 +95,7 @@ def test_a_notebook_runs_at_the_ends_of_its_parameters(name: str, values: dict[s
     outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
     warned = [output.text for output in outputs if output.get("name") == "stderr"]
     assert not warned, warned
-    made, committed = tmp_path / "figures", project.figures() / name
+    made, committed = tmp_path / "figures", paths.figures() / name
     assert {path.stem for path in made.glob("*.png")} == {path.stem for path in committed.glob("*.png")}
 
 

@@ -21,18 +21,11 @@ import pandas as pd
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dpsim import (
-    accounting,
-    automaton,
-    baselines,
-    datasets,
-    drawing,
-    matrix_dirichlet,
-    mdp,
-    private_draws,
-    unit_privacy,
-)
+from dpsim import accounting, datasets, dirichlet, figures, mdp
 from dpsim import release as release_
+from dpsim import words as words_
+from dpsim.datasets import taxi
+from dpsim.dirichlet import noise
 
 matplotlib.use("Agg")
 
@@ -235,29 +228,29 @@ add(
 
 # ------------------------------------------------------------------------------------------------ special functions
 
-leave_out("special.tail_series", "one term of log_beta_tail, which is fuzzed")
+leave_out("numerics.special.tail_series", "one term of log_beta_tail, which is fuzzed")
 arrays = reals(1e-8, 1e12).map(np.asarray)
 tails = {"x": real(1e-6, 0.99).map(np.asarray), "p": real(1e-6, 0.999).map(np.asarray), "k": real(1e-3, 1e6)}
-add("special.log_beta_tail", logarithm, **tails, checked=False)
-add("special.log_beta_kernel", finite, **tails, checked=False)
+add("numerics.special.log_beta_tail", logarithm, **tails, checked=False)
+add("numerics.special.log_beta_kernel", finite, **tails, checked=False)
 ratios = real(1e-9, 1e9).map(lambda ratio: {"u": np.asarray(ratio - 1.0), "ratio": np.asarray(ratio)})
-add("special.minus_log1p", between(-1e-15), ratios, checked=False)
-add("special.stirling_rest", non_negative, x=arrays, checked=False)
-add("special.log_beta", finite, a=arrays, b=arrays, checked=False)
-add("special.log_gamma_ratio", finite, a=arrays, t=arrays, checked=False)
-add("special.log_minus_psi", non_negative, x=arrays, checked=False)
+add("numerics.special.minus_log1p", between(-1e-15), ratios, checked=False)
+add("numerics.special.stirling_rest", non_negative, x=arrays, checked=False)
+add("numerics.special.log_beta", finite, a=arrays, b=arrays, checked=False)
+add("numerics.special.log_gamma_ratio", finite, a=arrays, t=arrays, checked=False)
+add("numerics.special.log_minus_psi", non_negative, x=arrays, checked=False)
 quantiles = {"a": reals(0.5, 1e9), "b": reals(0.5, 1e9), "tail": reals(1e-12, 0.999)}
-add("special.beta_quantile", probability, **quantiles, checked=False)
-add("special.beta_upper_quantile", probability, **quantiles, checked=False)
-leave_out("quadrature.*", "kernels behind accounting, which checks their arguments; fuzzed through it")
+add("numerics.special.beta_quantile", probability, **quantiles, checked=False)
+add("numerics.special.beta_upper_quantile", probability, **quantiles, checked=False)
+leave_out("numerics.hockey_stick.*", "kernels behind accounting, which checks their arguments; fuzzed through it")
 
 # -------------------------------------------------------------------------------------------- Dirichlet mechanism
 
 ks = reals(1e-3, 1e6)
 draws = st.fixed_dictionaries({"p": vectors(), "k": real(1e-3, 1e9), "size": size, "rng": rng})
-add("dirichlet.dirichlet_mechanism", probability, draws)
-add("dirichlet.log_dirichlet", between(high=1e-9, minus_infinity=True), draws)
-add("dirichlet.smallest_k", non_negative, eta=reals(1e-9, 0.2499))
+add("dirichlet.mechanism.dirichlet_mechanism", probability, draws)
+add("dirichlet.mechanism.log_dirichlet", between(high=1e-9, minus_infinity=True), draws)
+add("dirichlet.theorem1.smallest_k", non_negative, eta=reals(1e-9, 0.2499))
 
 
 @st.composite
@@ -282,9 +275,9 @@ def leaving(draw: Any) -> dict[str, Any]:
     return {"k": draw(ks), "eta": eta, "gamma": gamma, "n": n, "protected": protected}
 
 
-add("dirichlet.epsilon_bound", non_negative, theorem())
-add("dirichlet.delta_bounds", ordered(probability), leaving())
-add("dirichlet.log_delta_bounds", ordered(logarithm), leaving())
+add("dirichlet.theorem1.epsilon_bound", non_negative, theorem())
+add("dirichlet.theorem1.delta_bounds", ordered(probability), leaving())
+add("dirichlet.theorem1.log_delta_bounds", ordered(logarithm), leaving())
 best = st.fixed_dictionaries(
     {
         "delta": reals(1e-6, 0.9),
@@ -294,10 +287,10 @@ best = st.fixed_dictionaries(
         "n": st.integers(2, 6),
     }
 )
-add("dirichlet.best_epsilon_bound", non_negative, best)
-add("dirichlet.extreme_points", sums_to_one, n=st.integers(2, 6), eta=real(1e-9, 1 / 6))
+add("dirichlet.theorem1.best_epsilon_bound", non_negative, best)
+add("dirichlet.theorem1.extreme_points", sums_to_one, n=st.integers(2, 6), eta=real(1e-9, 1 / 6))
 add(
-    "dirichlet.delta_monte_carlo",
+    "dirichlet.theorem1.delta_monte_carlo",
     probability,
     p=vectors(4),
     k=real(1e-3, 1e6),
@@ -306,16 +299,16 @@ add(
     rng=rng,
     protected=maybe(st.integers(1, 4)),
 )
-add("dirichlet.expected_kl", between(-1e-9), p=vectors(), k=real(1e-3, 1e9))
+add("dirichlet.accuracy.expected_kl", between(-1e-9), p=vectors(), k=real(1e-3, 1e9))
 sizes = {"n": st.integers(1, 20), "N": reals(20, 1e6), "k": ks}
-add("dirichlet.expected_kl_bound", between(-1e-9), **sizes)
-add("dirichlet.expected_absolute_error", probability, p=vectors(), k=real(1e-3, 1e9))
-add("dirichlet.expected_absolute_error_bound", probability, k=ks)
-add("dirichlet.expected_squared_error", probability, p=vectors(), k=real(1e-3, 1e9))
-add("dirichlet.expected_squared_error_bound", probability, k=ks)
-add("dirichlet.log_absolute_error_lower_bound", between(high=0), n=st.integers(2, 20), N=reals(20, 1e6), k=ks)
+add("dirichlet.accuracy.expected_kl_bound", between(-1e-9), **sizes)
+add("dirichlet.accuracy.expected_absolute_error", probability, p=vectors(), k=real(1e-3, 1e9))
+add("dirichlet.accuracy.expected_absolute_error_bound", probability, k=ks)
+add("dirichlet.accuracy.expected_squared_error", probability, p=vectors(), k=real(1e-3, 1e9))
+add("dirichlet.accuracy.expected_squared_error_bound", probability, k=ks)
+add("dirichlet.accuracy.log_absolute_error_lower_bound", between(high=0), n=st.integers(2, 20), N=reals(20, 1e6), k=ks)
 add(
-    "dirichlet.monte_carlo_error",
+    "dirichlet.accuracy.monte_carlo_error",
     non_negative,
     delta=real(1e-9, 0.999),
     draws=st.integers(1, 10**6),
@@ -352,23 +345,23 @@ def reachable_posterior(draw: Any) -> dict[str, Any]:
 adjacency = st.sampled_from(["replace", "add-remove"])
 posterior = {"kappa": reals(1e-3, 1e3), "alpha": reals(1e-3, 1e3), "adjacency": adjacency}
 deltas, levels = reals(1e-300, 1.0), st.one_of(epsilons, reals(0.0, 1e6))
-add("accounting.exact_delta", probability, borders(epsilon=levels, k=ks))
-add("accounting.log_exact_delta", logarithm, borders(epsilon=levels, k=ks))
-add("accounting.exact_epsilon", non_negative, borders(delta=deltas, k=ks))
-add("accounting.privacy_floor", non_negative, borders(delta=deltas))
-add("accounting.calibrate_k", non_negative, reachable())
+add("accounting.dirichlet.exact_delta", probability, borders(epsilon=levels, k=ks))
+add("accounting.dirichlet.log_exact_delta", logarithm, borders(epsilon=levels, k=ks))
+add("accounting.dirichlet.exact_epsilon", non_negative, borders(delta=deltas, k=ks))
+add("accounting.dirichlet.privacy_floor", non_negative, borders(delta=deltas))
+add("accounting.dirichlet.calibrate_k", non_negative, reachable())
 add(
-    "accounting.renyi_divergence",
+    "accounting.dirichlet.renyi_divergence",
     non_negative,
     borders(part=st.floats(0.0, 0.99), k=ks).map(
         lambda x: {"order": 1.0 + x.pop("part") * x["eta"] / x["shift"], **x},
     ),
 )
-add("accounting.posterior_delta", probability, epsilon=levels, **posterior)
-add("accounting.log_posterior_delta", logarithm, epsilon=levels, **posterior)
-add("accounting.posterior_epsilon", non_negative, delta=deltas, **posterior)
-add("accounting.posterior_floor", non_negative, delta=deltas, alpha=reals(1e-3, 1e3), adjacency=adjacency)
-add("accounting.calibrate_kappa", non_negative, reachable_posterior())
+add("accounting.dirichlet.posterior_delta", probability, epsilon=levels, **posterior)
+add("accounting.dirichlet.log_posterior_delta", logarithm, epsilon=levels, **posterior)
+add("accounting.dirichlet.posterior_epsilon", non_negative, delta=deltas, **posterior)
+add("accounting.dirichlet.posterior_floor", non_negative, delta=deltas, alpha=reals(1e-3, 1e3), adjacency=adjacency)
+add("accounting.dirichlet.calibrate_kappa", non_negative, reachable_posterior())
 
 
 def composed(epsilon: Any = 1.0, delta: Any = 0.01, **groups: Any) -> Any:
@@ -378,69 +371,69 @@ def composed(epsilon: Any = 1.0, delta: Any = 0.01, **groups: Any) -> Any:
 
 
 groups = borders(k=real(0.01, 1e3), count=st.integers(1, 4), epsilon=epsilons, delta=reals(1e-9, 1.0))
-add("accounting.compose", non_negative, groups, call=composed)
+add("accounting.composition.compose", non_negative, groups, call=composed)
 add(
-    "accounting.compose_posterior",
+    "accounting.composition.compose_posterior",
     non_negative,
     kappa=real(0.1, 10.0),
     alpha=real(0.1, 10.0),
     count=st.integers(1, 4),
     call=lambda **groups: accounting.compose_posterior(**groups).epsilon_bounds(0.01),
 )
-leave_out("accounting.Composition", "made by compose, whose entry calls its methods")
+leave_out("accounting.composition.Composition", "made by compose, whose entry calls its methods")
 
 # ------------------------------------------------------------------------------------------- data-driven chains
 
-add("data_driven.rows", non_negative, counts=count_vectors(rows=2))
+add("dirichlet.data.rows", non_negative, counts=count_vectors(rows=2))
 factors = {"counts": count_vectors(rows=2).map(lambda c: c + 1), "factor": real(0.01, 100.0)}
 several = factors | {"counts": count_vectors(rows=2).map(lambda c: np.column_stack([c + 1, np.full(2, 1000)]))}
-add("data_driven.published_epsilon", non_negative, **several, gamma=real(1e-9, 0.1))
-add("data_driven.published_delta", ordered(probability), **several, gamma=real(1e-9, 0.1))
-add("data_driven.exact_epsilon", non_negative, **several, delta=real(1e-30, 1.0))
+add("dirichlet.data.published_epsilon", non_negative, **several, gamma=real(1e-9, 0.1))
+add("dirichlet.data.published_delta", ordered(probability), **several, gamma=real(1e-9, 0.1))
+add("dirichlet.data.exact_epsilon", non_negative, **several, delta=real(1e-30, 1.0))
 release = {"kappa": real(1e-3, 1e3), "alpha": real(1e-3, 1e3)}
-add("data_driven.posterior_release", probability, counts=count_vectors(), **release, size=size, rng=rng)
-add("data_driven.posterior_absolute_error", probability, counts=count_vectors(), **release)
+add("dirichlet.data.posterior_release", probability, counts=count_vectors(), **release, size=size, rng=rng)
+add("dirichlet.data.posterior_absolute_error", probability, counts=count_vectors(), **release)
 
 # ------------------------------------------------------------------------------------------------- Markov chains
 
 square_counts = count_vectors(rows=3).map(lambda c: np.pad(c, ((0, 0), (0, 3)))[:, :3] + np.eye(3))
-add("markov.transition_matrix", sums_to_one, counts=square_counts)
-add("markov.stationary_distribution", sums_to_one, P=chains())
-add("markov.total_variation", probability, p=vectors(3), q=vectors(3))
-add("markov.ergodicity_coefficient", between(0, 2.5), P=chains())
-add("markov.half_row_distance", non_negative, A=chains(dense=True))
-add("markov.fundamental_matrix", finite, P=chains(), kind=st.sampled_from(["paper", "seneta"]))
+add("markov.stationary.transition_matrix", sums_to_one, counts=square_counts)
+add("markov.stationary.stationary_distribution", sums_to_one, P=chains())
+add("markov.coefficients.total_variation", probability, p=vectors(3), q=vectors(3))
+add("markov.coefficients.ergodicity_coefficient", between(0, 2.5), P=chains())
+add("markov.coefficients.half_row_distance", non_negative, A=chains(dense=True))
+add("markov.coefficients.fundamental_matrix", finite, P=chains(), kind=st.sampled_from(["paper", "seneta"]))
 walk = {"steps": st.integers(0, 4), "size": st.sampled_from([None, 2, (1, 2)]), "rng": rng}
-add("markov.random_walk", between(0, 4), P=chains(), start=st.just(0), **walk)
+add("markov.walks.random_walk", between(0, 4), P=chains(), start=st.just(0), **walk)
 add(
-    "sparse_chains.canonical", finite, name=text, matrix=chains(dense=True).filter(lambda P: P.ndim == 2), checked=False
+    "markov.sparse.canonical", finite, name=text, matrix=chains(dense=True).filter(lambda P: P.ndim == 2), checked=False
 )
 crs = chains().filter(sparse.issparse)
-add("sparse_chains.stochastic", probability, name=text, matrix=crs, checked=False)
-add("sparse_chains.classes", non_negative, chain=crs, checked=False)
-add("sparse_chains.refuse_reducible", anything, name=text, chain=crs, checked=False)
-add("sparse_chains.stationary", sums_to_one, P=crs, checked=False)
+add("markov.sparse.stochastic", probability, name=text, matrix=crs, checked=False)
+add("markov.sparse.classes", non_negative, chain=crs, checked=False)
+add("markov.sparse.refuse_reducible", anything, name=text, chain=crs, checked=False)
+add("markov.sparse.sparse_stationary", sums_to_one, P=crs, checked=False)
 add(
-    "sparse_chains.stationary_error",
+    "markov.sparse.stationary_error",
     non_negative,
     crs.map(lambda P: {"P": P, "pi": np.full(P.shape[0], 1.0 / P.shape[0])}),
     checked=False,
 )
-add("sparse_chains.ergodicity_coefficient", between(0, 2.5), P=crs, checked=False)
+add("markov.sparse.sparse_ergodicity_coefficient", between(0, 2.5), P=crs, checked=False)
 three = {"N": reals(3, 1e6).filter(lambda N: np.ndim(N) == 0), "k": real(1e-2, 1e6)}
-add("perturbation.matrix_norms", non_negative, Z=chains(dense=True))
-add("perturbation.mean_kl_bound", between(-1e-9), pi=vectors(3), **three)
+add("dirichlet.stationary.matrix_norms", non_negative, Z=chains(dense=True))
+add("dirichlet.stationary.mean_kl_bound", between(-1e-9), pi=vectors(3), **three)
 add(
-    "perturbation.stationary_bound",
+    "dirichlet.stationary.stationary_bound",
     non_negative,
     P=st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), 3)),
     **three,
     norm=st.sampled_from(["row", "column", "tau"]),
     kind=st.sampled_from(["paper", "seneta"]),
 )
-add("perturbation.ergodicity_bound", non_negative, pi=vectors(3), **three)
+add("dirichlet.stationary.ergodicity_bound", non_negative, pi=vectors(3), **three)
 add(
-    "perturbation.matrix_dirichlet_bound",
+    "dirichlet.stationary.matrix_dirichlet_bound",
     non_negative,
     norm=reals(0.0, 100.0),
     n=st.integers(2, 40),
@@ -454,9 +447,16 @@ add(
 
 points = st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4).map(np.array)
 masks = st.lists(st.booleans(), min_size=3, max_size=3).map(lambda x: np.array([True, *x]))
-add("simplex.project_to_simplex", finite, x=points, total=real(0.5, 9.0), lower=real(0.0, 0.1), support=maybe(masks))
 add(
-    "simplex.project_to_bordered_simplex",
+    "numerics.simplex.project_to_simplex",
+    finite,
+    x=points,
+    total=real(0.5, 9.0),
+    lower=real(0.0, 0.1),
+    support=maybe(masks),
+)
+add(
+    "numerics.simplex.project_to_bordered_simplex",
     probability,
     x=points,
     eta=real(1e-3, 0.2),
@@ -464,7 +464,7 @@ add(
     protected=st.just(np.array([True, True, True, False])),
     support=st.none(),
 )
-add("simplex.protected_entries", anything, matrix=vectors(5, positive=True))
+add("numerics.simplex.protected_entries", anything, matrix=vectors(5, positive=True))
 
 # --------------------------------------------------------------------------------- matrix Dirichlet, its baselines
 
@@ -488,22 +488,22 @@ def leaving_of_rows(draw: Any) -> dict[str, Any]:
 
 
 thin = {"gamma": real(1e-12, 0.15)}
-add("matrix_dirichlet.theorem1_epsilon", non_negative, theorem_of_rows(k=ks, **thin))
-add("matrix_dirichlet.theorem1_delta", ordered(probability), leaving_of_rows())
+add("dirichlet.matrix.theorem1_epsilon", non_negative, theorem_of_rows(k=ks, **thin))
+add("dirichlet.matrix.theorem1_delta", ordered(probability), leaving_of_rows())
 best_of_rows = theorem_of_rows(delta=real(1e-6, 0.9), k=reals(30.0, 1e4)).filter(lambda d: d["eta"] > 0.01)
-add("matrix_dirichlet.theorem1_best_epsilon", non_negative, best_of_rows)
+add("dirichlet.matrix.theorem1_best_epsilon", non_negative, best_of_rows)
 
 
 @st.composite
 def spent_by_theorem(draw: Any) -> dict[str, Any]:
     """Return an epsilon that Theorem 1 gives at some k."""
     chosen = draw(theorem_of_rows(**thin))
-    return {"epsilon": float(matrix_dirichlet.theorem1_epsilon(draw(real(0.01, 1e5)), **chosen)), **chosen}
+    return {"epsilon": float(dirichlet.theorem1_epsilon(draw(real(0.01, 1e5)), **chosen)), **chosen}
 
 
-add("matrix_dirichlet.theorem1_k", non_negative, spent_by_theorem())
+add("dirichlet.matrix.theorem1_k", non_negative, spent_by_theorem())
 floors = {"b": real(0.01, 0.9), "eta": real(0.05, 0.25), "rows": st.integers(1, 3)}
-add("matrix_dirichlet.privacy_floor", non_negative, delta=real(1e-9, 0.9), **floors)
+add("dirichlet.matrix.privacy_floor", non_negative, delta=real(1e-9, 0.9), **floors)
 
 
 @st.composite
@@ -519,28 +519,28 @@ def above_a_floor(draw: Any, eta: float | None = None) -> dict[str, Any]:
     return found if eta is None else found | {"eta": eta}
 
 
-add("matrix_dirichlet.smallest_border", between(0.001, 0.5), above_a_floor())
-add("matrix_dirichlet.largest_k", non_negative, above_a_floor(0.2))
+add("dirichlet.matrix.smallest_border", between(0.001, 0.5), above_a_floor())
+add("dirichlet.matrix.largest_k", non_negative, above_a_floor(0.2))
 
 moved = {"b": real(1e-3, 1.0), "rows": st.integers(1, 3)}
 one_row = {"b": real(1e-3, 1.0), "rows": st.just(1)}
-add("baselines.gaussian_delta", probability, epsilon=levels.map(np.max), sigma=real(1e-6, 1e6), **moved)
-add("baselines.laplace_delta", probability, epsilon=levels.map(np.max), scale=real(1e-6, 1e6), **one_row)
+add("accounting.noise.gaussian_delta", probability, epsilon=levels.map(np.max), sigma=real(1e-6, 1e6), **moved)
+add("accounting.noise.laplace_delta", probability, epsilon=levels.map(np.max), scale=real(1e-6, 1e6), **one_row)
 targets = {"epsilon": real(0.01, 30.0), "delta": real(1e-12, 0.99)}
-add("baselines.gaussian_scale", non_negative, **targets, **moved)
-add("baselines.laplace_scale", non_negative, **targets, **one_row)
+add("accounting.noise.gaussian_scale", non_negative, **targets, **moved)
+add("accounting.noise.laplace_scale", non_negative, **targets, **one_row)
 add(
-    "baselines.noisy_matrix",
+    "dirichlet.noise.noisy_matrix",
     finite,
     P=vectors(4, rows=3),
     scale=real(1e-6, 1e6),
-    noise=st.sampled_from(baselines.NOISES),
+    noise=st.sampled_from(noise.NOISES),
     size=size,
     rng=rng,
 )
 squares = st.lists(st.floats(-9.0, 9.0), min_size=16, max_size=16).map(lambda x: np.array(x).reshape(4, 4))
 add(
-    "baselines.project_matrices",
+    "dirichlet.noise.project_matrices",
     probability,
     matrices=squares,
     eta=real(1e-3, 0.2),
@@ -582,22 +582,22 @@ def value(result: Any) -> None:
 
 
 add(
-    "mdp.MDP",
+    "mdp.model.MDP",
     anything,
     models.map(
         lambda m: {name: getattr(m, name) for name in ("transitions", "rewards", "horizon", "discount", "terminal")}
     ),
 )
-add("mdp.synthesize", finite, mdp=models, tolerance=maybe(real(1e-6, 1.0)))
-add("mdp.evaluate", value, planned.map(lambda x: {"mdp": x["model"], "policy": x["policy"]}))
-add("mdp.privatize", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
+add("mdp.planning.synthesize", finite, mdp=models, tolerance=maybe(real(1e-6, 1.0)))
+add("mdp.planning.evaluate", value, planned.map(lambda x: {"mdp": x["model"], "policy": x["policy"]}))
+add("mdp.privacy.privatize", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
     call=lambda **kw: mdp.privatize(**kw).transitions)  # fmt: skip
-add("mdp.value_bounds", ordered(value), around("private"))
-add("mdp.cost_of_privacy", value, around("private"))
+add("mdp.privacy.value_bounds", ordered(value), around("private"))
+add("mdp.privacy.cost_of_privacy", value, around("private"))
 discounted = models.filter(lambda model: model.horizon is None)
-add("mdp.iterations_needed", non_negative, mdp=discounted, tolerance=real(1e-9, 1.0))
+add("mdp.planning.iterations_needed", non_negative, mdp=discounted, tolerance=real(1e-9, 1.0))
 add(
-    "mdp.random_mdp",
+    "mdp.model.random_mdp",
     anything,
     states=st.integers(1, 5),
     actions=st.integers(1, 4),
@@ -605,9 +605,9 @@ add(
     horizon=maybe(st.integers(1, 9)),
     discount=st.floats(0, 0.999),
 )
-add("mdp.startup_mdp", anything)
+add("mdp.model.startup_mdp", anything)
 add(
-    "value_bounds.concentration_radius",
+    "mdp.concentration.concentration_radius",
     probability,
     k=real(1e-3, 300.0),
     beta=real(1e-9, 0.99),
@@ -615,14 +615,14 @@ add(
     kind=st.sampled_from(["paper", "union", "union", "paper", "exact"]),
 )
 add(
-    "value_bounds.deviation_probability",
+    "mdp.concentration.deviation_probability",
     probability,
     p=vectors(),
     k=real(1e-3, 200.0),
     radius=real(1e-3, 1.0),
     cells=st.integers(512, 1024),
 )
-leave_out("value_bounds.extreme_values", "kernel behind mdp.value_bounds, which checks its arguments")
+leave_out("mdp.inner_problem.extreme_values", "kernel behind mdp.value_bounds, which checks its arguments")
 
 # ------------------------------------------------------------------------------------------------- histograms
 
@@ -659,67 +659,67 @@ def diagonals(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
 
 
 warmth, warmths = real(1e-3, 1e6), reals(1e-3, 1e6)
-add("boltzmann_space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]}))
-add("boltzmann_space.weight_matrix", finite, histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
+add("boltzmann.space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]}))
+add("boltzmann.space.weight_matrix", finite, histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
     )  # fmt: skip
-add("boltzmann_space.temperature", non_negative, t=warmths)
-add("boltzmann_space.diagonal_exponents", non_negative,
+add("boltzmann.space.temperature", non_negative, t=warmths)
+add("boltzmann.space.diagonal_exponents", non_negative,
     diagonals(t=warmth).map(lambda d: {"weights": d["weights"], "bins": d["x"].size, "t": d["t"]}))  # fmt: skip
-add("boltzmann_space.configurations", between(0, 6), total=st.integers(0, 6), bins=st.integers(1, 4))
+add("boltzmann.space.configurations", between(0, 6), total=st.integers(0, 6), bins=st.integers(1, 4))
 add(
-    "boltzmann_space.configuration_index",
+    "boltzmann.space.configuration_index",
     non_negative,
     histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())}),
 )
-add("boltzmann.objective", between(high=0), histograms().map(lambda d: {**d, "z": d["x"][::-1]}))
-add("boltzmann.log_stationary", between(high=1e-9), histograms(t=warmths))
-add("boltzmann.sensitivity", non_negative, spaces())
-add("boltzmann.epsilon_bound", non_negative, spaces(t=warmth))
+add("boltzmann.mechanism.objective", between(high=0), histograms().map(lambda d: {**d, "z": d["x"][::-1]}))
+add("boltzmann.mechanism.log_stationary", between(high=1e-9), histograms(t=warmths))
+add("boltzmann.mechanism.sensitivity", non_negative, spaces())
+add("boltzmann.mechanism.epsilon_bound", non_negative, spaces(t=warmth))
 steps = {"t": warmths, "steps": st.integers(0, 5), "chains": st.integers(1, 3), "rng": rng}
-add("boltzmann.metropolis", non_negative, histograms(**steps))
-add("boltzmann.running_objective", between(high=0), histograms(**steps))
+add("boltzmann.mechanism.metropolis", non_negative, histograms(**steps))
+add("boltzmann.mechanism.running_objective", between(high=0), histograms(**steps))
 paths = st.lists(st.floats(-9, 9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3))
-add("boltzmann.stopping_times", between(0, 3), means=paths, tolerance=real(0, 9), hold=st.integers(1, 4))
-add("boltzmann_sampling.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
-leave_out("boltzmann_sampling.tilted_tables", "tables behind sample_exact, which checks their arguments")
-add("boltzmann_exact.expected_objective", between(high=1e-12), histograms(t=warmth))
-add("boltzmann_exact.log_normalisers", non_negative, spaces(t=warmth))
-add("boltzmann_exact.exact_epsilon_limit", non_negative, spaces(t=warmth))
+add("boltzmann.mechanism.stopping_times", between(0, 3), means=paths, tolerance=real(0, 9), hold=st.integers(1, 4))
+add("boltzmann.exact_sampling.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
+leave_out("boltzmann.exact_sampling.tilted_tables", "tables behind sample_exact, which checks their arguments")
+add("boltzmann.limit.expected_objective", between(high=1e-12), histograms(t=warmth))
+add("boltzmann.limit.log_normalisers", non_negative, spaces(t=warmth))
+add("boltzmann.limit.exact_epsilon_limit", non_negative, spaces(t=warmth))
 chain = {"t": warmth, "proposal": st.sampled_from(["bins", "individual"])}
-add("boltzmann_steps.transition_matrix", probability, histograms(**chain))
+add("boltzmann.mixing.transition_matrix", probability, histograms(**chain))
 step_numbers = st.one_of(st.integers(0, 4), st.just([0, 3]))
-add("boltzmann_steps.k_step_law", sums_to_one, histograms(**chain, steps=step_numbers))
-add("boltzmann_steps.spectral_gap", probability, histograms(t=warmth))
+add("boltzmann.mixing.k_step_law", sums_to_one, histograms(**chain, steps=step_numbers))
+add("boltzmann.mixing.spectral_gap", probability, histograms(t=warmth))
 mixing = spaces(t=real(0.1, 1e3), steps=step_numbers, epsilon=maybe(real(0, 9)))
-add("boltzmann_steps.mixing_delta", non_negative, mixing)
+add("boltzmann.mixing.mixing_delta", non_negative, mixing)
 
 moves = histograms().map(
     lambda d: {"z": d["x"], "i": int(d["x"].argmax()), "j": (int(d["x"].argmax()) + 1) % d["x"].size}
 )
-add("boltzmann_space.ordered_pairs", non_negative, bins=st.integers(1, 5), checked=False)
-add("boltzmann_space.after_move", non_negative, moves, checked=False)
+add("boltzmann.space.ordered_pairs", non_negative, bins=st.integers(1, 5), checked=False)
+add("boltzmann.space.after_move", non_negative, moves, checked=False)
 few = {"limit": st.just(30), "rows": st.integers(0, 30), "total": st.integers(0, 9), "bins": st.integers(1, 9)}
-add("boltzmann_space.refuse_beyond", anything, **few, checked=False)
+add("boltzmann.space.refuse_beyond", anything, **few, checked=False)
 exponents = st.lists(real(1e-6, 1e6), min_size=1, max_size=3).map(np.array)
-add("boltzmann_exact.partial_sums", non_negative, total=st.integers(1, 5), a=exponents, checked=False)
+add("boltzmann.limit.partial_sums", non_negative, total=st.integers(1, 5), a=exponents, checked=False)
 scaled = histograms().map(
     lambda d: {
         "states": np.stack([d["x"], d["x"][::-1]]),
         "w": np.ones(d["x"].size) if d["weights"] is None else d["weights"],
     }
 )
-add("boltzmann_exact.scaled_points", finite, scaled, checked=False)
+add("boltzmann.limit.scaled_points", finite, scaled, checked=False)
 small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
-add("boltzmann_approximate.delta_at_epsilon", probability, **small, epsilon=epsilons)
-add("boltzmann_approximate.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999))
+add("boltzmann.limit.delta_at_epsilon", probability, **small, epsilon=epsilons)
+add("boltzmann.limit.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999))
 noised = {"size": maybe(st.integers(0, 3)), "rng": rng}
 bare = histograms().map(lambda d: d["x"])
-add("boltzmann_baselines.add_discrete_laplace", finite, x=bare, epsilon=real(1e-6, 1000.0), **noised)
-add("boltzmann_baselines.add_discrete_gaussian", finite, x=bare, sigma=real(0.01, 1000.0), **noised)
-add("boltzmann_baselines.discrete_gaussian_delta", probability, sigma=real(0.01, 1e4), epsilon=levels)
-add("boltzmann_baselines.calibrate_sigma", between(0.01), epsilon=real(0.01, 1000.0), delta=real(1e-30, 0.99))
+add("boltzmann.noise.add_discrete_laplace", finite, x=bare, epsilon=real(1e-6, 1000.0), **noised)
+add("boltzmann.noise.add_discrete_gaussian", finite, x=bare, sigma=real(0.01, 1000.0), **noised)
+add("boltzmann.noise.discrete_gaussian_delta", probability, sigma=real(0.01, 1e4), epsilon=levels)
+add("boltzmann.noise.calibrate_sigma", between(0.01), epsilon=real(0.01, 1000.0), delta=real(1e-30, 0.99))
 noisy_counts = st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3))
-add("boltzmann_baselines.nearest_histogram", non_negative, noisy=noisy_counts, total=st.integers(1, 10**9), rng=rng)
+add("boltzmann.noise.nearest_histogram", non_negative, noisy=noisy_counts, total=st.integers(1, 10**9), rng=rng)
 
 # ----------------------------------------------------------------------------------------------------------- words
 
@@ -753,7 +753,7 @@ def with_counts(strategy: st.SearchStrategy[dict], *left: str, **more: st.Search
     )
 
 
-def asked(automaton_: automaton.HammingAutomaton, rate: float = 0.5, seed: int = 0) -> Any:
+def asked(automaton_: words_.HammingAutomaton, rate: float = 0.5, seed: int = 0) -> Any:
     """Return what an automaton answers."""
     generator = np.random.default_rng(seed)
     distance = int(np.flatnonzero(automaton_.counts)[-1])
@@ -761,39 +761,39 @@ def asked(automaton_: automaton.HammingAutomaton, rate: float = 0.5, seed: int =
     return automaton_.length, automaton_.counts, automaton_.policy(distance), *words
 
 
-add("automaton.alphabet_counts", non_negative, n=st.integers(1, 30), m=st.integers(1, 30))
-add("automaton.log_integers", between(0, minus_infinity=True), values=counted, checked=False)
-add("automaton.HammingAutomaton", non_negative, worded, call=lambda **kw: asked(automaton.HammingAutomaton(**kw)))
+add("words.automaton.alphabet_counts", non_negative, n=st.integers(1, 30), m=st.integers(1, 30))
+add("words.automaton.log_integers", between(0, minus_infinity=True), values=counted, checked=False)
+add("words.automaton.HammingAutomaton", non_negative, worded, call=lambda **kw: asked(words_.HammingAutomaton(**kw)))
 pmf = with_counts(law(), "mechanism", "offset")
-add("selection.log_word_probability", between(high=1e-9), with_counts(law()))
-add("selection.permute_and_flip_pmf", sums_to_one, pmf)
-add("selection.exponential_pmf", sums_to_one, pmf)
-add("selection.staircase_pmf", sums_to_one, with_counts(law(("staircase",)), "mechanism"))
-add("selection.best_offset", between(0, 2), pmf)
-add("selection.expected_error", between(0, 6), with_counts(law()))
-add("selection.expected_error_bounds", ordered(between(-100, 6)), pmf)
-add("selection.expected_error_floor", between(0, 6), pmf)
-add("selection.reduction_limit", between(0, 0.5), epsilon=levels, n=st.integers(1, 50), b=st.integers(1, 9))
-add("selection.tail_bound", probability, deviation=reals(1e-9, 1e6), n=st.integers(1, 50))
-add("selection.draw_distances", between(0, 6), with_counts(law(), size=st.integers(0, 3), rng=rng))
-leave_out("selection.log_integrals", "kernel behind log_word_probability, which checks its arguments")
+add("words.selection.log_word_probability", between(high=1e-9), with_counts(law()))
+add("words.selection.permute_and_flip_pmf", sums_to_one, pmf)
+add("words.selection.exponential_pmf", sums_to_one, pmf)
+add("words.selection.staircase_pmf", sums_to_one, with_counts(law(("staircase",)), "mechanism"))
+add("words.selection.best_offset", between(0, 2), pmf)
+add("words.selection.expected_error", between(0, 6), with_counts(law()))
+add("words.selection.expected_error_bounds", ordered(between(-100, 6)), pmf)
+add("words.selection.expected_error_floor", between(0, 6), pmf)
+add("words.selection.reduction_limit", between(0, 0.5), epsilon=levels, n=st.integers(1, 50), b=st.integers(1, 9))
+add("words.selection.tail_bound", probability, deviation=reals(1e-9, 1e6), n=st.integers(1, 50))
+add("words.selection.draw_distances", between(0, 6), with_counts(law(), size=st.integers(0, 3), rng=rng))
+leave_out("words.selection.log_integrals", "kernel behind log_word_probability, which checks its arguments")
 privatized = st.tuples(st.one_of(worded, spelled), law(), maybe(st.integers(0, 3)), rng).map(
     lambda x: {**x[0], **x[1], "size": x[2], "rng": x[3]}
 )
-add("words.privatize_word", non_negative, privatized)
+add("words.mechanism.privatize_word", non_negative, privatized)
 spaces_of_words = st.sampled_from([{"letters": 3}, {"letters": "abc"}, {"adjacency": RING, "start": 0}, {"letters": 1}])
 spent = st.tuples(spaces_of_words, law(), st.integers(1, 4), rng).map(
     lambda x: {**x[0], **x[1], "length": x[2], "rng": x[3]}
 )
-add("word_epsilon.exact_word_epsilon", between(0, 60), spent)
-add("word_space.word_space", anything, spaces_of_words)
-leave_out("word_space.successors", "a slice of a chain that word_space has checked")
-leave_out("word_normaliser.*", "behind exact_word_epsilon, which checks its arguments")
-leave_out("word_search.*", "behind exact_word_epsilon, which checks its arguments")
-leave_out("word_tables.*", "tables behind HammingAutomaton, which checks their arguments")
+add("words.exact_epsilon.exact_word_epsilon", between(0, 60), spent)
+add("words.space.word_space", anything, spaces_of_words)
+leave_out("words.space.successors", "a slice of a chain that word_space has checked")
+leave_out("words.normaliser_bound.*", "behind exact_word_epsilon, which checks its arguments")
+leave_out("words.pair_search.*", "behind exact_word_epsilon, which checks its arguments")
+leave_out("words.suffix_tables.*", "tables behind HammingAutomaton, which checks their arguments")
 
 add(
-    "word_optimum.least_expected_error",
+    "words.selection.least_expected_error",
     between(0, 12),
     n=st.integers(1, 12),
     m=st.integers(2, 30),
@@ -804,12 +804,12 @@ add(
 
 def steps_of(distance: int, **of: Any) -> Any:
     """Return the transitions of the words at a distance, or of the nearest one that occurs."""
-    return drawing.transitions(automaton.HammingAutomaton(**of), distance)
+    return figures.transitions(words_.HammingAutomaton(**of), distance)
 
 
 nearby = st.tuples(on_alphabet, st.integers(0, 1)).map(lambda x: {**x[0], "distance": x[1]})
-add("drawing.transitions", non_negative, nearby, call=steps_of)
-leave_out("drawing.draw_*", "draws on matplotlib axes; tests/test_words_drawing.py")
+add("figures.graphs.transitions", non_negative, nearby, call=steps_of)
+leave_out("figures.graphs.draw_*", "draws on matplotlib axes; tests/test_words_drawing.py")
 
 # ---------------------------------------------------------------------------------------------------------- audit
 
@@ -822,13 +822,13 @@ def hits(draw: Any, *names: str) -> dict[str, Any]:
     return chosen | {"draws": drawn, "alpha": draw(real(1e-12, 0.5))}
 
 
-add("audit.clopper_pearson", ordered(probability), hits("hits"))
+add("accounting.audit.clopper_pearson", ordered(probability), hits("hits"))
 both_hits = st.tuples(hits("hits_p", "hits_q"), epsilons).map(lambda x: {**x[0], "epsilon": x[1]})
-add("audit.delta_bounds", ordered(between(high=1)), both_hits)
-add("audit.hockey_stick", probability, p=vectors(3), q=vectors(3), epsilon=epsilons)
-add("audit.implied_delta", probability, epsilon=levels, spent=reals(0, 1e6), delta=reals(0, 1))
+add("accounting.audit.delta_bounds", ordered(between(high=1)), both_hits)
+add("accounting.audit.hockey_stick", probability, p=vectors(3), q=vectors(3), epsilon=epsilons)
+add("accounting.audit.implied_delta", probability, epsilon=levels, spent=reals(0, 1e6), delta=reals(0, 1))
 add(
-    "audit.exceedances",
+    "accounting.audit.exceedances",
     non_negative,
     losses=st.just(lambda size, rng: rng.normal(size=size)),
     epsilon=epsilons,
@@ -839,12 +839,12 @@ add(
 
 # -------------------------------------------------------------------------------------------------------- releases
 
-units = st.builds(unit_privacy.Unit, st.integers(1, 3), st.just(1))
-several_rows = st.builds(unit_privacy.Unit, st.integers(1, 3), st.just(2))
+units = st.builds(accounting.Unit, st.integers(1, 3), st.just(1))
+several_rows = st.builds(accounting.Unit, st.integers(1, 3), st.just(2))
 protection = {"unit": units, "adjacency": adjacency}
 shared = {"kappa": real(0.5, 1e3), "alpha": real(1.0, 1e3), "adjacency": adjacency}
 add(
-    "unit_privacy.unit_epsilon",
+    "accounting.units.unit_epsilon",
     non_negative,
     st.one_of(
         st.fixed_dictionaries({"delta": real(1e-300, 1.0), "unit": units, **shared}),
@@ -852,19 +852,19 @@ add(
     ),
 )
 add(
-    "unit_privacy.calibrate",
+    "accounting.units.calibrate",
     non_negative,
     epsilon=real(0.1, 9.0),
     delta=real(1e-12, 0.5),
     alpha=reals(0.1, 1e3),
     **protection,
 )
-add("unit_privacy.row_error_bound", probability, n=st.integers(1, 99), N=reals(0, 1e6), kappa=ks, alpha=ks)
+add("accounting.units.row_error_bound", probability, n=st.integers(1, 99), N=reals(0, 1e6), kappa=ks, alpha=ks)
 wanted = {"epsilon": real(0.3, 9.0), "delta": real(1e-9, 0.1)}
 row_sizes = {"n": st.integers(2, 9), "N": reals(0, 1e6)}
-add("unit_privacy.plan", non_negative, **wanted, **row_sizes, **protection)
+add("accounting.units.plan", non_negative, **wanted, **row_sizes, **protection)
 add(
-    "unit_privacy.events_needed",
+    "accounting.units.events_needed",
     between(1),
     target=real(0.05, 0.9),
     **wanted,
@@ -874,41 +874,41 @@ add(
 
 seeds = st.integers(0, 2**32)
 shapes = reals(1e-3, 1e6)
-add("private_draws.Source", anything, seed=maybe(seeds))
+add("release.draws.Source", anything, seed=maybe(seeds))
 add(
-    "private_draws.log_gamma",
+    "release.draws.log_gamma",
     finite,
     shape=shapes,
     seed=seeds,
-    call=lambda shape, seed: private_draws.log_gamma(shape, private_draws.Source(seed)),
+    call=lambda shape, seed: release_.log_gamma(shape, release_.Source(seed)),
 )
 add(
-    "private_draws.dirichlet_rows",
+    "release.draws.dirichlet_rows",
     probability,
     parameters=st.lists(real(1e-3, 1e6), min_size=5, max_size=5).map(np.array),
     indptr=st.just(np.array([0, 2, 5])),
-    source=seeds.map(private_draws.Source),
+    source=seeds.map(release_.Source),
     checked=False,
 )
 tallies = st.lists(st.integers(0, 10**6), max_size=4)
 add(
-    "private_draws.noisy_totals",
+    "release.draws.noisy_totals",
     non_negative,
     totals=tallies,
     epsilon=real(1e-3, 100.0),
     sensitivity=st.integers(1, 9),
     seed=seeds,
-    call=lambda seed, **kw: private_draws.noisy_totals(**kw, source=private_draws.Source(seed)),
+    call=lambda seed, **kw: release_.noisy_totals(**kw, source=release_.Source(seed)),
 )
 add(
-    "private_draws.chosen_labels",
+    "release.draws.chosen_labels",
     non_negative,
     counts=tallies.map(lambda x: dict(zip("abcd", x))),
     epsilon=real(1e-3, 100.0),
     delta=real(1e-12, 0.99),
     sensitivities=st.sampled_from([(2, 2, 1), (8, 8, 4)]),
     seed=seeds,
-    call=lambda seed, **kw: private_draws.chosen_labels(**kw, source=private_draws.Source(seed)),
+    call=lambda seed, **kw: release_.chosen_labels(**kw, source=release_.Source(seed)),
 )
 
 ABC = ["a", "b", "c"]
@@ -927,12 +927,12 @@ def published(make: Callable[..., release_.PrivateChain], **of: Any) -> Any:
     return chain.matrix.data, chain.totals, chain.row_errors, chain.stationary(), stated
 
 
-add("release.all_pairs", non_negative, categories=st.permutations(ABC))
-add("release.declared_graph", non_negative, graph=st.just(EDGES), categories=maybe(st.permutations(ABC)))
+add("release.chain.all_pairs", non_negative, categories=st.permutations(ABC))
+add("release.chain.declared_graph", non_negative, graph=st.just(EDGES), categories=maybe(st.permutations(ABC)))
 supports = st.sampled_from([release_.all_pairs(ABC), release_.declared_graph(EDGES)])
-add("release.counts_on", non_negative, trips=tabled, support=supports, outside=st.sampled_from(["error", "drop"]))
+add("release.chain.counts_on", non_negative, trips=tabled, support=supports, outside=st.sampled_from(["error", "drop"]))
 add(
-    "release.release_chain",
+    "release.chain.release_chain",
     non_negative,
     trips=tabled,
     **wanted,
@@ -944,7 +944,7 @@ add(
     call=partial(published, release_.release_chain),
 )
 add(
-    "release.release_papers_chain",
+    "release.chain.release_papers_chain",
     non_negative,
     trips=whole,
     **wanted,
@@ -953,7 +953,7 @@ add(
     seed=seeds,
     call=partial(published, release_.release_papers_chain),
 )
-leave_out("release.PrivateChain", "a record made by release_chain, whose entry calls its methods")
+leave_out("release.chain.PrivateChain", "a record made by release_chain, whose entry calls its methods")
 
 
 @cache
@@ -963,26 +963,26 @@ def chain_of(seed: int) -> release_.PrivateChain:
 
 
 made = st.integers(0, 99).map(chain_of)
-add("release_files.side_car", non_negative, chain=made, checked=False)
-add("release_files.utility_table", non_negative, chain=made, checked=False)
-add("release_files.report", anything, chain=made, pi=maybe(vectors(3)), checked=False)
+add("release.files.side_car", non_negative, chain=made, checked=False)
+add("release.files.utility_table", non_negative, chain=made, checked=False)
+add("release.files.report", anything, chain=made, pi=maybe(vectors(3)), checked=False)
 add(
-    "release_files.owner_utility",
+    "release.files.owner_utility",
     non_negative,
     chain=made,
     trips=tabled.filter(lambda t: t["trips"].sum() > 0),
     pi=maybe(vectors(3)),
     checked=False,
 )
-leave_out("release_files.*", "writes files; tests/test_release.py")
-leave_out("release_command.*", "the command line and the files it reads; tests/test_release.py")
+leave_out("release.files.*", "writes files; tests/test_release.py")
+leave_out("release.command.*", "the command line and the files it reads; tests/test_release.py")
 
 few_counts = st.lists(st.integers(0, 4), min_size=6, max_size=6).map(
     lambda x: np.array(x).reshape(2, 3) + np.eye(2, 3, dtype=int)
 )
-add("release_audit.replicated_events", non_negative, rows=few_counts, states=st.integers(4, 9))
+add("release.audit.replicated_events", non_negative, rows=few_counts, states=st.integers(4, 9))
 add(
-    "release_audit.released_rows",
+    "release.audit.released_rows",
     anything,
     rows=few_counts,
     draws=st.integers(2, 5),
@@ -993,9 +993,9 @@ add(
 )
 drawn_rows = st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), (4, 2)))
 stated = {"epsilon": real(0.0, 30.0), "alpha": real(1e-2, 1e3), "kappa": real(1e-2, 1e3)}
-add("release_audit.telling", probability, draws=drawn_rows, row=few_counts, other=few_counts, **stated, checked=False)
+add("release.audit.telling", probability, draws=drawn_rows, row=few_counts, other=few_counts, **stated, checked=False)
 add(
-    "release_audit.audited",
+    "release.audit.audited",
     between(high=1),
     draws=drawn_rows,
     other_draws=drawn_rows,
@@ -1007,15 +1007,15 @@ add(
 )
 
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
-add("events.distinct_labels", anything, name=text, labels=labelled)
-add("events.positions", between(-1, 2), values=labelled.map(pd.Series), labels=labelled, checked=False)
+add("datasets.events.distinct_labels", anything, name=text, labels=labelled)
+add("datasets.events.positions", between(-1, 2), values=labelled.map(pd.Series), labels=labelled, checked=False)
 for name in ("connect", "open_events", "count_transitions", "trajectory_transitions"):
-    leave_out(f"events.{name}", "opens a database connection; refusals in tests/test_events.py")
-leave_out("fetch.*", "downloads and writes files; tests/test_fetch.py")
+    leave_out(f"datasets.events.{name}", "opens a database connection; refusals in tests/test_events.py")
+leave_out("datasets.fetch.*", "downloads and writes files; tests/test_fetch.py")
 axes = st.sampled_from(["zones=30,40,50", "zones=1", "zones=0:3", "zones=9:0:-2"])
 grids = axes.map(lambda zones: [zones, "seed=0:2"])
-add("sweep.points", anything, grids=grids)
-leave_out("sweep.sweep", "runs notebooks and writes files; tests/test_sweep.py")
+add("runner.sweep.points", anything, grids=grids)
+leave_out("runner.sweep.run_grid", "runs notebooks and writes files; tests/test_sweep.py")
 
 # ------------------------------------------------------------------------------------------------- data, figures
 
@@ -1026,30 +1026,30 @@ def merging(draw: Any) -> dict[str, Any]:
     n = draw(st.integers(1, 5))
     counts = np.array(draw(st.lists(st.integers(0, 9), min_size=n * n, max_size=n * n))).reshape(n, n)
     touches = draw(symmetric_mask(n)) | np.eye(n, k=1, dtype=bool) | np.eye(n, k=-1, dtype=bool)
-    rule = draw(st.sampled_from(datasets.MERGE_RULES))
+    rule = draw(st.sampled_from(taxi.MERGE_RULES))
     return {"counts": counts, "adjacency": touches, "target": draw(st.integers(1, n)), "rule": rule}
 
 
 TRIPS = pd.DataFrame({"origin": [1, 2], "destination": [2, 2], "trips": [3, 4]})
-add("datasets.merge_zones", non_negative, merging())
-add("datasets.counts_matrix", non_negative, trips=st.just(TRIPS), zones=st.permutations([1, 2, 3]))
-add("datasets.read_bytes", anything, name=st.sampled_from(sorted(datasets.checksums())))
+add("datasets.taxi.merge_zones", non_negative, merging())
+add("datasets.taxi.counts_matrix", non_negative, trips=st.just(TRIPS), zones=st.permutations([1, 2, 3]))
+add("datasets.tables.read_bytes", anything, name=st.sampled_from(sorted(datasets.checksums())))
 tables = sorted(name for name in datasets.checksums() if name.endswith(".csv"))
-add("datasets.read_table", anything, name=st.sampled_from(tables))
-add("datasets.load_taxi_trips", anything, source=st.just("surrogate"))
-add("datasets.load_gainesville", finite, core=st.booleans())
+add("datasets.tables.read_table", anything, name=st.sampled_from(tables))
+add("datasets.taxi.load_taxi_trips", anything, source=st.just("surrogate"))
+add("datasets.roads.load_gainesville", finite, core=st.booleans())
 for name in ("checksums", "load_sources", "load_grades", "load_taxi_zones", "load_zone_adjacency"):
-    leave_out(f"datasets.{name}", "no argument")
-leave_out("datasets.RoadChain", "a record made by load_gainesville")
-add("figures.size", between(0, 12), columns=st.sampled_from([1, 2]), height=real(0.1, 12.0))
-leave_out("figures.style", "no argument")
-add("controls.is_live", anything)
-leave_out("controls.control", "shows figures")
-leave_out("figures.mark_*", "draws on matplotlib axes; looked at, and in tests of the notebooks")
-leave_out("figures.save*", "writes files; tests/test_ledger.py")
-leave_out("maps.*", "draws on matplotlib axes, a quarter of a second a call; refusals in tests/test_maps.py")
+    leave_out(f"datasets.*.{name}", "no argument")
+leave_out("datasets.roads.RoadChain", "a record made by load_gainesville")
+add("figures.house_style.size", between(0, 12), columns=st.sampled_from([1, 2]), height=real(0.1, 12.0))
+leave_out("figures.house_style.style", "no argument")
+add("figures.controls.is_live", anything)
+leave_out("figures.controls.control", "shows figures")
+leave_out("figures.house_style.mark_*", "draws on matplotlib axes; looked at, and in tests of the notebooks")
+leave_out("figures.house_style.save*", "writes files; tests/test_ledger.py")
+leave_out("figures.maps.*", "draws on matplotlib axes, a quarter of a second a call; refusals in tests/test_maps.py")
 comparisons = st.sampled_from(["relative", "absolute", "exact", "factor"])
 add("ledger.within", anything, value=real(-9, 9), target=real(-9, 9), mode=comparisons, tolerance=real(0, 9))
 leave_out("ledger.*", "reads and writes the project's ledger; tests/test_ledger.py")
-for module in ("runner", "worker", "refresh", "nbfiles", "compare", "project"):
-    leave_out(f"{module}.*", "machinery of the command line over files and processes; tests/test_runner.py")
+for module in ("runner", "files", "paths", "cli"):
+    leave_out(f"{module}.*", "machinery of the command line over files and processes; tests/runner")

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim import compare, ledger, project, runner
+from dpsim import ledger, paths, runner
 
-NAMES = project.notebook_names()
+NAMES = paths.notebook_names()
 
 REDUCED = {
     "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
@@ -28,7 +28,7 @@ REDUCED = {
 """Sample sizes for a quick run of each notebook, far below its defaults."""
 
 SAMPLED = [
-    name for name in REDUCED if any(row["standard_error"] for row in ledger.results(project.figures() / name).values())
+    name for name in REDUCED if any(row["standard_error"] for row in ledger.results(paths.figures() / name).values())
 ]
 """The notebooks with a sampled ledger row: the others record exact values alone."""
 
@@ -40,7 +40,7 @@ TOLERANCE = 1e-9
 
 
 def read(name: str) -> nbformat.NotebookNode:
-    return nbformat.read(project.notebooks() / f"{name}.ipynb", as_version=4)
+    return nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4)
 
 
 def codes(name: str) -> list[nbformat.NotebookNode]:
@@ -62,14 +62,14 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_notebooks_are_clean(name: str) -> None:
-    path = project.notebooks() / f"{name}.ipynb"
+    path = paths.notebooks() / f"{name}.ipynb"
     text = path.read_text(encoding="utf-8")
     notebook = read(name)
     assert path.stat().st_size < 1_000_000
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert notebook.metadata.kernelspec.name == "python3"
     assert "papermill" not in json.dumps([cell.metadata for cell in notebook.cells])
-    assert str(project.root()) not in text and "/home/" not in text and "site-packages" not in text
+    assert str(paths.root()) not in text and "/home/" not in text and "site-packages" not in text
     for count, cell in enumerate(codes(name), start=1):
         assert set(cell.metadata) <= {"tags"}
         assert cell.execution_count == count, "not the outputs of one run from top to bottom"
@@ -81,7 +81,7 @@ def test_committed_notebooks_are_clean(name: str) -> None:
 def test_parameters_are_typed_commented_and_checked(name: str) -> None:
     tagged = [cell for cell in codes(name) if "parameters" in cell.metadata.get("tags", [])]
     assert len(tagged) == 1
-    found = runner.parameters(name)
+    found = runner.notebook_parameters(name)
     assert len(found) == len(tagged[0].source.strip().splitlines()), "a line that papermill's inspection drops"
     assert all(parameter.help for parameter in found.values())
     assert found["output"].default == ""
@@ -95,7 +95,7 @@ def test_every_figure_has_a_caption_and_its_numbers(name: str) -> None:
     prose = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "markdown")
     code = "\n".join(cell.source for cell in codes(name))
     saved = set(re.findall(r'figures\.save\(\s*\w+,\s*"(\w+)"', code))
-    folder = project.figures() / name
+    folder = paths.figures() / name
     assert {path.stem for path in folder.glob("*.png")} == saved
     assert all((folder / f"{stem}.csv").is_file() for stem in saved)
     assert prose.count("**Figure") >= len({stem.split("_")[0] for stem in saved if stem.startswith("fig")})
@@ -103,7 +103,7 @@ def test_every_figure_has_a_caption_and_its_numbers(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fresh_run_gives_the_committed_numbers(name: str, fresh: Path) -> None:
-    made, committed = fresh / name, project.figures() / name
+    made, committed = fresh / name, paths.figures() / name
     names = {path.name for path in made.glob("*.csv") if not path.name.startswith("timings")}
     assert names == {path.name for path in committed.glob("*.csv") if not path.name.startswith("timings")}
     for file in sorted(names):
@@ -129,7 +129,7 @@ def test_the_report_of_a_fresh_run_is_clean(fresh: Path) -> None:
 def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh: Path, tmp_path: Path) -> None:
     words = [word for key, value in (REDUCED[name] | {"seed": 8}).items() for word in ("-p", key, str(value))]
     dpsim_run(name, *words, "--output", str(tmp_path))
-    found = compare.values(fresh / name, tmp_path / name)
+    found = runner.values(fresh / name, tmp_path / name)
     errors = [ledger.results(fresh / name)[id]["standard_error"] for id in found.index]
     kinds = ledger.published()["kind"]
     for id, row, error in zip(found.index, found.itertuples(), errors):
@@ -140,14 +140,14 @@ def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh:
 
 def test_plain_papermill_from_another_folder_writes_nothing_but_its_copy(tmp_path: Path) -> None:
     name = "data_driven_markov"
-    command = [sys.executable, "-m", "papermill", str(project.notebooks() / f"{name}.ipynb"), "copy.ipynb"]
+    command = [sys.executable, "-m", "papermill", str(paths.notebooks() / f"{name}.ipynb"), "copy.ipynb"]
     for key, value in REDUCED[name].items():
         command += ["-p", key, str(value)]
-    before = {p: p.stat().st_mtime_ns for p in (project.figures()).rglob("*")}
+    before = {p: p.stat().st_mtime_ns for p in (paths.figures()).rglob("*")}
     environment = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")}
     done = subprocess.run(
         [*command, "--no-progress-bar"], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert {path.name for path in tmp_path.iterdir()} == {"copy.ipynb", "ipython"}
-    assert {p: p.stat().st_mtime_ns for p in (project.figures()).rglob("*")} == before
+    assert {p: p.stat().st_mtime_ns for p in (paths.figures()).rglob("*")} == before

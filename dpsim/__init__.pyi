@@ -1,0 +1,17 @@
+from . import accounting as accounting
+from . import boltzmann as boltzmann
+from . import checks as checks
+from . import datasets as datasets
+from . import dirichlet as dirichlet
+from . import figures as figures
+from . import ledger as ledger
+from . import markov as markov
+from . import mdp as mdp
+from . import numerics as numerics
+from . import paths as paths
+from . import release as release
+from . import runner as runner
+from . import streams as streams
+from . import words as words
+
+__version__: str

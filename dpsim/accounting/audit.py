@@ -1,0 +1,105 @@
+"""Privacy checked by draws: proven lower and upper bounds on delta(epsilon) from counts of one event.
+
+A mechanism that claims delta at epsilon must have P(E) - e^epsilon Q(E) <= delta for every event E, P and Q being its
+laws on neighbours. Draws from both and Clopper and Pearson's bounds on the two probabilities prove a lower bound on
+the left side: above the claim, the claim is refuted. The event must be chosen before the draws. The best one, where
+P is more than e^epsilon times as likely as Q, attains delta, so that there an upper bound holds as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpsim import checks, streams
+from dpsim.checks import Array
+from dpsim.numerics import special
+
+LARGEST_EPSILON = 700.0  # e^epsilon stays finite
+SMALLEST_ALPHA = 1e-100  # far below it the inverse of the incomplete beta function fails
+LARGEST_COUNT = 2**53  # counts are exact as floats
+
+
+def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Array, Array]:
+    """Return (lower, upper) bounds on a probability from how often its event occurred, each failing with at most alpha.
+
+    hits: integers in 0..draws, draws: integers in 1..2^53; they broadcast. alpha in [1e-100, 1/2]: the chance of each
+    bound alone to be wrong, within 1e-8 of it whatever the probability (Clopper and Pearson 1934). Raises ValueError.
+    """
+    draws = _whole("draws", draws, 1.0)
+    hits = _whole("hits", hits, 0.0)
+    alpha = checks.scalar("alpha", alpha, SMALLEST_ALPHA, 0.5)
+    if (hits > draws).any():
+        raise ValueError(f"hits must be at most draws, got {float(np.max(hits - draws)):g} more")
+    hits, draws = np.broadcast_arrays(hits, draws)
+    missed = draws - hits
+    lower = np.where(hits > 0, special.beta_quantile(np.maximum(hits, 1.0), missed + 1.0, alpha), 0.0)
+    upper = np.where(missed > 0, special.beta_upper_quantile(hits + 1.0, np.maximum(missed, 1.0), alpha), 1.0)
+    return lower, upper
+
+
+def delta_bounds(
+    epsilon: ArrayLike, hits_p: ArrayLike, hits_q: ArrayLike, draws: ArrayLike, alpha: float
+) -> tuple[Array, Array]:
+    """Return (lower, upper) bounds on P(E) - e^epsilon Q(E), from how often E occurred in `draws` draws of each law.
+
+    epsilon in [0, 700], hits_p and hits_q in 0..draws; they broadcast. lower is a lower bound on delta(epsilon) for any
+    event fixed before the draws; upper bounds delta(epsilon) only if E is where the likelihood ratio exceeds e^epsilon.
+    Either holds with probability 1 - 2 alpha at least: divide the error allowed over all tests by twice the number of
+    bounds used. Raises ValueError.
+    """
+    weight = np.exp(checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
+    low_p, high_p = clopper_pearson(hits_p, draws, alpha)
+    low_q, high_q = clopper_pearson(hits_q, draws, alpha)
+    return low_p - weight * high_q, high_p - weight * low_q
+
+
+def hockey_stick(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Array:
+    """Return sum_z max(p(z) - e^epsilon q(z), 0), the exact delta of laws p and q (..., n) at epsilon.
+
+    epsilon (...) in [0, 700]; p, q probability vectors; they broadcast. Raises ValueError.
+    """
+    epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
+    p, q = checks.simplex("p", p), checks.simplex("q", q)
+    return np.maximum(p - np.exp(epsilon)[..., None] * q, 0.0).sum(axis=-1)
+
+
+def implied_delta(epsilon: ArrayLike, spent: ArrayLike, delta: ArrayLike = 0.0) -> Array:
+    """Return the largest delta at epsilon of any mechanism that is (spent, delta)-private.
+
+    delta from `spent` on; below it delta + (1 - delta) (e^spent - e^epsilon) / (1 + e^spent), attained by randomised
+    response that reveals its input with probability delta (Kairouz, Oh, Viswanath 2015, Theorem 2.1 and figure 1).
+    epsilon and spent >= 0, delta in [0, 1]; they broadcast. Raises ValueError.
+    """
+    epsilon = checks.real("epsilon", epsilon, 0.0)
+    spent = checks.real("spent", spent, 0.0)
+    delta = checks.real("delta", delta, 0.0, 1.0)
+    below = -np.expm1(np.minimum(epsilon - spent, 0.0)) / (1.0 + np.exp(-spent))
+    return delta + (1.0 - delta) * below
+
+
+def exceedances(
+    losses: Callable[[int, np.random.Generator], Array], epsilon: ArrayLike, draws: int, *, seed: int, name: str
+) -> NDArray[np.int64]:
+    """Return how many of `draws` privacy losses exceed each epsilon: integers of its shape, in 0..draws.
+
+    losses(size, rng): that many log-likelihood ratios log P/Q of draws from one of the laws, (size,). They are drawn in
+    chunks of 50,000 over the threads, with streams of seed >= 0 and name alone (`streams.in_chunks`).
+    """
+    levels = checks.real("epsilon", epsilon)
+
+    def count(size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        ordered = np.sort(losses(size, rng))
+        return size - np.searchsorted(ordered, levels, side="right")
+
+    draws = checks.integer("draws", draws, 1)
+    return np.sum(streams.in_chunks(count, draws, 50_000, seed=seed, name=name), axis=0, dtype=np.int64)
+
+
+def _whole(name: str, value: ArrayLike, low: float) -> Array:
+    array = checks.real(name, value, low, LARGEST_COUNT)
+    if (array != np.floor(array)).any():
+        raise ValueError(f"{name} must be integers, got {array[array != np.floor(array)].flat[0]:g}")
+    return array

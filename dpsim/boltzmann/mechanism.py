@@ -1,0 +1,244 @@
+"""The Boltzmann machine mechanism for histograms (Fleischer 2024): noise that evolves from the true counts.
+
+A histogram x of N individuals in n bins is the best of all histograms z with the same total for the objective
+c_x(z) = -(z - x)' W (z - x). The mechanism releases a draw of pi(z | x), proportional to exp(c_x(z) / t), or
+the state after k steps of the Metropolis chain that starts at x: totals and non-negativity hold by
+construction. Neighbours are two histograms between which ONE individual changed bin (L1 distance 2). Choices
+that the slide deck leaves open are stated where they are made. It writes W_x; here W is public, the same for
+all x, as its sensitivity needs.
+
+`boltzmann_exact` has the exact epsilon of the limit, `boltzmann_approximate` its delta, `boltzmann_steps` both of
+k steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from dpsim import checks
+from dpsim.boltzmann.space import (
+    LARGEST_TOTAL,
+    SCALE,
+    Array,
+    Integers,
+    configurations,
+    histogram,
+    temperature,
+    weight_matrix,
+)
+
+
+def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> Array:
+    """Return c_x(z) = -(z - x)' W (z - x) of histograms z (..., n), shape (...), all <= 0.
+
+    weights: W of every function here: None the identity, (n,) a diagonal, (n, n) symmetric positive
+    semidefinite. Raises ValueError when x is not a histogram (1-D, at least 2 bins, integers >= 0, at least
+    one individual), z has other bins or W is not one of these.
+    """
+    centre = histogram(x)
+    w = weight_matrix(weights, centre.size)
+    states = checks.real("z", z)
+    if states.ndim == 0 or states.shape[-1] != centre.size:
+        raise ValueError(f"z must have {centre.size} bins on its last axis, got shape {states.shape}")
+    d = states - centre
+    if w.ndim == 1:
+        return -(d * d) @ w
+    return -np.maximum(np.einsum("...i,...i->...", d @ w, d), 0.0)
+
+
+def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None) -> Array:
+    """Return log pi(z | x) at temperature t for every row z of `configurations`, (..., rows) for t (...).
+
+    pi is proportional to exp(c_x(z) / t), the deck's stationary distribution; t in [1e-100, 1e100].
+    Raises ValueError as `objective` and `configurations` do, and for t outside its range.
+    """
+    centre = histogram(x)
+    warm = temperature(t)
+    cost = objective(configurations(int(centre.sum()), centre.size), centre, weights)
+    exponent = cost / warm[..., None]
+    # the largest exponent is 0, at z = x
+    return exponent - np.log(np.exp(exponent).sum(axis=-1, keepdims=True))
+
+
+def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> float:
+    """Return s, the exact maximum of |c_x(z) - c_y(z)| over histograms z and neighbours x, y.
+
+    With y = x + m, m = e_j - e_i and g = W m: c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i), linear in z and in
+    x. So the maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of
+
+        2 N max(g) - 2 (N - 1) min(g) - g_i - g_j;
+
+    exchanging x and y gives the other sign. For a diagonal W it is (2 N - 1) times the sum of the two largest
+    weights, for the identity 4 N - 2. Deck, definition of the global sensitivity, d being the L1 distance.
+    Raises ValueError unless total >= 1 and bins >= 2, and as `objective` does for W.
+    """
+    total = checks.integer("total", total, 1, LARGEST_TOTAL)
+    bins = checks.integer("bins", bins, 2)
+    w = weight_matrix(weights, bins)
+    if w.ndim == 1:
+        return float((2 * total - 1) * np.sort(w)[-2:].sum())
+    largest = 0.0
+    for i in range(bins):
+        g = np.delete(w - w[i], i, axis=0)  # one row for each j
+        ends = np.delete(np.diag(w), i) - w[i, i]  # g_i + g_j
+        values = 2 * total * g.max(axis=1) - 2 * (total - 1) * g.min(axis=1) - ends
+        largest = max(largest, float(values.max()))
+    return largest
+
+
+def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
+    """Return a proven bound on the epsilon of one exact draw of pi(. | x), never above the deck's 2 s / t.
+
+    Let y = x + m, m = e_j - e_i, g = W m as in `sensitivity`, and E_h the mean under the Boltzmann law
+    centred at the real point x + h m. Integrating the derivative of the normaliser along the way from x to y,
+
+        log pi(z | x) - log pi(z | y) = 2 / t * (mean over h in [0, 1] of E_h[g.Z], less g.z),
+
+    which is at most 2 N (max(g) - min(g)) / t: for a diagonal W, 2 N times the sum of the two largest weights
+    / t.
+
+    For W = w times the identity the bound is s / t. Take w = 1: g.Z = N - S with S = 2 Z_i + (all but bins i,
+    j), and min g = -1, so this says that S has a mean of at least 1 over h. Under E_h, S is in 0..2N with
+    weights q(S) exp(-(S - b + 2 h)^2 / (2 t)), where b = 2 x_i + (x but for i, j) >= 2, and q(0) <= q(2),
+    since the splits that make S = 0 also make S = 2. Lowering b to 2 only lowers the mean; then S -> 2 - S
+    exchanges h and 1 - h on {0, 1, 2}, and the average over both is at least 1, as q(2) and S > 2 only add to
+    it. For unequal weights s / t can fail.
+
+    Raises ValueError as `sensitivity` does, and for t outside [1e-100, 1e100].
+    """
+    total = checks.integer("total", total, 1, LARGEST_TOTAL)
+    bins = checks.integer("bins", bins, 2)
+    w = weight_matrix(weights, bins)
+    t = checks.scalar("t", t, 1 / SCALE, SCALE)
+    if w.ndim == 1:
+        moved = 2 * total - 1 if np.ptp(w) == 0 else 2 * total
+        return moved * float(np.sort(w)[-2:].sum()) / t
+    return 2 * total * max(float(np.ptp(w - w[i], axis=1).max()) for i in range(bins)) / t
+
+
+def metropolis(
+    x: ArrayLike,
+    t: ArrayLike,
+    steps: int,
+    *,
+    chains: int = 1,
+    weights: ArrayLike | None = None,
+    invariant: Sequence[int] = (),
+    rng: np.random.Generator | None = None,
+) -> Integers:
+    """Return the states of Metropolis chains after `steps` steps from x: (..., chains, n) for t (...).
+
+    The chains are independent. Proposal: one individual moves from a bin to another, an ordered pair of
+    distinct bins drawn uniformly, refused when the first is empty. That is symmetric, so pi(. | x) is
+    stationary; drawing the individual uniformly is not. Accepted with probability min(1, exp(change of c_x /
+    t)).
+    Bins listed in `invariant` keep their counts, which are then public: the chain, and its privacy, are those
+    of the other bins alone, with their total and their block of W.
+
+    Raises ValueError as `log_stationary` does, unless steps >= 0, chains >= 1, and at least 2 bins can
+    change.
+    """
+    return _run(x, t, steps, chains, weights, invariant, rng, recorded=0)[0]
+
+
+def running_objective(
+    x: ArrayLike,
+    t: ArrayLike,
+    steps: int,
+    *,
+    chains: int = 1,
+    weights: ArrayLike | None = None,
+    invariant: Sequence[int] = (),
+    rng: np.random.Generator | None = None,
+) -> Array:
+    """Return the running means of c_x along the chains of `metropolis`: (..., chains, steps) for t (...).
+
+    Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1), which tends to the expected objective (deck, the
+    ergodic theorem). Raises ValueError as `metropolis` does.
+    """
+    return _run(x, t, steps, chains, weights, invariant, rng, recorded=1)[1]
+
+
+def _run(
+    x: ArrayLike,
+    t: ArrayLike,
+    steps: int,
+    chains: int,
+    weights: ArrayLike | None,
+    invariant: Sequence[int],
+    rng: np.random.Generator | None,
+    recorded: int,
+) -> tuple[Integers, Array]:
+    start, warm = histogram(x), temperature(t)
+    w = weight_matrix(weights, start.size)
+    steps = checks.integer("steps", steps, 0)
+    chains = checks.integer("chains", chains, 1)
+    fixed = [checks.integer("invariant", i, 0, start.size - 1) for i in invariant]
+    free = np.setdiff1d(np.arange(start.size), fixed)
+    if free.size < 2:
+        raise ValueError(f"invariant must leave from 2 to {start.size} bins free, got {list(invariant)}")
+    states = np.empty((warm.size, chains, start.size), np.int64)
+    means = np.empty((warm.size, chains, steps * recorded))
+    _metropolis(checks.generator(rng), start, warm.ravel(), w, free, steps, states, means)
+    return states.reshape(*warm.shape, chains, -1), means.reshape(*warm.shape, chains, steps * recorded)
+
+
+@njit(cache=True, nogil=True)
+def _metropolis(rng, start, warm, w, free, steps, states, means):  # type: ignore[no-untyped-def]
+    m = free.size
+    for a in range(warm.size):
+        for chain in range(states.shape[1]):
+            z = states[a, chain]
+            z[:] = start
+            cost, total = 0.0, 0.0
+            for k in range(steps):
+                if means.shape[2]:
+                    total += cost
+                    means[a, chain, k] = total / (k + 1)
+                pair = rng.integers(0, m * (m - 1))
+                i, j = pair // (m - 1), pair % (m - 1)
+                if j >= i:
+                    j += 1
+                i, j = free[i], free[j]
+                if z[i] == 0:
+                    continue
+                if w.ndim == 1:
+                    pull = w[j] * (z[j] - start[j]) - w[i] * (z[i] - start[i])
+                    own = w[i] + w[j]
+                else:
+                    pull = 0.0
+                    for b in range(z.size):
+                        pull += (w[j, b] - w[i, b]) * (z[b] - start[b])
+                    own = w[i, i] + w[j, j] - 2 * w[i, j]
+                change = -2 * pull - own
+                if change >= 0 or rng.random() < math.exp(change / warm[a]):
+                    z[i] -= 1
+                    z[j] += 1
+                    cost += change
+
+
+def stopping_times(means: ArrayLike, tolerance: float, *, hold: int) -> Integers:
+    """Return the first step at which running means (..., p, steps) of p chains agree: (...), 0 if never.
+
+    They agree at k when their range is at most `tolerance` (in units of c_x) at each of the last `hold` steps
+    up to k. For two chains the range is |Y^(k)|, the deck's difference, and for p chains its corollary's
+    metric. The deck gives neither number; `hold` is needed because all chains start at x, where Y^(1) = 0.
+    Stacking one chain with the expected objective gives the true time, that of M^(k).
+
+    Raises ValueError unless there are at least 2 chains and 1 step, tolerance >= 0 and hold >= 1.
+    """
+    paths = checks.real("means", means)
+    tolerance = checks.scalar("tolerance", tolerance, 0.0)
+    hold = checks.integer("hold", hold, 1)
+    if paths.ndim < 2 or paths.shape[-2] < 2 or paths.shape[-1] < 1:
+        raise ValueError(f"means must have shape (..., chains >= 2, steps >= 1), got {paths.shape}")
+    apart = np.ptp(paths, axis=-2) > tolerance
+    step = np.arange(1, paths.shape[-1] + 1)
+    last_apart = np.maximum.accumulate(np.where(apart, step, 0), axis=-1)
+    held = step - last_apart >= hold
+    return np.where(held.any(axis=-1), held.argmax(axis=-1) + 1, 0)

@@ -1,0 +1,281 @@
+"""The command line: run, report, list, data, diff, notebooks."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+from tqdm import tqdm
+
+from dpsim import ledger, paths, runner
+
+
+class Commands(click.Group):
+    """A group whose refusals are one line, without a traceback: exit code 2 for what the user can mend."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a ValueError or FileNotFoundError becomes a message."""
+        try:
+            return super().invoke(ctx)
+        except (ValueError, FileNotFoundError) as error:
+            click.echo(f"dpsim: {error}", err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """A living compendium of private Markov chains: run the notebooks, compare with what the papers print."""
+
+
+@main.command()
+@click.argument("names", nargs=-1)
+@click.option("-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Another value; repeatable.")
+@click.option("-j", "--jobs", type=int, help="Notebooks at a time (default: the cores).")
+@click.option("--force", is_flag=True, help="Run although nothing has changed.")
+@click.option("--output", metavar="DIR", help="Write to DIR/<notebook> instead.")
+@click.option("--grid", multiple=True, metavar="NAME=VALUES", help="A sweep: seed=0:100, zones=30,40,50; repeatable.")
+@click.option("--dask", metavar="ADDRESS", help="Run the sweep on the workers of a Dask scheduler.")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    names: tuple[str, ...],
+    parameter: tuple[tuple[str, str], ...],
+    jobs: int | None,
+    force: bool,
+    output: str | None,
+    grid: tuple[str, ...],
+    dask: str | None,
+) -> None:
+    """Execute notebooks (all when none is named) and write their figures.
+
+    With default parameters into figures/<notebook>; with any -p into build/runs/<notebook>/<key>. A notebook whose
+    sources, data, parameters and environment have not changed, and whose outputs are all there, is not run again.
+    """
+    if grid or dask:
+        if len(names) != 1 or not grid or output is not None or force:
+            raise ValueError("a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force")
+        ctx.exit(_sweep(names[0], grid, parameter, jobs, dask))
+    planned, workers = runner.plan(names, parameter, output, jobs)
+    if not planned:
+        raise ValueError(f"there are no notebooks in {paths.notebooks()}")
+    with Progress([job.name for job in planned]) as progress:
+        outcomes = runner.run(planned, workers, force=force, on_event=progress.hear)
+    click.echo(_outcome_table(outcomes))
+    statuses = {outcome.status for outcome in outcomes}
+    if "interrupted" in statuses:
+        click.echo("interrupted: run the same command again to go on with what is missing", err=True)
+        ctx.exit(130)
+    ctx.exit(1 if "failed" in statuses else 0)
+
+
+def _sweep(
+    name: str, grid: tuple[str, ...], fixed: tuple[tuple[str, str], ...], jobs: int | None, dask: str | None
+) -> int:
+    """Run a notebook over a grid; return the exit code."""
+    from dpsim import runner
+
+    total = len(runner.points(grid))
+    quiet = not sys.stderr.isatty() or bool(os.environ.get("CI"))
+    with tqdm(total=total, desc=name, unit="run", disable=quiet) as bar:
+        outcomes, table = runner.run_grid(name, grid, fixed, jobs=jobs, dask=dask, on_point=lambda _: bar.update())
+    counts = {
+        status: sum(o.status == status for o in outcomes) for status in ("done", "unchanged", "failed", "interrupted")
+    }
+    for outcome in outcomes:
+        if outcome.status == "failed":
+            click.echo(f"{os.path.relpath(outcome.output)}: {outcome.message}", err=True)
+    click.echo(", ".join(f"{count} {status}" for status, count in counts.items() if count))
+    click.echo(f"results: {os.path.relpath(table)}")
+    return 130 if counts["interrupted"] else int(counts["failed"] > 0)
+
+
+@main.command()
+@click.option("--results", type=click.Path(path_type=Path), help="Folder of <notebook>/results.json to judge instead.")
+@click.option("--readme", is_flag=True, help="Also write the table between the README's markers.")
+@click.pass_context
+def report(ctx: click.Context, results: Path | None, readme: bool) -> None:
+    """Print every published number beside the reproduced one; exit 1 when a row is not in order."""
+    table = ledger.report(results)
+    for row in table.itertuples():
+        error = "" if pd.isna(row.standard_error) else f" ± {row.standard_error:.1g}"
+        value = "" if pd.isna(row.reproduced) else f"{row.reproduced:.5g}{error}"
+        printed = "" if pd.isna(row.published) else f"{row.published:g}"
+        mark = " " if row.ok else "✗"
+        click.echo(f"{mark} {row.Index:<32} published {printed:<9} reproduced {value:<18} {row.verdict}")
+    bad = table.index[~table["ok"]]
+    click.echo(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
+    if results is None:
+        text = ledger.markdown(table)
+        _replace(paths.figures() / "REPORT.md", f"# Published and reproduced\n\n{ledger.LEGEND}\n{text}")
+        if readme:
+            _write_readme(f"{ledger.LEGEND}\n{ledger.summary(table)}", text)
+    ctx.exit(1 if len(bad) else 0)
+
+
+@main.command("list")
+def list_() -> None:
+    """Show the notebooks with their parameters, types, defaults and help."""
+    for name in paths.notebook_names():
+        click.echo(name)
+        for parameter in runner.notebook_parameters(name).values():
+            click.echo(f"    {parameter.name}: {parameter.type} = {parameter.default!r}  {parameter.help}")
+
+
+@main.group(invoke_without_command=True)
+@click.pass_context
+def data(ctx: click.Context) -> None:
+    """Show each data set with its source, licence and checksum; exit 1 when a file is damaged."""
+    if ctx.invoked_subcommand:
+        return
+    from dpsim import datasets
+
+    table = datasets.load_sources()
+    for row in table.itertuples():
+        click.echo(f"{row.file}\n    {row.contents}\n    source: {row.source}\n    licence: {row.licence}")
+        click.echo(f"    sha256 {row.sha256}\n    {row.status}")
+    ctx.exit(0 if (table["status"] == "intact").all() else 1)
+
+
+@data.command()
+@click.option("--url", hidden=True, help="Another address of the same file.")
+def fetch(url: str | None) -> None:
+    """Download the official taxi month (about 59 MB), verify and count it: `-p trips official` works afterwards."""
+    from dpsim import datasets
+    from dpsim.datasets import fetch as taxi
+
+    month = datasets.fetch_taxi_month(url or taxi.URL, progress=sys.stderr.isatty())
+    click.echo(f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within Manhattan's 69 zones, as expected")
+    click.echo(f"    sha256 {month.sha256}")
+    click.echo(f"    git blob id {'as' if month.blob_matches else 'NOT as'} reported for it ({taxi.GIT_BLOB})")
+    click.echo(f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}")
+
+
+@main.command()
+@click.argument("file")
+@click.option("--origin", required=True, metavar="COL", help="Column of the state an event leaves.")
+@click.option("--destination", required=True, metavar="COL", help="Column of the state it enters.")
+@click.option("--epsilon", required=True, type=float, help="Privacy loss in all, above 0.")
+@click.option("--delta", required=True, type=float, help="Probability of a larger loss, in (0, 1).")
+@click.option("--output", required=True, metavar="DIR", help="New folder of the release.")
+@click.option("--categories", metavar="FILE", help="The states, one a line, known without the data.")
+@click.option("--graph", metavar="FILE", help="csv or Parquet of the possible pairs origin, destination: public too.")
+@click.option("--outside", default="error", help="Events outside what is declared: error (default), or drop.")
+@click.option("--where", help="SQL boolean: the rows to count.")
+@click.option("--totals", default="released", help="Row totals: released with noise (default), or public already.")
+@click.option("--unit", metavar="COL", help="Column of the unit to protect; without, one event.")
+@click.option("--events-per-row", type=int, help="Events kept of a unit in each row (default 1).")
+@click.option("--rows", type=int, help="Rows kept of a unit (default 1).")
+@click.option("--mechanism", default="posterior", help="posterior (default), or paper: Benvenuti et al. 2026.")
+@click.option("--eta", type=float, help="With --mechanism paper: smallest share, known without the data.")
+@click.option("--seed", type=int, help="For simulations: the output is then not a private release.")
+def release(**options: Any) -> None:
+    """Turn a table of events (csv, Parquet, folder or glob) into a private Markov chain.
+
+    Without --categories or --graph the states are chosen privately, at a share of the budget. Nothing is written
+    unless all of it can be.
+    """
+    from dpsim import release as release_
+
+    for line in release_.run(**options):
+        click.echo(line)
+
+
+@main.command()
+@click.argument("run_a")
+@click.argument("run_b")
+def diff(run_a: str, run_b: str) -> None:
+    """Compare the numbers of two runs: folders, notebooks' names, or <notebook>/<key> of build/runs."""
+    click.echo(runner.describe(runner.folder(run_a), runner.folder(run_b)))
+
+
+@main.command()
+@click.argument("names", nargs=-1)
+def notebooks(names: tuple[str, ...]) -> None:
+    """Put the outputs of the last default run into the committed notebooks."""
+    for name in runner.refresh_outputs(list(names) or paths.notebook_names()):
+        click.echo(f"notebooks/{name}.ipynb")
+
+
+class Progress:
+    """Bars on a terminal, a line at the start and the end of each notebook elsewhere and in CI."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.bars: dict[str, Any] = {}
+        self.names = names
+        self.quiet = not sys.stderr.isatty() or bool(os.environ.get("CI"))
+
+    def __enter__(self) -> Progress:
+        """Open a bar for each notebook."""
+        width = max(map(len, self.names))
+        if not self.quiet:
+            form = "{desc} |{bar}| {n_fmt}/{total_fmt} cells {elapsed}{postfix}"
+            for line, name in enumerate(self.names):
+                self.bars[name] = tqdm(total=1, desc=f"{name:<{width}}", position=line, bar_format=form)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the bars."""
+        for bar in self.bars.values():
+            bar.close()
+
+    def hear(self, name: str, event: dict[str, Any]) -> None:
+        """Show one event of a worker."""
+        kind = event["event"]
+        if kind == "waiting":
+            self._say(name, f"waits for {event['holder']}, which writes the same output")
+        elif kind == "retry":
+            self._say(name, "the kernel did not start; trying again")
+        elif kind == "end" and self.quiet:
+            outcome = event["outcome"]
+            click.echo(
+                f"{name}: {outcome.status}" + (f", {outcome.seconds:.1f} s" if outcome.seconds else ""),
+                err=True,
+            )
+        if name in self.bars and kind == "cell":
+            self.bars[name].total = event["of"]
+            self.bars[name].n = event["cell"] - 1
+            self.bars[name].refresh()
+        elif name in self.bars and kind == "end":
+            self.bars[name].n = self.bars[name].total
+            self.bars[name].set_postfix_str(event["outcome"].status)
+
+    def _say(self, name: str, text: str) -> None:
+        if name in self.bars:
+            self.bars[name].set_postfix_str(text)
+        else:
+            click.echo(f"{name}: {text}", err=True)
+
+
+def _outcome_table(outcomes: list[runner.Outcome]) -> str:
+    """Return how each notebook ended, a line each."""
+    width = max(len(outcome.name) for outcome in outcomes)
+    lines = []
+    for o in outcomes:
+        cost = f"{o.seconds:6.1f} s wall {o.cpu_seconds:6.1f} s CPU {o.peak_mib:6.0f} MiB" if o.seconds else ""
+        where = os.path.relpath(o.output) if o.status in ("done", "unchanged") else o.message
+        lines.append(f"{o.name:<{width}}  {o.status:<11} {cost:<38} {where}".rstrip())
+    return "\n".join(lines)
+
+
+def _write_readme(summary: str, table: str) -> None:
+    """Write the summary and, folded, the whole table between the README's two markers."""
+    path = paths.root() / "README.md"
+    start, end = "<!-- report: generated by `make report` -->", "<!-- end of report -->"
+    pattern = re.escape(start) + ".*?" + re.escape(end)
+    text = f"{start}\n\n{summary}\n<details><summary>Every row</summary>\n\n{table}\n</details>\n\n{end}"
+    whole, found = re.subn(pattern, lambda _: text, path.read_text("utf-8"), flags=re.DOTALL)
+    if found != 1:
+        raise ValueError(f"README.md must have the markers {start!r} and {end!r} once, found {found}")
+    _replace(path, whole)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)

@@ -1,0 +1,36 @@
+from .tables import (
+    checksums as checksums,
+    read_bytes as read_bytes,
+    read_table as read_table,
+    load_sources as load_sources,
+    load_grades as load_grades,
+)
+from .taxi import (
+    load_taxi_zones as load_taxi_zones,
+    load_zone_adjacency as load_zone_adjacency,
+    load_taxi_trips as load_taxi_trips,
+    counts_matrix as counts_matrix,
+    merge_zones as merge_zones,
+)
+from .roads import (
+    RoadChain as RoadChain,
+    load_gainesville as load_gainesville,
+    ETA as ETA,
+    ETA_BAR as ETA_BAR,
+)
+from .events import (
+    connect as connect,
+    open_events as open_events,
+    count_transitions as count_transitions,
+    trajectory_transitions as trajectory_transitions,
+    distinct_labels as distinct_labels,
+    positions as positions,
+)
+from .fetch import (
+    Expected as Expected,
+    Month as Month,
+    folder as folder,
+    counts_file as counts_file,
+    fetch_taxi_month as fetch_taxi_month,
+)
+from . import tables as tables, taxi as taxi, roads as roads, events as events, fetch as fetch

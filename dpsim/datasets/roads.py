@@ -1,0 +1,81 @@
+"""The road network of Gainesville and the Markov chain made of its traffic counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpsim.datasets.tables import Array, Integers, Mask, read_table
+from dpsim.numerics import simplex
+
+# The border of the simplex in Fallin et al. 2023, Section V.
+ETA, ETA_BAR = 0.10, 0.051
+
+
+@dataclass(frozen=True, eq=False)
+class RoadChain:
+    """A Markov chain over the n road segments round the University of Florida; n = 43, or 32 for the core.
+
+    segments       columns segment, street, from_node, to_node, fdot_roadway, miles, aadt_2022 (vehicles per
+                   day); row i is state i
+    intersections  columns node, name, lat, lon (degrees)
+    adjacency      (n, n) booleans, True where the chain may go from i to j
+    traffic_matrix (n, n), P_ij proportional to the traffic of j over the j allowed from i; reversible
+    stationary     (n,), the stationary distribution of traffic_matrix, in closed form
+    transition_matrix  (n, n), for the core traffic_matrix with each row projected on the bordered simplex
+                   (ETA, ETA_BAR; no longer reversible), else traffic_matrix itself
+    largest_change the largest |transition_matrix - traffic_matrix| over the entries
+    trip           states of the sensitive trip: trip[0] the start, trip[1:] the word of 14 letters (13 in the
+                   core, which lacks the last segment)
+    """
+
+    segments: pd.DataFrame
+    intersections: pd.DataFrame
+    adjacency: Mask
+    traffic_matrix: Array
+    stationary: Array
+    transition_matrix: Array
+    largest_change: float
+    trip: Integers
+
+
+def load_gainesville(core: bool = False) -> RoadChain:
+    """Return the Gainesville chain: 43 segments (Benvenuti et al. 2026, permute-and-flip) or the core of 32.
+
+    core=False: transitions to every segment that shares an intersection, itself excluded. core=True (Fallin
+    et al. 2023, Section V): itself included, so that each row has at least three entries, and each row
+    projected (Euclidean, on its support) on the bordered simplex with W_i all but its smallest entry.
+    Raises ValueError when a file is missing or damaged.
+    """
+    segments = read_table("gainesville/segments.csv")
+    if core:
+        segments = segments[segments["core"] == 1].reset_index(drop=True)
+    start, end = (segments[column].to_numpy(object) for column in ("from_node", "to_node"))
+    adjacency = np.logical_or.reduce([a[:, None] == b for a in (start, end) for b in (start, end)]).astype(bool)
+    np.fill_diagonal(adjacency, core)
+
+    traffic = segments["aadt_2022"].to_numpy(float)
+    flow = adjacency * traffic  # flow[i] sums to the traffic that can follow i
+    matrix = flow / flow.sum(axis=1, keepdims=True)
+    stationary = traffic * flow.sum(axis=1)
+    projected = _bordered(matrix) if core else matrix
+    order = segments["trip_position"].dropna().sort_values().index
+    return RoadChain(
+        segments=segments.drop(columns=["core", "trip_position"]),
+        intersections=read_table("gainesville/intersections.csv"),
+        adjacency=adjacency,
+        traffic_matrix=matrix,
+        stationary=stationary / stationary.sum(),
+        transition_matrix=projected,
+        largest_change=float(np.abs(projected - matrix).max()),
+        trip=order.to_numpy(np.int64),
+    )
+
+
+def _bordered(matrix: Array) -> Array:
+    protected = simplex.protected_entries(matrix)
+    return simplex.project_to_bordered_simplex(
+        matrix, eta=ETA, eta_bar=ETA_BAR, protected=protected, support=matrix > 0
+    )

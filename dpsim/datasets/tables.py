@@ -1,0 +1,109 @@
+"""The tables in data/, checked byte for byte when read."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpsim import checks, paths
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def checksums() -> dict[str, str]:
+    """Return the sha256 of every table, by its path relative to data/.
+
+    Raises ValueError when there is no data/ beside the package.
+    """
+    listing = paths.data() / "checksums.txt"
+    if not listing.is_file():
+        raise ValueError(
+            f"{listing} is missing: dpsim reads its tables from the clone it is installed from; "
+            "run `pip install -e .` there, or restore the folder with `git checkout -- data`"
+        )
+    lines = listing.read_text(encoding="utf-8").splitlines()
+    pairs = (line.split(maxsplit=1) for line in lines if line.strip())
+    return {name.strip(): digest for digest, name in pairs}
+
+
+def read_bytes(name: str) -> bytes:
+    """Return the contents of one table of data/ ("nyc/zones.geojson" say) once its sha256 is right.
+
+    Raises ValueError for a name without checksum, and for a missing or damaged file, with the remedy.
+    """
+    recorded = checksums()
+    checks.choice("name", name, recorded)
+    remedy = f"restore it with `git checkout -- data/{name}`"
+    try:
+        contents = (paths.data() / name).read_bytes()
+    except OSError as error:
+        raise ValueError(f"data/{name} cannot be read ({error.strerror}): {remedy}") from error
+    if hashlib.sha256(contents).hexdigest() != recorded[name]:
+        raise ValueError(
+            f"data/{name} is damaged or changed (its sha256 is not the one in data/checksums.txt): {remedy}, "
+            "or renew its line there if the change is meant"
+        )
+    return contents
+
+
+def read_table(name: str) -> pd.DataFrame:
+    """Return one csv table of data/, its checksum verified. Raises ValueError like `read_bytes`."""
+    return pd.read_csv(io.BytesIO(read_bytes(name)))
+
+
+def load_sources() -> pd.DataFrame:
+    """Return columns file, contents, source, licence, sha256 (as recorded), status: one row for each table.
+
+    status: "intact", or what is wrong with the file and what to do. Raises ValueError when sources.csv itself,
+    or the list of checksums, is missing or damaged.
+    """
+    sources = read_table("sources.csv")
+    recorded = checksums()
+    return sources.assign(
+        sha256=[recorded[name] for name in sources["file"]], status=[_status(name) for name in sources["file"]]
+    )
+
+
+def _status(name: str) -> str:
+    try:
+        read_bytes(name)
+    except ValueError as error:
+        return str(error)
+    return "intact"
+
+
+def load_grades() -> pd.DataFrame:
+    """Return columns grade (A, B, C, D, F) and students (98 in all): Benvenuti et al. 2026, Section 6.1."""
+    return read_table("grades/calculus_1.csv")
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    # "N/A" and the like are legitimate names (a borough is called so): only an empty field is missing.
+    return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+
+def _labels(path: Path, name: str, column: pd.Series) -> pd.Series:
+    """Return zone labels without gaps: int64 when all are whole numbers, else words."""
+    if column.isna().any():
+        row = int(np.flatnonzero(column.isna())[0])
+        raise ValueError(f"{path}: column {name} must have a label in each row, got none in data row {row + 1}")
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        return _whole_numbers(path, name, column, low=-(2**53))
+    return column.astype(str)
+
+
+def _whole_numbers(path: Path, name: str, column: pd.Series, low: int = 0) -> pd.Series:
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
+    bad = ~((numbers >= low) & (numbers <= 2**53) & (numbers == np.floor(numbers)))
+    if bad.any() or pd.api.types.is_bool_dtype(column.dtype):
+        values = list(dict.fromkeys(map(str, column[bad if bad.any() else ~bad])))
+        shown = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
+        raise ValueError(f"{path}: column {name} must be integers of at least {low}, got {shown}")
+    return pd.Series(numbers.astype(np.int64))

@@ -1,0 +1,190 @@
+"""The taxi trips between zones of Manhattan, and the rules that merge zones."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
+
+from dpsim import checks
+from dpsim.datasets.tables import Integers, Mask, _labels, _read_csv, _whole_numbers, read_bytes, read_table
+
+TRIP_COLUMNS = ("origin", "destination", "trips")
+MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip")
+
+
+def load_taxi_zones() -> Any:
+    """Return a GeoDataFrame: zone (id, ascending), name, geometry (longitude and latitude in degrees)."""
+    import geopandas  # slow to import, and most users of this module need no shapes
+
+    zones = geopandas.read_file(io.BytesIO(read_bytes("nyc/zones.geojson")))
+    return zones.astype({"zone": np.int64}).sort_values("zone", ignore_index=True)
+
+
+def load_zone_adjacency() -> Mask:
+    """Return (63, 63) symmetric booleans: which zones touch, in the order of load_taxi_zones."""
+    zones = pd.Index(load_taxi_zones()["zone"])
+    pairs = read_table("nyc/zone_adjacency.csv")
+    one, other = zones.get_indexer(pairs["zone"]), zones.get_indexer(pairs["neighbour"])
+    touches = np.zeros((len(zones), len(zones)), dtype=bool)
+    touches[one, other] = touches[other, one] = True
+    return touches
+
+
+def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFrame:
+    """Return columns origin, destination, trips: one row for each pair of zones, trips whole and >= 0.
+
+    source: "surrogate" for the table in data/ (see data/README.md; what is drawn from it says "surrogate"),
+    "official" for the month that `dpsim data fetch` has downloaded and counted (63 zones), or the path of a
+    csv or parquet table with these three columns; its other columns are dropped, zones may
+    be integers or words. Raises ValueError naming the file, the column and the values when a column or a
+    label is missing, a number of trips is negative or not whole, a pair occurs twice, or there is no row.
+    """
+    if source == "surrogate":
+        return read_table("nyc/od_surrogate_2025-01.csv")
+    if source == "official":
+        from dpsim.datasets import fetch  # which needs this module
+
+        source = fetch.counts_file()
+        if not source.is_file():
+            raise ValueError(
+                'source "official" is not available yet: run `dpsim data fetch` first, or give "surrogate" or the '
+                "path of a .csv or .parquet table"
+            )
+    path = Path(source)
+    table = _read_user_table(path)
+    missing = [column for column in TRIP_COLUMNS if column not in table.columns]
+    if missing:
+        raise ValueError(f"{path}: column {missing[0]} is missing, the table has {', '.join(map(str, table.columns))}")
+    if table.empty:
+        raise ValueError(f"{path}: the table has no rows, it must have at least one")
+    table = pd.DataFrame(
+        {
+            "origin": _labels(path, "origin", table["origin"]),
+            "destination": _labels(path, "destination", table["destination"]),
+            "trips": _whole_numbers(path, "trips", table["trips"]),
+        }
+    )
+    if table["origin"].dtype.kind != table["destination"].dtype.kind:
+        raise ValueError(
+            f"{path}: origin and destination must both be integers or both words, got "
+            f"{table['origin'].iloc[0]!r} and {table['destination'].iloc[0]!r}"
+        )
+    twice = table.duplicated(["origin", "destination"])
+    if twice.any():
+        origin, destination = table.loc[twice, ["origin", "destination"]].iloc[0]
+        raise ValueError(f"{path}: origin {origin}, destination {destination} must occur once, got two rows or more")
+    return table
+
+
+def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Integers:
+    """Return the (n, n) counts of trips from zones[i] to zones[j], zero for pairs without a row.
+
+    trips: a table as load_taxi_trips returns it. zones: n distinct labels.
+    Raises ValueError for another table, for repeated zones and for a trip whose end is not among them.
+    """
+    if not isinstance(trips, pd.DataFrame) or not set(TRIP_COLUMNS) <= set(trips.columns):
+        raise ValueError(f"trips must be a table with columns {', '.join(TRIP_COLUMNS)}, got {type(trips).__name__}")
+    index = pd.Index(zones)
+    if not index.is_unique:
+        raise ValueError(f"zones must be distinct, got {index[index.duplicated()][0]} more than once")
+    ends = {}
+    for column in ("origin", "destination"):
+        ends[column] = index.get_indexer(trips[column])
+        if (ends[column] < 0).any():
+            stranger = trips[column][ends[column] < 0].iloc[0]
+            raise ValueError(f"trips: {column} must be one of the {len(index)} zones, got {stranger}")
+    counts = np.zeros((len(index), len(index)), dtype=np.int64)
+    np.add.at(counts, (ends["origin"], ends["destination"]), trips["trips"].to_numpy(np.int64))
+    return counts
+
+
+def merge_zones(
+    counts: ArrayLike, adjacency: ArrayLike, target: int, *, rule: str = "fewest departures"
+) -> tuple[Integers, Integers]:
+    """Return (merged, group): (target, target) counts between groups of zones, and each zone's group.
+
+    Pairs of neighbours are joined one at a time until `target` groups are left; merged counts add up, trips
+    within a group included. group (n,) has values 0..target-1, in the order of each group's lowest zone.
+    Benvenuti et al. 2026 (Supplement E) merge zones with little data into adjacent ones without giving the
+    rule; ours is "fewest departures":
+      "fewest departures"  the group with the fewest departures joins its neighbour with the fewest;
+      "busiest neighbour"  the same group joins its neighbour with the most departures;
+      "rarest trip"        the group with the smallest positive count (at equal counts, with the fewest
+                           departures), where epsilon is largest, joins its neighbour with the fewest.
+    Further ties go to the lowest zone. counts: (n, n) non-negative integers, row = origin; adjacency: (n, n)
+    symmetric booleans. Raises ValueError when shapes or values do not fit and when target is not between the
+    number of connected components of the adjacency and n.
+    """
+    rule = checks.choice("rule", rule, MERGE_RULES)
+    merged, touches = _square_counts(counts), _square_adjacency(adjacency)
+    n = len(merged)
+    if len(touches) != n:
+        raise ValueError(f"adjacency must have the shape of counts {merged.shape}, got {touches.shape}")
+    target = checks.integer("target", target, connected_components(touches, directed=False)[0] or 1, n)
+
+    group = np.arange(n)  # each zone's group, named by its lowest zone
+    for _ in range(n - target):
+        leaving, joined = _next_pair(merged, touches, np.unique(group), rule)
+        low, high = sorted((leaving, joined))
+        merged[low] += merged[high]
+        merged[:, low] += merged[:, high]
+        touches[low] |= touches[high]
+        touches[:, low] |= touches[:, high]
+        touches[low, low] = False
+        for array in (merged, touches):  # the row and column given up must not count any more
+            array[high], array[:, high] = 0, 0
+        group[group == high] = low
+    alive, label = np.unique(group, return_inverse=True)
+    return merged[np.ix_(alive, alive)], label
+
+
+def _next_pair(counts: Integers, touches: Mask, alive: Integers, rule: str) -> tuple[int, int]:
+    """Return the two groups to join next, among the groups that have a neighbour."""
+    departures = counts.sum(axis=1)
+    lonely = alive[touches[alive].any(axis=1)]
+    rarest = np.where(counts[lonely] > 0, counts[lonely], np.iinfo(np.int64).max).min(axis=1)
+    keys = (lonely, departures[lonely], rarest) if rule == "rarest trip" else (lonely, departures[lonely])
+    leaving = lonely[np.lexsort(keys)[0]]
+    near = np.flatnonzero(touches[leaving])
+    sign = -1 if rule == "busiest neighbour" else 1
+    return int(leaving), int(near[np.lexsort((near, sign * departures[near]))[0]])
+
+
+def _square_counts(counts: ArrayLike) -> Integers:
+    entries = checks.real("counts", counts, 0.0, 2.0**53)
+    if entries.ndim != 2 or entries.shape[0] != entries.shape[1] or not entries.size:
+        raise ValueError(f"counts must be a square matrix, got shape {entries.shape}")
+    if (entries != np.floor(entries)).any():
+        raise ValueError(f"counts must be integers, got {entries[entries != np.floor(entries)][0]:g}")
+    return entries.astype(np.int64)
+
+
+def _square_adjacency(adjacency: ArrayLike) -> Mask:
+    touches = np.array(adjacency)
+    if touches.dtype != bool or touches.ndim != 2 or touches.shape[0] != touches.shape[1]:
+        raise ValueError(f"adjacency must be a square boolean matrix, got {touches.dtype} of shape {touches.shape}")
+    if (touches != touches.T).any():
+        i, j = np.argwhere(touches != touches.T)[0].tolist()
+        raise ValueError(f"adjacency must be symmetric, got {touches[i, j]} at ({i}, {j}) and not at ({j}, {i})")
+    np.fill_diagonal(touches, False)
+    return touches
+
+
+def _read_user_table(path: Path) -> pd.DataFrame:
+    kinds = {".csv": _read_csv, ".parquet": pd.read_parquet}
+    if path.suffix.lower() not in kinds:
+        raise ValueError(f'source must be "surrogate" or the path of a .csv or .parquet table, got {str(path)!r}')
+    if not path.is_file():
+        raise ValueError(f"source: there is no file {str(path)!r}")
+    try:
+        return kinds[path.suffix.lower()](path)
+    except (ValueError, OSError) as error:  # a parser's own message says where, but not which file
+        raise ValueError(f"{path}: not a readable {path.suffix.lower()[1:]} table ({error})") from error

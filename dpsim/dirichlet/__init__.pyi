@@ -1,0 +1,62 @@
+from .mechanism import (
+    dirichlet_mechanism as dirichlet_mechanism,
+    log_dirichlet as log_dirichlet,
+)
+from .theorem1 import (
+    smallest_k as smallest_k,
+    epsilon_bound as epsilon_bound,
+    delta_bounds as delta_bounds,
+    log_delta_bounds as log_delta_bounds,
+    best_epsilon_bound as best_epsilon_bound,
+    extreme_points as extreme_points,
+    delta_monte_carlo as delta_monte_carlo,
+)
+from .accuracy import (
+    expected_kl as expected_kl,
+    expected_kl_bound as expected_kl_bound,
+    expected_absolute_error as expected_absolute_error,
+    expected_absolute_error_bound as expected_absolute_error_bound,
+    expected_squared_error as expected_squared_error,
+    expected_squared_error_bound as expected_squared_error_bound,
+    log_absolute_error_lower_bound as log_absolute_error_lower_bound,
+    monte_carlo_error as monte_carlo_error,
+)
+from .matrix import (
+    theorem1_epsilon as theorem1_epsilon,
+    theorem1_delta as theorem1_delta,
+    theorem1_best_epsilon as theorem1_best_epsilon,
+    theorem1_k as theorem1_k,
+    privacy_floor as privacy_floor,
+    smallest_border as smallest_border,
+    largest_k as largest_k,
+)
+from .data import (
+    Rows as Rows,
+    rows as rows,
+    published_epsilon as published_epsilon,
+    published_delta as published_delta,
+    exact_epsilon as exact_epsilon,
+    posterior_release as posterior_release,
+    posterior_absolute_error as posterior_absolute_error,
+)
+from .stationary import (
+    MatrixNorms as MatrixNorms,
+    matrix_norms as matrix_norms,
+    mean_kl_bound as mean_kl_bound,
+    stationary_bound as stationary_bound,
+    ergodicity_bound as ergodicity_bound,
+    matrix_dirichlet_bound as matrix_dirichlet_bound,
+)
+from .noise import (
+    noisy_matrix as noisy_matrix,
+    project_matrices as project_matrices,
+)
+from . import (
+    mechanism as mechanism,
+    theorem1 as theorem1,
+    accuracy as accuracy,
+    matrix as matrix,
+    data as data,
+    stationary as stationary,
+    noise as noise,
+)

@@ -1,0 +1,146 @@
+"""Exact draws of the Dirichlet mechanism, in log space where parameters are small."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from dpsim import checks
+from dpsim.checks import Array
+
+SMALLEST_PARAMETER = 1e-290  # below it the logarithms of a draw would overflow
+LARGEST_K = 1e300
+LARGEST_K_OF_DELTA = 1e12  # the tail's series takes up to 10 sqrt(k) terms
+LOG_SPACE_BELOW = 0.1  # Gamma(a) leaves the range of a float with probability about exp(-745 a)
+
+
+# ---------------------------------------------------------------------------------------------- draws
+
+
+def dirichlet_mechanism(
+    p: ArrayLike,
+    k: ArrayLike,
+    *,
+    size: int | tuple[int, ...] | None = None,
+    rng: np.random.Generator | None = None,
+) -> Array:
+    """Return independent draws of Dir(k p), shape (*size, ..., n), for probability vectors p of shape (...,
+    n).
+
+    k: positive, a number or an array that broadcasts with the leading axes of p (one k per row of a matrix).
+    Zero entries of p stay exactly zero. Each draw sums to one within n roundings. A row with a parameter k
+    p_i below 0.1 is drawn in log space, so that its left tail is right down to the smallest float; an entry
+    below that (5e-324) is returned as 0.0, which no float can avoid: `log_dirichlet` gives its logarithm.
+    Raises ValueError for p off the simplex, k outside (0, 1e300], or a positive k p_i below 1e-290. Source:
+    Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6 (one row per leading index).
+    """
+    return _draws(p, k, size, rng, logs=False)
+
+
+def log_dirichlet(
+    p: ArrayLike,
+    k: ArrayLike,
+    *,
+    size: int | tuple[int, ...] | None = None,
+    rng: np.random.Generator | None = None,
+) -> Array:
+    """Return logarithms of draws of Dir(k p), shape (*size, ..., n): finite wherever p is positive, else
+    -inf.
+
+    For parameters so small that the draws themselves underflow: at k p_i = 1e-6 most logarithms are below
+    -1e5. Arguments and errors: as `dirichlet_mechanism`.
+    """
+    return _draws(p, k, size, rng, logs=True)
+
+
+def _draws(
+    p: ArrayLike,
+    k: ArrayLike,
+    size: int | tuple[int, ...] | None,
+    rng: np.random.Generator | None,
+    *,
+    logs: bool,
+) -> Array:
+    rng = checks.generator(rng)
+    parameters = np.ascontiguousarray(_parameters(p, k)[2])
+    rows = parameters.reshape(-1, parameters.shape[-1])
+    sizes = () if size is None else (size if isinstance(size, tuple) else (size,))
+    sizes = tuple(checks.integer("size", length, 0) for length in sizes)
+    out = np.empty((math.prod(sizes), *rows.shape))
+    offset, scale = _marsaglia_tsang(rows)
+    in_logs = np.where(rows > 0.0, rows, np.inf).min(axis=-1) < LOG_SPACE_BELOW
+    _fill(rng, rows, offset, scale, in_logs | logs, logs, out)
+    return out.reshape(sizes + parameters.shape)
+
+
+def _parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Array]:
+    """Return p, k[..., None] and k p, checked, the last one broadcast."""
+    p = checks.simplex("p", p)
+    k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
+    try:
+        parameters = k[..., None] * p
+    except ValueError:
+        raise ValueError(f"k must broadcast with the rows of p, got {k.shape} and {p.shape[:-1]}") from None
+    if ((parameters < SMALLEST_PARAMETER) & (p > 0.0)).any():
+        raise ValueError(f"k must be at least {SMALLEST_PARAMETER:g} / p_i at positive p_i, got {k.min():g}")
+    return p, k[..., None], parameters
+
+
+def _marsaglia_tsang(parameters: Array) -> tuple[Array, Array]:
+    """Return the two constants of `_gamma`; parameters below 1 are raised by 1, which the caller undoes."""
+    offset = np.where(parameters < 1.0, parameters + 1.0, parameters) - 1.0 / 3.0
+    return offset, 1.0 / np.sqrt(9.0 * offset)
+
+
+@njit(inline="always")  # a call would count references to the generator, as long as the draw itself
+def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
+    """Return a draw of Gamma(offset + 1/3) by Marsaglia and Tsang (2000), exact for offset >= 2/3."""
+    while True:
+        x = rng.standard_normal()
+        v = 1.0 + scale * x
+        if v > 0.0:
+            v = v * v * v
+            u = 1.0 - rng.random()
+            squeeze = 1.0 - 0.0331 * x * x * x * x
+            if u < squeeze or math.log(u) < 0.5 * x * x + offset * (1.0 - v + math.log(v)):
+                break
+    return offset * v
+
+
+@njit(cache=True, nogil=True)
+def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[no-untyped-def]
+    """Fill out (draws, rows, n) with Dirichlet draws, or with their logarithms when logs is true.
+
+    A parameter a below 1 uses G(a) = G(a + 1) U^(1/a), with -log U an exponential: exact however small a is.
+    """
+    draws, rows, n = out.shape
+    for draw in range(draws):
+        for row in range(rows):
+            x = out[draw, row]
+            top = -np.inf
+            total = 0.0
+            for j in range(n):
+                a = parameters[row, j]
+                x[j] = -np.inf if in_logs[row] else 0.0
+                if a > 0.0:
+                    g = _gamma(rng, offset[row, j], scale[row, j])
+                    power = rng.standard_exponential() / a if a < 1.0 else 0.0
+                    if in_logs[row]:
+                        x[j] = math.log(g) - power
+                    else:
+                        x[j] = g if a >= 1.0 else g * math.exp(-power)
+                    top = max(top, x[j])
+                    total += x[j]
+            if in_logs[row]:
+                total = 0.0
+                for j in range(n):
+                    x[j] -= top
+                    total += math.exp(x[j])
+            for j in range(n):
+                if logs:
+                    x[j] -= math.log(total)
+                else:
+                    x[j] = (math.exp(x[j]) if in_logs[row] else x[j]) / total

@@ -1,0 +1,97 @@
+"""How far a private chain can move: the published bounds on its stationary distribution and convergence."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsim import checks, markov
+from dpsim.checks import Array
+from dpsim.dirichlet.accuracy import expected_absolute_error_bound, expected_kl_bound
+from dpsim.dirichlet.mechanism import SMALLEST_PARAMETER
+from dpsim.numerics.special import log_beta
+
+NORMS = ("row", "column", "tau")
+
+
+class MatrixNorms(NamedTuple):
+    """Three constants of a fundamental matrix; each may stand for ||Z|| in the bounds below."""
+
+    row: Array  # largest absolute row sum: the norm that fits ||x^T Z||_1 for row vectors x
+    column: Array  # largest absolute column sum: the 1-norm of matrices that act on column vectors
+    tau: Array  # tau_1, half the largest 1-norm distance of two rows: never above `row`, free of Z's sign
+
+
+def matrix_norms(Z: ArrayLike) -> MatrixNorms:
+    """Return the three constants of Z (..., n, n), each of shape (...). Raises ValueError unless Z is
+    square.
+    """
+    tau = markov.half_row_distance(Z)
+    absolute = np.abs(np.asarray(Z, dtype=float))
+    return MatrixNorms(absolute.sum(axis=-1).max(axis=-1), absolute.sum(axis=-2).max(axis=-1), tau)
+
+
+def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
+    """Return L = sum_i pi_i (Corollary 1's bound for row i), shape (...), for pi (..., n), N and k per row.
+
+    categories: how many transitions row i can take (None: all n). Source: Benvenuti et al. 2026, Theorem 4.
+    """
+    pi = checks.simplex("pi", pi)
+    categories = pi.shape[-1] if categories is None else categories
+    return (pi * expected_kl_bound(categories, N, k)).sum(axis=-1)
+
+
+def stationary_bound(P: Any, N: ArrayLike, k: ArrayLike, *, norm: str = "row", kind: str = "paper") -> Array:
+    """Return Theorem 4's bound ||Z|| sqrt(2 L) / 2 on E TV(pi, pi~), for the chain P with k_i and N_i per
+    row.
+
+    norm: "row" (the norm that fits row vectors), "column" (the 1-norm as printed, read for columns) or "tau"
+    (Seneta 1988, the smallest of the valid ones). kind: the reading of Z, as in `markov.fundamental_matrix`.
+    Zero entries of P stay zero in the release and do not count as categories. The published statement: the
+    proof weighs the rows by pi where the perturbation identity has pi~, so it is a bound by publication and
+    by check on random chains, not proven here. Source: Benvenuti et al. 2026, Theorem 4. P dense (..., n,
+    n) or sparse.
+    """
+    checks.choice("norm", norm, NORMS)
+    Z = markov.fundamental_matrix(P, kind)
+    dense = P.toarray() if hasattr(P, "toarray") else np.asarray(P, dtype=float)
+    L = mean_kl_bound(markov.stationary_distribution(P), N, k, categories=(dense > 0.0).sum(axis=-1))
+    return 0.5 * getattr(matrix_norms(Z), norm) * np.sqrt(2.0 * L)
+
+
+def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
+    """Return Theorem 5's expression sqrt(2 L) for E|tau_inf(P) - tau_inf(P~)|, shape (...), for pi (..., n).
+
+    categories: as in `mean_kl_bound`. Not a bound: its proof mixes two norms. Counts [[5000, 5000, 10], [5000,
+    5000, 10], [6, 6, 13]] with k_i = 3 / (2 eta_i) move tau_inf by 0.138 on average, where it gives 0.0547.
+    Source: Benvenuti et al. 2026, Theorem 5.
+    """
+    return np.sqrt(2.0 * mean_kl_bound(pi, N, k, categories=categories))
+
+
+def matrix_dirichlet_bound(
+    norm: ArrayLike, n: int, k: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike
+) -> Array:
+    """Return Theorem 3's bound on E||pi - pi~||_1 (Fallin et al. 2023) for ||Z|| = norm and n states.
+
+    eta, eta_bar > 0 with eta + eta_bar < 1/2; protected: |W_i| >= 2 of each row (or one number for all). The
+    subtracted term is the largest over rows. Arrays norm and k broadcast. Raises ValueError outside these
+    ranges.
+    """
+    n = checks.integer("n", n, 2)
+    norm = checks.real("norm", norm, 0.0)
+    k = checks.real("k", k, 0.0, open_low=True)
+    eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
+    eta_bar = checks.scalar("eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True)
+    rest = eta_bar + (checks.real("protected", protected, 2.0) - 1.0) * eta
+    if (rest >= 1.0).any():
+        raise ValueError(f"protected must be below {1 + (1 - eta_bar) / eta:g}, got {np.max(protected):g}")
+    if (k * eta < SMALLEST_PARAMETER).any():
+        raise ValueError(f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta:g}")
+    powers = k[..., None] * ((1.0 - rest) * np.log(eta) + (1.0 - eta) * np.log(rest))
+    least = 4.0 * np.exp(2.0 * (powers - np.log(k[..., None]) - log_beta(k[..., None] * eta, k[..., None] * rest)))
+    mean = n * expected_absolute_error_bound(k)
+    spread = np.maximum(0.25 * n**2 / (k + 1.0) - least.max(axis=-1), 0.0)
+    return norm * (mean + np.sqrt((n - 1) / n * spread))

@@ -1,0 +1,233 @@
+"""The published epsilon and delta of the Dirichlet mechanism in closed form (Theorem 1)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from dpsim import checks
+from dpsim.checks import Array
+from dpsim.dirichlet.mechanism import (
+    LARGEST_K,
+    LARGEST_K_OF_DELTA,
+    SMALLEST_PARAMETER,
+    _gamma,
+    _marsaglia_tsang,
+    _parameters,
+)
+from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
+
+# ---------------------------------------------------------------------------------- epsilon and delta
+
+
+def smallest_k(eta: ArrayLike) -> Array:
+    """Return 3 / (2 eta), the smallest k that Benvenuti et al. 2026 allow (Assumption 4), for eta in (0,
+    1/4).
+
+    The bounds below hold for every k > 0: the assumption is the paper's, not a condition of their proofs
+    here.
+    """
+    return 1.5 / checks.real("eta", eta, SMALLEST_PARAMETER, 0.25, open_high=True)
+
+
+def epsilon_bound(
+    k: ArrayLike,
+    *,
+    shift: ArrayLike,
+    eta: ArrayLike,
+    gamma: ArrayLike,
+    m: int,
+    eta_bar: ArrayLike | None = None,
+    tight: bool = False,
+) -> Array:
+    """Return the epsilon of Theorem 1 of Benvenuti et al. 2026 (equation 6) and of Fallin et al. 2023.
+
+    A proven upper bound on the log-likelihood ratio of neighbours p and p - shift e_i + shift e_j while every
+    protected coordinate of the release is at least gamma; `delta_bounds` is the probability that one is not.
+    k > 0; shift: 1/N for one record of N, b/2 for Fallin's b-adjacency; eta > 0: border of the simplex;
+    m: number of protected coordinates (all n of Benvenuti, |W| of Fallin); gamma in (0, 1/(m-1));
+    eta_bar: mass that Fallin leaves outside W; None for Benvenuti, whose formula has eta in its place.
+    tight: the two coordinates that differ can share at most 1 - (n-2) eta (Benvenuti) or
+    1 - eta_bar - (m-2) eta (Fallin), because the others are at the border or above it; the papers use 1 - eta
+    and 1 - eta_bar, which is the same for n = 3 and m = 2 and looser beyond.
+    Arrays broadcast. Raises ValueError naming an argument out of range; shift must leave room for neighbours.
+    """
+    m = checks.integer("m", m, 2)
+    k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
+    gamma = _inner_border(gamma, m)
+    outside = 0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
+    eta = _border(eta, (1.0 - np.asarray(outside)) / m, k)
+    others = m - 2 if tight else (min(m - 2, 1) if eta_bar is None else 0)  # 1 - eta is no bound for n = 2
+    shared = 1.0 - outside - others * eta
+    shift = _at_most("shift", shift, shared - 2.0 * eta)
+    beta_ratio = log_gamma_ratio(k * (shared - eta - shift), k * shift) - log_gamma_ratio(k * eta, k * shift)
+    # gamma above 1/m leaves no release with every coordinate above it: any epsilon >= 0 holds there.
+    return np.maximum(beta_ratio + k * shift * (np.log1p(-(m - 1) * gamma) - np.log(gamma)), 0.0)
+
+
+def _inner_border(gamma: ArrayLike, m: int) -> Array:
+    return checks.real("gamma", gamma, 0.0, 1.0 / max(m - 1, 1), open_low=True, open_high=True)
+
+
+def _border(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
+    """Return eta once m coordinates can be at least eta and k eta has a logarithm."""
+    eta = _at_most("eta", eta, most)
+    if (k * eta < SMALLEST_PARAMETER).any():
+        raise ValueError(f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta.min():g}")
+    return eta
+
+
+def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
+    """Return the value once it is positive and, entry by entry, at most `most` within a few roundings."""
+    array = checks.real(name, value, 0.0, open_low=True)
+    above = array > np.asarray(most) + 8 * np.finfo(float).eps
+    if above.any():
+        offender, limit = (float(x[above][0]) for x in np.broadcast_arrays(array, most))
+        raise ValueError(f"{name} must be in {checks.interval(0.0, limit, open_low=True)}, got {offender:g}")
+    return array
+
+
+def delta_bounds(
+    k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
+) -> tuple[Array, Array]:
+    """Return (lower, upper) with lower <= delta <= upper, delta the worst probability to leave Omega_1.
+
+    delta = max over p in the bordered simplex of P(some protected coordinate of Dir(k p) < gamma)
+    (Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2). With q_i = I_gamma(k p_i, k - k p_i)
+    at the worst point, upper = sum q_i (union) and lower = 1 - prod(1 - q_i) (Dirichlet coordinates are
+    negatively associated): proven bounds, apart by about delta / 2 relative, computed within 1e-9 relative.
+    protected None: all n coordinates, worst with n-1 of them at eta and one at 1 - (n-1) eta (P(min >=
+    gamma) is Schur-concave in p for every k > 0: Marshall and Olkin 1979, section 11.E).
+    protected = W in 1..n-1: W coordinates, worst with all of them at eta (moving mass from outside W to a
+    protected coordinate can only help, by coupling the Gamma variables).
+    k in [1e-290, 1e12], eta in (0, 1/n] (or (0, 1/W]), gamma in (0, 1/(m-1)), m = n or W. Arrays broadcast;
+    raises ValueError outside these ranges. Below 1e-300 the bounds fade to 0: use `log_delta_bounds`.
+    """
+    lower, upper = log_delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=protected)
+    return np.exp(lower), np.exp(upper)
+
+
+def log_delta_bounds(
+    k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
+) -> tuple[Array, Array]:
+    """Return the logarithms of `delta_bounds`, finite (or as far as -1e300) where the bounds underflow."""
+    n = checks.integer("n", n, 2)
+    m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
+    k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
+    gamma = _inner_border(gamma, m)
+    eta = _border(eta, 1.0 / m, k)
+    if (eta >= 1.0).any():
+        raise ValueError(f"eta must be in (0, 1) for one protected coordinate, got {eta.max():g}")
+    at_border = n - 1 if protected is None else m
+    with np.errstate(divide="ignore"):  # q_i = 1 gives log 0 = -inf, as it should
+        log_tail = log_beta_tail(gamma, eta, k)
+        log_sum = np.log(at_border) + log_tail
+        log_none = at_border * np.log1p(-np.exp(log_tail))
+        if protected is None:
+            log_rest = log_beta_tail(gamma, np.maximum(1.0 - (n - 1) * eta, eta), k)
+            log_sum = np.logaddexp(log_sum, log_rest)
+            log_none = log_none + np.log1p(-np.exp(log_rest))
+    upper = np.minimum(log_sum, 0.0)
+    # below e^-40 the two bounds agree to the last digit
+    some = np.where(log_sum < -40.0, 1.0, -np.expm1(log_none))
+    lower = np.where(log_sum < -40.0, log_sum, np.log(some))
+    certain = m * gamma >= 1.0  # Omega_1 has no interior
+    return np.where(certain, 0.0, np.minimum(lower, upper)), np.where(certain, 0.0, upper)
+
+
+def best_epsilon_bound(
+    delta: ArrayLike, k: float, *, shift: float, eta: float, n: int, eta_bar: float | None = None
+) -> Array:
+    """Return the epsilon of Theorem 1 at each delta with its best gamma, (...) for delta (...) in (0, 1).
+
+    A proven upper bound: gamma is the largest for which the upper end of `delta_bounds` stays at most delta, within
+    1e-12 relative, from below. k in [1e-290, 1e12], shift, eta, eta_bar as in `epsilon_bound`, n >= 2 categories.
+    Raises ValueError outside these ranges, and when no gamma in [1e-300, 1/n) will do.
+    """
+    n = checks.integer("n", n, 2)
+    k = checks.scalar("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
+    deltas = checks.real("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    low, high = math.log(1e-300), math.log((1.0 - 1e-9) / n)
+
+    def excess(log_gamma: float, target: float) -> float:
+        return float(log_delta_bounds(k, eta=eta, gamma=math.exp(log_gamma), n=n)[1]) - math.log(target)
+
+    best = []
+    for target in np.ravel(deltas):
+        if excess(low, target) > 0:
+            raise ValueError(f"delta must be above {math.exp(excess(low, 1.0)):.3g} at k = {k:g}, got {target:g}")
+        root = high if excess(high, target) <= 0 else brentq(excess, low, high, args=(target,), xtol=1e-13)
+        gamma = math.exp(root - (1e-12 if root < high else 0.0))
+        best.append(float(epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=n, eta_bar=eta_bar)))
+    return np.reshape(best, deltas.shape)
+
+
+def extreme_points(n: int, eta: float) -> Array:
+    """Return the n vertices of the bordered simplex, (n, n): 1 - (n-1) eta on the diagonal, eta elsewhere.
+
+    n >= 2, eta in (0, 1/n]; raises ValueError otherwise.
+    """
+    n = checks.integer("n", n, 2)
+    eta = checks.scalar("eta", eta, 0.0, 1.0 / n, open_low=True)
+    return np.full((n, n), eta) + (1.0 - n * eta) * np.eye(n)
+
+
+def delta_monte_carlo(
+    p: ArrayLike,
+    k: float,
+    *,
+    gamma: float,
+    draws: int | ArrayLike,
+    rng: np.random.Generator | None = None,
+    protected: int | None = None,
+) -> Array:
+    """Return the papers' estimate of delta: the worst share, over the rows of p, of draws outside Omega_1.
+
+    p (vertices, n): probability vectors, `extreme_points` for instance; every row gets its own draws of
+    Dir(k p). draws: a number, or an increasing array of numbers: one estimate each, from the same draws
+    (the first 100 of them, the first 1000, ...). protected: Omega_1 asks the first W coordinates alone to
+    be at least gamma (None: all). An estimate, biased upwards by the maximum over vertices: `delta_bounds`
+    is the proven bracket. k > 0, gamma in (0, 1), draws >= 1; raises ValueError otherwise. It holds no
+    draws in memory, and releases the interpreter, so that several may run in threads.
+    """
+    rng = checks.generator(rng)
+    k = checks.scalar("k", k, 0.0, LARGEST_K, open_low=True)
+    parameters = np.ascontiguousarray(np.atleast_2d(_parameters(p, k)[2]))
+    gamma = checks.scalar("gamma", gamma, 0.0, 1.0, open_low=True, open_high=True)
+    n = parameters.shape[-1]
+    m = n if protected is None else checks.integer("protected", protected, 1, n)
+    checkpoints = np.array([checks.integer("draws", count, 1) for count in np.ravel(draws)])
+    if (np.diff(checkpoints) <= 0).any():
+        raise ValueError(f"draws must increase, got {checkpoints.tolist()}")
+    left = np.zeros((len(parameters), len(checkpoints)))
+    _count_left(rng, parameters, *_marsaglia_tsang(parameters), gamma, m, checkpoints, left)
+    return (left.max(axis=0) / checkpoints).reshape(np.shape(draws))
+
+
+@njit(cache=True, nogil=True)
+def _count_left(rng, parameters, offset, scale, gamma, m, checkpoints, left):  # type: ignore[no-untyped-def]
+    """Set left[v, c] to how many of the first checkpoints[c] draws at vertex v have a coordinate below
+    gamma."""
+    for v in range(parameters.shape[0]):
+        outside = 0
+        drawn = 0
+        for c in range(len(checkpoints)):
+            for _ in range(drawn, checkpoints[c]):
+                total = 0.0
+                smallest = np.inf
+                for j in range(parameters.shape[1]):
+                    a = parameters[v, j]
+                    if a > 0.0:
+                        g = _gamma(rng, offset[v, j], scale[v, j])
+                        if a < 1.0:
+                            g *= math.exp(-rng.standard_exponential() / a)
+                        total += g
+                        if j < m:
+                            smallest = min(smallest, g)
+                outside += smallest <= gamma * total  # also true when all of them underflow
+            drawn = checkpoints[c]
+            left[v, c] = outside

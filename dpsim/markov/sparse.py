@@ -1,0 +1,206 @@
+"""Large sparse Markov chains: communicating classes, and stationary distributions with a proven error
+bound.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.sparse import linalg as sparse_linalg
+
+from dpsim import checks
+from dpsim.checks import Array
+
+States = NDArray[np.int64]
+
+EPS = np.finfo(float).eps
+STEP = 0.9  # the power iteration stays put with probability 1 - STEP, so that periodic chains converge too
+MAX_STEPS = 5_000
+LARGEST_ERROR = 1e-6  # in 1-norm; a result whose proven bound is larger is refused
+
+
+def canonical(name: str, matrix: Any) -> Any:
+    """Return a square scipy.sparse matrix as csr, duplicates summed and stored zeros dropped."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise ValueError(f"{name} must have shape (n, n) with n at least 1, got {matrix.shape}")
+    matrix = sparse.csr_array(matrix, dtype=float, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def stochastic(name: str, matrix: Any) -> Any:
+    """Return a sparse transition matrix as csr once it is non-negative with rows summing to one.
+
+    The tolerance is max(5e-15, n eps), as for dense rows. Raises ValueError naming the row at fault.
+    """
+    matrix = canonical(name, matrix)
+    checks.real(name, matrix.data, 0.0)
+    totals = matrix.sum(axis=1)
+    tolerance = max(5e-15, matrix.shape[0] * EPS)
+    bad = np.flatnonzero(np.abs(totals - 1.0) > tolerance)
+    if len(bad):
+        raise ValueError(f"{name} row {bad[0]} must sum to 1 within {tolerance:.2g}, got {totals[bad[0]]:.17g}")
+    return matrix
+
+
+def classes(chain: Any) -> tuple[list[States], States]:
+    """Return the closed classes of a chain (dense or sparse), each its states, and the transient states."""
+    graph = sparse.csr_array(chain)
+    number, label = csgraph.connected_components(graph, directed=True, connection="strong")
+    edges = graph.tocoo()
+    leaves = (label[edges.row] != label[edges.col]) & (edges.data > 0.0)
+    is_open = np.zeros(number, dtype=bool)
+    is_open[label[edges.row[leaves]]] = True
+    closed: list[States] = [np.flatnonzero(label == c) for c in np.flatnonzero(~is_open)[:10]]
+    return closed, np.flatnonzero(is_open[label])
+
+
+def refuse_reducible(name: str, chain: Any) -> None:
+    """Raise ValueError naming the closed classes and the transient states unless the chain is irreducible."""
+    closed, transient = classes(chain)
+    if len(closed) == 1 and len(transient) == 0:
+        return
+    listed = ", ".join(_listed(states) for states in closed)
+    rest = f"; transient states {_listed(transient)}" if len(transient) else ""
+    raise ValueError(f"{name} must be irreducible, got closed classes {listed}{rest}")
+
+
+def _listed(states: States) -> str:
+    more = ", ..." if len(states) > 10 else ""
+    return "{" + ", ".join(str(int(state)) for state in states[:10]) + more + "}"
+
+
+def sparse_stationary(P: Any) -> Array:
+    """Return the stationary distribution (n,) of an irreducible scipy.sparse chain, its 1-norm error below
+    1e-6.
+
+    Damped power iteration until its steps are at the level of rounding; chains that mix too slowly for it are
+    solved by GMRES with an incomplete factorisation. The result is returned only with a proven error bound
+    below 1e-6 (`stationary_error`; 1e-9 or less is usual). Raises ValueError for other matrices, for
+    reducible chains (named closed classes), and with the iterations, residual and bound when no such result
+    was reached.
+    """
+    P = stochastic("P", P)
+    refuse_reducible("P", P)
+    pi, steps = _power_iteration(P)
+    residual, bound = _error_bound(P, pi)
+    if bound > LARGEST_ERROR:
+        pi = _solved_from_atom(P, int(np.argmax(pi)), pi)
+        residual, bound = _error_bound(P, pi)
+    if bound > LARGEST_ERROR:
+        raise ValueError(
+            f"P must mix faster: after {steps} iterations and GMRES the residual is {residual:.2g} "
+            f"and the error bound {bound:.2g}, above {LARGEST_ERROR:g}"
+        )
+    return pi
+
+
+def _power_iteration(P: Any) -> tuple[Array, int]:
+    """Return the last iterate and the number of steps; stops where ten more steps gain nothing."""
+    forward = P.T.tocsr()
+    pi = np.full(P.shape[0], 1.0 / P.shape[0])
+    last = np.inf
+    for step in range(1, MAX_STEPS + 1):
+        change = forward @ pi - pi
+        pi += STEP * change
+        pi /= pi.sum()
+        if step % 10 == 0:
+            size = float(np.abs(change).sum())
+            if size < 1e-13 and size > 0.5 * last:
+                break
+            last = size
+    return pi, step
+
+
+def stationary_error(P: Any, pi: Array) -> tuple[float, float]:
+    """Return (residual, bound): ||pi P - pi||_1, and a proven bound on ||pi - exact||_1, for a sparse chain
+    P.
+
+    Proof: with j the likeliest state, Q = P without column j, r = pi P - pi and d = -r (I - Q)^(-1) off j,
+    pi - exact = d - (sum d) exact, so the error is at most 2 sum_x |r_x| h_x, h the expected steps to j.
+    GMRES finds some V; where V - Q V >= c > 0 is verified entry by entry, h <= V / c, whatever GMRES did.
+    The roundings of r and of V - Q V are bounded and included. (Exact is for P with its rounding defects
+    put into column j.) Raises ValueError when no such V is found: a chain that mixes too slowly.
+    """
+    P = stochastic("P", P)
+    pi = checks.simplex("pi", pi)
+    if pi.shape != P.shape[:1]:
+        raise ValueError(f"pi must have shape {P.shape[:1]}, got {pi.shape}")
+    refuse_reducible("P", P)
+    residual, bound = _error_bound(P, pi)
+    if not np.isfinite(bound):
+        raise ValueError(f"P must mix faster: no bound on hitting times was found, the residual is {residual:.2g}")
+    return residual, bound
+
+
+def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
+    """Return the residual and the bound of `stationary_error`, infinite when it cannot be proven."""
+    n = P.shape[0]
+    j = int(np.argmax(pi))
+    moved = P.T @ pi
+    in_degree = np.bincount(P.indices, minlength=n)
+    r = np.abs(moved - pi) + (in_degree + 2) * EPS * (moved + pi)
+    Q = _without_column(P, j)
+    V = _solve(sparse.eye_array(n, format="csr") - Q, np.ones(n), np.full(n, 1.0 / pi[j]), 0.3 / np.sqrt(n))
+    onward = Q @ V
+    drift = V - onward - (np.diff(P.indptr) + 3) * EPS * (np.abs(V) + np.abs(onward))
+    residual = float(np.abs(moved - pi).sum())
+    margin = float(np.delete(drift, j).min(initial=np.inf))
+    if not margin > 0.0:
+        return residual, np.inf
+    weights = np.delete(r * V, j)
+    return residual, float(2.0 * weights.sum() / min(margin, 1e300) * (1.0 + 4 * n * EPS)) + n * EPS
+
+
+def _without_column(P: Any, j: int) -> Any:
+    Q = P.copy()
+    Q.data[Q.indices == j] = 0.0
+    return Q
+
+
+def _solved_from_atom(P: Any, j: int, guess: Array) -> Array:
+    """Return pi through visits to each state between two visits to j: visits (I - Q) = row j of P, off j."""
+    visits_matrix = (sparse.eye_array(P.shape[0], format="csr") - _without_column(P, j)).T
+    unit = np.zeros(P.shape[0])
+    unit[j] = 1.0  # (unit (I - Q)^(-1))_x = expected visits to x before the next return to j
+    visits = np.maximum(_solve(visits_matrix.tocsr(), unit, guess / guess[j], 1e-15), 0.0)
+    if not visits.sum() > 0.0:
+        return guess
+    return visits / visits.sum()
+
+
+def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
+    """Return GMRES's solution of A x = b, plain first, then with an incomplete LU factorisation."""
+    x, failed = sparse_linalg.gmres(A, b, x0=guess, rtol=tolerance, restart=40, maxiter=5)
+    if failed:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                factors = sparse_linalg.spilu(A.tocsc(), drop_tol=1e-4, fill_factor=30)
+        except RuntimeError:  # singular to working precision
+            return x
+        M = sparse_linalg.LinearOperator(A.shape, factors.solve)
+        x, _ = sparse_linalg.gmres(A, b, x0=x, rtol=tolerance, restart=40, maxiter=5, M=M)
+    return x
+
+
+def sparse_ergodicity_coefficient(P: Any) -> Array:
+    """Return tau_inf of one scipy.sparse chain, the closed form of `markov.ergodicity_coefficient`.
+
+    A column with at most n/2 entries has zeros for its smallest half: only fuller columns need sorting.
+    """
+    columns = stochastic("P", P).tocsc()
+    n = columns.shape[0]
+    totals = np.asarray(columns.sum(axis=0)) if n > 1 else np.zeros(1)
+    for j in np.flatnonzero(np.diff(columns.indptr) > n // 2) if n > 1 else ():
+        column = np.zeros(n)
+        column[: columns.indptr[j + 1] - columns.indptr[j]] = columns.data[columns.indptr[j] : columns.indptr[j + 1]]
+        column.sort()
+        totals[j] = column[n - n // 2 :].sum() - column[: n // 2].sum()
+    return totals.max()

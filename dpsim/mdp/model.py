@@ -1,0 +1,195 @@
+"""Markov decision processes: the model, its checks, and the two that the notebook plans in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpsim import checks
+
+Array = NDArray[np.float64]
+Policy = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class MDP:
+    """A Markov decision process of S states and A actions, or a batch with different transitions.
+
+    transitions: (..., S, A, S), probability vectors on the last axis; rewards: (S, A), finite.
+    horizon: number of stages, >= 1, with discount in [0, 1]; None: infinite, with discount in [0, 1).
+    terminal: (S,), values after the last stage (zeros unless given), only with a horizon.
+    allowed: (S, A) booleans, the actions of each state, at least one (all unless given). Transitions and
+    rewards of the others are ignored and stored as zeros.
+    Raises ValueError naming the field otherwise. The stored arrays are read-only.
+    """
+
+    transitions: Array
+    rewards: Array
+    horizon: int | None = None
+    discount: float = 1.0
+    terminal: Array = None  # type: ignore[assignment]
+    allowed: NDArray[np.bool_] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.transitions)
+        if len(shape) < 3 or shape[-3] != shape[-1] or 0 in shape[-3:]:
+            raise ValueError(f"transitions must have shape (..., S, A, S), got {shape}")
+        states, actions = shape[-3:-1]
+        allowed = _allowed_actions(self.allowed, states, actions)
+        ignored = np.eye(1, states)[0]  # any probability vector passes the check below
+        transitions = checks.simplex("transitions", np.where(allowed[..., None], self.transitions, ignored))
+        transitions = np.where(allowed[..., None], transitions, 0.0)
+        if np.shape(self.rewards) != (states, actions):
+            raise ValueError(f"rewards must have shape ({states}, {actions}), got {np.shape(self.rewards)}")
+        rewards = checks.real("rewards", np.where(allowed, self.rewards, 0.0))
+        horizon = None if self.horizon is None else checks.integer("horizon", self.horizon, 1)
+        discount = checks.scalar("discount", self.discount, 0.0, 1.0, open_high=horizon is None)
+        terminal = _terminal_values(self.terminal, horizon, states)
+        fields = {"transitions": transitions, "rewards": rewards, "terminal": terminal, "allowed": allowed}
+        for name, value in fields.items():
+            object.__setattr__(self, name, None if value is None else _read_only(value))
+        object.__setattr__(self, "horizon", horizon)
+        object.__setattr__(self, "discount", discount)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes of the transitions."""
+        return self.transitions.shape[:-3]
+
+    @property
+    def random_vectors(self) -> int:
+        """The number of transition vectors the mechanism perturbs: allowed, two positive entries or more."""
+        positive = (self.transitions > 0).any(axis=tuple(range(len(self.batch))))
+        return int((positive.sum(axis=-1) > 1).sum())
+
+
+def _allowed_actions(allowed: ArrayLike | None, states: int, actions: int) -> NDArray[np.bool_]:
+    """Return the checked mask of actions, a copy; all of them for None."""
+    mask = np.ones((states, actions), dtype=bool) if allowed is None else np.array(allowed)
+    if mask.dtype != np.bool_ or mask.shape != (states, actions):
+        raise ValueError(f"allowed must be booleans of shape ({states}, {actions}), got {mask.dtype} {mask.shape}")
+    if not mask.any(axis=1).all():
+        raise ValueError(f"allowed must have an action in every state, got none in {int(np.argmin(mask.any(axis=1)))}")
+    return mask
+
+
+def _terminal_values(terminal: ArrayLike | None, horizon: int | None, states: int) -> Array | None:
+    """Return the checked terminal values, a copy: zeros by default, None without a horizon."""
+    if horizon is None:
+        if terminal is not None:
+            raise ValueError(f"terminal must be None without a horizon, got {terminal!r}")
+        return None
+    values = np.zeros(states) if terminal is None else checks.real("terminal", terminal).copy()
+    if values.shape != (states,):
+        raise ValueError(f"terminal must have shape ({states},), got {values.shape}")
+    return values
+
+
+def random_mdp(
+    states: int,
+    actions: int,
+    rng: np.random.Generator | None = None,
+    *,
+    horizon: int | None = None,
+    discount: float = 1.0,
+) -> MDP:
+    """Return a random model: dense transition vectors uniform on the simplex (Dirichlet(1, ..., 1)).
+
+    Rewards, and terminal values if there is a horizon, are uniform on [0, 1]. The paper's Example 2 has 20
+    states, 5 actions and horizon 10, and does not say which law it draws from. Raises ValueError for sizes
+    below 1.
+    """
+    states, actions = checks.integer("states", states, 1), checks.integer("actions", actions, 1)
+    rng = checks.generator(rng)
+    transitions = rng.dirichlet(np.ones(states), size=(states, actions))
+    rewards, terminal = rng.random((states, actions)), rng.random(states)
+    if horizon is None:
+        return MDP(transitions, rewards, discount=discount)
+    return MDP(transitions, rewards, horizon, discount, terminal)
+
+
+STARTUP_STATES = ("search", "startup 1", "startup 2", "startup 3", "startup 4", "success", "failure")
+STARTUP_ACTIONS = ("acquire 1", "acquire 2", "acquire 3", "acquire 4", "hold", "invest")
+
+
+def startup_mdp() -> MDP:
+    """Return a stand-in for the paper's Example 1, whose numbers we do not have: four startups to acquire.
+
+    States and actions are STARTUP_STATES and STARTUP_ACTIONS; horizon 6, starting in "search" (state 0).
+    There each startup can be acquired at a price of .5, 1, 1.5 or 2; the deal closes with probability .9, .8,
+    .7, .6, else the search goes on. A startup that is held succeeds or fails each stage, less reliably the
+    cheaper it was; to invest costs .5 a stage and makes success more likely. "success" and "failure" are
+    absorbing, only "hold" is left there. Terminal values: success 10, a startup still held 2.
+    """
+    transitions, allowed = np.zeros((7, 6, 7)), np.zeros((7, 6), dtype=bool)
+    rewards = np.zeros((7, 6))
+    allowed[0, :4] = allowed[1:5, 4:] = allowed[5:, 4] = True
+    closing = np.array([0.9, 0.8, 0.7, 0.6])
+    transitions[0, range(4), range(1, 5)] = closing
+    transitions[0, :4, 0] = 1 - closing
+    rewards[0, :4] = [-0.5, -1.0, -1.5, -2.0]
+    rewards[1:5, 5] = -0.5
+    chances = [  # success and failure per stage when held, then when invested in
+        [0.14, 0.16, 0.26, 0.18],
+        [0.20, 0.15, 0.34, 0.16],
+        [0.28, 0.14, 0.44, 0.14],
+        [0.36, 0.10, 0.54, 0.10],
+    ]
+    for startup, (held_up, held_down, invested_up, invested_down) in enumerate(chances, start=1):
+        transitions[startup, 4, [startup, 5, 6]] = 1 - held_up - held_down, held_up, held_down
+        transitions[startup, 5, [startup, 5, 6]] = 1 - invested_up - invested_down, invested_up, invested_down
+    transitions[5, 4, 5] = transitions[6, 4, 6] = 1.0
+    terminal = np.array([0.0, 2.0, 2.0, 2.0, 2.0, 10.0, 0.0])
+    return MDP(transitions, rewards, horizon=6, terminal=terminal, allowed=allowed)
+
+
+def _refuse_other(name: str, value: Any) -> None:
+    """Raise TypeError unless the value is an MDP."""
+    if not isinstance(value, MDP):
+        raise TypeError(f"{name} must be an MDP, got {type(value).__name__}")
+
+
+def _checked_policy(mdp: MDP, policy: ArrayLike) -> Policy:
+    """Return the policy as integers (..., horizon, S), or (..., S) for a discounted model."""
+    array = np.asarray(policy)
+    states, actions = mdp.rewards.shape
+    shape = (states,) if mdp.horizon is None else (mdp.horizon, states)
+    if array.dtype.kind not in "iu" or array.shape[-len(shape) :] != shape:
+        wanted = ", ".join(map(str, shape))
+        raise ValueError(f"policy must be integers of shape (..., {wanted}), got {array.dtype} {array.shape}")
+    if array.min() < 0 or array.max() >= actions:
+        raise ValueError(f"policy must be in [0, {actions - 1}], got {array.min()} to {array.max()}")
+    forbidden = ~mdp.allowed[np.arange(states), array]
+    if forbidden.any():
+        where = np.argwhere(forbidden)[0]
+        raise ValueError(f"policy must play allowed actions, got {array[tuple(where)]} in state {where[-1]}")
+    return array.astype(np.int64, copy=False)
+
+
+def _checked_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool_]:
+    """Return the support as booleans (S, A, S), everything for None."""
+    shape = private.transitions.shape[-3:]
+    mask = np.ones(shape, dtype=bool) if support is None else np.asarray(support)
+    if mask.dtype != np.bool_ or mask.shape != shape:
+        raise ValueError(f"support must be booleans of shape {shape}, got {mask.dtype} {mask.shape}")
+    outside = (private.transitions > 0) & ~mask
+    if outside.any():
+        where = tuple(int(i) for i in np.argwhere(outside)[0][-3:])
+        raise ValueError(f"support must contain every positive private entry, got none at {where}")
+    return mask
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous view (a copy if need be) that refuses to be written to."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _flat_index(shape: tuple[int, ...], batch: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return which flat member of `shape` is broadcast to each flat member of the batch."""
+    return np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), batch).ravel()

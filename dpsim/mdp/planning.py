@@ -1,0 +1,113 @@
+"""Policies and their values: backward induction, policy and value iteration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsim import checks
+from dpsim.mdp.model import MDP, Array, Policy, _checked_policy, _refuse_other
+
+
+def synthesize(mdp: MDP, *, tolerance: float | None = None) -> tuple[Policy, Array]:
+    """Return an optimal policy and its values at the first stage, (..., S).
+
+    The policy holds the action of each stage and state, (..., horizon, S), by backward induction, or of each
+    state, (..., S), for a discounted model: by policy iteration, or, with a tolerance > 0, by value iteration
+    until the values are proven to be within it of the optimal ones (the policy's own within twice that).
+    Ties go to the smallest action, except that policy iteration keeps an action that is as good.
+    Raises ValueError for a tolerance that is not positive.
+    """
+    _refuse_other("mdp", mdp)
+    if mdp.horizon is None:
+        if tolerance is None:
+            return _policy_iteration(mdp)
+        return _value_iteration(mdp, checks.scalar("tolerance", tolerance, 0.0, open_low=True))
+    values = np.broadcast_to(mdp.terminal, (*mdp.batch, mdp.terminal.size))
+    policy = np.empty((*mdp.batch, mdp.horizon, mdp.terminal.size), dtype=np.int64)
+    for stage in reversed(range(mdp.horizon)):
+        worth = _action_values(mdp, values)
+        policy[..., stage, :], values = worth.argmax(axis=-1), worth.max(axis=-1)
+    return policy, values
+
+
+def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
+    """Return the values (..., S) of the policy at the first stage, shaped as `synthesize` returns it.
+
+    Leading axes of the model and the policy broadcast: the true model takes a batch of private policies.
+    Raises ValueError unless the policy plays allowed actions in every stage and state.
+    """
+    _refuse_other("mdp", mdp)
+    policy = _checked_policy(mdp, policy)
+    if mdp.horizon is None:
+        transitions, rewards = _under(mdp, policy)
+        system = np.eye(rewards.shape[-1]) - mdp.discount * transitions
+        right = np.broadcast_to(rewards, transitions.shape[:-1])[..., None]
+        return np.asarray(np.linalg.solve(system, right)[..., 0], dtype=float)
+    values: Array = mdp.terminal
+    for stage in reversed(range(mdp.horizon)):
+        transitions, rewards = _under(mdp, policy[..., stage, :])
+        values = rewards + mdp.discount * (transitions @ values[..., None])[..., 0]
+    return values
+
+
+def iterations_needed(mdp: MDP, tolerance: float) -> int:
+    """Return after how many iterations from zero a discounted recursion is within the tolerance, Section V-B.
+
+    The smallest n with discount^n max|reward| / (1 - discount) <= tolerance; holds for the values of a
+    policy, the optimal and the extreme values alike. Raises ValueError for a model with a horizon or a
+    tolerance <= 0.
+    """
+    _refuse_other("mdp", mdp)
+    tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
+    if mdp.horizon is not None:
+        raise ValueError(f"horizon must be None, got {mdp.horizon}")
+    largest = float(np.abs(mdp.rewards).max()) / (1 - mdp.discount)
+    if largest <= tolerance:
+        return 0
+    return math.ceil((math.log(largest) - math.log(tolerance)) / -math.log(mdp.discount)) if mdp.discount > 0 else 1
+
+
+def _policy_iteration(mdp: MDP) -> tuple[Policy, Array]:
+    """Return the optimal policy and its values by Howard's policy iteration, all models at once."""
+    policy = np.where(mdp.allowed, mdp.rewards, -np.inf).argmax(axis=-1)
+    policy = np.broadcast_to(policy, (*mdp.batch, policy.size))
+    while True:
+        values = evaluate(mdp, policy)
+        worth = _action_values(mdp, values)
+        kept = np.take_along_axis(worth, policy[..., None], axis=-1)[..., 0]
+        rounding = 10 * np.finfo(float).eps / (1 - mdp.discount) * np.abs(values).max(axis=-1, keepdims=True)
+        better = worth.max(axis=-1) > kept + rounding  # less could go round in circles
+        if not better.any():
+            return policy, values
+        policy = np.where(better, worth.argmax(axis=-1), policy)
+
+
+def _value_iteration(mdp: MDP, tolerance: float) -> tuple[Policy, Array]:
+    """Return the greedy policy and values within the tolerance of the optimal ones."""
+    values = np.zeros((*mdp.batch, len(mdp.rewards)))
+    for _ in range(iterations_needed(mdp, tolerance)):
+        before, values = values, _action_values(mdp, values).max(axis=-1)
+        if mdp.discount * np.abs(values - before).max() <= (1 - mdp.discount) * tolerance:
+            break
+    return _action_values(mdp, values).argmax(axis=-1), values
+
+
+def _action_values(mdp: MDP, after: Array) -> Array:
+    """Return what each action is worth if the next state is worth `after` (..., S); -inf if not allowed."""
+    states, actions = mdp.rewards.shape
+    expected = mdp.transitions.reshape(*mdp.batch, states * actions, states) @ after[..., None]
+    worth = mdp.rewards + mdp.discount * expected.reshape(*mdp.batch, states, actions)
+    return np.where(mdp.allowed, worth, -np.inf)
+
+
+def _under(mdp: MDP, policy: Policy) -> tuple[Array, Array]:
+    """Return the transition matrix (..., S, S) and the rewards (..., S) of a decision rule (..., S)."""
+    states = np.arange(policy.shape[-1])
+    batch = np.broadcast_shapes(mdp.batch, policy.shape[:-1])
+    transitions = mdp.transitions.reshape((1,) * (len(batch) - len(mdp.batch)) + mdp.transitions.shape)
+    rule = policy.reshape((1,) * (len(batch) - policy.ndim + 1) + policy.shape)
+    chosen = np.take_along_axis(transitions, rule[..., None, None], axis=-2)[..., 0, :]
+    return chosen, mdp.rewards[states, policy]

@@ -1,0 +1,45 @@
+from .parameters import (
+    Parameter as Parameter,
+    notebook_parameters as notebook_parameters,
+    notebook_path as notebook_path,
+    parse as parse,
+    resolve as resolve,
+)
+from .keys import (
+    key as key,
+)
+from .schedule import (
+    Job as Job,
+    Outcome as Outcome,
+    plan as plan,
+    is_current as is_current,
+    run as run,
+    with_threads as with_threads,
+)
+from .sweep import (
+    points as points,
+    run_grid as run_grid,
+)
+from .refresh import (
+    clean as clean,
+    refresh_outputs as refresh_outputs,
+)
+from .diff import (
+    folder as folder,
+    values as values,
+    tables as tables,
+    describe as describe,
+)
+from .nbfiles import (
+    read as read,
+    write as write,
+)
+from . import (
+    parameters as parameters,
+    keys as keys,
+    schedule as schedule,
+    sweep as sweep,
+    refresh as refresh,
+    diff as diff,
+    nbfiles as nbfiles,
+)

@@ -1,0 +1,78 @@
+"""The key of a run: the hash of everything that decides its outputs."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from dpsim import paths
+from dpsim.files import sha256
+from dpsim.runner import nbfiles
+from dpsim.runner.parameters import notebook_path
+
+LIBRARIES = (
+    *("altair", "dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "ipywidgets", "lazy-loader"),
+    *("matplotlib", "numba", "numpy", "opendp", "pandas", "papermill", "pyarrow", "pyogrio", "scipy", "seaborn"),
+)
+"""What a notebook or the package behind it imports, and what executes it: these, and whatever they need."""
+
+APART = ("__main__.py", "cli.py", "runner")
+"""Parts of the package that start a run and cannot change what it computes."""
+
+
+def key(name: str, values: Mapping[str, Any]) -> str:
+    """Return the hash of everything that decides a run's outputs.
+
+    Cell sources, parameters, contents of files that a parameter names, sources of dpsim but for what starts runs,
+    data, the installed versions of the libraries behind; for the overview also the results of the other notebooks.
+    """
+    notebook = nbfiles.read(notebook_path(name))
+    cells = [[c.cell_type, c.source, c.metadata.get("tags", [])] for c in notebook.cells]
+    package = Path(__file__).parents[1]
+    files = [f for f in package.rglob("*.py*") if f.suffix != ".pyc" and f.relative_to(package).parts[0] not in APART]
+    files += paths.data().rglob("*")
+    if name.startswith("00_"):
+        files += paths.figures().glob("*/*")
+        files = [f for f in files if f.parent.name != name]
+    if "official" in values.values():  # a month fetched since makes another run
+        files += (paths.build() / "data").glob("*.csv")
+    for value in values.values():
+        if isinstance(value, str) and os.path.isabs(value) and Path(value).exists():
+            files += [Path(value), *(Path(value).rglob("*") if Path(value).is_dir() else [])]
+    contents = {_label(path): sha256(path) for path in sorted(set(files)) if path.is_file()}
+    whole = {"cells": cells, "parameters": dict(sorted(values.items())), "files": contents}
+    whole |= {"versions": versions(), "python": sys.version}
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Return the installed version of every distribution that LIBRARIES need, by name."""
+    found: dict[str, str] = {}
+    waiting = [canonicalize_name(name) for name in LIBRARIES]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        found[name] = distribution.version
+        needs = [Requirement(text) for text in distribution.requires or []]
+        waiting += [canonicalize_name(n.name) for n in needs if n.marker is None or n.marker.evaluate({"extra": ""})]
+    return dict(sorted(found.items()))
+
+
+def _label(path: Path) -> str:
+    """Return a file's name in the key: relative inside the project, so that a moved clone keeps its keys."""
+    base = paths.root()
+    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)

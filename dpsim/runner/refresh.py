@@ -1,0 +1,80 @@
+"""Puts the outputs of the last full default run into the committed notebooks, clean."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dpsim import paths
+from dpsim.runner import nbfiles
+from dpsim.runner.nbfiles import nbformat
+
+
+def clean(notebook: Any) -> Any:
+    """Return the notebook free of what differs between machines and runs.
+
+    Out go papermill's and execution metadata, widget state, the injected parameters and the kernel's version.
+    Raises ValueError for an output with a warning or an absolute path of this project: those must not be committed.
+    """
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    notebook.cells = [c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])]
+    count = 0
+    for position, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{position:02d}"
+        cell.metadata = nbformat.from_dict({k: v for k, v in cell.metadata.items() if k == "tags" and v})
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        cell.execution_count = count
+        cell.outputs = _joined(cell.outputs)
+        for output in cell.outputs:
+            if output.output_type == "stream" and output.name == "stderr":
+                raise ValueError(f"cell {position + 1} warns: {output.text.strip()[:300]}")
+            if output.output_type == "execute_result":
+                output.execution_count = count
+            output.pop("metadata", None)
+            if output.output_type in ("execute_result", "display_data"):
+                output.metadata = nbformat.from_dict({})
+                output.data = nbformat.from_dict({k: v for k, v in output.data.items() if "widget" not in k})
+                if "text/html" in output.data:
+                    output.data.pop("text/plain", None)  # a styled table's is an address in memory
+            if re.search(re.escape(str(paths.root())), str(output)):
+                raise ValueError(f"cell {position + 1} prints an absolute path: {str(output)[:300]}")
+    return notebook
+
+
+def _joined(outputs: list[Any]) -> list[Any]:
+    """Return the outputs with neighbouring pieces of one stream put together: timing alone separates them."""
+    joined: list[Any] = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if last is not None and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+def refresh_outputs(names: list[str]) -> list[str]:
+    """Return the names of the notebooks rewritten with the outputs of their last default run.
+
+    Raises FileNotFoundError for a notebook without such a run, ValueError for one whose source has changed since.
+    """
+    done = []
+    for name in names:
+        source = paths.notebooks() / f"{name}.ipynb"
+        executed = paths.build() / "runs" / name / "default" / f"{name}.ipynb"
+        if not executed.is_file():
+            raise FileNotFoundError(f"{name} has no default run yet: `dpsim run {name}` first")
+        fresh = clean(nbfiles.read(executed))
+        before = nbfiles.read(source)
+        if [c.source for c in fresh.cells] != [c.source for c in before.cells]:
+            raise ValueError(f"{name} has changed since its last default run: `dpsim run {name}` first")
+        nbfiles.write(fresh, source)
+        done.append(name)
+    return done

@@ -1,0 +1,252 @@
+"""Plans and runs notebooks: strict parameters, keys, what may be skipped, one worker process per notebook."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from dpsim import checks, paths
+from dpsim.files import sha256
+from dpsim.runner.keys import key
+from dpsim.runner.parameters import resolve
+
+SCRATCH = "dpsim-run-"
+"""Prefix of the temporary folders that hold a kernel's sockets; the owner's pid follows."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One notebook to run: what decides its outputs (key), where they go, where its record is kept."""
+
+    name: str
+    parameters: dict[str, Any]
+    key: str
+    output: str
+    record: str
+    threads: int
+
+
+@dataclass
+class Outcome:
+    """How a notebook ended: status is done, unchanged, failed or interrupted."""
+
+    name: str
+    status: str
+    output: str
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_mib: float = 0.0
+    message: str = ""
+
+
+def plan(
+    names: Iterable[str],
+    overrides: Iterable[tuple[str, str]] = (),
+    output: str | None = None,
+    jobs: int | None = None,
+) -> tuple[list[Job], int]:
+    """Return the jobs of a run and how many run at a time; nothing is written.
+
+    Default parameters without `output` go to figures/<notebook>; all others to build/runs/<notebook>/<key>, or
+    to <output>/<notebook>. Raises ValueError for anything a user could have mistyped, before any job starts.
+    """
+    chosen = list(dict.fromkeys(names)) or paths.notebook_names()
+    chosen.sort(key=lambda name: name.startswith("00_"))
+    overrides = list(overrides)
+    cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else os.cpu_count() or 1
+    workers = min(checks.integer("jobs", jobs or min(cores, len(chosen)), 1, 1024), len(chosen))
+    planned = []
+    for name in chosen:
+        values = resolve(name, overrides)
+        identity = key(name, values)
+        runs = paths.build() / "runs" / name
+        if output is not None:
+            target = Path(output).resolve() / name
+            _refuse_figures(target)
+            record = runs / f"{identity[:16]}-{hashlib.sha256(str(target).encode()).hexdigest()[:8]}"
+        elif values:
+            target = record = runs / identity[:16]
+        else:
+            target, record = paths.figures() / name, runs / "default"
+        if output is not None:
+            _refuse_foreign(target)
+        planned.append(Job(name, values, identity, str(target), str(record), max(1, cores // workers)))
+    return planned, workers
+
+
+def is_current(job: Job) -> bool:
+    """Return whether the job's recorded run has the same key and all its outputs still have their sha256."""
+    manifest = Path(job.record) / "manifest.json"
+    if not manifest.is_file():
+        return False
+    recorded = json.loads(manifest.read_text(encoding="utf-8"))
+    outputs = recorded.get("outputs", {})
+    return (
+        recorded.get("key") == job.key
+        and recorded.get("output") == job.output
+        and bool(outputs)
+        and all((Path(job.output) / f).is_file() and sha256(Path(job.output) / f) == h for f, h in outputs.items())
+    )
+
+
+def run(
+    planned: list[Job], workers: int, *, force: bool = False, on_event: Callable[[str, dict[str, Any]], None]
+) -> list[Outcome]:
+    """Return how each job ended, `workers` at a time, the overview after all others.
+
+    on_event(name, event) hears of every cell and wait. SIGTERM and Ctrl-C stop the workers, and their kernels with
+    them; what was finished stays, and the next run goes on from there.
+    """
+    _sweep()
+    running: dict[str, subprocess.Popen[str]] = {}  # by output: a sweep runs one notebook many times
+    stopping = threading.Event()
+    former = signal.getsignal(signal.SIGTERM)
+    main = threading.current_thread() is threading.main_thread()
+
+    def one(job: Job) -> Outcome:
+        if stopping.is_set():
+            return Outcome(job.name, "interrupted", job.output)
+        if not force and is_current(job):
+            return Outcome(job.name, "unchanged", job.output)
+        return _work(job, force, running, stopping, lambda event: on_event(job.name, event))
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    outcomes: list[Outcome] = []
+    if main:
+        signal.signal(signal.SIGTERM, interrupt)
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                for stage in (False, True):
+                    stage_jobs = [job for job in planned if job.name.startswith("00_") == stage]
+                    if stage:  # the overview's key holds the others' results, which exist only now
+                        stage_jobs = [_rekeyed(job) for job in stage_jobs]
+                    futures: list[Future[Outcome]] = [pool.submit(one, job) for job in stage_jobs]
+                    for future in as_completed(futures):
+                        outcomes.append(future.result())
+                        on_event(outcomes[-1].name, {"event": "end", "outcome": outcomes[-1]})
+            except KeyboardInterrupt:
+                stopping.set()
+                for process in list(running.values()):
+                    process.terminate()
+                pool.shutdown(wait=True, cancel_futures=True)
+                finished = {outcome.output for outcome in outcomes}
+                outcomes += [Outcome(j.name, "interrupted", j.output) for j in planned if j.output not in finished]
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, former)
+    order = {job.output: i for i, job in enumerate(planned)}
+    return sorted(outcomes, key=lambda outcome: order[outcome.output])
+
+
+def _work(
+    job: Job,
+    force: bool,
+    running: dict[str, subprocess.Popen[str]],
+    stopping: threading.Event,
+    on_event: Callable[[dict[str, Any]], None],
+) -> Outcome:
+    """Return the outcome of one worker process, passing its events on."""
+    scratch = tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-")
+    settings = {
+        "JUPYTER_RUNTIME_DIR": scratch,  # sockets: short paths, and removed with the run
+        "IPYTHONDIR": f"{scratch}/ipython",  # no start-up files, no history of the user's
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "PYTHONHASHSEED": "0",
+    }
+    for variable in ("OMP", "NUMBA"):
+        settings[f"{variable}_NUM_THREADS"] = str(job.threads)
+    for variable in ("OPENBLAS", "MKL"):  # our products are small: more threads would only wait for each other
+        settings[f"{variable}_NUM_THREADS"] = "1"
+    message = json.dumps({**asdict(job), "force": force, "scratch": scratch, "owner": os.getpid()})
+    outcome = Outcome(job.name, "failed", job.output, message="the worker stopped without a word")
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dpsim.runner.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env={**os.environ, **settings},
+            start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops the workers in order
+        )
+        running[job.output] = process
+        try:
+            assert process.stdin is not None and process.stdout is not None
+            if stopping.is_set():
+                process.terminate()
+            try:
+                process.stdin.write(message)
+                process.stdin.close()
+            except BrokenPipeError:
+                pass
+            for line in process.stdout:
+                event = json.loads(line)
+                if event["event"] == "outcome":
+                    outcome = Outcome(**event["outcome"])
+                else:
+                    on_event(event)
+            process.wait()
+        finally:
+            del running[job.output]
+            shutil.rmtree(scratch, ignore_errors=True)
+        if stopping.is_set() and outcome.status == "failed":
+            return Outcome(job.name, "interrupted", job.output)
+        if process.returncode != 0 and outcome.status == "failed" and "without a word" in outcome.message:
+            errors.seek(0)
+            tail = "".join(errors.readlines()[-5:]).strip()
+            outcome.message += f" (exit code {process.returncode})" + (f": {tail}" if tail else "")
+    return outcome
+
+
+def with_threads(job: Job, threads: int) -> Job:
+    """Return the job with another number of threads for its kernel; its key does not depend on it."""
+    return Job(**{**asdict(job), "threads": threads})
+
+
+def _rekeyed(job: Job) -> Job:
+    """Return the job with its key computed again."""
+    return Job(**{**asdict(job), "key": key(job.name, job.parameters)})
+
+
+def _refuse_figures(target: Path) -> None:
+    """Refuse an --output inside figures/, which belongs to default runs."""
+    if target.is_relative_to(paths.figures().resolve()):
+        raise ValueError(f"output must be outside {paths.figures()}, which default runs alone write, got {target}")
+
+
+def _refuse_foreign(target: Path) -> None:
+    """Refuse an --output folder with files that no run of ours recorded."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        manifests = (paths.build() / "runs").glob("*/*/manifest.json")
+        if str(target) not in {json.loads(m.read_text(encoding="utf-8")).get("output") for m in manifests}:
+            raise ValueError(f"output must be new, empty or an earlier run's: {target} holds other files")
+
+
+def _sweep() -> None:
+    """Remove what runners that were killed left in the temporary folder, kernels included."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        owner = folder.name.removeprefix(SCRATCH).split("-")[0]
+        if not owner.isdigit() or psutil.pid_exists(int(owner)):
+            continue
+        for process in psutil.process_iter(["cmdline"]):
+            if any(str(folder) in word for word in process.info["cmdline"] or []):
+                process.kill()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,5 @@
+"""Private words over an automaton: permute-and-flip and what it is set against."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

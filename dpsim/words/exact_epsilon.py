@@ -1,0 +1,190 @@
+"""The epsilon that a mechanism on words really spends, exact or between two proven bounds.
+
+Two words are adjacent when they differ in at most b letters and both are feasible (Definition 2 of Benvenuti,
+Rao, Hale 2026). A mechanism gives word r the probability f_w(d(w, r)); it spends the largest
+log f_w(d(w, r)) - log f_v(d(v, r)) over adjacent w, v and feasible r.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from dpsim import checks
+from dpsim.words.automaton import alphabet_counts
+from dpsim.words.normaliser_bound import NormaliserRatio, normaliser_ratio
+from dpsim.words.pair_search import Law, Word, random_pairs, search
+from dpsim.words.selection import MECHANISMS, log_integrals, log_word_probability
+from dpsim.words.space import Chain, Codes, WordSpace, successors, word_space
+
+Array = NDArray[np.float64]
+
+# Feasible words up to which all pairs are compared; a second or two at worst.
+ENUMERATED = 1500
+# The nominal epsilon beyond which only the theorem bounds a large chain: q would underflow.
+LARGEST = 1000.0
+# Covers every rounding of the bounds.
+SLACK = 1e-9
+
+
+class WordEpsilon(NamedTuple):
+    """What a mechanism spends: lower <= epsilon <= upper, and adjacent words (w, v) that reach lower."""
+
+    lower: float
+    upper: float
+    witness: tuple[NDArray[Any], NDArray[Any]] | None
+
+
+def exact_word_epsilon(
+    length: int,
+    epsilon: float,
+    *,
+    mechanism: str = "permute-and-flip",
+    b: int = 1,
+    letters: int | Sequence[Hashable] | None = None,
+    adjacency: ArrayLike | sp.sparray | None = None,
+    start: Hashable | None = None,
+    offset: int | None = None,
+    rng: np.random.Generator | None = None,
+) -> WordEpsilon:
+    """Return (lower, upper, witness): what the mechanism of nominal epsilon spends on words of this length.
+
+    On all words of an alphabet lower = upper in closed form: the counts are the same for every word, so it is
+    the largest log f(l) - log f(l + min(b, n)); epsilon min(b, n) / (2 b) for the exponential mechanism. On a
+    chain of at most 1,500 feasible words lower = upper by comparing all adjacent pairs. On a larger chain
+    lower is a pair's log f_w(0) - log f_v(d(v, w)), found by search (rng), and upper is proven: for b = 1 from
+    `normaliser_ratio`, for b > 1 the mechanism's theorem, epsilon. Staircase: offset as in
+    `log_word_probability`, required on a chain when b > 1. Raises ValueError, also when no word of this length
+    is feasible.
+    """
+    length = checks.integer("length", length, 1)
+    epsilon = checks.scalar("epsilon", epsilon, 0.0)
+    b = checks.integer("b", b, 1)
+    checks.choice("mechanism", mechanism, MECHANISMS)
+    rng = checks.generator(rng)
+    space = word_space(letters, adjacency, start)
+    if offset is None and mechanism == "staircase" and space.chain is not None:
+        if b > 1:
+            raise ValueError(f"offset must be an integer from 0 to {b - 1} on a chain, chosen publicly, got None")
+        offset = 0
+    law = Law(mechanism, epsilon, b, offset)
+    if space.chain is None:
+        return _on_alphabet(space, length, law)
+    if _feasible_words(space.chain, length) <= ENUMERATED:
+        return _by_enumeration(space, length, law)
+    return _by_bounds(space, length, law, rng)
+
+
+def _on_alphabet(space: WordSpace, n: int, law: Law) -> WordEpsilon:
+    if len(space.labels) == 1:
+        return WordEpsilon(0.0, 0.0, None)
+    log_f = log_word_probability(
+        alphabet_counts(n, len(space.labels)),
+        law.epsilon,
+        law.b,
+        mechanism=law.mechanism,
+        offset=law.offset,
+    )
+    apart = min(law.b, n)
+    spent = float((log_f[:-apart] - log_f[apart:]).max())
+    word = np.zeros(n, dtype=np.int64)
+    return WordEpsilon(spent, spent, (space.decode(word), space.decode((np.arange(n) < apart).astype(np.int64))))
+
+
+def _feasible_words(chain: Chain, n: int) -> int:
+    reached = {chain.start: 1}
+    for _ in range(n):
+        following: dict[int, int] = {}
+        for state, words in reached.items():
+            for letter in successors(chain, state).tolist():
+                following[letter] = following.get(letter, 0) + words
+        reached = following
+    if not reached:
+        raise ValueError(f"length must allow a feasible word from the start state, got {n}")
+    return sum(reached.values())
+
+
+def _by_enumeration(space: WordSpace, n: int, law: Law) -> WordEpsilon:
+    assert space.chain is not None
+    chain = space.chain
+    words: list[Word] = [(chain.start,)]
+    for _ in range(n):
+        words = [(*word, int(letter)) for word in words for letter in successors(chain, word[-1])]
+    codes = np.array(words, dtype=np.int64)[:, 1:]
+    distance = np.zeros((len(codes), len(codes)), dtype=np.int64)
+    for letters in codes.T:
+        distance += letters[:, None] != letters
+    counts = np.array([np.bincount(row, minlength=n + 1) for row in distance])
+    with np.errstate(divide="ignore"):
+        log_f = law.log_f(np.log(counts))
+    spent, w, v = _largest_loss(distance, log_f, law.b)
+    return WordEpsilon(spent, spent, None if w == v else (space.decode(codes[w]), space.decode(codes[v])))
+
+
+@njit(cache=True)
+def _largest_loss(distance: Codes, log_f: Array, b: int) -> tuple[float, int, int]:
+    best, best_w, best_v = 0.0, 0, 0
+    for w in range(len(distance)):
+        for v in range(len(distance)):
+            if w == v or distance[w, v] > b:
+                continue
+            for r in range(len(distance)):
+                loss = log_f[w, distance[w, r]] - log_f[v, distance[v, r]]
+                if loss > best:
+                    best, best_w, best_v = loss, w, v
+    return best, best_w, best_v
+
+
+def _by_bounds(space: WordSpace, n: int, law: Law, rng: np.random.Generator) -> WordEpsilon:
+    assert space.chain is not None
+    pairs, upper = random_pairs(space.chain, n, law.b, rng), law.epsilon
+    if law.b == 1 and law.epsilon <= LARGEST:
+        rate = law.epsilon / 2.0
+        ratio = normaliser_ratio(space.chain, n, rate)
+        if ratio.pair is not None:
+            pairs.append((tuple(ratio.pair[0].tolist()), tuple(ratio.pair[1].tolist())))
+        if law.mechanism == "permute-and-flip":
+            upper = min(upper, _permute_and_flip_bound(ratio, rate))
+        else:
+            upper = min(upper, rate + ratio.upper)
+    if not pairs:
+        return WordEpsilon(0.0, upper, None)
+    lower, (w, v) = search(pairs, space.chain, law, rng)
+    return WordEpsilon(min(lower, upper), upper, (space.decode(np.array(w)), space.decode(np.array(v))))
+
+
+def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
+    """Return an upper bound on what permute-and-flip spends for b = 1, from Z_v <= exp(ratio.upper) Z_w.
+
+    With I_w(l) = f_w(l) / q_l the loss is at most log(1 / q) plus the larger of log I_w(0) / I_v(1) and, for words
+    that miss both w and v, log I_w(1) / I_v(2). As log(1 - u x) / x is between -u and log(1 - u q) / q on (0, q],
+    I_w(0) <= integral exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and
+    I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1, I_v(2) the same with k + 1. All these fall as Z
+    grows: a grid of Z_w takes those on I_w at the left of each cell and those on I_v at its right; beyond the
+    grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 / (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v).
+    """
+    q, growth = math.exp(-rate), math.exp(ratio.upper)
+    least = math.exp(max(0.0, min(ratio.log_smallest, 600.0)))
+    grid = least * np.exp(np.arange(0.0, math.log(1e5), 2e-3))
+    left, right = grid[:-1] - 1.0, growth * grid[1:] - 1.0
+    whole = -np.expm1(-left) / np.maximum(left, 1e-12)
+    whole[left < 1e-12] = 1.0
+    rest = np.maximum(left - q, 1e-3)
+    tail = np.where(left - q < 1e-3, 0.5, (rest - 1.0 + np.exp(-rest)) / rest**2)
+    log_weight = np.broadcast_to([0.0, -rate], (len(right), 2))
+
+    def log_least(multiplicity: Array) -> Array:
+        logs = np.stack([np.zeros(len(right)), np.log(multiplicity)], axis=1)
+        return log_integrals(logs, log_weight)[:, 1]
+
+    first = np.log(whole) - log_least(np.maximum(right / q, 1.0))
+    second = np.log(tail) - log_least(right / q + 1.0)
+    end = grid[-1]
+    beyond = math.log((1.0 + growth * end) / (end - 1.0 - q))
+    return rate + max(float(first.max()), float(second.max()), beyond) + SLACK

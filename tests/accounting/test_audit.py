@@ -1,0 +1,133 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpsim import accounting
+from tools.verify import audit as full_audit
+from tools.verify import audit_cases
+
+SCIPY_FAILS = (1000, 132579327)  # its inverse of the incomplete beta function gives twice the lower bound
+
+
+@pytest.mark.parametrize(
+    ("hits", "draws"), [(0, 1), (1, 1), (0, 50), (3, 50), (50, 50), (500, 1000), (7, 10**9), SCIPY_FAILS]
+)
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-9])
+def test_bounds_are_where_the_binomial_tails_are_alpha(hits, draws, alpha):
+    lower, upper = accounting.clopper_pearson(hits, draws, alpha)
+    assert 0.0 <= lower <= upper <= 1.0
+    if hits:
+        assert binom.sf(hits - 1, draws, lower) == pytest.approx(alpha, rel=1e-6)
+    else:
+        assert lower == 0.0
+    if hits < draws:
+        assert binom.cdf(hits, draws, upper) == pytest.approx(alpha, rel=1e-6)
+    else:
+        assert upper == 1.0
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.01, 0.3, 0.999, 1.0])
+def test_bounds_fail_as_rarely_as_they_say(probability):
+    draws, alpha = 60, 0.02
+    hits = np.arange(draws + 1)
+    law = binom.pmf(hits, draws, probability)
+    lower, upper = accounting.clopper_pearson(hits, draws, alpha)
+    assert law[lower > probability].sum() <= alpha
+    assert law[upper < probability].sum() <= alpha
+
+
+def test_delta_bounds_of_counts():
+    lower, upper = accounting.delta_bounds([0.0, 1.0], [900, 900], [100, 100], 1000, 1e-6)
+    (low_p, high_p), (low_q, high_q) = (
+        accounting.clopper_pearson(900, 1000, 1e-6),
+        accounting.clopper_pearson(100, 1000, 1e-6),
+    )
+    np.testing.assert_allclose(lower, [low_p - high_q, low_p - math.e * high_q])
+    np.testing.assert_allclose(upper, [high_p - low_q, high_p - math.e * low_q])
+
+
+def test_hockey_stick_by_hand():
+    p, q = [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]
+    np.testing.assert_allclose(accounting.hockey_stick(p, q, [0.0, math.log(2), 5.0]), [0.5, 0.0, 0.0], atol=1e-16)
+
+
+@pytest.mark.parametrize(("spent", "delta"), [(0.0, 0.0), (1.5, 0.0), (2.0, 0.1), (0.0, 1.0)])
+def test_the_implied_delta_is_that_of_leaky_randomised_response(spent, delta):
+    keep = (1.0 - delta) / (1.0 + math.exp(-spent))
+    p = np.array([delta, 0.0, keep, 1.0 - delta - keep])
+    epsilon = np.linspace(0.0, 3.0, 13)
+    exact = accounting.hockey_stick(p, p[[1, 0, 3, 2]], epsilon)
+    np.testing.assert_allclose(accounting.implied_delta(epsilon, spent, delta), exact, atol=1e-14)
+
+
+def test_exceedances_depend_on_the_seed_and_the_name_alone(monkeypatch):
+    def losses(size, rng):
+        return rng.normal(size=size)
+
+    counts = {}
+    for threads in ("1", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        counts[threads] = accounting.exceedances(losses, [-1e9, 0.0, 1e9], 120_001, seed=3, name="normal")
+    assert counts["1"].tolist() == counts["2"].tolist()
+    assert counts["1"][0] == 120_001 and counts["1"][2] == 0
+    assert abs(counts["1"][1] - 60_000) < 1000
+    assert accounting.exceedances(losses, 0.0, 1000, seed=4, name="normal").shape == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: accounting.clopper_pearson(5, 4, 0.1), "hits must be at most draws"),
+        (lambda: accounting.clopper_pearson(-1, 4, 0.1), r"hits must be in \[0, "),
+        (lambda: accounting.clopper_pearson(1.5, 4, 0.1), "hits must be integers, got 1.5"),
+        (lambda: accounting.clopper_pearson(1, 0, 0.1), r"draws must be in \[1, "),
+        (lambda: accounting.clopper_pearson(1, 2, 0.6), r"alpha must be in \[1e-100, 0.5\], got 0.6"),
+        (lambda: accounting.delta_bounds(800.0, 1, 1, 2, 0.1), r"epsilon must be in \[0, 700\]"),
+        (lambda: accounting.hockey_stick([1.0], [0.9], 0.0), "q must sum to 1"),
+        (lambda: accounting.implied_delta(1.0, -1.0), r"spent must be in \[0, inf\)"),
+        (lambda: accounting.implied_delta(1.0, 1.0, 2.0), r"delta must be in \[0, 1\]"),
+        (lambda: accounting.exceedances(lambda size, rng: rng.random(size), 0.0, 0, seed=1, name="x"), "draws must be"),
+    ],
+)
+def test_refusals_name_the_argument_and_its_range(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return full_audit.run(full_audit.cases(), draws=150_000, seed=5)
+
+
+def test_every_mechanism_keeps_its_claim_and_has_its_exact_profile(table):
+    assert not table["violates_claim"].any()
+    assert table["agrees_with_pair"].all()
+    assert (table["claimed_delta"] >= 0.99 * audit_cases.SMALLEST_CLAIM).all()
+    assert (table["claimed_delta"] >= table["pair_delta"] - 1e-9).all()
+
+
+def test_every_mechanism_twenty_percent_off_is_proven_in_violation(table):
+    settings = table.dropna(subset="broken_lower").groupby(["mechanism", "setting"])
+    assert settings["broken_caught"].any().all()
+    assert set(table["mechanism"]) == set(table.dropna(subset="broken_lower")["mechanism"])
+
+
+def test_of_the_published_bounds_only_that_for_rows_that_change_together_is_refuted(table):
+    refuted = set(table.loc[table["violates_published"], "setting"])
+    assert refuted == {"k 9.87, all 32 rows change"}
+
+
+def test_the_figure_has_a_panel_for_each_setting(table):
+    figure = full_audit.draw_figure(table)
+    assert sum(bool(ax.get_title()) for ax in figure.axes) == len(full_audit.summary(table))
+
+
+def test_the_page_has_every_setting_and_says_when_one_fails(table):
+    page = full_audit.markdown(table, 150_000)
+    assert page.startswith("# ") and all(f"| {setting} |" in page for setting in table["setting"])
+    assert "refute no claim" in page
+    for fault in ({"violates_claim": True}, {"agrees_with_pair": False}, {"broken_caught": False}):
+        assert not full_audit.is_sound(full_audit.summary(table.assign(**fault)))
+        assert "show a fault" in full_audit.markdown(table.assign(**fault), 150_000)

@@ -1,0 +1,429 @@
+import hashlib
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import betaln
+
+from dpsim import datasets, paths
+from dpsim.datasets import taxi
+from dpsim.numerics import simplex
+
+GAMMA = 1e-8
+
+
+@pytest.fixture(scope="module")
+def zones():
+    return datasets.load_taxi_zones()
+
+
+@pytest.fixture(scope="module")
+def adjacency():
+    return datasets.load_zone_adjacency()
+
+
+@pytest.fixture(scope="module")
+def counts(zones):
+    return datasets.counts_matrix(datasets.load_taxi_trips(), zones["zone"])
+
+
+@pytest.fixture(scope="module")
+def published():
+    return datasets.read_table("published.csv").set_index("id")
+
+
+@pytest.fixture
+def own_data(tmp_path, monkeypatch):
+    """A copy of data/ that a test may damage."""
+    copy = shutil.copytree(paths.data(), tmp_path / "data")
+    monkeypatch.setattr(paths, "data", lambda: copy)
+    return copy
+
+
+def smallest_epsilons(counts, categories=None):
+    """Each row in Theorem 1 of Benvenuti 2026, eta_i the smallest positive share, k_i = 3 / (2 eta_i)."""
+    records = counts.sum(axis=1)
+    smallest = np.where(counts > 0, counts, np.inf).min(axis=1)
+    m = len(counts) if categories is None else categories
+    eta, shift = smallest / records, 1 / records
+    k = 1.5 / eta
+    return (
+        betaln(k * eta, k * (1 - 2 * eta))
+        - betaln(k * (eta + shift), k * (1 - 2 * eta - shift))
+        + k * shift * np.log((1 - (m - 1) * GAMMA) / GAMMA)
+    )
+
+
+# --- files and checksums ----------------------------------------
+
+
+def test_every_file_of_the_folder_has_a_checksum_and_a_source():
+    present = {str(path.relative_to(paths.data())) for path in paths.data().rglob("*") if path.is_file()}
+    about = {"README.md", "checksums.txt", ".gitattributes"}
+    assert set(datasets.checksums()) == present - about
+    sources = datasets.load_sources()
+    assert set(sources["file"]) == present - about - {"sources.csv"}
+    assert sources.notna().all(axis=None)
+    readme = (paths.data() / "README.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in readme for name in sources["file"])
+    for name, digest in sources.set_index("file")["sha256"].items():
+        assert digest == hashlib.sha256((paths.data() / name).read_bytes()).hexdigest()
+
+
+LOADERS = {
+    "nyc/od_surrogate_2025-01.csv": datasets.load_taxi_trips,
+    "nyc/zones.geojson": datasets.load_taxi_zones,
+    "nyc/zone_adjacency.csv": datasets.load_zone_adjacency,
+    "gainesville/segments.csv": datasets.load_gainesville,
+    "gainesville/intersections.csv": datasets.load_gainesville,
+    "grades/calculus_1.csv": datasets.load_grades,
+}
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_flipped_bit_is_refused_with_the_remedy(own_data, name):
+    contents = bytearray((own_data / name).read_bytes())
+    contents[len(contents) // 2] ^= 1
+    (own_data / name).write_bytes(contents)
+    with pytest.raises(ValueError, match=f"data/{name} is damaged .*git checkout -- data/{name}"):
+        LOADERS[name]()
+    status = datasets.load_sources().set_index("file")["status"]
+    assert "is damaged" in status[name]
+    assert (status.drop(name) == "intact").all()
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_missing_file_is_named_with_the_remedy(own_data, name):
+    (own_data / name).unlink()
+    with pytest.raises(ValueError, match=f"data/{name} cannot be read .*git checkout -- data/{name}"):
+        LOADERS[name]()
+
+
+def test_without_the_folder_the_way_to_install_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "data", lambda: tmp_path / "data")
+    with pytest.raises(ValueError, match=r"pip install -e \."):
+        datasets.load_grades()
+
+
+def test_a_name_without_checksum_is_refused():
+    with pytest.raises(ValueError, match=r"name must be one of .*, got '\.\./pyproject\.toml'"):
+        datasets.read_bytes("../pyproject.toml")
+
+
+def test_grades():
+    grades = datasets.load_grades()
+    assert list(grades["grade"]) == ["A", "B", "C", "D", "F"]
+    assert list(grades["students"]) == [28, 22, 24, 12, 12]
+    assert grades["students"].min() / grades["students"].sum() >= 0.073
+
+
+# --- taxi trips ----------------------------------------
+
+
+def test_surrogate_trips_zones_and_adjacency_fit_together(zones, adjacency, counts):
+    trips = datasets.load_taxi_trips()
+    assert list(trips.columns) == list(taxi.TRIP_COLUMNS)
+    assert (len(trips), trips["trips"].sum(), len(zones)) == (3842, 2_931_688, 63)
+    assert counts.sum() == 2_931_688 and (counts == 0).sum() == 63 * 63 - 3842
+    assert zones["zone"].is_monotonic_increasing and zones["zone"].is_unique
+    assert zones.geometry.is_valid.all() and zones.crs.to_epsg() == 4326
+    assert (adjacency == adjacency.T).all() and not adjacency.diagonal().any()
+    assert adjacency.sum() == 2 * 162
+    row = trips.iloc[1234]
+    i, j = (
+        np.flatnonzero(zones["zone"] == row["origin"])[0],
+        np.flatnonzero(zones["zone"] == row["destination"])[0],
+    )
+    assert counts[i, j] == row["trips"]
+
+
+def test_zones_that_touch_lie_within_the_simplification_of_each_other(zones, adjacency):
+    shapes = zones.to_crs("EPSG:32618").geometry
+    i, j = np.nonzero(adjacency)
+    assert shapes.iloc[i].distance(shapes.iloc[j], align=False).max() < 2 * 40  # metres, 40 for each outline
+
+
+def test_smallest_epsilon_with_all_zones(counts, zones):
+    epsilon = smallest_epsilons(counts)
+    assert zones["zone"][epsilon.argmax()] == 237
+    assert epsilon.max() == pytest.approx(45.389, abs=5e-4)
+    # The row at fault has all 63 destinations, so m = 63 and m = its support say the same there; elsewhere
+    # the choice changes epsilon by about gamma (63 - support) k / N.
+    assert (counts[epsilon.argmax()] > 0).all()
+    by_support = smallest_epsilons(counts, (counts > 0).sum(axis=1))
+    assert by_support.max() == epsilon.max() and np.abs(by_support - epsilon).max() < 1e-6
+    eta = np.where(counts > 0, counts, np.inf).min(axis=1) / counts.sum(axis=1)
+    assert eta.max() < 1 / 4  # Assumption 3
+
+
+@pytest.mark.parametrize("target", [63, 60, 55, 50, 45, 40, 35])
+def test_merging_gives_the_recorded_epsilons(counts, adjacency, published, target):
+    row = published.loc[f"benvenuti2026.table1.{target}"]
+    merged, _ = datasets.merge_zones(counts, adjacency, target)
+    tolerance = float(row["expected_tolerance"])
+    assert smallest_epsilons(merged).max() == pytest.approx(float(row["expected"]), rel=tolerance)
+
+
+def merge_by_hand(counts, adjacency, target, rule):
+    """The merging rule on dictionaries of frozensets, sharing nothing with the arrays."""
+    n = len(counts)
+    groups = [frozenset([i]) for i in range(n)]
+
+    def total(a, b):
+        return sum(int(counts[i, j]) for i in a for j in b)
+
+    def near(a, b):
+        return a != b and any(adjacency[i, j] for i in a for j in b)
+
+    while len(groups) > target:
+        departures = {g: sum(total(g, h) for h in groups) for g in groups}
+        rarest = {g: min([c for h in groups if (c := total(g, h))] or [10**9]) for g in groups}
+        sign = -1 if rule == "busiest neighbour" else 1
+        linked = [g for g in groups if any(near(g, h) for h in groups)]
+        leaving = min((rarest[g] * (rule == "rarest trip"), departures[g], min(g), g) for g in linked)[-1]
+        joined = min((sign * departures[h], min(h), h) for h in groups if near(leaving, h))[-1]
+        groups = [g for g in groups if g not in (leaving, joined)] + [leaving | joined]
+    groups.sort(key=min)
+    return np.array([[total(a, b) for b in groups] for a in groups]), groups
+
+
+@pytest.mark.parametrize("rule", taxi.MERGE_RULES)
+@pytest.mark.parametrize("seed", range(6))
+def test_merging_agrees_with_the_rule_done_by_hand(rule, seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 4, (9, 9))  # small numbers: many ties
+    components = 1 + seed % 3
+    block = np.arange(9) % components
+    adjacency = np.triu((block[:, None] == block) & (rng.random((9, 9)) < 0.3), 1)
+    adjacency |= np.abs(np.subtract.outer(np.arange(9), np.arange(9))) == components  # each block is connected
+    adjacency |= adjacency.T
+    for target in range(components, 10):
+        merged, group = datasets.merge_zones(counts, adjacency, target, rule=rule)
+        expected, members = merge_by_hand(counts, adjacency, target, rule)
+        np.testing.assert_array_equal(merged, expected)
+        assert [frozenset(np.flatnonzero(group == g)) for g in range(target)] == members
+    with pytest.raises(ValueError, match=f"target must be an integer from {components} to 9, got {components - 1}"):
+        datasets.merge_zones(counts, adjacency, components - 1, rule=rule)
+
+
+def test_another_rule_changes_the_table(counts, adjacency):
+    at_45 = {
+        rule: smallest_epsilons(datasets.merge_zones(counts, adjacency, 45, rule=rule)[0]).max()
+        for rule in taxi.MERGE_RULES
+    }
+    assert at_45["rarest trip"] < at_45["fewest departures"] / 2
+    assert at_45["busiest neighbour"] > 5 * at_45["fewest departures"]
+
+
+def test_merging_leaves_its_arguments_alone(counts, adjacency):
+    before = counts.copy(), adjacency.copy()
+    merged, group = datasets.merge_zones(counts, adjacency, 30)
+    np.testing.assert_array_equal(counts, before[0])
+    np.testing.assert_array_equal(adjacency, before[1])
+    onto = np.eye(30, dtype=int)[group]
+    np.testing.assert_array_equal(onto.T @ counts @ onto, merged)  # trips within a group are on the diagonal
+    same, group = datasets.merge_zones(counts, adjacency, 63)
+    np.testing.assert_array_equal(same, counts)
+    np.testing.assert_array_equal(group, np.arange(63))
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"target": 0}, ["target", "from 1 to 3", "0"]),
+        ({"target": 4}, ["target", "from 1 to 3", "4"]),
+        ({"target": 1.5}, ["target", "1.5"]),
+        ({"rule": "largest"}, ["rule", "'fewest departures'", "'largest'"]),
+        ({"counts": [[1, 2], [3, 4]]}, ["adjacency", "(2, 2)", "(3, 3)"]),
+        ({"counts": [[1, 2, 3]]}, ["counts", "square", "(1, 3)"]),
+        ({"counts": np.full((3, 3), -1)}, ["counts", "[0,", "-1"]),
+        ({"counts": np.full((3, 3), 0.5)}, ["counts must be integers", "0.5"]),
+        ({"adjacency": np.eye(3)}, ["adjacency", "boolean"]),
+        ({"adjacency": np.triu(np.ones((3, 3), bool))}, ["adjacency", "symmetric", "(0, 1)"]),
+    ],
+)
+def test_refusals_of_merging(changes, words):
+    arguments = {"counts": np.ones((3, 3), int), "adjacency": np.ones((3, 3), bool), "target": 2} | changes
+    with pytest.raises(ValueError) as error:
+        datasets.merge_zones(**arguments)
+    assert all(word in str(error.value) for word in words), error.value
+
+
+def test_counts_matrix_refuses_strangers_and_repeated_zones():
+    trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "c"], "trips": [3, 4]})
+    np.testing.assert_array_equal(datasets.counts_matrix(trips, ["c", "b", "a"]), [[0, 0, 0], [4, 0, 0], [0, 3, 0]])
+    with pytest.raises(ValueError, match="destination must be one of the 2 zones, got c"):
+        datasets.counts_matrix(trips, ["a", "b"])
+    with pytest.raises(ValueError, match="zones must be distinct, got a"):
+        datasets.counts_matrix(trips, ["a", "b", "c", "a"])
+
+
+# --- a user's own table ----------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("labels", [[1, 2, 30], ["N/A", "NA", "Midtown"]])
+def test_a_table_of_ones_own_comes_back(tmp_path, suffix, labels):
+    a, b, c = labels
+    table = pd.DataFrame({"trips": [3, 0, 7], "origin": [a, a, c], "note": [0.5] * 3, "destination": [a, b, a]})
+    path = tmp_path / f"trips.{suffix}"
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    for source in (path, str(path)):
+        loaded = datasets.load_taxi_trips(source)
+        assert list(loaded.columns) == list(taxi.TRIP_COLUMNS)
+        assert loaded.to_dict("list") == table[list(taxi.TRIP_COLUMNS)].to_dict("list")
+        assert loaded["trips"].dtype == np.int64
+
+
+def test_the_surrogate_reads_the_same_as_a_path():
+    path = paths.data() / "nyc" / "od_surrogate_2025-01.csv"
+    pd.testing.assert_frame_equal(datasets.load_taxi_trips(path), datasets.load_taxi_trips("surrogate"))
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", ["trips.csv", "not a readable csv"]),
+        ("origin,destination,trips\n", ["trips.csv", "no rows"]),
+        ("origin,trips\n1,2\n", ["trips.csv", "column destination is missing", "origin, trips"]),
+        ("origin,destination,trips\n1,2,-3\n2,2,5\n", ["trips.csv", "column trips", "at least 0", "-3"]),
+        ("origin,destination,trips\n1,2,2.5\n", ["trips.csv", "column trips", "2.5"]),
+        ("origin,destination,trips\n1,2,many\n1,3,4\n", ["trips.csv", "column trips", "many"]),
+        ("origin,destination,trips\n1,2,\n", ["trips.csv", "column trips", "nan"]),
+        ("origin,destination,trips\n1,2,inf\n", ["trips.csv", "column trips", "inf"]),
+        ("origin,destination,trips\n1,2,True\n", ["trips.csv", "column trips", "True"]),
+        ("origin,destination,trips\n1,2,1e300\n", ["trips.csv", "column trips", "1e+300"]),
+        ("origin,destination,trips\n,2,1\n", ["trips.csv", "column origin", "data row 1"]),
+        ("origin,destination,trips\n1,2,1\n1.5,2,1\n", ["trips.csv", "column origin", "1.5"]),
+        ("origin,destination,trips\n1,N/A,1\n", ["trips.csv", "origin and destination must both be"]),
+        ("origin,destination,trips\n1,2,1\n1,2,4\n", ["trips.csv", "origin 1, destination 2", "once"]),
+        ("origin,destination,trips\n1,2\n1,2,3,4,5\n", ["trips.csv", "not a readable csv"]),
+    ],
+)
+def test_refused_tables_name_the_file_the_column_and_the_values(tmp_path, text, words):
+    path = tmp_path / "trips.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError) as error:
+        datasets.load_taxi_trips(path)
+    assert all(word in str(error.value) for word in words), error.value
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ("official", ["source", "not available yet", "surrogate"]),
+        ("surogate", ["source", "surrogate", ".csv or .parquet", "surogate"]),
+        ("nowhere.csv", ["no file", "nowhere.csv"]),
+    ],
+)
+def test_refused_sources(source, words):
+    with pytest.raises(ValueError) as error:
+        datasets.load_taxi_trips(source)
+    assert all(word in str(error.value) for word in words), error.value
+
+
+def test_a_broken_parquet_file_is_named(tmp_path):
+    path = tmp_path / "trips.parquet"
+    path.write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(ValueError, match=r"trips\.parquet: not a readable parquet"):
+        datasets.load_taxi_trips(path)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.dictionaries(st.tuples(st.integers(-99, 99), st.integers(-99, 99)), st.integers(0, 2**53), min_size=1))
+def test_any_valid_table_survives_the_round_trip(tmp_path_factory, pairs):
+    path = tmp_path_factory.mktemp("trips") / "trips.csv"
+    rows = [(origin, destination, trips) for (origin, destination), trips in pairs.items()]
+    pd.DataFrame(rows, columns=list(taxi.TRIP_COLUMNS)).to_csv(path, index=False)
+    assert list(datasets.load_taxi_trips(path).itertuples(index=False, name=None)) == rows
+
+
+# --- Gainesville ----------------------------------------
+
+
+@pytest.mark.parametrize("core, n, neighbours", [(False, 43, (2, 6)), (True, 32, (3, 7))])
+def test_the_road_chain_follows_the_traffic(core, n, neighbours):
+    chain = datasets.load_gainesville(core=core)
+    degree = chain.adjacency.sum(axis=1)
+    assert chain.traffic_matrix.shape == (n, n) and (degree.min(), degree.max()) == neighbours
+    assert (chain.adjacency.diagonal() == core).all() and (chain.adjacency == chain.adjacency.T).all()
+    ends = [set(pair) for pair in chain.segments[["from_node", "to_node"]].itertuples(index=False, name=None)]
+    shares = np.array([[bool(a & b) for b in ends] for a in ends])
+    np.testing.assert_array_equal(chain.adjacency | np.eye(n, dtype=bool), shares)
+    for i in range(n):
+        allowed = np.flatnonzero(chain.adjacency[i])
+        traffic = chain.segments["aadt_2022"].to_numpy()[allowed]
+        np.testing.assert_allclose(chain.traffic_matrix[i, allowed], traffic / traffic.sum(), rtol=1e-14)
+    assert ((chain.traffic_matrix > 0) == chain.adjacency).all()
+    np.testing.assert_allclose(chain.stationary @ chain.traffic_matrix, chain.stationary, rtol=1e-13)
+    flow = chain.stationary[:, None] * chain.traffic_matrix
+    np.testing.assert_allclose(flow, flow.T, rtol=1e-13)  # reversible
+    nodes = set(chain.intersections["node"])
+    assert set(chain.segments["from_node"]) | set(chain.segments["to_node"]) <= nodes
+
+
+@pytest.mark.parametrize("core, letters", [(False, 14), (True, 13)])
+def test_the_trip_can_be_driven(core, letters):
+    chain = datasets.load_gainesville(core=core)
+    assert len(chain.trip) == letters + 1 and len(set(chain.trip)) == letters + 1
+    assert chain.segments["street"][chain.trip[0]] == "SW 34th St"
+    assert chain.adjacency[chain.trip[:-1], chain.trip[1:]].all()
+
+
+def test_the_core_chain_lies_in_the_bordered_simplex():
+    chain = datasets.load_gainesville(core=True)
+    matrix, raw = chain.transition_matrix, chain.traffic_matrix
+    protected = simplex.protected_entries(raw)
+    assert (protected.sum(axis=1).min(), protected.sum(axis=1).max()) == (2, 6)
+    np.testing.assert_array_equal(protected.sum(axis=1), chain.adjacency.sum(axis=1) - 1)
+    assert (matrix[protected] >= datasets.ETA).all()
+    assert np.where(protected, matrix, 0).sum(axis=1).max() <= 1 - datasets.ETA_BAR + 1e-15
+    assert (matrix[~chain.adjacency] == 0).all() and (matrix[chain.adjacency] >= datasets.ETA_BAR).all()
+    np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-15)
+    # The projection is the nearest such matrix: no feasible one on a segment towards another is nearer.
+    rng = np.random.default_rng(3)
+    for other in rng.dirichlet(np.ones(32), 200):
+        step = simplex.project_to_bordered_simplex(
+            np.broadcast_to(other, raw.shape), eta=0.10, eta_bar=0.051, protected=protected, support=raw > 0
+        )
+        assert (((raw - matrix) * (step - matrix)).sum(axis=1) <= 1e-15).all()
+    moved = np.abs(matrix - raw).max(axis=1)
+    assert chain.largest_change == moved.max() == pytest.approx(0.018873, abs=1e-6)
+    assert (moved > 1e-12).sum() == 9
+    assert np.abs(chain.stationary @ matrix - chain.stationary).max() > 1e-4  # no longer the same chain
+
+
+def test_without_the_border_nothing_is_moved():
+    chain = datasets.load_gainesville()
+    assert chain.largest_change == 0
+    np.testing.assert_array_equal(chain.transition_matrix, chain.traffic_matrix)
+
+
+def words_at_each_distance(chain):
+    """Feasible words by Hamming distance from the trip, by forward recursion in whole numbers."""
+    start, word = chain.trip[0], chain.trip[1:]
+    ways = {(int(start), 0): 1}
+    for letter in word:
+        after = {}
+        for (state, distance), number in ways.items():
+            for state_after in np.flatnonzero(chain.adjacency[state]).tolist():
+                key = (state_after, distance + (state_after != letter))
+                after[key] = after.get(key, 0) + number
+        ways = after
+    totals = [0] * (len(word) + 1)
+    for (_, distance), number in ways.items():
+        totals[distance] += number
+    return totals
+
+
+@pytest.mark.parametrize("epsilon, row", [(0.5, "em_05"), (5.0, "em_5")])
+def test_the_trip_gives_the_recorded_errors_of_the_exponential_mechanism(published, epsilon, row):
+    totals = np.array(words_at_each_distance(datasets.load_gainesville()), dtype=float)
+    assert totals[0] == 1
+    distance = np.arange(len(totals))
+    weights = totals * np.exp(-epsilon * distance / 2)
+    expected = published.loc[f"benvenuti2026pf.fig5.{row}", "expected"]
+    assert weights @ distance / weights.sum() == pytest.approx(float(expected), rel=1e-4)

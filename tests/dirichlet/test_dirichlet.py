@@ -1,0 +1,496 @@
+import itertools
+import re
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from dpsim import dirichlet
+from dpsim.numerics.special import log_beta, log_beta_tail, log_gamma_ratio, log_minus_psi
+
+GRADES = {"eta": 0.073, "gamma": 4e-4}
+FALLIN = {"eta": 0.10, "gamma": 0.001}
+ACCEPT = 1e-6  # chance that a right sampler fails a test, at a fixed seed
+REJECT = 1e-9  # largest p-value that a law 10 % off may reach
+
+
+# ------------------------------------------------------------------------------------ reference values
+
+
+@pytest.mark.parametrize("m", [2, 3, 4])
+@pytest.mark.parametrize("k, value", [(9.87, 1.168), (98.7, 11.13)])
+def test_epsilon_of_the_matrix_paper(k, value, m):
+    epsilon = dirichlet.epsilon_bound(k, shift=0.0125, eta=0.10, eta_bar=0.051, gamma=0.001, m=m)
+    assert epsilon == pytest.approx(value, rel=5e-4)
+
+
+def test_epsilon_of_the_grades():
+    loose = dirichlet.epsilon_bound([20.6, 21.0], shift=1 / 98, m=5, **GRADES)
+    assert loose == pytest.approx([2.212, 2.253], abs=6e-4)
+    tight = dirichlet.epsilon_bound(20.6, shift=1 / 98, m=5, tight=True, **GRADES)
+    assert tight == pytest.approx(2.171, abs=6e-4)
+
+
+def test_delta_of_both_papers():
+    lower, upper = dirichlet.delta_bounds(20.6, n=5, **GRADES)
+    assert (lower, upper) == pytest.approx((0.00200, 0.00200), abs=5e-6)
+    lower, upper = dirichlet.delta_bounds([9.87, 98.7], n=32, protected=2, **FALLIN)
+    assert (lower[0], upper[0]) == pytest.approx((0.01882, 0.01891), abs=5e-6)
+    assert (lower[1], upper[1]) == pytest.approx((4.7e-17, 4.7e-17), rel=0.02)
+    lower, upper = dirichlet.delta_bounds(9.87, n=32, protected=6, **FALLIN)
+    assert (lower, upper) == pytest.approx((0.0555, 0.0567), abs=2e-4)
+
+
+def test_accuracy_of_the_grades():
+    assert dirichlet.expected_kl_bound(5, 98, 20.6) == pytest.approx(0.1418, abs=5e-5)
+    bound = np.exp(dirichlet.log_absolute_error_lower_bound(5, 98, 20.6))
+    assert bound == pytest.approx(4e-70, rel=0.1)  # the truth is at least the error at the smallest share
+    share = np.array([1 / 98, 97 / 98])
+    assert dirichlet.expected_absolute_error(share, 20.6)[0] == pytest.approx(0.013, abs=5e-4)
+
+
+# -------------------------------------------------------------------------------- epsilon: brute force
+
+
+def log_ratio_extreme(p, i, j, shift, k, gamma, m):
+    """Largest log of density at p over density at p - shift e_i + shift e_j, over Omega_1."""
+    q = p.copy()
+    q[i] -= shift
+    q[j] += shift
+    constant = special.gammaln(k * q).sum() - special.gammaln(k * p).sum()
+    return constant + k * shift * np.log((1 - (m - 1) * gamma) / gamma)
+
+
+@pytest.mark.parametrize("n, k, eta, shift", [(3, 20.0, 0.08, 0.05), (3, 4.0, 0.2, 0.1), (4, 30.0, 0.06, 0.03)])
+def test_epsilon_is_the_maximum_over_the_bordered_simplex(n, k, eta, shift):
+    gamma = 0.01
+    grid = np.append(np.arange(eta, 1.0, (1 - n * eta) / 60), 1 - (n - 2) * eta - shift - eta)
+    worst = -np.inf
+    for head in itertools.product(grid, repeat=n - 1) if n == 3 else [(eta, eta, x) for x in grid]:
+        p = np.append(head, 1 - sum(head))
+        for i, j in itertools.permutations(range(n), 2):
+            q = p.copy()
+            q[i] -= shift
+            q[j] += shift
+            if min(p.min(), q.min()) >= eta - 1e-12:
+                worst = max(worst, log_ratio_extreme(p, i, j, shift, k, gamma, n))
+    tight = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=n, tight=True)
+    assert worst <= tight + 1e-9
+    assert worst == pytest.approx(tight, rel=1e-3)
+    assert tight <= dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=n) + 1e-12
+
+
+@pytest.mark.parametrize("w", [2, 3])
+def test_epsilon_is_the_maximum_over_the_protected_simplex(w):
+    k, eta, eta_bar, shift, gamma = 12.0, 0.1, 0.06, 0.0125, 0.002
+    grid = np.append(np.linspace(eta, 1 - eta_bar, 90), [eta + shift, 1 - eta_bar - eta - shift])
+    worst = -np.inf
+    for a, b in itertools.product(grid, repeat=2):
+        others = (w - 2) * eta
+        if a - shift >= eta - 1e-12 and b >= eta and a + b + others <= 1 - eta_bar + 1e-12:
+            p = np.array([a, b, *[eta] * (w - 2), 1 - a - b - others])
+            worst = max(worst, log_ratio_extreme(p, 0, 1, shift, k, gamma, w))
+    arguments = {"shift": shift, "eta": eta, "gamma": gamma, "m": w, "eta_bar": eta_bar}
+    tight = dirichlet.epsilon_bound(k, tight=True, **arguments)
+    assert worst == pytest.approx(tight, rel=1e-3)
+    assert worst <= tight + 1e-9 <= dirichlet.epsilon_bound(k, **arguments) + 2e-9
+
+
+def test_epsilon_of_two_categories_covers_every_pair():
+    k, shift, eta, gamma = 10.0, 0.05, 0.1, 0.01
+    bound = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=2)
+    for first in np.linspace(eta + shift, 1 - eta, 50):
+        assert log_ratio_extreme(np.array([first, 1 - first]), 0, 1, shift, k, gamma, 2) <= bound + 1e-12
+
+
+@pytest.mark.parametrize("k, shift", [(1e9, 1e-9), (1e9, 0.01), (20.6, 1 / 98), (1e-6, 0.2), (1e5, 1e-12)])
+def test_epsilon_keeps_its_digits(k, shift):
+    with mpmath.workdps(50):
+        eta, gamma = mpmath.mpf(0.1), mpmath.mpf(1e-3)
+        a, t, c = k * eta, mpmath.mpf(k) * mpmath.mpf(shift), k * (1 - 2 * eta)
+        exact = mpmath.loggamma(a) + mpmath.loggamma(c) - mpmath.loggamma(a + t) - mpmath.loggamma(c - t)
+        exact += t * mpmath.log((1 - 3 * gamma) / gamma)
+    value = dirichlet.epsilon_bound(k, shift=shift, eta=0.1, gamma=1e-3, m=4)
+    assert value == pytest.approx(float(exact), rel=1e-11)
+
+
+# ----------------------------------------------------------------------------------------- tails, delta
+
+
+def exact_log_tail(x, p, k):
+    with mpmath.workdps(50):
+        x, p, k = mpmath.mpf(x), mpmath.mpf(p), mpmath.mpf(k)
+        a, b = k * p, k * (1 - p)
+        term = total = mpmath.mpf(1)
+        i = 0
+        while term > total * mpmath.mpf(10) ** -40:
+            term *= (a + b + i) * x / (a + 1 + i)
+            total += term
+            i += 1
+        log_beta_ab = mpmath.loggamma(a) + mpmath.loggamma(b) - mpmath.loggamma(k)
+        return float(a * mpmath.log(x) + b * mpmath.log1p(-x) - log_beta_ab - mpmath.log(a) + mpmath.log(total))
+
+
+@pytest.mark.parametrize(
+    "x, p, k",
+    [
+        (4e-4, 0.073, 20.6),
+        (1e-3, 0.1, 98.7),
+        (1e-3, 0.1, 1.5e3),
+        (1e-8, 1e-3, 1.5e3),
+        (0.09, 0.1, 1e6),
+        (0.0996, 0.1, 1e9),
+        (1e-4, 0.5, 900.0),
+        (1e-30, 0.3, 30.0),
+        (0.05, 0.1, 1e-3),
+        (0.3, 0.4, 1e-6),
+    ],
+)
+def test_tail_against_fifty_digits(x, p, k):
+    value, exact = float(log_beta_tail(*map(np.asarray, (x, p, k)))), exact_log_tail(x, p, k)
+    assert value == pytest.approx(exact, rel=1e-12, abs=2e-9 if k == 1e9 else 1e-11)
+
+
+def test_delta_down_to_the_smallest_floats():
+    lower, upper = dirichlet.delta_bounds(1.5e3, eta=0.1, gamma=1e-3, n=5)
+    exact = np.log(4) + exact_log_tail(1e-3, 0.1, 1.5e3)
+    assert 1e-300 < upper < 1e-200
+    assert np.log([lower, upper]) == pytest.approx([exact, exact], rel=1e-13)
+    lower, upper = dirichlet.log_delta_bounds(1e6, eta=0.1, gamma=1e-3, n=5)
+    assert (lower, upper) == pytest.approx((exact_log_tail(1e-3, 0.1, 1e6) + np.log(4),) * 2, rel=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    n=st.integers(2, 10_000),
+    border=st.floats(1e-6, 1.0),
+    inner=st.floats(1e-9, 1.2),
+    k=st.floats(-6, 9).map(lambda power: 10.0**power),
+    whole=st.booleans(),
+)
+def test_bounds_are_ordered_probabilities(n, border, inner, k, whole):
+    protected = None if whole or n == 2 else n - 1
+    m = protected or n
+    gamma = min(inner / m, 0.999 / max(m - 1, 1))
+    lower, upper = dirichlet.delta_bounds(k, eta=border / m, gamma=gamma, n=n, protected=protected)
+    assert 0.0 <= lower <= upper <= 1.0
+    assert upper == 1.0 or lower >= upper * (1 - upper) * (1 - 1e-12) or upper > 0.5
+
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
+
+
+def probability_inside(p, k, gamma, protected):
+    """P(first `protected` coordinates of Dir(k p) all at least gamma), 3 or 4 categories, by quadrature."""
+    p = np.asarray(p, dtype=float)
+    mass_after = (protected - 1) * gamma
+    low, high = gamma, 1 - mass_after
+    x = low + (high - low) * (NODES + 1) / 2
+    weight = WEIGHTS * (high - low) / 2 * stats.beta.pdf(x, k * p[0], k * (1 - p[0]))
+    rest = p[1:] / p[1:].sum()
+    if len(rest) == 2:
+        least, most = gamma / (1 - x), (1 - x - gamma) / (1 - x) if protected == 3 else 1.0
+        a, b = k * (1 - p[0]) * rest
+        return weight @ (special.betainc(a, b, most) - special.betainc(a, b, np.minimum(least, most)))
+    inner = [probability_inside(rest, k * (1 - p[0]), gamma / (1 - at), protected - 1) for at in x]
+    return weight @ inner
+
+
+@pytest.mark.parametrize("k, eta, gamma", [(20.0, 0.1, 0.01), (6.0, 0.2, 0.05), (60.0, 0.08, 0.03), (8.0, 0.3, 0.1)])
+def test_delta_is_the_maximum_over_the_bordered_simplex(k, eta, gamma):
+    grid = np.linspace(eta, 1 - 2 * eta, 25)
+    outside = [
+        1 - probability_inside([a, b, 1 - a - b], k, gamma, 3)
+        for a, b in itertools.product(grid, repeat=2)
+        if 1 - a - b >= eta - 1e-12
+    ]
+    lower, upper = dirichlet.delta_bounds(k, eta=eta, gamma=gamma, n=3)
+    assert lower - 1e-9 <= max(outside) <= upper + 1e-9
+    vertex = 1 - probability_inside([eta, eta, 1 - 2 * eta], k, gamma, 3)
+    assert max(outside) == pytest.approx(vertex, rel=1e-8)
+
+
+@pytest.mark.parametrize("w, k", [(2, 9.87), (2, 30.0), (3, 9.87)])
+def test_delta_is_the_maximum_over_the_protected_simplex(w, k):
+    eta, eta_bar, gamma = 0.1, 0.051, 0.01
+    grid = np.linspace(eta, 1 - eta_bar - (w - 1) * eta, 12 if w == 2 else 6)
+    outside = [
+        1 - probability_inside([*inside, 1 - sum(inside)], k, gamma, w)
+        for inside in itertools.product(grid, repeat=w)
+        if sum(inside) <= 1 - eta_bar
+    ]
+    lower, upper = dirichlet.delta_bounds(k, eta=eta, gamma=gamma, n=w + 1, protected=w)
+    assert lower - 1e-7 <= max(outside) <= upper + 1e-7
+    assert outside[0] == pytest.approx(max(outside), abs=1e-12)
+
+
+def test_empty_inside_gives_certainty():
+    assert dirichlet.delta_bounds(20.0, eta=0.1, gamma=0.24, n=5) == (1.0, 1.0)
+
+
+def test_sampled_delta_agrees_with_the_bracket_and_not_with_one_ten_percent_off():
+    draws, p = 1_000_000, [0.073] * 4 + [1 - 4 * 0.073]
+    estimate = dirichlet.delta_monte_carlo(p, 20.6, gamma=4e-4, draws=draws, rng=np.random.default_rng(5))
+    lower, upper = dirichlet.delta_bounds(20.6, n=5, **GRADES)
+    deviation = 5 * np.sqrt(upper / draws)
+    assert lower - deviation <= estimate <= upper + deviation
+    wrong = dirichlet.delta_bounds(20.6 / 1.1, n=5, **GRADES)[0]
+    assert estimate < wrong - deviation
+
+
+def test_sampled_delta_of_a_protected_part_and_small_parameters():
+    p, k, gamma = [0.1, 0.1, 0.8], 0.5, 1e-3
+    rng = np.random.default_rng(6)
+    estimate = dirichlet.delta_monte_carlo(p, k, gamma=gamma, draws=200_000, rng=rng, protected=2)
+    exact = 1 - (1 - special.betainc(0.05, 0.45, gamma)) ** 2  # nearly: the bracket is what is proven
+    lower, upper = dirichlet.delta_bounds(k, eta=0.1, gamma=gamma, n=3, protected=2)
+    assert lower == pytest.approx(exact, rel=1e-9)
+    assert lower - 0.006 <= estimate <= upper
+
+
+def test_sampled_delta_at_nested_numbers_of_draws():
+    p = dirichlet.extreme_points(4, 0.1)
+    counts = [100, 1000, 5000]
+    one = p[:1]
+    nested = dirichlet.delta_monte_carlo(one, 8.0, gamma=0.01, draws=counts, rng=np.random.default_rng(1))
+    for count, value in zip(counts, nested):
+        rng = np.random.default_rng(1)
+        assert value == dirichlet.delta_monte_carlo(one, 8.0, gamma=0.01, draws=count, rng=rng)
+    worst = dirichlet.delta_monte_carlo(p, 8.0, gamma=0.01, draws=counts, rng=np.random.default_rng(1))
+    assert worst.shape == (3,)
+    assert (worst >= nested).all()
+
+
+# ------------------------------------------------------------------------------------------------ draws
+
+
+def beta_cdf(log_x, a, b):
+    """Exact distribution function of Beta(a, b) at exp(log_x), from the logarithm."""
+    tail = np.exp(a * log_x - np.log(a) - special.betaln(a, b))
+    return np.where(log_x < -40.0, tail, special.betainc(a, b, np.exp(np.minimum(log_x, 0.0))))
+
+
+@pytest.mark.parametrize("alphas", [(1e-3, 1e-3), (1e-6, 1e-6), (1e-3, 0.4), (1e-6, 5.0, 2.0), (0.05, 0.5, 1e-3)])
+def test_left_tail_of_small_parameters(alphas):
+    alphas = np.array(alphas)
+    k = alphas.sum()
+    logs = dirichlet.log_dirichlet(alphas / k, k, size=100_000, rng=np.random.default_rng(7))
+    a, b = alphas[0], k - alphas[0]
+    tail = logs[:, 0] < np.log(0.5)  # ties at the float next to 1 would disturb the comparison
+    below = beta_cdf(np.log(0.5), a, b)
+    assert stats.binomtest(int(tail.sum()), len(tail), below).pvalue > ACCEPT
+    left = logs[tail, 0]
+    assert stats.kstest(beta_cdf(left, a, b) / below, "uniform").pvalue > ACCEPT
+    off = beta_cdf(left, 1.1 * a, b) / beta_cdf(np.log(0.5), 1.1 * a, b)
+    assert stats.kstest(off, "uniform").pvalue < REJECT
+
+
+def test_values_of_small_parameters_where_normalised_gammas_fail():
+    p, k, size = np.array([0.5, 0.5]), 2e-3, 20_000
+    gammas = np.random.default_rng(8).standard_gamma(k * p, (size, 2))
+    assert (gammas.sum(axis=1) == 0.0).mean() > 0.2  # 0 / 0: no draw at all
+    x = dirichlet.dirichlet_mechanism(p, k, size=size, rng=np.random.default_rng(8))
+    assert np.abs(x.sum(axis=1) - 1.0).max() < 1e-15
+    for cut in (1e-200, 1e-50, 1e-3, 0.5):
+        below = int((x[:, 0] < cut).sum())
+        assert stats.binomtest(below, size, beta_cdf(np.log(cut), 1e-3, 1e-3)).pvalue > ACCEPT
+
+
+@pytest.mark.parametrize("parameters", [(1.5, 1.5, 17.6), (0.3, 0.7, 4.0), (0.12, 50.0, 3.0), (1.0, 1.0, 1.0)])
+def test_marginals_and_ratios(parameters):
+    parameters = np.array(parameters)
+    k = parameters.sum()
+    x = dirichlet.dirichlet_mechanism(parameters / k, k, size=60_000, rng=np.random.default_rng(9))
+    for i, a in enumerate(parameters):
+        assert stats.kstest(x[:, i], stats.beta(a, k - a).cdf).pvalue > ACCEPT
+        assert stats.kstest(x[:, i], stats.beta(1.1 * a, 1.1 * (k - a)).cdf).pvalue < REJECT
+    ratio = x[:, 0] / (x[:, 0] + x[:, 1])
+    assert stats.kstest(ratio, stats.beta(parameters[0], parameters[1]).cdf).pvalue > ACCEPT
+    assert abs(stats.spearmanr(ratio, x[:, 2]).statistic) < 5 / np.sqrt(len(x))  # neutrality
+
+
+def test_shapes_zeros_and_rows():
+    P = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [1.0, 0.0, 0.0]])
+    x = dirichlet.dirichlet_mechanism(P, [5.0, 0.01, 3.0], size=(7, 2), rng=np.random.default_rng(1))
+    assert x.shape == (7, 2, 3, 3)
+    assert (x[..., P == 0.0] == 0.0).all()
+    assert np.abs(x.sum(axis=-1) - 1.0).max() < 1e-15
+    assert dirichlet.dirichlet_mechanism(P[0], [1.0, 2.0]).shape == (2, 3)
+    assert dirichlet.dirichlet_mechanism(P[0], 1.0, size=0).shape == (0, 3)
+    logs = dirichlet.log_dirichlet(P, 1e-6, size=50, rng=np.random.default_rng(2))
+    assert (np.isneginf(logs) == (P == 0.0)).all()
+    assert (logs[:, 2, 0] == 0.0).all()
+
+
+def test_equal_seeds_give_equal_draws():
+    x, y = (dirichlet.dirichlet_mechanism([0.2, 0.8], 9.0, size=5, rng=np.random.default_rng(4)) for _ in "ab")
+    assert (x == y).all()
+
+
+def test_huge_k_returns_the_mean():
+    assert dirichlet.dirichlet_mechanism([0.25, 0.75], 1e20) == pytest.approx([0.25, 0.75], rel=1e-8)
+
+
+# --------------------------------------------------------------------------------------------- accuracy
+
+
+@pytest.mark.parametrize("k", [1e-3, 0.7, 20.6, 119.0, 121.0, 1e5, 1e9, 1e14])
+def test_accuracy_against_fifty_digits(k):
+    p = [0.1, 0.6, 0.0, 0.3]
+    with mpmath.workdps(50):
+        shares, size = [mpmath.mpf(x) for x in p], mpmath.mpf(k)
+        kl = sum(x * (mpmath.log(x) + mpmath.psi(0, size) - mpmath.psi(0, size * x)) for x in shares if x)
+        absolute = []
+        for x in (x for x in shares if x):
+            a, b = size * x, size - size * x
+            logs = mpmath.loggamma(a) + mpmath.loggamma(b) - mpmath.loggamma(size)
+            absolute.append(2 * mpmath.exp(a * mpmath.log(x) + b * mpmath.log1p(-x) - logs) / size)
+    rounding = 1 + sum(p) - 1
+    assert dirichlet.expected_kl(p, k) / rounding == pytest.approx(float(kl), rel=1e-12)
+    error = dirichlet.expected_absolute_error(p, k)
+    assert error[[0, 1, 3]] == pytest.approx([float(x) for x in absolute], rel=1e-12)
+    assert error[2] == 0.0
+    assert (error <= dirichlet.expected_absolute_error_bound(k)).all()
+    assert (dirichlet.expected_squared_error(p, k) <= dirichlet.expected_squared_error_bound(k)).all()
+
+
+def test_accuracy_against_draws():
+    p, k = np.array([0.1, 0.3, 0.6]), 20.0
+    x = dirichlet.dirichlet_mechanism(p, k, size=200_000, rng=np.random.default_rng(3))
+    for sample, exact in [
+        ((p * np.log(p / x)).sum(axis=-1), dirichlet.expected_kl(p, k)),
+        (np.abs(x - p)[:, 0], dirichlet.expected_absolute_error(p, k)[0]),
+        ((x - p)[:, 2] ** 2, dirichlet.expected_squared_error(p, k)[2]),
+    ]:
+        error = sample.std() / np.sqrt(len(sample))
+        assert abs(sample.mean() - exact) < 5 * error
+        assert abs(sample.mean() - 1.1 * exact) > 8 * error
+
+
+def test_bounds_are_attained_where_they_should():
+    half = [0.5, 0.5]
+    assert dirichlet.expected_absolute_error(half, 9.0)[0] == pytest.approx(
+        dirichlet.expected_absolute_error_bound(9.0), rel=1e-14
+    )
+    assert dirichlet.expected_squared_error(half, 9.0)[0] == dirichlet.expected_squared_error_bound(9.0)
+    worst = np.array([1, 1, 1, 1, 94]) / 98
+    assert dirichlet.expected_kl(worst, 20.6) == pytest.approx(dirichlet.expected_kl_bound(5, 98, 20.6), rel=1e-12)
+    for counts in ([20, 20, 20, 20, 18], [1, 1, 1, 40, 55], [2, 1, 1, 1, 93]):
+        value = dirichlet.expected_kl(np.array(counts) / 98, [0.5, 20.6, 1e4])
+        assert (value <= dirichlet.expected_kl_bound(5, 98, [0.5, 20.6, 1e4]) + 1e-15).all()
+
+
+def test_lower_bound_is_below_the_truth():
+    for n, N, k in [(3, 10, 2.0), (5, 98, 20.6), (2, 7, 50.0)]:
+        smallest = dirichlet.expected_absolute_error([1 / N, 1 - 1 / N], k)[0]
+        assert dirichlet.log_absolute_error_lower_bound(n, N, k) <= np.log(smallest)
+
+
+@pytest.mark.parametrize("a, b", [(1e-3, 2.0), (11.9, 12.1), (1e8, 3.0), (1e9, 1e9)])
+def test_gamma_functions_against_fifty_digits(a, b):
+    with mpmath.workdps(50):
+        x, t = mpmath.mpf(a), mpmath.mpf(b)
+        ratio = float(mpmath.loggamma(x + t) - mpmath.loggamma(x))
+        beta = float(mpmath.loggamma(x) + mpmath.loggamma(t) - mpmath.loggamma(x + t))
+        psi = float(mpmath.log(x) - mpmath.psi(0, x))
+    arguments = np.asarray(a), np.asarray(b)
+    assert float(log_gamma_ratio(*arguments)) == pytest.approx(ratio, rel=1e-13)
+    assert float(log_beta(*arguments)) == pytest.approx(beta, rel=1e-13)
+    assert float(log_minus_psi(arguments[0])) == pytest.approx(psi, rel=1e-13)
+
+
+def test_smallest_k_and_extreme_points():
+    assert dirichlet.smallest_k(0.073) == pytest.approx(20.6, abs=0.06)
+    points = dirichlet.extreme_points(4, 0.1)
+    assert points.sum(axis=1) == pytest.approx(np.ones(4))
+    assert (np.diag(points) == pytest.approx(0.7)) and (np.sort(points)[:, :3] == 0.1).all()
+
+
+# ----------------------------------------------------------------------------------------------- checks
+
+GOOD = {"shift": 0.01, "eta": 0.1, "gamma": 0.01, "m": 5}
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"gamma": 0.25}, "gamma must be in (0, 0.25), got 0.25"),
+        ({"gamma": 0.0}, "gamma must be in (0, 0.25), got 0"),
+        ({"eta": 0.21}, "eta must be in (0, 0.2], got 0.21"),
+        ({"shift": 0.8}, "shift must be in (0, 0.7], got 0.8"),
+        ({"shift": -0.1}, "shift must be in (0, inf), got -0.1"),
+        ({"m": 1}, "m must be an integer of at least 2, got 1"),
+        ({"k": 0.0}, "k must be in (0, 1e+300], got 0"),
+        ({"k": np.nan}, "k must be in (0, 1e+300], got nan"),
+        ({"eta_bar": 1.0}, "eta_bar must be in (0, 1), got 1"),
+        ({"eta_bar": 0.9}, "eta must be in (0, 0.02], got 0.1"),
+    ],
+)
+def test_epsilon_refuses(change, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        dirichlet.epsilon_bound(**{"k": 20.0, **GOOD, **change})
+
+
+def test_limits_hold_entry_by_entry():
+    eta, shift = [0.01, 0.3], [0.5, 0.05]
+    both = dirichlet.epsilon_bound(20.0, shift=shift, eta=eta, gamma=0.01, m=3)
+    assert both.shape == (2,)
+    with pytest.raises(ValueError, match=re.escape("shift must be in (0, 0.1], got 0.5")):
+        dirichlet.epsilon_bound(20.0, shift=shift, eta=eta[::-1], gamma=0.01, m=3)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: dirichlet.dirichlet_mechanism([0.5, 0.6], 1.0), "p must sum to 1"),
+        (lambda: dirichlet.dirichlet_mechanism([0.5, 0.5], -1.0), "k must be in (0, 1e+300], got -1"),
+        (lambda: dirichlet.dirichlet_mechanism([[0.5, 0.5]] * 3, [1.0, 2.0]), "k must broadcast"),
+        (lambda: dirichlet.dirichlet_mechanism([1e-300, 1.0], 1e-3), "k must be at least 1e-290 / p_i"),
+        (
+            lambda: dirichlet.dirichlet_mechanism([0.5, 0.5], 1.0, size=-1),
+            "size must be an integer of at least 0",
+        ),
+        (lambda: dirichlet.delta_bounds(1.0, eta=0.1, gamma=0.1, n=1), "n must be an integer of at least 2"),
+        (
+            lambda: dirichlet.delta_bounds(1.0, eta=0.1, gamma=0.1, n=3, protected=3),
+            "protected must be an integer",
+        ),
+        (
+            lambda: dirichlet.delta_bounds(1.0, eta=0.5, gamma=0.1, n=3),
+            "eta must be in (0, 0.333333], got 0.5",
+        ),
+        (lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=[5, 3]), "draws must increase"),
+        (lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=0), "draws must be an integer"),
+        (lambda: dirichlet.delta_bounds(1e13, eta=0.1, gamma=0.1, n=3), "k must be in [1e-290, 1e+12]"),
+        (lambda: dirichlet.delta_bounds(1.0, eta=1e-300, gamma=0.1, n=3), "eta must be at least 1e-290 / k"),
+        (lambda: dirichlet.smallest_k(0.25), "eta must be in [1e-290, 0.25), got 0.25"),
+        (lambda: dirichlet.extreme_points(4, 0.3), "eta must be in (0, 0.25], got 0.3"),
+        (lambda: dirichlet.expected_kl_bound(5, [98, 4], 20.6), "N must be at least n, got 4"),
+    ],
+)
+def test_refusals_name_the_argument_and_its_range(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    name=st.sampled_from(["k", "shift", "eta", "gamma"]),
+    value=st.one_of(st.floats(max_value=0.0), st.just(np.inf), st.just(np.nan), st.text(max_size=3), st.none()),
+)
+def test_any_bad_number_is_refused_by_name(name, value):
+    try:
+        if float(value) > 0 and np.isfinite(float(value)):
+            return
+    except (TypeError, ValueError):
+        pass
+    with pytest.raises(ValueError, match=rf"^{name} must be"):
+        dirichlet.epsilon_bound(**{"k": 20.0, **GOOD, name: value})
+
+
+def test_seeds_are_not_generators():
+    with pytest.raises(TypeError, match="rng"):
+        dirichlet.dirichlet_mechanism([0.5, 0.5], 1.0, rng=3)

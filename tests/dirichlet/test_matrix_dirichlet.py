@@ -1,0 +1,338 @@
+"""The matrix Dirichlet mechanism over all rows at once, and noise with projection calibrated to the same privacy."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from dp_accounting import gaussian_mechanism
+from dp_accounting.pld import privacy_loss_distribution
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from dpsim import accounting, datasets, dirichlet, markov
+from dpsim.numerics import simplex
+
+PAPER = {"b": 0.025, "eta": 0.10, "eta_bar": 0.051}
+ROWS = 32
+
+
+@pytest.fixture(scope="module")
+def core():
+    return datasets.load_gainesville(core=True)
+
+
+# ---------------------------------------------------------------------------------------------- Theorem 1
+
+
+@pytest.mark.parametrize("k, epsilon, delta", [(9.87, 1.168, 0.0567), (98.7, 11.13, 1.397e-16)])
+def test_theorem_one_on_the_core(core, k, epsilon, delta):
+    W = simplex.protected_entries(core.transition_matrix).sum(axis=1)
+    assert sorted(set(W.tolist())) == [2, 3, 4, 5, 6]
+    assert dirichlet.theorem1_epsilon(k, **PAPER, gamma=0.001, protected=W) == pytest.approx(epsilon, rel=5e-4)
+    lower, upper = dirichlet.theorem1_delta(k, n=32, eta=0.1, gamma=0.001, protected=W)
+    assert lower <= upper == pytest.approx(delta, rel=2e-3)
+
+
+def test_theorem_one_takes_the_worst_row_of_each():
+    k = np.array([9.87, 30.0])
+    epsilons = [dirichlet.epsilon_bound(k, shift=0.0125, eta=0.1, eta_bar=0.051, gamma=0.01, m=m) for m in (2, 3, 5)]
+    deltas = [dirichlet.delta_bounds(k, eta=0.1, gamma=0.01, n=32, protected=m)[1] for m in (2, 3, 5)]
+    assert (dirichlet.theorem1_epsilon(k, **PAPER, gamma=0.01, protected=[3, 2, 5, 3]) == np.max(epsilons, 0)).all()
+    assert (
+        dirichlet.theorem1_delta(k, n=32, eta=0.1, gamma=0.01, protected=[3, 2, 5, 3])[1] == np.max(deltas, 0)
+    ).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 8.0, 9.0, 22.5])
+def test_theorem_one_inverted(epsilon):
+    k = dirichlet.theorem1_k(epsilon, **PAPER, gamma=0.001, protected=[2, 6])
+    assert dirichlet.theorem1_epsilon(k, **PAPER, gamma=0.001, protected=[2, 6]) == pytest.approx(epsilon, 1e-11)
+
+
+@pytest.mark.parametrize("k, delta", [(9.87, 0.01), (98.7, 1e-6), (3.0, 0.05)])
+def test_best_gamma_is_the_best_of_a_grid(k, delta):
+    best = dirichlet.theorem1_best_epsilon(delta, k, **PAPER, protected=[3])
+    grid = np.geomspace(1e-12, 0.3, 4000)
+    allowed = grid[dirichlet.delta_bounds(k, eta=0.1, gamma=grid, n=32, protected=3)[1] <= delta]
+    found = dirichlet.theorem1_epsilon(k, **PAPER, gamma=allowed.max(), protected=[3])
+    assert best <= found <= best * 1.01
+    assert float(accounting.exact_epsilon(delta, k, shift=0.0125, eta=0.1)) < best
+
+
+# -------------------------------------------------------------------------------- all rows at once, exactly
+
+
+def worst_losses(k, rows, draws, seed):
+    """Privacy losses of releases of `rows` rows, each at the worst point of the domain with 3 protected entries."""
+    s, eta = 0.0125, 0.1
+    p, q = np.array([eta + s, eta, eta, 0.7 - s]), np.array([eta, eta + s, eta, 0.7 - s])
+    log_x = dirichlet.log_dirichlet(np.tile(p, (rows, 1)), k, size=draws, rng=np.random.default_rng(seed))
+    constant = special.gammaln(k * q).sum() - special.gammaln(k * p).sum()
+    return (constant + k * (log_x @ (p - q))).sum(axis=-1)
+
+
+@pytest.mark.parametrize("k, epsilon, delta", [(9.87, 1.16, 0.179), (98.7, 11.12, 0.0129)])
+def test_rows_that_all_move_add_their_losses(k, epsilon, delta):
+    losses = worst_losses(k, ROWS, 40_000, seed=1)
+    sample = -np.expm1(np.minimum(epsilon - losses, 0.0))
+    error = sample.std() / np.sqrt(len(sample))
+    low, high = accounting.compose(k, shift=0.0125, eta=0.1, count=ROWS).delta_bounds(epsilon)
+    assert (low, high) == pytest.approx((delta, delta), rel=5e-3)
+    assert low - 5 * error <= sample.mean() <= high + 5 * error
+    wrong = accounting.compose(1.1 * k, shift=0.0125, eta=0.1, count=ROWS).delta_bounds(epsilon)[0]
+    assert wrong > sample.mean() + 5 * error
+
+
+def test_the_published_delta_is_passed_when_all_rows_move():
+    assert accounting.compose(9.87, shift=0.0125, eta=0.1, count=ROWS).delta_bounds(1.16)[0] > 0.011
+    assert accounting.exact_delta(1.16, 9.87, shift=0.0125, eta=0.1) < 2e-5  # one row alone
+
+
+@pytest.mark.parametrize("delta", [0.01, 1e-6])
+def test_the_floor_of_one_row_is_the_closed_form(delta):
+    exact = accounting.privacy_floor(delta, shift=0.0125, eta=0.1)
+    assert dirichlet.privacy_floor(delta, b=0.025, eta=0.1, rows=1) == pytest.approx(float(exact), rel=1e-4)
+
+
+def test_the_floor_grows_with_the_rows_and_no_k_passes_it():
+    floors = [float(dirichlet.privacy_floor(0.01, b=0.025, eta=0.1, rows=m)) for m in (1, 4, ROWS)]
+    assert floors == sorted(floors)
+    for k in (0.01, 1.0, 10.0):
+        assert accounting.compose(k, shift=0.0125, eta=0.1, count=ROWS).epsilon(0.01) >= floors[-1]
+
+
+def test_the_floor_against_draws_of_its_limit():
+    s, eta, rows = 0.0125, 0.1, ROWS
+    rng = np.random.default_rng(2)
+    positive = rng.random((200_000, rows)) < (eta + s) / (2 * eta + s)  # the mass is on the entry that grew
+    size = rng.standard_exponential((200_000, rows))
+    losses = np.where(positive, size * s / eta, -size * s / (eta + s)).sum(axis=1)
+    epsilon = float(dirichlet.privacy_floor(0.01, b=2 * s, eta=eta, rows=rows))
+    sample = -np.expm1(np.minimum(epsilon - losses, 0.0))
+    error = sample.std() / np.sqrt(len(sample))
+    assert abs(sample.mean() - 0.01) < 5 * error
+    wrong = -np.expm1(np.minimum(0.9 * epsilon - losses, 0.0))
+    assert wrong.mean() - 5 * wrong.std() / np.sqrt(len(wrong)) > 0.01
+
+
+@pytest.mark.parametrize("rows, epsilon, delta", [(1, 1.0, 0.01), (1, 2.0, 1e-6), (4, 2.0, 0.01), (ROWS, 4.0, 0.01)])
+def test_the_largest_k_meets_the_target_and_a_larger_one_does_not(rows, epsilon, delta):
+    k = dirichlet.largest_k(epsilon, delta, b=0.025, eta=0.1, rows=rows)
+    assert accounting.compose(k, shift=0.0125, eta=0.1, count=rows).epsilon(delta) <= epsilon
+    assert accounting.compose(1.001 * k, shift=0.0125, eta=0.1, count=rows).epsilon(delta) > epsilon
+    if rows == 1:
+        assert k == pytest.approx(float(accounting.calibrate_k(epsilon, delta, shift=0.0125, eta=0.1)), rel=1e-4)
+
+
+@pytest.mark.parametrize("rows, delta", [(1, 1e-6), (ROWS, 0.01)])
+def test_the_smallest_border_has_the_target_as_its_floor(rows, delta):
+    border = dirichlet.smallest_border(1.0, delta, b=0.025, rows=rows)
+    assert border == pytest.approx({1: 0.1338, ROWS: 0.1834}[rows], abs=1e-4)
+    assert dirichlet.privacy_floor(delta, b=0.025, eta=border, rows=rows) == pytest.approx(1.0, abs=1e-3)
+
+
+# ----------------------------------------------------------------------------------- walks and entry errors
+
+
+def test_a_private_walk_is_the_true_one_without_noise(core):
+    P, uniforms = core.transition_matrix, np.random.default_rng(3).random((50, 20))
+    same = dirichlet.dirichlet_mechanism(P, 1e14, rng=np.random.default_rng(4))
+    walks = [markov.random_walk(Q, 5, 20, size=50, uniforms=uniforms) for Q in (P, same)]
+    assert (walks[0] == walks[1]).all()
+    noisy = dirichlet.dirichlet_mechanism(P, 9.87, rng=np.random.default_rng(4))
+    assert (markov.random_walk(noisy, 5, 20, size=50, uniforms=uniforms) != walks[0]).any()
+
+
+def test_one_step_with_a_fresh_private_matrix_has_the_law_of_the_true_one():
+    P, draws = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]]), 60_000
+    rng = np.random.default_rng(5)
+    chains = dirichlet.dirichlet_mechanism(P, 9.87, size=draws, rng=rng)
+    ends = markov.random_walk(chains, np.full(draws, 1), 1, rng=rng)[:, 1]
+    wrong = P[1] * [1.0, 1.1, 1.0] / (P[1] * [1.0, 1.1, 1.0]).sum()
+    pvalues = [stats.chisquare(np.bincount(ends), draws * law).pvalue for law in (P[1], wrong)]
+    assert pvalues[0] > 1e-6
+    assert pvalues[1] < 1e-9
+
+
+@pytest.mark.parametrize("k", [3.84, 9.87, 98.7])
+def test_theorem_two_over_all_entries(core, k):
+    P = core.transition_matrix
+    first, second = dirichlet.expected_absolute_error_bound(k), dirichlet.expected_squared_error_bound(k)
+    assert (dirichlet.expected_absolute_error(P, k) <= first).all()
+    assert (dirichlet.expected_squared_error(P, k) <= second).all()
+    half = np.array([0.5, 0.3, 0.2])
+    assert dirichlet.expected_absolute_error(half, k)[0] == pytest.approx(float(first), rel=1e-13)
+    assert dirichlet.expected_squared_error(half, k)[0] == pytest.approx(float(second), rel=1e-13)
+    assert float(first) == pytest.approx(special.gamma(k) * 2 ** (1 - k) / (special.gamma(k / 2) ** 2 * k), rel=1e-12)
+
+
+def test_column_sums_do_not_bound_the_move_of_the_stationary_distribution():
+    law = np.array([0.7, 0.1, 0.1, 0.1])
+    P, moved = np.tile(law, (4, 1)), np.tile(law, (4, 1))
+    moved[0] += [0.05, 0.05, -0.05, -0.05]
+    gap = np.abs(markov.stationary_distribution(moved) - law).sum()
+    norms, change = dirichlet.matrix_norms(markov.fundamental_matrix(P, "seneta")), np.abs(moved - P)
+    assert norms.column * change.sum(axis=0).max() < gap <= norms.tau * change.sum(axis=1).max()
+
+
+# ---------------------------------------------------------------------------------------- noise: calibration
+
+
+@pytest.mark.parametrize("rows", [1, ROWS])
+@pytest.mark.parametrize("epsilon, delta", [(0.1, 0.05), (1.0, 0.01), (1.0, 1e-6), (10.0, 1e-9)])
+def test_gaussian_scale_agrees_with_the_peer(epsilon, delta, rows):
+    sigma = accounting.gaussian_scale(epsilon, delta, b=0.025, rows=rows)
+    peer = gaussian_mechanism.get_sigma_gaussian(epsilon, delta) * 0.025 * math.sqrt(rows / 2)
+    assert sigma == pytest.approx(peer, rel=1e-7)
+
+
+@pytest.mark.parametrize("epsilon, scale", [(0.0, 0.02), (0.3, 0.02), (1.0, 0.02), (2.0, 0.006)])
+def test_laplace_delta_of_one_row_against_integration(epsilon, scale):
+    move = 0.0125 / scale
+    x = stats.laplace.ppf((np.arange(2000) + 0.5) / 2000)  # the midpoint rule in both variables' quantiles
+    loss = np.abs(x - move) - np.abs(x)
+    total = -np.expm1(np.minimum(epsilon - loss[:, None] - loss, 0.0)).mean()
+    assert accounting.laplace_delta(epsilon, scale, b=0.025) == pytest.approx(total, abs=2e-6)
+
+
+def test_laplace_delta_of_many_rows_continues_the_one_of_one():
+    exact = accounting.laplace_delta(0.5, 0.02, b=0.025)
+    grid = privacy_loss_distribution.from_laplace_mechanism(
+        0.02, sensitivity=0.0125, value_discretization_interval=1e-5
+    )
+    assert grid.self_compose(2).get_delta_for_epsilon(0.5) == pytest.approx(exact, rel=1e-4)
+    three = accounting.laplace_delta(0.5, 0.02, b=0.025, rows=3)
+    assert three == pytest.approx(grid.self_compose(6).get_delta_for_epsilon(0.5), rel=1e-4)
+    assert three > exact
+
+
+def test_laplace_is_pure_from_b_over_its_scale_on():
+    assert accounting.laplace_delta(1.25, 0.02, b=0.025) == 0.0
+    assert accounting.laplace_delta(1.25001 * 3, 0.02, b=0.025, rows=3) == 0.0
+    assert accounting.laplace_delta(1.2499, 0.02, b=0.025) > 0.0
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_scales_are_the_smallest(noise, rows):
+    profile = {"laplace": accounting.laplace_delta, "gaussian": accounting.gaussian_delta}[noise]
+    scale = {"laplace": accounting.laplace_scale, "gaussian": accounting.gaussian_scale}[noise](
+        1.0, 0.01, b=0.025, rows=rows
+    )
+    assert profile(1.0, scale, b=0.025, rows=rows) <= 0.01 < profile(1.0, 0.9999 * scale, b=0.025, rows=rows)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_privacy_of_the_noise_against_draws(noise):
+    epsilon, delta, b, draws = 0.6, 0.05, 0.025, 400_000
+    scale = {"laplace": accounting.laplace_scale, "gaussian": accounting.gaussian_scale}[noise](epsilon, delta, b=b)
+    p, q = np.array([0.3, 0.2, 0.5]), np.array([0.3 - b / 2, 0.2 + b / 2, 0.5])
+    law = {"laplace": stats.laplace, "gaussian": stats.norm}[noise]
+
+    def sampled(scale):
+        x = dirichlet.noisy_matrix(p, scale, noise, size=draws, rng=np.random.default_rng(6))
+        loss = (law.logpdf(x, p, scale) - law.logpdf(x, q, scale)).sum(axis=-1)
+        gain = -np.expm1(np.minimum(epsilon - loss, 0.0))
+        return gain.mean(), gain.std() / np.sqrt(draws)
+
+    mean, error = sampled(scale)
+    assert abs(mean - delta) < 5 * error
+    mean, error = sampled(scale / 1.1)
+    assert mean - delta > 5 * error
+
+
+# ----------------------------------------------------------------------------------- noise: draws, projection
+
+
+@pytest.mark.parametrize("noise, law", [("laplace", stats.laplace), ("gaussian", stats.norm)])
+def test_noise_has_its_law_on_the_support_alone(core, noise, law):
+    P = core.transition_matrix
+    noisy = dirichlet.noisy_matrix(P, 0.05, noise, size=400, rng=np.random.default_rng(7))
+    assert noisy.shape == (400, 32, 32)
+    assert (noisy[:, P == 0] == 0).all()
+    drawn = (noisy - P)[:, P > 0].ravel()
+    assert stats.kstest(drawn, law(scale=0.05).cdf).pvalue > 1e-6
+    assert stats.kstest(drawn, law(scale=0.055).cdf).pvalue < 1e-9
+
+
+def test_projection_of_matrices_is_that_of_their_rows(core):
+    P = core.transition_matrix
+    support, protected = P > 0, simplex.protected_entries(P)
+    noisy = dirichlet.noisy_matrix(P, 0.2, "gaussian", size=(2, 5), rng=np.random.default_rng(8))
+    domain = {"eta": 0.1, "eta_bar": 0.051, "protected": protected, "support": support}
+    bordered = dirichlet.project_matrices(noisy, onto="bordered", **domain)
+    assert bordered == pytest.approx(simplex.project_to_bordered_simplex(noisy, **domain), abs=1e-14)
+    assert (bordered[..., protected] >= 0.1).all()
+    assert markov.stationary_distribution(bordered).shape == (2, 5, 32)
+    flat = dirichlet.project_matrices(noisy, onto="simplex", **domain)
+    assert flat == pytest.approx(simplex.project_to_simplex(noisy, support=support), abs=1e-14)
+    assert (flat[..., support] == 0).any()
+
+
+# ----------------------------------------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: dirichlet.largest_k(1.0, 1e-6, b=0.025, eta=0.1, rows=ROWS), "epsilon must be in [4.97769, "),
+        (lambda: dirichlet.smallest_border(0.1, 1e-6, b=0.1, rows=1), "epsilon must be above "),
+        (lambda: dirichlet.privacy_floor(0.01, b=0.0, eta=0.1, rows=1), "b must be in [0.002, 1], got 0"),
+        (lambda: dirichlet.privacy_floor(0.01, b=0.2, eta=1e-4, rows=1), "eta must be in [0.001, 0.5), got 0.0"),
+        (lambda: dirichlet.smallest_border(1e17, 1e-6, b=0.1, rows=1), "and below 688.8, that of eta = 0.001"),
+        (lambda: dirichlet.largest_k(1.0, 0.0, b=0.1, eta=0.1, rows=1), "delta must be in [1e-11, 1], got 0"),
+        (
+            lambda: dirichlet.theorem1_best_epsilon(0.1, 9.0, b=0.1, eta=10**400, eta_bar=0.1, protected=2),
+            "eta must be real numbers",
+        ),
+        (lambda: dirichlet.privacy_floor(0.01, b=0.02, eta=0.6, rows=1), "eta must be in "),
+        (
+            lambda: dirichlet.privacy_floor(0.01, b=0.02, eta=0.1, rows=0),
+            "rows must be an integer from 1 to 10000, got 0",
+        ),
+        (
+            lambda: dirichlet.theorem1_epsilon(5.0, **PAPER, gamma=0.01, protected=[3, 1]),
+            "protected must be an integer of at least 2, got 1",
+        ),
+        (
+            lambda: dirichlet.theorem1_k(-1.0, **PAPER, gamma=0.01, protected=2),
+            "epsilon must be in (0, inf), got -1",
+        ),
+        (
+            lambda: dirichlet.theorem1_best_epsilon(0.0, 9.0, **PAPER, protected=2),
+            "delta must be in (0, 1), got 0",
+        ),
+        (lambda: accounting.laplace_delta(1.0, 0.0, b=0.1), "scale must be in (0, inf), got 0"),
+        (lambda: accounting.gaussian_delta(-1.0, 1.0, b=0.1), "epsilon must be in [0, inf), got -1"),
+        (lambda: accounting.gaussian_scale(1.0, 1.0, b=0.1), "delta must be in (0, 1), got 1"),
+        (lambda: accounting.laplace_scale(1.0, 0.1, b=2.0), "b must be in (0, 1], got 2"),
+        (lambda: dirichlet.noisy_matrix([[0.5, 0.6]], 0.1, "laplace"), "P row 0 must sum to 1"),
+        (lambda: dirichlet.noisy_matrix([[0.5, 0.5]], 0.1, "uniform"), "noise must be one of 'laplace', 'gaussian'"),
+    ],
+)
+def test_refusals_name_the_argument_and_its_range(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    epsilon=st.floats(0.01, 30), delta=st.floats(1e-9, 0.5), b=st.floats(0.001, 1.0), rows=st.sampled_from([1, 7, 32])
+)
+def test_gaussian_scales_are_finite_and_private(epsilon, delta, b, rows):
+    sigma = accounting.gaussian_scale(epsilon, delta, b=b, rows=rows)
+    assert 0 < sigma < math.inf
+    assert accounting.gaussian_delta(epsilon, sigma, b=b, rows=rows) <= delta
+    assert accounting.laplace_scale(epsilon, delta, b=b) <= b / epsilon * (1 + 1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    name=st.sampled_from(["epsilon", "delta", "b", "eta"]), value=st.sampled_from([math.nan, math.inf, -1.0, 0.0, 1e99])
+)
+def test_a_bad_number_is_refused_by_name(name, value):
+    arguments = {"epsilon": 4.0, "delta": 0.01, "b": 0.025, "eta": 0.1, "rows": 2, name: value}
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        dirichlet.largest_k(**arguments)

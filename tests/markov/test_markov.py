@@ -1,0 +1,467 @@
+import itertools
+import re
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quantecon.markov.gth_solve import gth_solve
+from scipy import optimize, sparse, stats
+
+from dpsim import dirichlet, markov
+
+COUNTEREXAMPLE = np.array([[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]])
+
+
+def random_chains(shape, n, seed, concentration=1.0):
+    return np.random.default_rng(seed).dirichlet(np.full(n, concentration), size=(*shape, n))
+
+
+def birth_death(up, down):
+    """Reflecting birth-death chain (tridiagonal) and the logarithms of its exact stationary weights."""
+    P = np.diag(up, 1) + np.diag(down, -1)
+    P += np.diag(1 - P.sum(axis=1))
+    return P, np.concatenate([[0.0], np.cumsum(np.log(up) - np.log(down))])
+
+
+def exact_stationary(P):
+    """Elimination in 60 digits."""
+    with mpmath.workdps(60):
+        n = len(P)
+        a = mpmath.matrix(P.tolist())
+        for k in range(n - 1, 0, -1):
+            leaving = mpmath.fsum(a[k, j] for j in range(k))
+            for i, j in itertools.product(range(k), repeat=2):
+                a[i, j] += a[i, k] * a[k, j] / leaving
+            for i in range(k):
+                a[i, k] /= leaving
+        pi = [mpmath.mpf(1)]
+        for k in range(1, n):
+            pi.append(mpmath.fsum(pi[i] * a[i, k] for i in range(k)))
+        total = mpmath.fsum(pi)
+        return np.array([float(x / total) for x in pi])
+
+
+# ------------------------------------------------------------------------------ stationary distributions
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 40, 130])
+@pytest.mark.parametrize("concentration", [0.05, 1.0])
+def test_batches_agree_with_the_peer(n, concentration):
+    chains = random_chains((3, 4), n, seed=n, concentration=concentration)
+    pi = markov.stationary_distribution(chains)
+    peer = np.array([gth_solve(chain) for chain in chains.reshape(-1, n, n)]).reshape(pi.shape)
+    assert pi == pytest.approx(peer, rel=1e-13)
+    for index in np.ndindex(3, 4):
+        assert (markov.stationary_distribution(chains[index]) == pi[index]).all()
+
+
+def test_large_batch_on_several_threads_equals_one_by_one(monkeypatch):
+    chains = random_chains((400,), 40, seed=2)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    pi = markov.stationary_distribution(chains)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert (pi == markov.stationary_distribution(chains)).all()
+    assert np.abs(pi - np.einsum("ci,cij->cj", pi, chains)).max() < 1e-16 * 40
+
+
+def test_input_is_left_alone():
+    P = random_chains((), 5, seed=3)
+    before = P.copy()
+    markov.stationary_distribution(P)
+    assert (before == P).all()
+    assert markov.stationary_distribution(np.asfortranarray(P)) == pytest.approx(markov.stationary_distribution(P))
+
+
+@pytest.mark.parametrize("a, b", [(0.3, 0.2), (1.0, 1.0), (1e-14, 1e-300), (1e-300, 1e-300), (1e-8, 1.0)])
+def test_two_states(a, b):
+    pi = markov.stationary_distribution([[1 - a, a], [b, 1 - b]])
+    assert pi == pytest.approx([1 / (1 + a / b), (a / b) / (1 + a / b)], rel=1e-14)
+
+
+def test_birth_death_chain():
+    rng = np.random.default_rng(4)
+    P, logs = birth_death(rng.uniform(0.05, 0.45, 60), rng.uniform(0.05, 0.45, 60))
+    weights = np.exp(logs)
+    assert markov.stationary_distribution(P) == pytest.approx(weights / weights.sum(), rel=1e-12)
+
+
+def test_reversible_chain_of_traffic():
+    rng = np.random.default_rng(5)
+    traffic = rng.integers(1000, 40_000, 20).astype(float)
+    adjacency = rng.random((20, 20)) < 0.3
+    adjacency = adjacency | adjacency.T | np.eye(20, k=1, dtype=bool) | np.eye(20, k=-1, dtype=bool)
+    P = markov.transition_matrix(adjacency * traffic)
+    pi = traffic * (adjacency * traffic).sum(axis=1)
+    assert markov.stationary_distribution(P) == pytest.approx(pi / pi.sum(), rel=1e-13)
+
+
+@pytest.mark.parametrize("link", [1e-3, 1e-14, 1e-100, 1e-200, 1e-300])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 5), (5, 0, 4, 1, 3, 2)])
+def test_nearly_reducible_chains_in_full_precision(link, order):
+    rng = np.random.default_rng(6)
+    P = np.zeros((6, 6))
+    for block in (slice(0, 2), slice(2, 4), slice(4, 6)):
+        P[block, block] = rng.dirichlet([1, 1], size=2)
+    P[0, 2], P[3, 4], P[5, 1], P[2, 0], P[4, 3] = link, 0.3 * link, 2 * link, 0.7 * link, 0.1 * link
+    P[np.diag_indices(6)] = 0.0
+    P = P[np.ix_(order, order)]
+    np.fill_diagonal(P, np.maximum(1 - P.sum(axis=1), 0.0))
+    assert markov.stationary_distribution(P) == pytest.approx(exact_stationary(P), rel=1e-12, abs=0)
+
+
+def test_links_that_multiply_beyond_the_floats():
+    up, down = np.full(4, 1e-200), np.full(4, 0.5)
+    P, _ = birth_death(up, down)
+    pi = markov.stationary_distribution(P)
+    assert pi[:2] == pytest.approx([1.0, 2e-200], rel=1e-12)
+    assert (pi[2:] == 0.0).all()  # 4e-400 and less
+    flipped = P[::-1, ::-1]
+    assert markov.stationary_distribution(flipped) == pytest.approx(pi[::-1], rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_periodic_chains(n):
+    cycle = np.roll(np.eye(n), 1, axis=1)
+    assert markov.stationary_distribution(cycle) == pytest.approx(np.full(n, 1 / n), rel=1e-15)
+    ring = sparse.csr_array(np.roll(np.eye(401 + n), 1, axis=1))
+    assert markov.stationary_distribution(ring) == pytest.approx(np.full(401 + n, 1 / (401 + n)), rel=1e-9)
+
+
+TWO_CLASSES = np.array([[0.5, 0.5, 0, 0], [1.0, 0, 0, 0], [0, 0, 1.0, 0], [0.2, 0.2, 0.2, 0.4]])
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::3])
+def test_reducible_chains_are_refused_by_their_closed_classes(order):
+    P = TWO_CLASSES[np.ix_(order, order)]
+    first = "{" + ", ".join(str(i) for i in sorted((order.index(0), order.index(1)))) + "}"
+    second = "{" + str(order.index(2)) + "}"
+    for chain in (P, sparse.csr_array(P)):
+        with pytest.raises(ValueError, match=r"^P must be irreducible, got closed classes") as error:
+            markov.stationary_distribution(chain)
+        assert first in str(error.value)
+        assert second in str(error.value)
+        assert f"transient states {{{order.index(3)}}}" in str(error.value)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_transient_states_are_refused(order):
+    P = np.array([[0.5, 0.5, 0], [1.0, 0, 0], [0.2, 0.3, 0.5]])[np.ix_(order, order)]
+    batch = np.stack([random_chains((), 3, seed=1)] * 4 + [P]).reshape(5, 1, 3, 3)
+    closed = ", ".join(str(i) for i in sorted((order.index(0), order.index(1))))
+    message = f"P[4, 0] must be irreducible, got closed classes {{{closed}}}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        markov.stationary_distribution(batch)
+
+
+def test_rows_must_sum_to_one_within_roundings():
+    P = random_chains((), 30, seed=8)
+    P[3, 0] += 4e-15
+    markov.stationary_distribution(P)
+    P[3, 0] += 1e-13
+    for chain in (P, sparse.csr_array(P)):
+        with pytest.raises(ValueError, match="P row 3 must sum to 1 within"):
+            markov.stationary_distribution(chain)
+
+
+@pytest.mark.parametrize(
+    "P, message",
+    [
+        ([[0.5, 0.5]], "P must have shape (..., n, n)"),
+        (np.zeros((0, 0)), "P must have shape (..., n, n)"),
+        ([[1.5, -0.5], [0.5, 0.5]], "P must be in [0, inf), got -0.5"),
+        ([[np.nan, 0.5], [0.5, 0.5]], "P must be in [0, inf), got nan"),
+        ([["a", "b"], ["c", "d"]], "P must be real numbers"),
+        (sparse.csr_array((3, 2)), "P must have shape (n, n)"),
+    ],
+)
+def test_bad_matrices_are_refused(P, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        markov.stationary_distribution(P)
+
+
+# --------------------------------------------------------------------------------------- sparse chains
+
+
+def random_sparse(n, per_row, seed):
+    rng = np.random.default_rng(seed)
+    rows = np.concatenate([np.repeat(np.arange(n), per_row), np.arange(n)])
+    columns = np.concatenate([rng.integers(0, n, n * per_row), np.roll(np.arange(n), 1)])
+    return markov.transition_matrix(sparse.coo_array((rng.exponential(size=len(rows)), (rows, columns)), (n, n)))
+
+
+def test_sparse_chain_against_elimination_and_its_own_bound():
+    P = random_sparse(600, 5, seed=1)
+    exact = markov.stationary_distribution(P.toarray())
+    pi = markov.stationary_distribution(P)
+    residual, bound = markov.stationary_error(P, pi)
+    assert np.abs(pi - exact).sum() <= bound < 1e-10
+    assert residual < 1e-14
+    assert markov.stationary_distribution(sparse.csr_array(P[:5, :5].toarray() * 0 + 0.2)) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_error_bound_holds_for_wrong_vectors(seed):
+    P = random_sparse(150, 3, seed=seed)
+    exact = markov.stationary_distribution(P.toarray())
+    rng = np.random.default_rng(seed)
+    for size in (1e-12, 1e-6, 1e-2):
+        wrong = exact * np.exp(size * rng.standard_normal(150))
+        wrong /= wrong.sum()
+        bound = markov.stationary_error(P, wrong)[1]
+        assert np.abs(wrong - exact).sum() <= bound
+
+
+def test_hundred_thousand_states():
+    P = random_sparse(100_000, 9, seed=3)
+    pi = markov.stationary_distribution(P)
+    residual, bound = markov.stationary_error(P, pi)
+    assert residual < 1e-13
+    assert bound < 1e-8
+    assert pi.min() > 0.0
+
+
+def test_slowly_mixing_sparse_chain_is_solved_or_refused():
+    up, down = np.full(1999, 0.3), np.full(1999, 0.3)
+    up[1000:] = 0.302
+    P, logs = birth_death(up, down)
+    exact = np.exp(logs - logs.max())
+    exact /= exact.sum()
+    pi = markov.stationary_distribution(sparse.csr_array(P))
+    assert np.abs(pi - exact).sum() <= markov.stationary_error(sparse.csr_array(P), pi)[1] < 1e-6
+    up[1000] = down[1000] = 1e-13
+    P, _ = birth_death(up, down)
+    with pytest.raises(ValueError, match=r"P must mix faster: after \d+ iterations .* residual"):
+        markov.stationary_distribution(sparse.csr_array(P))
+
+
+def test_grid_walk_that_mixes_slowly():
+    side = 60
+    line = sparse.diags_array([np.ones(side - 1), np.ones(side - 1)], offsets=[1, -1])
+    adjacency = sparse.csr_array(sparse.kronsum(line, line))
+    degrees = np.asarray(adjacency.sum(axis=1))
+    pi = markov.stationary_distribution(markov.transition_matrix(adjacency))
+    assert np.abs(pi - degrees / degrees.sum()).sum() < 1e-9
+
+
+# ------------------------------------------------------------------------------------- transition matrix
+
+
+def test_transition_matrix():
+    counts = np.array([[2, 2, 4], [0, 0, 5], [1, 1, 1]])
+    P = markov.transition_matrix(counts)
+    assert P.tolist() == [[0.25, 0.25, 0.5], [0, 0, 1], [1 / 3, 1 / 3, 1 / 3]]
+    assert (markov.transition_matrix(np.stack([counts, counts]))[1] == P).all()
+    assert (markov.transition_matrix(sparse.coo_array(counts)).toarray() == P).all()
+
+
+@pytest.mark.parametrize(
+    "counts, message",
+    [
+        ([[1, 1, 0], [0, 0, 0], [0, 0, 0]], "got none in rows [1, 2]"),
+        ([[[1, 1], [1, 1]], [[1, 1], [0, 0]]], "got none in rows [(1, 1)]"),
+        ([[1, -1], [1, 1]], "counts must be in [0, 1e+300], got -1"),
+        ([[1, 1]], "counts must have shape"),
+    ],
+)
+def test_counts_are_checked(counts, message):
+    for given_counts in (counts, sparse.csr_array(counts)) if np.ndim(counts) == 2 else (counts,):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            markov.transition_matrix(given_counts)
+
+
+# ------------------------------------------------------------------------- coefficients, fundamental matrix
+
+
+def tau_by_linear_programs(P):
+    """max |p_j^T z| over |z_i| <= 1, sum z = 0, for every column j."""
+    ones = np.ones((1, len(P)))
+    best = [-optimize.linprog(-column, A_eq=ones, b_eq=[0], bounds=(-1, 1)).fun for column in P.T]
+    return max(best)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 9])
+def test_ergodicity_coefficient_by_linear_programs(n):
+    chains = random_chains((3,), n, seed=n, concentration=0.3)
+    value = markov.ergodicity_coefficient(chains)
+    assert value == pytest.approx([tau_by_linear_programs(chain) for chain in chains], abs=1e-12)
+    holes = markov.transition_matrix(np.maximum(chains[0] - 0.15, 0.0) + 1e-3 * np.eye(n))
+    by_columns = markov.ergodicity_coefficient(sparse.csr_array(holes))
+    assert by_columns == pytest.approx(float(markov.ergodicity_coefficient(holes)), abs=1e-15)
+
+
+def test_coefficients_of_simple_chains():
+    assert markov.ergodicity_coefficient(np.eye(2)) == 1.0
+    assert markov.ergodicity_coefficient([[1.0]]) == 0.0
+    assert markov.ergodicity_coefficient(np.full((4, 4), 0.25)) == 0.0
+    assert markov.half_row_distance(np.eye(3)) == 1.0
+    chains = random_chains((5,), 6, seed=1)
+    brute = [max(np.abs(a - b).sum() / 2 for a, b in itertools.combinations(chain, 2)) for chain in chains]
+    assert markov.half_row_distance(chains) == pytest.approx(brute)
+
+
+def test_second_eigenvalue_and_subadditivity():
+    chains = random_chains((50,), 5, seed=2)
+    second = np.sort(np.abs(np.linalg.eigvals(chains)))[:, -2]
+    assert (second <= markov.half_row_distance(chains) + 1e-12).all()
+    assert (second <= markov.ergodicity_coefficient(chains) + 1e-12).all()
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_fundamental_matrix(as_sparse):
+    P, other = random_chains((2,), 6, seed=3)
+    given_chain = sparse.csr_array(P) if as_sparse else P
+    pi, moved = markov.stationary_distribution(np.stack([P, other]))
+    paper = markov.fundamental_matrix(given_chain)
+    seneta = markov.fundamental_matrix(given_chain, "seneta")
+    assert paper @ (np.eye(6) - P - np.outer(np.ones(6), pi)) == pytest.approx(np.eye(6), abs=1e-12)
+    assert seneta - paper == pytest.approx(2 * np.outer(np.ones(6), pi), abs=1e-12)
+    for Z in (paper, seneta):
+        assert moved @ (other - P) @ Z == pytest.approx(moved - pi, abs=1e-14)
+    assert markov.half_row_distance(paper) == pytest.approx(float(markov.half_row_distance(seneta)))
+    with pytest.raises(ValueError, match=re.escape("kind must be one of 'paper', 'seneta', got 'z'")):
+        markov.fundamental_matrix(P, "z")
+
+
+@pytest.mark.parametrize("link", [1e-13, 1e-200])
+def test_fundamental_matrix_of_a_nearly_reducible_chain_is_refused(link):
+    with pytest.raises(ValueError, match=re.escape("condition number of at most 1e+12")):
+        markov.fundamental_matrix([[1 - link, link], [link, 1 - link]])
+
+
+def test_total_variation():
+    assert markov.total_variation([1.0, 0.0], [0.0, 1.0]) == 1.0
+    assert markov.total_variation([[0.5, 0.5], [0.9, 0.1]], [0.5, 0.5]) == pytest.approx([0.0, 0.4])
+    with pytest.raises(ValueError, match=r"^q must sum to 1"):
+        markov.total_variation([0.5, 0.5], [0.5, 0.4])
+
+
+# ------------------------------------------------------------------------------------------ random walks
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_walks_follow_the_chain(as_sparse):
+    P = markov.transition_matrix([[1, 2, 0, 3], [0, 1, 1, 0], [4, 0, 0, 1], [1, 1, 1, 1]])
+    chain = sparse.csr_array(P) if as_sparse else P
+    walks = markov.random_walk(chain, 0, 12, size=20_000, rng=np.random.default_rng(3))
+    assert walks.shape == (20_000, 13)
+    seen = np.zeros((4, 4))
+    np.add.at(seen, (walks[:, :-1].ravel(), walks[:, 1:].ravel()), 1)
+    assert (seen[P == 0] == 0).all()
+    wrong = P * np.where(np.arange(4) == 1, 1.1, 1.0)
+    wrong /= wrong.sum(axis=1, keepdims=True)
+    pvalues = {}
+    for name, law in (("right", P), ("wrong", wrong)):
+        expected = (seen.sum(axis=1, keepdims=True) * law)[P > 0]
+        pvalues[name] = stats.chi2.sf(((seen[P > 0] - expected) ** 2 / expected).sum(), 11 - 4)
+    assert pvalues["right"] > 1e-6
+    assert pvalues["wrong"] < 1e-9
+
+
+def test_walks_of_several_matrices_with_common_random_numbers():
+    P = random_chains((3,), 5, seed=4)
+    uniforms = np.random.default_rng(5).random((7, 10))
+    walks = markov.random_walk(P, 2, 10, size=7, uniforms=uniforms)
+    assert walks.shape == (3, 7, 11)
+    for i in range(3):
+        assert (walks[i] == markov.random_walk(P[i], 2, 10, size=7, uniforms=uniforms)).all()
+        assert (walks[i] == markov.random_walk(sparse.csr_array(P[i]), 2, 10, size=7, uniforms=uniforms)).all()
+        u, w = uniforms[3], walks[i, 3]
+        assert all(w[t + 1] == np.searchsorted(np.cumsum(P[i, w[t]]), u[t], side="right") for t in range(10))
+    equal = [markov.random_walk(P, [0, 1, 2], 4, rng=np.random.default_rng(1)) for _ in range(2)]
+    assert (equal[0] == equal[1]).all()
+    assert equal[0][:, 0].tolist() == [0, 1, 2]
+
+
+def test_walk_never_takes_an_impossible_step_at_the_end_of_the_range():
+    P = np.array([[0.1] * 10 + [0.0], *np.roll(np.eye(11), 1, axis=1)[1:]])
+    last = np.nextafter(1.0, 0.0)
+    for chain in (P, sparse.csr_array(P)):
+        assert markov.random_walk(chain, 0, 1, uniforms=[last])[1] == 9
+        assert markov.random_walk(chain, 0, 1, uniforms=[0.0])[1] == 0
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"start": 2}, "start must be in [0, 1], got 2"),
+        ({"start": 0.5}, "start must be integers in [0, 1], got 0.5"),
+        ({"steps": -1}, "steps must be an integer of at least 0, got -1"),
+        ({"uniforms": [1.0] * 3}, "uniforms must be in [0, 1), got 1"),
+        ({"P": [[0.5, 0.6], [0.5, 0.5]]}, "P row 0 must sum to 1"),
+    ],
+)
+def test_walks_are_checked(change, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        markov.random_walk(**{"P": np.full((2, 2), 0.5), "start": 0, "steps": 3, **change})
+
+
+# ------------------------------------------------------------------------------------ perturbation bounds
+
+
+def counterexample():
+    P = markov.transition_matrix(COUNTEREXAMPLE)
+    return P, COUNTEREXAMPLE.sum(axis=1), dirichlet.smallest_k(P.min(axis=1) * (1 - 1e-12))
+
+
+def test_theorem_five_has_a_counterexample():
+    P, N, k = counterexample()
+    pi = markov.stationary_distribution(P)
+    private = dirichlet.dirichlet_mechanism(P, k, size=40_000, rng=np.random.default_rng(0))
+    change = np.abs(markov.ergodicity_coefficient(private) - markov.ergodicity_coefficient(P)).mean()
+    assert change == pytest.approx(0.138, abs=0.001)
+    assert dirichlet.ergodicity_bound(pi, N, k) == pytest.approx(0.0547, abs=5e-5)
+
+    moved = markov.total_variation(markov.stationary_distribution(private), pi).mean()
+    for norm, kind in itertools.product(("row", "tau"), ("paper", "seneta")):
+        assert moved < dirichlet.stationary_bound(P, N, k, norm=norm, kind=kind)
+
+
+def test_a_row_with_fewer_records_than_states_has_a_bound_over_the_transitions_that_occur():
+    pi, N, k = np.full(5, 0.2), np.array([3.0, 50, 50, 50, 50]), np.full(5, 40.0)
+    occur = [2, 5, 5, 5, 5]
+    with pytest.raises(ValueError, match="N must be at least n"):
+        dirichlet.ergodicity_bound(pi, N, k)
+    by_row = dirichlet.expected_kl_bound(occur, N, k)
+    assert dirichlet.ergodicity_bound(pi, N, k, categories=occur) == pytest.approx(np.sqrt(2 * by_row.mean()))
+
+
+def test_matrix_norms():
+    P, other = random_chains((2,), 5, seed=6)
+    pi, moved = markov.stationary_distribution(np.stack([P, other]))
+    for kind in ("paper", "seneta"):
+        Z = markov.fundamental_matrix(P, kind)
+        norms = dirichlet.matrix_norms(Z)
+        assert norms.row == pytest.approx(np.linalg.norm(Z, np.inf))
+        assert norms.column == pytest.approx(np.linalg.norm(Z, 1))
+        assert norms.tau <= norms.row
+        change = np.linalg.norm(other - P, np.inf)
+        assert np.abs(moved - pi).sum() <= norms.tau * change <= norms.row * change
+
+
+def test_matrix_dirichlet_bound():
+    Z_norm, n, eta, eta_bar = 3.0, 6, 0.1, 0.051
+    for k, w in [(10.0, 2), (98.7, 4)]:
+        rest = eta_bar + (w - 1) * eta
+        with mpmath.workdps(30):
+            mean = n * mpmath.gamma(k) * mpmath.mpf(2) ** (1 - k) / (mpmath.gamma(k / 2) ** 2 * k)
+            least = 4 * mpmath.mpf(eta) ** (2 * k * (1 - rest)) * mpmath.mpf(rest) ** (2 * k * (1 - eta))
+            least /= k**2 * mpmath.beta(k * eta, k * rest) ** 2
+            spread = mpmath.mpf(n**2 * k) / (4 * (k**2 + k)) - least
+            expected = Z_norm * (mean + mpmath.sqrt(mpmath.mpf(n - 1) / n * spread))
+        value = dirichlet.matrix_dirichlet_bound(Z_norm, n, k, eta=eta, eta_bar=eta_bar, protected=w)
+        assert value == pytest.approx(float(expected), rel=1e-13)
+    with pytest.raises(ValueError, match=re.escape("eta_bar must be in (0, 0.4), got 0.4")):
+        dirichlet.matrix_dirichlet_bound(1.0, 6, 10.0, eta=0.1, eta_bar=0.4, protected=2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(2, 6), bad=st.sampled_from([np.nan, np.inf, -1e-9, -1.0, 3.0]), data=st.data())
+def test_one_bad_entry_is_refused_by_name(n, bad, data):
+    P = np.full((n, n), 1.0 / n)
+    P[data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, n - 1))] = bad
+    for call in (markov.stationary_distribution, markov.ergodicity_coefficient, markov.fundamental_matrix):
+        for chain in (P, sparse.csr_array(P)):
+            with pytest.raises(ValueError, match=r"^P (row \d )?must"):
+                call(chain)

@@ -1,0 +1,623 @@
+"""Policies against quantecon, inner problems against HiGHS, radii against probabilities, bounds in runs."""
+
+from dataclasses import FrozenInstanceError, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quantecon.markov import DiscreteDP, backward_induction
+from scipy import integrate, optimize, sparse, special
+
+from dpsim import mdp as mdps
+from dpsim.mdp.model import MDP
+
+
+def generator(*key):
+    return np.random.default_rng(key)
+
+
+def restricted(mdp, rng):
+    """The model with about half of the actions taken away, at least one left in each state."""
+    allowed = rng.random(mdp.rewards.shape) < 0.5
+    allowed[np.arange(len(allowed)), rng.integers(0, allowed.shape[1], len(allowed))] = True
+    return replace(mdp, allowed=allowed)
+
+
+def holed(mdp, rng):
+    """The model with about half of the transitions impossible."""
+    kept = mdp.transitions * (rng.random(mdp.transitions.shape) < 0.5)
+    kept[..., 0] += kept.sum(axis=-1) == 0
+    return replace(mdp, transitions=kept / kept.sum(axis=-1, keepdims=True))
+
+
+def peer(mdp):
+    """The same model in quantecon; forbidden actions earn minus infinity and stay where they are."""
+    rewards = np.where(mdp.allowed, mdp.rewards, -np.inf)
+    stay = np.eye(len(rewards))[:, None, :]
+    return DiscreteDP(rewards, np.where(mdp.allowed[..., None], mdp.transitions, stay), mdp.discount)
+
+
+MODELS = {
+    "small": mdps.random_mdp(3, 2, generator(1), horizon=4),
+    "example 2": mdps.random_mdp(20, 5, generator(2), horizon=10),
+    "discounted stages": mdps.random_mdp(7, 3, generator(3), horizon=6, discount=0.8),
+    "action sets": restricted(mdps.random_mdp(9, 4, generator(4), horizon=5), generator(5)),
+    "holes": holed(mdps.random_mdp(9, 4, generator(6), horizon=5), generator(7)),
+    "startups": mdps.startup_mdp(),
+}
+DISCOUNTED = {
+    "small": mdps.random_mdp(3, 2, generator(11), discount=0.5),
+    "example 2": mdps.random_mdp(20, 5, generator(12), discount=0.95),
+    "patient": mdps.random_mdp(8, 3, generator(13), discount=0.99),
+    "action sets": restricted(mdps.random_mdp(9, 4, generator(14), discount=0.9), generator(15)),
+    "myopic": mdps.random_mdp(5, 3, generator(16), discount=0.0),
+}
+finite = pytest.mark.parametrize("mdp", MODELS.values(), ids=MODELS)
+discounted = pytest.mark.parametrize("mdp", DISCOUNTED.values(), ids=DISCOUNTED)
+every = pytest.mark.parametrize("mdp", [*MODELS.values(), *DISCOUNTED.values()])
+
+
+# ---- policies and values
+
+
+@pytest.mark.filterwarnings("ignore:infinite horizon")
+@finite
+def test_backward_induction_agrees_with_quantecon(mdp):
+    policy, values = mdps.synthesize(mdp)
+    peer_values, peer_policy = backward_induction(peer(mdp), mdp.horizon, mdp.terminal)
+    np.testing.assert_allclose(values, peer_values[0], rtol=1e-13)
+    np.testing.assert_array_equal(policy, peer_policy)
+
+
+@discounted
+def test_policy_iteration_agrees_with_quantecon(mdp):
+    policy, values = mdps.synthesize(mdp)
+    solved = peer(mdp).solve(method="policy_iteration")
+    np.testing.assert_allclose(values, solved.v, rtol=1e-11)
+    np.testing.assert_array_equal(policy, solved.sigma)
+
+
+@discounted
+@pytest.mark.parametrize("tolerance", [1.0, 1e-2, 1e-8])
+def test_value_iteration_keeps_its_tolerance(mdp, tolerance):
+    best = mdps.synthesize(mdp)[1]
+    policy, values = mdps.synthesize(mdp, tolerance=tolerance)
+    assert np.abs(values - best).max() <= tolerance + 1e-10
+    assert np.abs(mdps.evaluate(mdp, policy) - best).max() <= 2 * tolerance + 1e-10
+
+
+@every
+def test_an_optimal_policy_is_worth_its_values(mdp):
+    policy, values = mdps.synthesize(mdp)
+    np.testing.assert_allclose(mdps.evaluate(mdp, policy), values, rtol=1e-12)
+
+
+@finite
+def test_evaluation_is_the_sum_over_stages(mdp):
+    rng = generator(21)
+    policy = np.array([[rng.choice(np.flatnonzero(a)) for a in mdp.allowed] for _ in range(mdp.horizon)])
+    states = np.arange(len(mdp.rewards))
+    expected, law = np.zeros(len(states)), np.eye(len(states))
+    for stage, rule in enumerate(policy):
+        expected += mdp.discount**stage * law @ mdp.rewards[states, rule]
+        law = law @ mdp.transitions[states, rule]
+    expected += mdp.discount**mdp.horizon * law @ mdp.terminal
+    np.testing.assert_allclose(mdps.evaluate(mdp, policy), expected, rtol=1e-12)
+
+
+@discounted
+def test_discounted_evaluation_agrees_with_quantecon(mdp):
+    rng = generator(22)
+    policy = np.array([rng.choice(np.flatnonzero(a)) for a in mdp.allowed])
+    np.testing.assert_allclose(mdps.evaluate(mdp, policy), peer(mdp).evaluate_policy(policy), rtol=1e-11)
+
+
+@pytest.mark.parametrize("mdp", [MODELS["action sets"], DISCOUNTED["action sets"], MODELS["startups"]])
+def test_a_batch_equals_its_members(mdp):
+    k = np.array([2.0, 30.0])
+    private = mdps.privatize(mdp, k, generator(23), size=3)
+    assert private.batch == (3, 2)
+    policy, values = mdps.synthesize(private)
+    true = mdps.evaluate(mdp, policy)
+    radius = mdps.concentration_radius(k, 0.1, len(mdp.rewards))
+    lower, upper = mdps.value_bounds(private, policy, radius, 0.1)
+    cost = mdps.cost_of_privacy(private, policy, radius, 0.1, initial=1)
+    for index in np.ndindex(private.batch):
+        one = replace(mdp, transitions=private.transitions[index])
+        one_policy, one_values = mdps.synthesize(one)
+        np.testing.assert_array_equal(policy[index], one_policy)
+        np.testing.assert_allclose(values[index], one_values, rtol=1e-12)
+        np.testing.assert_allclose(true[index], mdps.evaluate(mdp, one_policy), rtol=1e-12)
+        one_lower, one_upper = mdps.value_bounds(one, one_policy, radius[index[1]], 0.1)
+        np.testing.assert_array_equal(lower[index], one_lower)
+        np.testing.assert_array_equal(upper[index], one_upper)
+        assert cost[index] == one_upper[1] - one_lower[1]
+    low, _ = mdps.value_bounds(one, one_policy, radius[:, None], np.array([0.0, 0.1, 0.5]))
+    assert low.shape == (2, 3, len(mdp.rewards))
+    np.testing.assert_array_equal(low[1, 1], one_lower)
+
+
+# ---- the inner problem
+
+
+def highs(p, support, values, radius, beta):
+    """Least expectations over the paper's set (1), a linear programme (P) each, solved as blocks of one."""
+    blocks, right, free = [], [], []
+    for row, allowed in zip(p, support):
+        n = len(row)
+        blocks.append(np.kron(np.eye(2), np.ones(n)))
+        right += [1.0, 1.0]
+        near = [(max(x - radius, 0.0), min(x + radius, 1.0) if ok else 0.0) for x, ok in zip(row, allowed)]
+        free += near + [(0.0, 1.0 if ok else 0.0) for ok in allowed]
+    cost = np.concatenate([(1 - beta) * values, beta * values])
+    found = optimize.linprog(
+        np.tile(cost, len(p)), A_eq=sparse.block_diag(blocks), b_eq=right, bounds=free, method="highs"
+    )
+    assert found.success
+    return found.x.reshape(len(p), -1) @ cost
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("radius", [0.0, 0.05, 0.2, 0.6, 1.0])
+def test_the_greedy_solution_equals_highs(radius, ties, holes):
+    rng = generator(31, int(radius * 100), ties, holes)
+    n = 7
+    support = rng.random((n, 4, n)) < 0.6 if holes else np.ones((n, 4, n), dtype=bool)
+    support[np.arange(n), :, rng.integers(0, n, n)] = True
+    p = rng.dirichlet(np.full(n, 0.7), size=(n, 4)) * support * (rng.random((n, 4, n)) < 0.8)
+    p[np.arange(n), :, support[:, 0].argmax(axis=-1)] += 1e-3 * (p.sum(axis=-1) == 0)
+    support |= p > 0
+    p /= p.sum(axis=-1, keepdims=True)
+    values = rng.integers(-2, 3, n).astype(float) if ties else rng.normal(size=n)
+    for beta in (0.0, 0.3):
+        for action in range(4):
+            one = MDP(p[:, [action]], np.zeros((n, 1)), horizon=1, terminal=values)
+            mask = support[:, [action]]
+            low, high = mdps.value_bounds(one, np.zeros((1, n), dtype=int), radius, beta, support=mask)
+            np.testing.assert_allclose(low, highs(p[:, action], support[:, action], values, radius, beta), atol=1e-9)
+            np.testing.assert_allclose(high, -highs(p[:, action], support[:, action], -values, radius, beta), atol=1e-9)
+
+
+@every
+def test_radius_zero_gives_the_value_and_radius_one_the_extreme_states(mdp):
+    policy, values = mdps.synthesize(mdp)
+    margin = 1e-9 if mdp.horizon is None else 1e-12
+    for bound in mdps.value_bounds(mdp, policy, 0.0, 0.0):
+        np.testing.assert_allclose(bound, values, rtol=1e-12, atol=3 * margin)
+    if mdp.horizon is not None:
+        last = replace(mdp, horizon=1)
+        low, high = mdps.value_bounds(last, policy[-1:], 1.0, 0.0)
+        reward = mdp.rewards[np.arange(len(mdp.rewards)), policy[-1]]
+        np.testing.assert_allclose(low, reward + mdp.discount * mdp.terminal.min())
+        np.testing.assert_allclose(high, reward + mdp.discount * mdp.terminal.max())
+
+
+@every
+def test_bounds_widen_with_radius_and_beta_and_narrow_with_the_support(mdp):
+    policy, _ = mdps.synthesize(mdp)
+    radius, beta = np.array([0.0, 0.02, 0.1, 0.4, 1.0]), np.array([0.0, 0.1, 0.5])
+    lower, upper = mdps.value_bounds(mdp, policy, radius[:, None], beta)
+    for axis in (0, 1):
+        assert (np.diff(lower, axis=axis) <= 1e-12).all()
+        assert (np.diff(upper, axis=axis) >= -1e-12).all()
+    tight = mdps.value_bounds(mdp, policy, radius[:, None], beta, support=mdp.transitions > 0)
+    assert (tight[0] >= lower - 1e-12).all()
+    assert (tight[1] <= upper + 1e-12).all()
+
+
+# ---- discounted recursions
+
+
+@discounted
+def test_the_recursion_contracts_to_the_bounds(mdp):
+    rng, (policy, _) = generator(41), mdps.synthesize(mdp)
+    states = len(mdp.rewards)
+
+    def after(stages, terminal):
+        stage = replace(mdp, horizon=stages, terminal=terminal)
+        return np.array(mdps.value_bounds(stage, np.tile(policy, (stages, 1)), 0.15, 0.1))
+
+    for _ in range(20):
+        v, w = rng.normal(size=(2, states)) * 10 ** rng.uniform(-3, 3)
+        distance = np.abs(v - w).max()
+        assert np.abs(after(1, v) - after(1, w)).max() <= mdp.discount * distance * (1 + 1e-9)
+    limit = np.array(mdps.value_bounds(mdp, policy, 0.15, 0.1))
+    largest = np.abs(mdp.rewards).max() / (1 - mdp.discount)
+    for stages in (1, 5, 40):
+        error = np.abs(after(stages, np.zeros(states)) - limit).max()
+        assert error <= mdp.discount**stages * largest + 3e-9
+
+
+@discounted
+def test_discounted_bounds_are_outward_and_within_twice_the_tolerance(mdp):
+    policy, _ = mdps.synthesize(mdp)
+    fine = mdps.value_bounds(mdp, policy, 0.1, 0.1, tolerance=1e-10)
+    for tolerance in (1e-1, 1e-4):
+        lower, upper = mdps.value_bounds(mdp, policy, 0.1, 0.1, tolerance=tolerance)
+        assert (lower <= fine[0] + 1e-9).all()
+        assert (lower >= fine[0] - 2.01 * tolerance).all()
+        assert (upper >= fine[1] - 1e-9).all()
+        assert (upper <= fine[1] + 2.01 * tolerance).all()
+
+
+@pytest.mark.parametrize(("discount", "tolerance"), [(0.5, 1e-3), (0.9, 1e-6), (0.99, 10.0), (0.0, 1e-3)])
+def test_iterations_needed_is_the_smallest_number_that_suffices(discount, tolerance):
+    mdp = MDP(np.ones((1, 1, 1)), [[-1.0]], discount=discount)
+    n = mdps.iterations_needed(mdp, tolerance)
+    assert discount**n / (1 - discount) <= tolerance * (1 + 1e-9)
+    assert n == 0 or discount ** (n - 1) / (1 - discount) > tolerance * (1 - 1e-9)
+
+
+def test_no_iteration_is_needed_within_the_tolerance():
+    mdp = MDP(np.ones((1, 1, 1)), [[-1.0]], discount=0.5)
+    assert mdps.iterations_needed(mdp, 3.0) == 0
+    lower, upper = mdps.value_bounds(mdp, [0], 0.1, 0.1, tolerance=3.0)
+    assert lower[0] <= -2.0 <= upper[0]
+
+
+# ---- radii
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "k", "expected"),
+    [
+        ("exact", 20, 2, 0.716),
+        ("exact", 20, 10, 0.301),
+        ("exact", 3, 50, 0.140),
+        ("paper", 20, 10, 0.324),
+        ("paper", 3, 50, 0.150),
+        ("union", 20, 10, 0.522),
+        ("union", 20, 50, 0.242),
+    ],
+)
+def test_radii_at_beta_one_tenth(kind, n, k, expected):
+    assert mdps.concentration_radius(k, 0.1, n, kind) == pytest.approx(expected, abs=6e-4)
+
+
+@pytest.mark.parametrize("k", [0.3, 2.0, 10.0, 80.0, 1000.0])
+@pytest.mark.parametrize("beta", [0.1, 1e-5])
+def test_the_exact_radius_is_the_smallest_with_its_tail(k, beta):
+    radius = mdps.concentration_radius(k, beta, 2, "exact")
+    x = np.concatenate([np.geomspace(1e-13, 1e-3, 200), np.linspace(1e-3, 1, 20_000, endpoint=False)])
+
+    def tail(r):
+        above = np.where(x + r < 1, special.betaincc(k * x, k * (1 - x), np.minimum(x + r, 1)), 0.0)
+        return (above + special.betainc(k * x, k * (1 - x), np.maximum(x - r, 0.0))) / x
+
+    assert radius == 1.0 or tail(radius).max() <= beta
+    assert tail(radius * (1 - 5e-4)).max() > beta or radius > 1 - 1e-4
+
+
+def test_radii_broadcast_and_shrink_with_k_and_beta():
+    k, beta = np.array([1.0, 5.0, 40.0])[:, None], np.array([0.01, 0.1, 0.3])
+    for kind in ("paper", "union", "exact"):
+        radius = mdps.concentration_radius(k, beta, 5, kind)
+        assert radius.shape == (3, 3)
+        assert ((radius > 0) & (radius <= 1)).all()
+        assert (np.diff(radius, axis=0) <= 0).all()
+        assert (np.diff(radius, axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize("kind", ["union", "exact"])
+def test_valid_radii_cover_exactly_computed_probabilities(kind):
+    rng = generator(51)
+    for _ in range(12):
+        n, k, beta = int(rng.integers(2, 12)), 10 ** rng.uniform(-0.5, 2), rng.choice([0.02, 0.1, 0.5])
+        p = rng.dirichlet(np.full(n, rng.choice([0.3, 2.0])))
+        radius = float(mdps.concentration_radius(k, beta, n, kind))
+        assert mdps.deviation_probability(p, k, radius, cells=2**11) <= beta + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "beta", "probability"), [(20, 2, 0.2, 0.3206), (20, 2, 0.05, 0.0922), (3, 1, 0.9, 0.960)]
+)
+def test_the_published_radius_does_not_cover_uniform_vectors(n, k, beta, probability):
+    radius = float(mdps.concentration_radius(k, beta, n, "paper"))
+    found = mdps.deviation_probability(np.full(n, 1 / n), k, radius)
+    assert found == pytest.approx(probability, abs=5e-4)
+    assert found > beta
+    if radius > 1 / 2:  # two entries cannot both exceed one half: the events are disjoint
+        closed = n * special.betaincc(k / n, k - k / n, 1 / n + radius)
+        assert found == pytest.approx(closed, abs=1e-5)
+
+
+def triple(p, k, radius):
+    """P(||p~ - p||_inf >= radius) for three categories by quadrature over the first."""
+    a, low, high = k * p, np.maximum(p - radius, 0), np.minimum(p + radius, 1)
+    first, second = special.betainc, special.betaincinv
+
+    def inside(w):
+        x = second(a[0], a[1] + a[2], w)
+        ends = max(low[1], 1 - x - high[2]), min(high[1], 1 - x - low[2])
+        left, right = np.clip(np.array(ends) / max(1 - x, 1e-300), 0, 1)
+        return max(first(a[1], a[2], right) - first(a[1], a[2], left), 0.0)
+
+    kinks = [1 - low[1] - low[2], 1 - high[1] - high[2], 1 - high[1] - low[2], 1 - low[1] - high[2]]
+    cuts = np.unique(first(a[0], a[1] + a[2], np.clip([low[0], high[0], *kinks], low[0], high[0])))
+    return 1 - sum(integrate.quad(inside, u, v, epsabs=1e-10, limit=200)[0] for u, v in pairwise(cuts))
+
+
+@pytest.mark.parametrize("p", [(1 / 3, 1 / 3, 1 / 3), (0.2, 0.3, 0.5), (0.02, 0.1, 0.88)])
+@pytest.mark.parametrize(("k", "radius"), [(1.0, 0.16), (5.0, 0.05), (5.0, 0.4), (50.0, 0.1)])
+def test_deviation_probabilities_of_three_categories(p, k, radius):
+    found = mdps.deviation_probability(p, k, radius)
+    assert found == pytest.approx(triple(np.array(p), k, radius), abs=2e-6)
+    with_zeros = [p[0], 0.0, p[1], p[2], 0.0]
+    assert mdps.deviation_probability(with_zeros, k, radius) == pytest.approx(found, abs=1e-12)
+
+
+def test_deviation_probabilities_of_two_and_one_categories():
+    assert mdps.deviation_probability([1.0, 0.0], 3.0, 0.1) == 0.0
+    expected = 2 * special.betainc(25, 25, 0.5 - float(mdps.concentration_radius(50, 0.05, 2)))
+    found = mdps.deviation_probability([0.5, 0.5], 50.0, float(mdps.concentration_radius(50, 0.05, 2)))
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("k", "radius"), [(5.0, 0.2), (50.0, 0.1)])
+def test_deviation_probabilities_agree_with_draws_and_not_with_another_k(k, radius):
+    rng, draws = generator(61), 40_000
+    p = rng.dirichlet(np.full(12, 2.0))
+    frequency = (np.abs(rng.dirichlet(k * p, size=draws) - p).max(axis=1) >= radius).mean()
+
+    def z(k):
+        probability = mdps.deviation_probability(p, k, radius)
+        return abs(frequency - probability) / np.sqrt(probability * (1 - probability) / draws)
+
+    assert z(k) < 4.9
+    assert z(1.1 * k) > 6
+
+
+# ---- releases and what their bounds cover
+
+
+@pytest.mark.parametrize("mdp", [MODELS["startups"], MODELS["holes"], MODELS["action sets"]])
+def test_releases_keep_supports_and_the_mean(mdp):
+    k = np.array([5.0, 100.0])
+    private = mdps.privatize(mdp, k, generator(71), size=(50, 40))
+    assert private.batch == (50, 40, 2)
+    assert (private.transitions[..., mdp.transitions == 0] == 0).all()
+    assert (private.allowed == mdp.allowed).all()
+    deviation = private.transitions - mdp.transitions
+    for i, each in enumerate(k):
+        spread = np.sqrt(mdp.transitions * (1 - mdp.transitions) / (each + 1))
+        assert (np.abs(deviation[..., i, :, :, :].mean(axis=(0, 1))) <= 6 * spread / np.sqrt(2000) + 1e-12).all()
+        scale = (deviation[..., i, :, :, :] ** 2).mean(axis=(0, 1)).sum() / (spread**2).sum()
+        assert abs(scale - 1) < 0.05  # a k 10 % off would show
+
+
+def test_random_vectors_counts_what_the_mechanism_perturbs():
+    assert mdps.startup_mdp().random_vectors == 12
+    assert MODELS["example 2"].random_vectors == 100
+    assert MODELS["action sets"].random_vectors == MODELS["action sets"].allowed.sum()
+
+
+@pytest.mark.parametrize("kind", ["union", "exact"])
+@pytest.mark.parametrize(
+    "mdp",
+    [
+        mdps.random_mdp(6, 3, generator(81), horizon=5),
+        mdps.random_mdp(6, 3, generator(82), discount=0.9),
+        MODELS["startups"],
+    ],
+    ids=["finite", "discounted", "startups"],
+)
+def test_bounds_at_a_valid_radius_hold_in_every_run(mdp, kind):
+    k = np.array([2.0, 20.0, 300.0])
+    private = mdps.privatize(mdp, k, generator(83), size=300)
+    policy, values = mdps.synthesize(private)
+    true = mdps.evaluate(mdp, policy)
+    radius = mdps.concentration_radius(k, 1e-3 / mdp.random_vectors, len(mdp.rewards), kind)
+    for support in (None, mdp.transitions > 0):
+        lower, upper = mdps.value_bounds(private, policy, radius, 0.0, support=support)
+        assert (lower <= np.minimum(true, values) + 1e-12).all()
+        assert (upper >= np.maximum(true, values) - 1e-12).all()
+    lower, upper = mdps.value_bounds(private, policy, radius / 30, 0.0)
+    assert not ((lower <= true) & (true <= upper)).all()
+
+
+def test_a_policy_picks_lucky_vectors():
+    """Splitting beta among the vectors of the chosen policy alone does not cover the true value."""
+    actions, beta, k = 40, 0.1, 50.0
+    transitions = np.zeros((3, actions, 3))
+    transitions[0] = [0.0, 0.5, 0.5]
+    transitions[1, :, 1] = transitions[2, :, 2] = 1.0
+    mdp = MDP(transitions, np.zeros((3, actions)), horizon=1, terminal=[0.0, 1.0, 0.0])
+    private = mdps.privatize(mdp, k, generator(91), size=500)
+    policy, _ = mdps.synthesize(private)
+    true = mdps.evaluate(mdp, policy)[..., 0]
+
+    def failures(vectors):
+        radius = mdps.concentration_radius(k, beta / vectors, 2, "exact")
+        lower, upper = mdps.value_bounds(private, policy, radius, 0.0, support=transitions > 0)
+        return ((true < lower[:, 0]) | (true > upper[:, 0])).mean()
+
+    assert failures(1) > 3 * beta
+    assert failures(mdp.random_vectors) <= beta
+
+
+def test_a_lasting_deviation_beats_bounds_that_let_beta_act_anew():
+    """The posterior mean of each vector is in D at radius 0, and yet the mean value is above the bound."""
+    beta, stages = 0.1, 5
+    policy = np.zeros((stages, 4), dtype=int)
+
+    def market(luck):  # enter, boom, bust, bond
+        transitions = np.zeros((4, 1, 4))
+        transitions[0, 0, [1, 3]] = transitions[1, 0, [1, 2]] = luck, 1 - luck
+        transitions[2, 0, 2] = transitions[3, 0, 3] = 1.0
+        return MDP(transitions, [[0.0], [1.0], [0.0], [0.5]], horizon=stages)
+
+    released = market(0.0)
+    worth = (1 - beta) * mdps.evaluate(released, policy)[0] + beta * mdps.evaluate(market(1.0), policy)[0]
+    for radius in (0.0, 0.01):
+        _, upper = mdps.value_bounds(released, policy, radius, beta)
+        assert worth > upper[0] + 0.1
+
+
+# ---- examples, errors
+
+
+def test_examples_are_valid_and_reproducible():
+    startup = mdps.startup_mdp()
+    assert startup.rewards.shape == (len(mdps.STARTUP_STATES), len(mdps.STARTUP_ACTIONS))
+    assert startup.allowed.sum() == 14
+    policy, values = mdps.synthesize(startup)
+    assert len(set(policy[:, 0])) > 1  # what to acquire depends on how much time is left
+    assert (values[1:5] > values[0]).all()
+    one, two = (mdps.random_mdp(4, 2, generator(3), horizon=3) for _ in range(2))
+    np.testing.assert_array_equal(one.transitions, two.transitions)
+    np.testing.assert_array_equal(one.terminal, two.terminal)
+
+
+def test_models_are_frozen_and_leave_their_arguments_alone():
+    transitions, rewards = np.full((2, 2, 2), 0.5), np.ones((2, 2))
+    mdp = MDP(transitions, rewards, horizon=2)
+    transitions[0, 0] = [1.0, 0.0]
+    assert mdp.transitions[0, 0, 0] == 0.5
+    with pytest.raises(FrozenInstanceError):
+        mdp.horizon = 3
+    with pytest.raises(ValueError, match="read-only"):
+        mdp.rewards[0, 0] = 2.0
+    assert rewards.flags.writeable
+
+
+def test_forbidden_entries_may_hold_anything():
+    allowed = np.array([[True, False], [True, True]])
+    transitions = np.full((2, 2, 2), 0.5)
+    transitions[0, 1] = np.nan
+    mdp = MDP(transitions, [[1.0, -np.inf], [0.0, 2.0]], horizon=1, allowed=allowed)
+    assert np.isfinite(mdp.transitions).all()
+    assert mdps.synthesize(mdp)[0].tolist() == [[0, 1]]
+
+
+HALF, REWARDS = np.full((2, 1, 2), 0.5), np.zeros((2, 1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"transitions": np.full((2, 2), 0.5)},
+            r"transitions must have shape \(..., S, A, S\), got \(2, 2\)",
+        ),
+        ({"transitions": np.ones((2, 1, 3)) / 3}, r"transitions must have shape"),
+        ({"transitions": np.ones((0, 1, 0))}, r"transitions must have shape"),
+        ({"transitions": np.full((2, 1, 2), 0.4)}, r"transitions row \(0, 0\) must sum to 1 .* got 0.8"),
+        ({"transitions": HALF * [3, -1]}, r"transitions must be in \[0, inf\), got -0.5"),
+        ({"transitions": HALF * np.nan}, r"transitions must be in \[0, inf\), got nan"),
+        ({"rewards": np.zeros((1, 2))}, r"rewards must have shape \(2, 1\), got \(1, 2\)"),
+        ({"rewards": np.full((2, 1), np.inf)}, r"rewards must be in \(-inf, inf\), got inf"),
+        ({"horizon": 0}, "horizon must be an integer of at least 1, got 0"),
+        ({"horizon": 2.5}, "horizon must be an integer of at least 1, got 2.5"),
+        ({"horizon": None}, r"discount must be in \[0, 1\), got 1"),
+        ({"discount": 1.1}, r"discount must be in \[0, 1\], got 1.1"),
+        ({"discount": -0.1, "horizon": None}, r"discount must be in \[0, 1\), got -0.1"),
+        ({"terminal": [0.0]}, r"terminal must have shape \(2,\), got \(1,\)"),
+        ({"terminal": [0.0, np.nan]}, r"terminal must be in \(-inf, inf\), got nan"),
+        (
+            {"terminal": [0.0, 1.0], "horizon": None, "discount": 0.5},
+            "terminal must be None without a horizon",
+        ),
+        ({"allowed": [[True, False]]}, r"allowed must be booleans of shape \(2, 1\), got bool \(1, 2\)"),
+        ({"allowed": [[1], [1]]}, "allowed must be booleans"),
+        ({"allowed": [[True], [False]]}, "allowed must have an action in every state, got none in 1"),
+    ],
+)
+def test_models_refuse_bad_fields(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MDP(**({"transitions": HALF, "rewards": REWARDS, "horizon": 3} | arguments))
+
+
+STARTUP = mdps.startup_mdp()
+RULES = mdps.synthesize(STARTUP)[0]
+PATIENT = DISCOUNTED["small"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mdps.evaluate(STARTUP, RULES[:3]), r"policy must be integers of shape \(..., 6, 7\)"),
+        (lambda: mdps.evaluate(STARTUP, RULES * 1.0), "policy must be integers"),
+        (lambda: mdps.evaluate(STARTUP, RULES + 7), r"policy must be in \[0, 5\], got 7 to 12"),
+        (lambda: mdps.evaluate(STARTUP, 0 * RULES), "policy must play allowed actions, got 0 in state 1"),
+        (lambda: mdps.evaluate(PATIENT, [0, 1]), r"policy must be integers of shape \(..., 3\)"),
+        (lambda: mdps.synthesize(PATIENT, tolerance=0.0), r"tolerance must be in \(0, inf\), got 0"),
+        (lambda: mdps.iterations_needed(STARTUP, 1e-3), "horizon must be None, got 6"),
+        (lambda: mdps.iterations_needed(PATIENT, -1.0), r"tolerance must be in \(0, inf\), got -1"),
+        (lambda: mdps.privatize(STARTUP, 0.0), r"k must be in \(0, inf\), got 0"),
+        (
+            lambda: mdps.privatize(mdps.privatize(STARTUP, [1.0, 2.0]), 1.0),
+            r"mdp must be one model, .*\(2,\)",
+        ),
+        (lambda: mdps.value_bounds(STARTUP, RULES, -0.1, 0.1), r"radius must be in \[0, 1\], got -0.1"),
+        (lambda: mdps.value_bounds(STARTUP, RULES, 1.5, 0.1), r"radius must be in \[0, 1\], got 1.5"),
+        (lambda: mdps.value_bounds(STARTUP, RULES, 0.1, 1.0), r"beta must be in \[0, 1\), got 1"),
+        (lambda: mdps.value_bounds(STARTUP, RULES, 0.1, np.nan), r"beta must be in \[0, 1\), got nan"),
+        (lambda: mdps.value_bounds(STARTUP, RULES, [0.1, 0.2], [0.1] * 3), "broadcast"),
+        (
+            lambda: mdps.value_bounds(PATIENT, [0] * 3, 0.1, 0.1, tolerance=0),
+            r"tolerance must be in \(0, inf\)",
+        ),
+        (
+            lambda: mdps.value_bounds(STARTUP, RULES, 0.1, 0.1, support=np.ones(7, dtype=bool)),
+            r"support must be booleans of shape \(7, 6, 7\), got bool \(7,\)",
+        ),
+        (
+            lambda: mdps.value_bounds(STARTUP, RULES, 0.1, 0.1, support=np.zeros((7, 6, 7), dtype=bool)),
+            r"support must contain every positive private entry, got none at \(0, 0, 0\)",
+        ),
+        (
+            lambda: mdps.cost_of_privacy(STARTUP, RULES, 0.1, 0.1, initial=7),
+            "initial must be .* from 0 to 6, got 7",
+        ),
+        (lambda: mdps.concentration_radius(0.0, 0.1, 3), r"k must be in \(0, inf\), got 0"),
+        (lambda: mdps.concentration_radius(1.0, 1.0, 3), r"beta must be in \(0, 1\), got 1"),
+        (lambda: mdps.concentration_radius(1.0, 0.1, 0), "n must be an integer of at least 1, got 0"),
+        (
+            lambda: mdps.concentration_radius(1.0, 0.1, 3, "best"),
+            "kind must be one of 'paper', 'union', 'exact'",
+        ),
+        (lambda: mdps.deviation_probability([0.5, 0.4], 1.0, 0.1), "p must sum to 1"),
+        (
+            lambda: mdps.deviation_probability([[0.5, 0.5]], 1.0, 0.1),
+            r"p must be one vector, got shape \(1, 2\)",
+        ),
+        (lambda: mdps.deviation_probability([0.5, 0.5], 1.0, 0.0), r"radius must be in \(0, 1\], got 0"),
+        (lambda: mdps.deviation_probability([0.5, 0.5], 5e-324, 0.1), r"k must be in \[0.001, 1e\+09\], got 4.94"),
+        (
+            lambda: mdps.deviation_probability([0.2, 0.3, 0.5], 1e4, 0.1, cells=1024),
+            r"k must be at most cells\^2 / \(100 n\) = 3495.25, got 10000",
+        ),
+        (
+            lambda: mdps.deviation_probability([0.5, 0.5], 1.0, 0.1, cells=4),
+            "cells must be .* at least 16, got 4",
+        ),
+        (lambda: mdps.random_mdp(0, 2, horizon=1), "states must be an integer of at least 1, got 0"),
+        (lambda: mdps.random_mdp(2, 0, horizon=1), "actions must be an integer of at least 1, got 0"),
+        (lambda: mdps.random_mdp(2, 2), r"discount must be in \[0, 1\), got 1"),
+    ],
+)
+def test_refusals_name_the_argument_and_its_range(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@settings(max_examples=60, deadline=None)
+@given(k=st.floats(1e-3, 1e4), beta=st.floats(1e-6, 0.999), n=st.integers(1, 50))
+def test_closed_radii_are_always_finite_and_ordered(k, beta, n):
+    paper, union = (float(mdps.concentration_radius(k, beta, n, kind)) for kind in ("paper", "union"))
+    assert 0 < paper <= union <= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(radius=st.floats(), beta=st.floats())
+def test_bounds_are_finite_or_refused(radius, beta):
+    if 0 <= radius <= 1 and 0 <= beta < 1:
+        lower, upper = mdps.value_bounds(STARTUP, RULES, radius, beta)
+        assert np.isfinite(lower).all()
+        assert (lower <= upper).all()
+    else:
+        with pytest.raises(ValueError, match=r"(radius|beta) must be in"):
+            mdps.value_bounds(STARTUP, RULES, radius, beta)

@@ -1,0 +1,209 @@
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from dpsim.numerics import simplex
+
+ROUNDING = 1e-14
+
+
+def qp(x, constraints):
+    """The nearest feasible point according to a QP solver that shares nothing with the sort."""
+    y = cp.Variable(len(x))
+    cp.Problem(cp.Minimize(cp.sum_squares(y - x)), constraints(y)).solve(solver=cp.CLARABEL)
+    return y.value
+
+
+def kkt_violation(x, y, lower, support):
+    """Return how far y is from lower + max(x - lower - tau, 0) for the best tau (0 at the projection)."""
+    gap, slack = (x - y)[support], (y - lower)[support]
+    positive = slack > 1e-12
+    if not positive.any():
+        return 0.0
+    tau = gap[positive].mean()
+    return max(np.ptp(gap[positive]), np.max(gap - tau, initial=0.0))
+
+
+def random_case(rng, n, *, ties):
+    x = rng.normal(0.2, rng.choice([0.1, 1.0, 5.0]), n)
+    if ties:
+        x = np.round(x)
+    support = rng.random(n) < 0.8
+    support[rng.integers(n)] = True
+    lower = rng.choice([0.0, 0.05, 1 / n], n) * rng.random()
+    return x, support, np.where(support, lower, 0.0)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_agrees_with_a_qp_solver(n, ties):
+    rng = np.random.default_rng(n)
+    for _ in range(8):
+        x, support, lower = random_case(rng, n, ties=ties)
+        ours = simplex.project_to_simplex(x, lower=lower, support=support)
+        theirs = qp(
+            x,
+            lambda y, a=lower, s=support: (
+                [cp.sum(y) == 1, y >= a, y[~s] == 0] if (~s).any() else [cp.sum(y) == 1, y >= a]
+            ),
+        )
+        np.testing.assert_allclose(ours, theirs, atol=2e-5)
+        assert np.sum((ours - x) ** 2) <= np.sum((theirs - x) ** 2) + 1e-6
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n", [2, 5, 40])
+def test_meets_the_optimality_conditions(n, ties):
+    rng = np.random.default_rng(100 + n)
+    for _ in range(200):
+        x, support, lower = random_case(rng, n, ties=ties)
+        y = simplex.project_to_simplex(x, lower=lower, support=support)
+        assert (y >= lower).all() and (y[~support] == 0).all()
+        assert abs(y.sum() - 1) < ROUNDING * n
+        assert kkt_violation(x, y, lower, support) < 1e-13
+
+
+def test_agrees_with_a_general_optimizer():
+    x, lower = np.array([0.9, 0.3, -0.2, 0.1]), np.array([0.0, 0.1, 0.1, 0.0])
+    best = minimize(
+        lambda y: np.sum((y - x) ** 2),
+        np.full(4, 0.25),
+        method="SLSQP",
+        bounds=[(a, None) for a in lower],
+        constraints={"type": "eq", "fun": lambda y: y.sum() - 1},
+        options={"ftol": 1e-14},
+    )
+    np.testing.assert_allclose(simplex.project_to_simplex(x, lower=lower), best.x, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "x, lower, expected",
+    [
+        ([0.2, 0.3, 0.5], 0.0, [0.2, 0.3, 0.5]),  # already there
+        ([1.0, 1.0, 1.0, 1.0], 0.0, [0.25] * 4),  # all equal
+        ([1.0, 1.0, 0.0], 0.0, [0.5, 0.5, 0.0]),  # tie at the top
+        ([2.0, 1.0, 1.0], 0.0, [1.0, 0.0, 0.0]),  # entries exactly at the threshold
+        ([5.0, -3.0], 0.5, [0.5, 0.5]),  # the bounds leave one point
+        (
+            [0.7, 0.1, 0.2] + [0.0] * 7,
+            0.1,
+            [0.1] * 10,
+        ),  # the same, with bounds that add up to 1 by rounding only
+        ([1e12, 1e12, -1e12], 0.0, [0.5, 0.5, 0.0]),
+        ([-1e300, 1e300], 0.0, [0.0, 1.0]),
+        ([-7.0], 0.0, [1.0]),
+    ],
+)
+def test_known_projections(x, lower, expected):
+    np.testing.assert_allclose(simplex.project_to_simplex(x, lower=lower), expected, rtol=0, atol=1e-15)
+
+
+def test_projects_batches_row_by_row():
+    rng = np.random.default_rng(5)
+    x, total = rng.normal(size=(4, 3, 6)), rng.uniform(0.5, 2.0, (4, 3))
+    together = simplex.project_to_simplex(x, total=total, lower=0.02)
+    for index in np.ndindex(4, 3):
+        alone = simplex.project_to_simplex(x[index], total=total[index], lower=0.02)
+        np.testing.assert_array_equal(together[index], alone)
+    np.testing.assert_allclose(together.sum(axis=-1), total, rtol=1e-14)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12), st.floats(-1e3, 1e3))
+def test_is_idempotent_and_blind_to_a_common_shift(x, shift):
+    y = simplex.project_to_simplex(x)
+    assert (y >= 0).all() and abs(y.sum() - 1) < 1e-12
+    np.testing.assert_allclose(simplex.project_to_simplex(y), y, atol=1e-14)
+    np.testing.assert_allclose(simplex.project_to_simplex(np.array(x) + shift), y, atol=1e-8)
+
+
+def bordered(eta, eta_bar, inside):
+    return lambda y: [cp.sum(y) == 1, y >= 0, y[inside] >= eta, cp.sum(y[inside]) <= 1 - eta_bar]
+
+
+@pytest.mark.parametrize("outside", [1, 2, 4])
+def test_bordered_projection_agrees_with_a_qp_solver(outside):
+    rng = np.random.default_rng(outside)
+    eta, eta_bar = 0.10, 0.051
+    active = 0
+    for _ in range(16):
+        n = outside + int(rng.integers(2, 6))
+        inside = np.arange(n) >= outside
+        x = rng.dirichlet(np.full(n, 0.5)) + rng.choice([0.0, 0.3]) * rng.normal(size=n) - 0.2 * ~inside * rng.random()
+        ours = simplex.project_to_bordered_simplex(x, eta=eta, eta_bar=eta_bar, protected=inside)
+        np.testing.assert_allclose(ours, qp(x, bordered(eta, eta_bar, inside)), atol=2e-5)
+        assert (ours[inside] >= eta).all() and (ours >= 0).all()
+        assert ours[inside].sum() <= 1 - eta_bar + ROUNDING
+        assert abs(ours.sum() - 1) < ROUNDING
+        active += abs(ours[~inside].sum() - eta_bar) < 1e-12
+    assert 2 <= active < 16  # both branches were taken
+
+
+def test_bordered_projection_keeps_feasible_rows_and_zeros():
+    row = np.array([0.0, 0.5, 0.2, 0.3, 0.0])
+    protected = simplex.protected_entries(row)
+    kept = simplex.project_to_bordered_simplex(row, eta=0.1, eta_bar=0.051, protected=protected, support=row > 0)
+    np.testing.assert_allclose(kept, row, atol=1e-16)
+    tight = np.array([0.9, 0.02, 0.08, 0.0])
+    protected = simplex.protected_entries(tight)
+    moved = simplex.project_to_bordered_simplex(tight, eta=0.1, eta_bar=0.051, protected=protected, support=tight > 0)
+    np.testing.assert_allclose(moved, [0.849, 0.051, 0.1, 0.0], atol=1e-15)
+    assert moved[1] >= 0.051 and moved[2] >= 0.1
+
+
+def test_protected_entries_leave_out_one_smallest_non_zero():
+    mask = simplex.protected_entries([[0.5, 0.0, 0.2, 0.3], [0.25, 0.25, 0.25, 0.25]])
+    np.testing.assert_array_equal(mask, [[True, False, False, True], [False, True, True, True]])
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"x": [0.5, np.nan]}, ["x must be in"]),
+        ({"x": []}, ["x must have at least one category"]),
+        ({"x": [0.5, 0.5], "lower": 0.6}, ["lower", "at most 1", "1.2"]),
+        ({"x": [0.5, 0.5], "lower": -0.1}, ["lower", "[0,"]),
+        ({"x": [0.5, 0.5], "lower": [0.1, 0.1, 0.1]}, ["lower", "(2,)", "(3,)"]),
+        ({"x": [0.5, 0.5], "total": 0.0}, ["total", "(0, inf)"]),
+        ({"x": [0.5, 0.5], "support": [False, False]}, ["support", "at least one"]),
+        ({"x": [0.5, 0.5], "support": [0, 1]}, ["support must be booleans"]),
+    ],
+)
+def test_refusals_of_the_simplex(arguments, words):
+    with pytest.raises(ValueError) as error:
+        simplex.project_to_simplex(**arguments)
+    assert all(word in str(error.value) for word in words), error.value
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"eta": 0.0}, ["eta", "(0, 0.5)"]),
+        ({"eta_bar": 0.45}, ["eta_bar", "(0, 0.4)", "0.45"]),
+        ({"protected": [True, False, False]}, ["protected", "2 to 9", "got 1"]),
+        ({"protected": [True, True, True]}, ["protected must leave"]),
+        ({"support": [False, True, True]}, ["protected must lie within the support"]),
+        (
+            {"eta": 0.48, "eta_bar": 0.01, "x": [0.2] * 5, "protected": [True] * 4 + [False]},
+            ["2 to 2", "got 4"],
+        ),
+    ],
+)
+def test_refusals_of_the_bordered_simplex(changes, words):
+    arguments = {
+        "x": [0.4, 0.3, 0.3],
+        "eta": 0.1,
+        "eta_bar": 0.051,
+        "protected": [True, True, False],
+    } | changes
+    with pytest.raises(ValueError) as error:
+        simplex.project_to_bordered_simplex(**arguments)
+    assert all(word in str(error.value) for word in words), error.value
+
+
+def test_refuses_rows_with_too_few_entries_to_protect():
+    with pytest.raises(ValueError, match=r"matrix must have at least 3 non-zero entries .* got 2 in row \[1\]"):
+        simplex.protected_entries([[0.2, 0.3, 0.5], [0.5, 0.5, 0.0]])

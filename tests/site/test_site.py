@@ -1,0 +1,398 @@
+"""The site in headless Chromium: whole, from one origin, typeset, readable on a phone, and quick to find things in.
+
+Builds into a temporary folder, or takes the built site that DPSIM_SITE names.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import http.server
+import importlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_project import ROOT
+
+from dpsim import ledger, paths
+
+try:
+    from playwright import sync_api
+except ImportError:
+    sync_api = None
+
+NEEDED = "Sphinx, myst-nb or playwright is not installed: see `make site`"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
+
+LOOK = """() => ({
+  images: [...document.images].map(i => ({src: i.src, alt: i.alt, width: i.naturalWidth})),
+  links: [...document.querySelectorAll('a[href]')].map(a => a.href),
+  ids: [...document.querySelectorAll('[id]')].map(e => e.id),
+  formulas: document.querySelectorAll('.math').length,
+  typeset: [...document.querySelectorAll('.math')].filter(m => m.querySelector('mjx-container')).length,
+  failures: [...document.querySelectorAll('mjx-merror, [data-mjx-error]')].map(e => e.textContent),
+  lang: document.documentElement.lang,
+  title: document.title,
+  headings: [...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')].map(e => Number(e.tagName[1])),
+  nameless: [...document.querySelectorAll('a[href], button')].filter(e => e.checkVisibility())
+    .filter(e => ![e.textContent, e.ariaLabel, ...[...e.querySelectorAll('img')].map(i => i.alt)].join('').trim())
+    .map(e => e.outerHTML),
+  untypeset: [...document.querySelectorAll('article p, article li, article h1, article h2, article h3, article td')]
+    .map(e => e.innerText).filter(text => /\\$[^$]*\\\\[a-z]+[^$]*\\$/.test(text)),
+})"""
+"""What a page holds once it is loaded."""
+
+WIDE = """() => [...document.querySelectorAll('html, body, main, main > *, .bd-article-container, article, section')]
+  .filter(e => e.scrollWidth > Math.max(e.clientWidth, 1) + 1 || e.getBoundingClientRect().right > innerWidth + 1)
+  .filter(e => e.getBoundingClientRect().width > 0)
+  .map(e => [e.tagName, e.className, e.scrollWidth, e.clientWidth].join(' '))"""
+"""The parts of a page that would have to be scrolled sideways; code, tables and formulas have boxes of their own."""
+
+COLOURS = """() => {
+  const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+  const light = colour => parts(colour).slice(0, 3).map(c => c / 255)
+    .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = e => {
+    while (e && (parts(getComputedStyle(e).backgroundColor)[3] ?? 1) < 1) e = e.parentElement;
+    return e ? getComputedStyle(e).backgroundColor : 'rgb(255, 255, 255)';
+  };
+  const contrast = e => {
+    const [low, high] = [light(getComputedStyle(e).color), light(behind(e))].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  return {
+    images: [...document.querySelectorAll('article img')].map(behind),
+    contrasts: [...document.querySelectorAll('article :is(h1, h2, p, a, li, td, dt, code, pre, pre span, mjx-mi)')]
+      .filter(e => e.innerText.trim() && e.checkVisibility()).map(contrast),
+  };
+}"""
+"""What images stand on, and how words stand out (the ratio of the Web Content Accessibility Guidelines)."""
+
+TYPESET = """() => !document.querySelector('script[src*="mathjax"]') || Promise.race([
+  MathJax.startup.promise.then(() => true),
+  new Promise(late => setTimeout(() => late(false), 15000)),
+])"""
+"""Whether MathJax came to its end."""
+
+
+DOCUMENTED = """() => Object.fromEntries([...document.querySelectorAll('dl.py > dt.sig[id]')]
+  .map(dt => [dt.id, [dt.innerText, dt.nextElementSibling.innerText]]))"""
+"""Signature and text of every documented name."""
+
+RAW = r"TypeAlias|ndarray\[tuple|Alias for field|:(?:py:)?(?:func|class|meth|mod|param|math):|``|object at 0x"
+"""What would be left of markup or of Python's own way to print a type."""
+
+
+def site_module(name: str) -> Any:
+    """Import one of the modules that build the site."""
+    if str(ROOT / "site") not in sys.path:  # they import each other
+        sys.path.append(str(ROOT / "site"))
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "site" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the built site."""
+    if sync_api is None or importlib.util.find_spec("myst_nb") is None:
+        pytest.skip(NEEDED)
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    if named := os.environ.get("DPSIM_SITE"):
+        return Path(named).resolve()
+    if shutil.which("npm") is None and not (ROOT / "build" / "npm" / "fetched.json").is_file():
+        pytest.skip("MathJax is not there and npm, which fetches it, is not installed")
+    folder = tmp_path_factory.mktemp("site") / "html"
+    command = [sys.executable, str(ROOT / "site" / "build.py"), str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+missing: list[str] = []
+"""What was asked of the server and is not there, by workers too, which the browser does not report."""
+
+
+@pytest.fixture(scope="module")
+def origin(site: Path) -> Iterator[str]:
+    """Serve the site on this machine alone."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def log_error(self, *_: Any) -> None:
+            missing.append(self.path)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser(site: Path) -> Iterator[Any]:
+    """Open a browser with a fresh profile; what takes more than 20 s fails."""
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        context = opened.new_context(viewport=DESKTOP, accept_downloads=True)
+        context.set_default_timeout(20_000)
+        yield context
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
+    """Visit every page, wide and narrow; return what each asked for, complained of and holds."""
+    page = browser.new_page()
+    heard: dict[str, list[str]] = {"requests": [], "complaints": []}
+    page.on("request", lambda request: heard["requests"].append(request.url))
+    page.on("requestfailed", lambda request: heard["complaints"].append(f"failed {request.url}"))
+    page.on("response", lambda r: heard["complaints"].append(f"{r.status} {r.url}") if r.status >= 400 else None)
+    page.on("console", lambda m: heard["complaints"].append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: heard["complaints"].append(str(error)))
+    found = {}
+    for path in sorted(site.rglob("*.html")):
+        if "_static" in path.parts:
+            continue
+        name = path.relative_to(site).as_posix()
+        for list_ in heard.values():
+            list_.clear()
+        page.set_viewport_size(DESKTOP)
+        page.goto(f"{origin}/{name}", wait_until="load")
+        ended = page.evaluate(TYPESET)
+        seen = page.evaluate(LOOK)
+        page.set_viewport_size(PHONE)
+        seen["wide"] = page.evaluate(WIDE)
+        found[name] = seen | {"ended": ended} | {key: list(list_) for key, list_ in heard.items()}
+    page.close()
+    return found
+
+
+def test_every_page_loads_without_a_complaint_and_from_one_origin(visits: dict[str, Any], origin: str) -> None:
+    assert {"index.html", "gallery.html", "errata.html", "report.html", "api/markov.html"} <= visits.keys()
+    assert {f"notebooks/{name}.html" for name in paths.notebook_names()} <= visits.keys()
+    for name, seen in visits.items():
+        assert not seen["complaints"], (name, seen["complaints"])
+        elsewhere = [url for url in seen["requests"] if not url.startswith((origin + "/", "data:", "blob:"))]
+        assert not elsewhere, (name, elsewhere)
+    assert not missing
+
+
+def test_every_image_shows_and_has_alternative_text(visits: dict[str, Any]) -> None:
+    for name, seen in visits.items():
+        for image in seen["images"]:
+            assert image["width"] > 0, (name, image)
+            assert len(image["alt"]) > 3, (name, image)
+
+
+def test_every_formula_is_typeset(visits: dict[str, Any]) -> None:
+    for name, seen in visits.items():
+        assert seen["ended"] and seen["typeset"] == seen["formulas"], name
+        assert not seen["failures"] and not seen["untypeset"], (name, seen["failures"], seen["untypeset"])
+    assert visits["notebooks/data_driven_markov.html"]["formulas"] > 50
+
+
+def test_no_page_is_wider_than_a_phone(visits: dict[str, Any]) -> None:
+    assert {name: seen["wide"] for name, seen in visits.items() if seen["wide"]} == {}
+
+
+def test_every_page_has_a_title_one_first_heading_and_a_name_for_every_link(visits: dict[str, Any]) -> None:
+    titles = [seen["title"] for seen in visits.values()]
+    assert len(set(titles)) == len(titles)
+    for name, seen in visits.items():
+        assert seen["lang"] == "en", name
+        assert seen["headings"].count(1) == 1, name
+        assert all(lower <= upper + 1 for upper, lower in pairwise(seen["headings"])), (name, seen["headings"])
+        assert not seen["nameless"], (name, seen["nameless"])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_stand_on_white_and_words_stand_out_from_the_page(scheme: str, browser: Any, origin: str) -> None:
+    page = browser.new_page()
+    page.emulate_media(color_scheme=scheme)
+    for name in ("index", "notebooks/permute_and_flip", "api/words", "errata"):
+        page.goto(f"{origin}/{name}.html", wait_until="load")
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        seen = page.evaluate(COLOURS)
+        assert set(seen["images"]) <= {"rgb(255, 255, 255)"}, name
+        assert seen["contrasts"] and min(seen["contrasts"]) >= 4.5, (name, min(seen["contrasts"]))
+    page.close()
+
+
+def test_every_link_within_the_site_leads_somewhere(visits: dict[str, Any], site: Path, origin: str) -> None:
+    for name, seen in visits.items():
+        for link in seen["links"]:
+            if not link.startswith(origin):
+                assert link.startswith(("https://", "http://", "mailto:")), (name, link)
+                continue
+            path, _, fragment = link.removeprefix(origin + "/").partition("#")
+            path = path.partition("?")[0] or "index.html"
+            assert (site / path).is_file(), (name, link)
+            if fragment and path in visits:
+                assert fragment in visits[path]["ids"], (name, link)
+
+
+def test_every_figure_is_on_its_page_and_in_the_gallery(visits: dict[str, Any]) -> None:
+    for name in paths.notebook_names():
+        for png in (paths.figures() / name).glob("*.png"):
+            anchor = png.stem.replace("_", "-")
+            assert {anchor, f"code-{anchor}"} <= set(visits[f"notebooks/{name}.html"]["ids"])
+            assert f"{name}-{anchor}" in visits["gallery.html"]["ids"]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in paths.notebook_names() if [*(paths.figures() / name).glob("fig*.png")]]
+)
+def test_a_figure_its_numbers_and_its_code_are_three_clicks_away(name: str, browser: Any, origin: str) -> None:
+    figures = sorted((paths.figures() / name).glob("fig*.png"))
+    figure = next((figure for figure in figures if figure.stem.startswith("fig5")), figures[-1])
+    anchor = figure.stem.replace("_", "-")
+    page = browser.new_page()
+    page.goto(f"{origin}/index.html")
+    page.click(f'a[href$="{name}.html#{anchor}"]')
+    shown = page.locator(f"figure#{anchor}")
+    sync_api.expect(shown.locator("img")).to_be_in_viewport()
+    assert shown.locator("figcaption").inner_text().startswith("Figure")
+    with page.expect_download() as waiting:
+        shown.get_by_role("link", name="csv").click()
+    assert Path(waiting.value.path()).read_bytes() == figure.with_suffix(".csv").read_bytes()
+    shown.get_by_role("link", name="code").click()
+    code = page.locator(f'xpath=//*[@id="code-{anchor}"]/following::pre[1]')
+    sync_api.expect(code).to_be_in_viewport()
+    page.close()
+
+
+def test_every_erratum_is_explained(browser: Any, origin: str) -> None:
+    rows = ledger.report()
+    rows = rows[rows["kind"].isin(["erratum", "reading"])]
+    page = browser.new_page()
+    page.goto(f"{origin}/errata.html")
+    text = page.locator("article").inner_text()
+    for row in rows.itertuples():
+        assert f"{row.where}: {row.quantity}" in text
+        assert row.note in text
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "words, page",
+    [
+        ("stationary_distribution", "api/markov.html"),
+        ("staircase", "notebooks/permute_and_flip.html"),
+        ("privacy floor", "notebooks/data_driven_markov.html"),
+        ("surrogate", "data.html"),
+    ],
+)
+def test_the_search_finds(words: str, page: str, browser: Any, origin: str) -> None:
+    tab = browser.new_page()
+    tab.goto(f"{origin}/search.html?q={words}")
+    tab.locator(f'ul.search li a[href*="{page}"]').first.wait_for()
+    tab.close()
+
+
+def test_every_public_function_has_its_signature_and_its_words(browser: Any, origin: str) -> None:
+    page = browser.new_page()
+    for path in sorted((ROOT / "dpsim").glob("[a-z]*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+        page.goto(f"{origin}/api/{path.stem}.html", wait_until="commit")
+        page.wait_for_load_state("domcontentloaded")
+        shown = page.evaluate(DOCUMENTED)
+        for name in sorted(name for name in functions | classes if not name.startswith("_")):
+            signature, words = shown[f"dpsim.{path.stem}.{name}"]
+            assert "(" in signature or name in classes, (path.stem, name)
+            assert len(words) > 10, (path.stem, name)
+        again = set(getattr(importlib.import_module(f"dpsim.{path.stem}"), "__all__", ()))
+        called = {name.split(".")[2] for name, (signature, _) in shown.items() if re.match(r"\w+\(", signature)}
+        own = functions | {name.split(".")[2] for name in shown if name.count(".") > 2}
+        assert called <= own | again, path.stem
+        raw = [name for name, (signature, words) in shown.items() if re.search(RAW, signature + words)]
+        assert not raw, raw
+    page.close()
+
+
+def test_every_measurement_is_shown_with_its_words(visits: dict[str, Any], browser: Any, origin: str) -> None:
+    texts = site_module("measurements").texts()
+    assert ("measurements.html" in visits) == bool(texts)
+    for text in texts:
+        page = browser.new_page()
+        page.goto(f"{origin}/measurements.html")
+        title = text.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        assert title in page.locator("article h2").all_inner_texts()
+        if text.with_suffix(".png").is_file():
+            image = page.locator(f'article img[src$="/{text.stem}.png"]')
+            assert " " in image.get_attribute("alt")
+        for ending in ("png", "csv"):
+            made = page.locator(f'article p.downloads a[href$="/{text.stem}.{ending}"]').count()
+            assert made == text.with_suffix(f".{ending}").is_file()
+        page.close()
+
+
+def test_the_interface_has_a_group_for_every_module_and_no_other() -> None:
+    interface = site_module("interface")
+    placed = [name for names in interface.GROUPS.values() for name in names]
+    assert sorted(placed) == sorted(interface.module_docs())
+
+
+def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = tmp_path / "tools" / "verify" / "results"
+    results.mkdir(parents=True)
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (200).to_bytes(4, "big") + (100).to_bytes(4, "big")
+    (results / "speed.md").write_text(
+        "# Speed\n\nTwice as *fast*; [numbers](speed.csv), [code](../speed.py).\n\n## How\n"
+    )
+    (results / "speed.png").write_bytes(png)
+    (results / "speed.csv").write_text("a\n1\n")
+    (results / "machine.txt").write_text("two cores\n")
+    text = site_module("measurements").page(tmp_path / "made")
+    place = "benchmarks-results/speed"
+    assert f'<img src="{place}.png" alt="Twice as fast; numbers, code." width="110" height="55">' in text
+    assert f'; <a href="{place}.csv">numbers</a>, code.' in text
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        *("# Measurements", "## Speed", "### How", "## The machine"),
+    ]
+    assert (tmp_path / "made" / "files" / f"{place}.csv").read_text() == "a\n1\n"
+
+
+@pytest.mark.parametrize(
+    "markdown, text",
+    [
+        ("**Figure 2 (data).** *Left:* the `draws`", "Figure 2 (data). Left: the draws"),
+        (r"up to $\epsilon=3$ or $\tilde\pi\le 10^{-6}$", "up to ε=3 or π≤ 10^-6"),
+        ("see [the paper](https://x.org)\nand\nmore", "see the paper and more"),
+    ],
+)
+def test_alternative_text_is_plain(markdown: str, text: str) -> None:
+    assert site_module("markup").plain(markdown) == text
+
+
+def test_docstrings_are_read_as_plain_text() -> None:
+    pytest.importorskip("sphinx", reason=NEEDED)
+    lines = ["Return |W| * pi~ of `f`s, x_", "", "    a  b", "", "and `g`."]
+    expected = [r"Return \|W\| \* pi~ of ``f``\ s, x\_", "", "::", "", "    a  b", "", "and ``g``."]
+    assert site_module("conf").as_text(lines) == expected

@@ -1,0 +1,93 @@
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from dpsim import accounting, boltzmann, dirichlet
+from dpsim.numerics import special
+from tools.verify import precision
+
+
+@pytest.fixture(scope="module")
+def checks():
+    return precision.checks()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return precision.table(most=2, seed=1)
+
+
+def test_closed_forms_agree_with_many_digits(table):
+    assert table["within"].all(), table[~table["within"]].to_string()
+    assert math.isfinite(table["worst_error"].max())
+
+
+def test_the_page_has_every_function_and_says_when_one_is_out(table):
+    page = precision.markdown(table)
+    assert page.startswith("# ") and all(f"| {function} |" in page for function in table["function"])
+    assert "NOT" not in page and "NOT" in precision.markdown(table.assign(within=False))
+
+
+def test_no_check_passes_with_a_value_a_little_off(checks):
+    for check in checks:
+        point = check.grid[len(check.grid) // 2]
+        truth = float(check.ours(*point))
+        off = max(1.0, abs(truth)) if check.log else abs(truth)
+        wrong = precision.Check(
+            check.function,
+            lambda *x, truth=truth, off=off, check=check: truth + 20 * check.tolerance * off,
+            lambda *x, truth=truth: precision.mp.mpf(truth),
+            check.grid,
+            check.tolerance,
+            check.log,
+        )
+        assert off == 0 or precision.error(wrong, point) > check.tolerance, check.function
+
+
+def test_a_value_that_is_not_finite_is_an_infinite_error():
+    check = precision.Check("none", lambda x: math.nan, lambda x: x, [(1.0,)], 1e-3)
+    assert precision.error(check, (1.0,)) == math.inf
+
+
+@pytest.mark.parametrize(("side", "within"), [(1, 1.0 + 1e-6), (-1, 1.0 - 1e-6), (0, 1.0 + 1e-6)])
+def test_a_value_on_the_wrong_side_is_an_infinite_error(side, within):
+    for value in (within, 2.0 - within):
+        check = precision.Check("none", lambda value=value: value, lambda: precision.mp.mpf(1), [()], 1e-3, side=side)
+        assert precision.error(check, ()) == (pytest.approx(1e-6) if value == within or not side else math.inf)
+
+
+@pytest.mark.parametrize("noise", [1e2, 1e6, 1e12, 1e200])
+def test_gaussian_noise_far_above_the_sensitivity_keeps_all_digits_of_delta(noise):
+    ratio = 0.05 / math.sqrt(2) / noise
+    expected = math.erf(ratio / 2 / math.sqrt(2))
+    assert accounting.gaussian_delta(0.0, noise, b=0.05) == pytest.approx(expected, rel=1e-13)
+
+
+def test_discrete_gaussian_delta_of_the_widest_noise_is_that_of_the_normal_law():
+    delta = boltzmann.discrete_gaussian_delta(10_000, 0.0)
+    assert delta == pytest.approx(math.erf(math.sqrt(2) / 1e4 / 2 / math.sqrt(2)), rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-9])
+def test_the_error_of_a_share_never_seen_is_twice_its_size(delta):
+    draws = np.array([1, 10])
+    np.testing.assert_allclose(dirichlet.monte_carlo_error(delta, draws), 2.0 * (1.0 - delta) ** draws, rtol=1e-12)
+
+
+@pytest.mark.parametrize("delta", [1e-200, 1e-153])
+def test_no_epsilon_is_stated_where_the_best_gamma_underflows(delta):
+    with pytest.raises(ValueError, match="delta must be larger for k"):
+        dirichlet.theorem1_best_epsilon(delta, 9.87, b=0.025, eta=0.05, eta_bar=0.051, protected=5)
+
+
+def test_the_best_gamma_is_right_where_the_inverse_of_scipy_fails():
+    k, eta, delta = 98.7, 0.05, 1e-200
+    gamma = special.beta_quantile(k * eta, k - k * eta, delta / 5)
+    with mp.workdps(40):
+        tail = 5 * mp.betainc(k * eta, k - k * eta, 0, mp.mpf(float(gamma)), regularized=True)
+    assert float(tail / mp.mpf(delta)) == pytest.approx(1.0, rel=1e-8)
+    best = dirichlet.theorem1_best_epsilon(delta, k, b=0.025, eta=eta, eta_bar=0.051, protected=5)
+    spent = dirichlet.epsilon_bound(k, shift=0.0125, eta=eta, eta_bar=0.051, gamma=gamma, m=5)
+    assert best == pytest.approx(float(spent), rel=1e-8)

@@ -1,0 +1,761 @@
+"""Words: brute force over all words, all subsets and all orders; mpmath; linear programming; chi-square."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq, linprog
+from scipy.stats import chi2
+
+from dpsim import datasets
+from dpsim.words import (
+    HammingAutomaton,
+    alphabet_counts,
+    best_offset,
+    draw_distances,
+    exact_epsilon,
+    exact_word_epsilon,
+    expected_error,
+    expected_error_bounds,
+    expected_error_floor,
+    exponential_pmf,
+    least_expected_error,
+    log_integers,
+    log_word_probability,
+    normaliser_ratio,
+    permute_and_flip_pmf,
+    privatize_word,
+    reduction_limit,
+    staircase_pmf,
+    tail_bound,
+    word_space,
+)
+from dpsim.words.selection import MECHANISMS
+from dpsim.words.suffix_tables import UNIT
+
+FOUR = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]], dtype=float)
+RING = np.roll(np.eye(5), 1, axis=1) + np.roll(np.eye(5), -1, axis=1)
+TRAP = np.array([[0, 1, 1], [0, 1, 0], [1, 1, 1]], dtype=float)
+
+SPACES = {
+    "binary": ((0, 1, 1, 0), {"letters": 2}),
+    "labels": ("abc", {"letters": "abc"}),
+    "four letters": ((3, 0, 2), {"letters": 4}),
+    "four states": ((1, 2, 3), {"adjacency": FOUR, "start": 0}),
+    "ring": ((1, 2, 3, 2), {"adjacency": RING, "start": 0}),
+    "sparse": ((1, 0, 4), {"adjacency": sp.csr_array(RING), "start": 0}),
+    "trap": ((2, 2, 0, 1), {"adjacency": TRAP, "start": 0}),
+    "named states": (("z", "y"), {"adjacency": TRAP, "start": "x", "letters": ["x", "y", "z"]}),
+}
+
+SIGNIFICANCE = 1e-6
+
+
+def feasible_words(word, letters=None, adjacency=None, start=None):
+    """All feasible words of the same length, by enumeration of all words."""
+    matrix = None if adjacency is None else sp.csr_array(adjacency).toarray()
+    labels = range(len(matrix)) if letters is None else letters
+    labels = list(range(labels)) if isinstance(labels, int) else list(labels)
+    for candidate in itertools.product(labels, repeat=len(word)):
+        path = [] if matrix is None else [labels.index(x) for x in (start, *candidate)]
+        if all(matrix[a, b] for a, b in itertools.pairwise(path)):
+            yield candidate
+
+
+def distance(a, b):
+    return sum(x != y for x, y in zip(a, b, strict=True))
+
+
+def chi_square(observed, probability):
+    """The p-value of counts against probabilities; classes of small expectation are merged."""
+    order = np.argsort(probability)
+    expected = probability[order] * observed.sum()
+    merged, ends = 0.0, []
+    for index, value in enumerate(expected):
+        merged += value
+        if merged >= 10.0 or index == len(expected) - 1:
+            ends.append(index + 1)
+            merged = 0.0
+    starts = [0, *ends[:-1]]
+    seen, mean = np.add.reduceat(observed[order], starts), np.add.reduceat(expected, starts)
+    return chi2.sf(((seen - mean) ** 2 / mean).sum(), max(len(ends) - 1, 1))
+
+
+def tally(words, space):
+    index = {word: k for k, word in enumerate(space)}  # an infeasible word is a KeyError
+    drawn = [index[tuple(word)] for word in np.asarray(words).tolist()]
+    return np.bincount(drawn, minlength=len(space))
+
+
+# Counting and sampling
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_counts_are_those_of_enumeration(name):
+    word, where = SPACES[name]
+    automaton = HammingAutomaton(word, **where)
+    brute = np.bincount([distance(word, r) for r in feasible_words(word, **where)], minlength=len(word) + 1)
+    assert automaton.counts.tolist() == brute.tolist()
+    assert automaton.counts[0] == 1
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(automaton.log_counts, np.log(brute), rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_policy_draws_each_word_at_the_distance_equally(name):
+    word, where = SPACES[name]
+    automaton = HammingAutomaton(word, **where)
+    labels = list(automaton.space.labels)
+    chain = automaton.space.chain
+    for target in np.flatnonzero(automaton.counts):
+        policy = automaton.policy(target)
+        assert policy.shape[:2] == (len(word), target + 1)
+        rows = policy.sum(axis=-1)
+        np.testing.assert_allclose(rows[rows > 0], 1.0, rtol=1e-14)
+        for candidate in feasible_words(word, **where):
+            state = 0 if chain is None else chain.start
+            probability, mismatches = 1.0, 0
+            for i, letter in enumerate(candidate):
+                code = labels.index(letter)
+                probability *= policy[i, mismatches, state, code] if mismatches <= target else 0.0
+                mismatches += letter != word[i]
+                state = 0 if chain is None else code
+            share = 1.0 / automaton.counts[target] if distance(word, candidate) == target else 0.0
+            assert probability == pytest.approx(share, rel=1e-13, abs=0.0)
+
+
+def test_policy_of_figure_1():
+    policy = HammingAutomaton("abc", letters="abc").policy(2)
+    assert policy.shape == (3, 3, 1, 3)
+    np.testing.assert_allclose(policy[0, 0, 0], [1 / 3, 1 / 3, 1 / 3])
+    np.testing.assert_allclose(policy[1, 0, 0], [1 / 2, 0, 1 / 2])
+    np.testing.assert_allclose(policy[1, 1, 0], [1 / 4, 1 / 2, 1 / 4])
+    np.testing.assert_allclose(policy[2, 2, 0], [0, 0, 1])
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_samples_are_uniform_at_their_distance(name):
+    word, where = SPACES[name]
+    automaton = HammingAutomaton(word, **where)
+    target = int(np.argmax(automaton.counts.astype(float)))
+    space = [r for r in feasible_words(word, **where) if distance(word, r) == target]
+    words = automaton.sample(target, 20_000, np.random.default_rng(1))
+    assert words.shape == (20_000, len(word))
+    observed = tally(words, space)
+    assert chi_square(observed, np.full(len(space), 1.0 / len(space))) > SIGNIFICANCE
+    if len(space) > 1:
+        skewed = np.where(np.arange(len(space)) < len(space) // 2, 1.2, 1.0)
+        assert chi_square(observed, skewed / skewed.sum()) < SIGNIFICANCE
+
+
+def test_one_word_for_each_distance():
+    automaton = HammingAutomaton((1, 2, 3), adjacency=FOUR, start=0)
+    distances = np.random.default_rng(2).choice(np.flatnonzero(automaton.counts), (50, 4))
+    words = automaton.sample(distances, rng=np.random.default_rng(3))
+    assert words.shape == (50, 4, 3)
+    assert ((words != automaton.codes).sum(axis=-1) == distances).all()
+    assert automaton.sample(0).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("rate", [0.0, 0.7, 800.0])
+def test_tilted_samples_follow_their_weights(name, rate):
+    word, where = SPACES[name]
+    words = HammingAutomaton(word, **where).sample_tilted(rate, 20_000, np.random.default_rng(4))
+    space = list(feasible_words(word, **where))
+    weights = np.exp(-rate * np.array([distance(word, r) for r in space], dtype=float))
+    observed = tally(words, space)
+    assert chi_square(observed, weights / weights.sum()) > SIGNIFICANCE
+    if rate == 0.7 and name != "named states":
+        wrong = weights**1.2
+        assert chi_square(observed, wrong / wrong.sum()) < SIGNIFICANCE
+
+
+def long_walk(adjacency, start, n):
+    rng, states = np.random.default_rng(5), [start]
+    for _ in range(n):
+        states.append(int(rng.choice(np.flatnonzero(adjacency[states[-1]]))))
+    return states[1:]
+
+
+def test_extended_range_counts_agree_with_integers():
+    clique = np.ones((6, 6)) - np.eye(6)
+    automaton = HammingAutomaton(long_walk(clique, 0, 300), adjacency=clique, start=0)
+    mantissa, exponent = automaton._table
+    rows = automaton.space.chain.start + 6 * np.arange(301)
+    with np.errstate(divide="ignore"):
+        logs = np.log(mantissa[rows]) + exponent[rows] * math.log(UNIT)
+    assert exponent[rows].max() >= 1
+    possible = np.isfinite(automaton.log_counts)
+    assert (np.isfinite(logs) == possible).all()
+    bound = 300 * 5 * 2.0**-53 + 4 * 2.0**-53 * 300 * math.log(5)  # of the sums, and of the logarithms
+    assert np.abs(logs - automaton.log_counts)[possible].max() < bound
+    words = automaton.sample(200, 20, np.random.default_rng(6))
+    assert ((words != automaton.codes).sum(axis=1) == 200).all()
+    assert (clique[words[:, :-1], words[:, 1:]] == 1).all()
+
+
+def test_states_of_very_different_growth_keep_their_counts():
+    # The last state is a trap with one continuation; the others multiply by twenty at each letter.
+    clique = np.ones((22, 22)) - np.eye(22)
+    clique[21] = np.eye(22)[21]
+    automaton = HammingAutomaton([21] * 250, adjacency=clique, start=0)
+    assert automaton.log_counts[0] == 0.0
+    assert (automaton.sample(0, 3) == 21).all()
+    rate = math.log(20.0)
+    tilted = automaton.sample_tilted(rate, 4000, np.random.default_rng(7))
+    pmf = exponential_pmf(automaton.log_counts, 2 * rate, log=True)
+    expected = pmf @ np.arange(251)
+    error = math.sqrt(pmf @ (np.arange(251) - expected) ** 2 / 4000)
+    mean = (tilted != 21).sum(axis=1).mean()
+    assert abs(mean - expected) < 5 * error
+    assert abs(1.1 * mean - expected) > 5 * error
+
+
+def test_too_long_for_integers_still_has_logarithms():
+    everything = np.ones((9, 9))
+    automaton = HammingAutomaton(long_walk(everything, 0, 620), adjacency=everything, start=0)
+    with pytest.raises(ValueError, match="word must be shorter for exact counts, got length 620"):
+        _ = automaton.counts
+    np.testing.assert_allclose(automaton.log_counts, log_integers(alphabet_counts(620, 9)), atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 3), (14, 43), (1000, 43)])
+def test_alphabet_counts(n, m):
+    counts = alphabet_counts(n, m)
+    assert counts.tolist() == [math.comb(n, k) * (m - 1) ** k for k in range(n + 1)]
+    assert counts.sum() == m**n
+
+
+# Laws of the distance
+
+
+def subset_pmf(counts, epsilon, b):
+    """Definition 4 as printed: the alternating sum over all subsets of the other words, in 60 digits."""
+    with mpmath.workdps(60):
+        words = [k for k, count in enumerate(counts) for _ in range(count)]
+        weights = [mpmath.exp(-mpmath.mpf(epsilon) * k / (2 * b)) for k in words]
+        pmf = [mpmath.mpf(0)] * len(counts)
+        for chosen, k in enumerate(words):
+            sums = [mpmath.mpf(1)]  # of the products over the subsets of each size
+            for weight in weights[:chosen] + weights[chosen + 1 :]:
+                sums = [a + weight * c for a, c in zip([*sums, 0], [0, *sums], strict=True)]
+            pmf[k] += weights[chosen] * mpmath.fsum((-1) ** s * e / (s + 1) for s, e in enumerate(sums))
+        return pmf
+
+
+def integral_pmf(counts, epsilon, b):
+    """The integral in 50 digits, in the variable t = (1 + Z) u."""
+    with mpmath.workdps(50):
+        q = [mpmath.exp(-mpmath.mpf(epsilon) * k / (2 * b)) for k in range(len(counts))]
+        scale = 1 + mpmath.fsum(n * x for n, x in zip(counts, q, strict=True))
+        end = min(scale, mpmath.mpf(90))
+
+        def integral(k):
+            powers = [(n - (j == k), q[j] / scale) for j, n in enumerate(counts) if n - (j == k)]
+            return mpmath.quad(
+                lambda t: mpmath.exp(mpmath.fsum(n * mpmath.log1p(-t * x) for n, x in powers)),
+                mpmath.linspace(0, end, 8),
+                method="gauss-legendre",
+                maxdegree=4,
+            )
+
+        return [n and n * q[k] / scale * integral(k) for k, n in enumerate(counts)]
+
+
+SMALL = [
+    ([1, 2, 1], 1.0, 1),
+    ([1, 1], 0.0, 1),
+    ([1, 0, 0, 1], 30.0, 1),
+    ([1, 3, 3, 1], 5.0, 2),
+    ([1, 6, 12, 8], 5.0, 1),
+    ([1, 4, 19, 20], 0.05, 1),
+    ([3, 0, 7], 2.0, 3),
+    ([1, 10, 20], 100.0, 1),
+]
+LARGE = [
+    (alphabet_counts(8, 43).tolist(), 7.0, 1),
+    ([1, 10**21, 10**43, 10**66], 100.0, 1),
+    ([1, *[0] * 9, 10**217, *[0] * 35, 10**999, 0, 10**1000], 100.0, 1),
+    ([1, 5, 10**20], 46.0, 1),
+]
+
+
+@pytest.mark.parametrize(("counts", "epsilon", "b"), SMALL)
+def test_permute_and_flip_is_the_sum_over_subsets(counts, epsilon, b):
+    reference = [float(p) for p in subset_pmf(counts, epsilon, b)]
+    np.testing.assert_allclose(permute_and_flip_pmf(counts, epsilon, b), reference, rtol=1e-12)
+    before_normalisation = np.array(counts) * np.exp(log_word_probability(counts, epsilon, b))
+    np.testing.assert_allclose(before_normalisation, reference, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("counts", "epsilon", "b"), LARGE)
+def test_permute_and_flip_of_large_counts(counts, epsilon, b):
+    reference = integral_pmf(counts, epsilon, b)
+    counts = np.array(counts, dtype=object)
+    ours = permute_and_flip_pmf(counts, epsilon, b)
+    assert sum(exact > 1e-300 for exact in reference) >= 2
+    for value, exact in zip(ours, reference, strict=True):
+        assert float(abs(value - exact)) <= 1e-10 * max(float(exact), 1e-300)
+    np.testing.assert_array_equal(ours, permute_and_flip_pmf(log_integers(counts), epsilon, b, log=True))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.01, 1.0, 12.0, 100.0])
+@pytest.mark.parametrize("n", [1, 14, 1000])
+def test_laws_sum_to_one_before_normalisation(epsilon, n):
+    counts = alphabet_counts(n, 43)
+    for mechanism in MECHANISMS:
+        log_f = log_word_probability(counts, epsilon, mechanism=mechanism)
+        assert np.exp(log_integers(counts) + log_f).sum() == pytest.approx(1.0, abs=2e-11)
+
+
+def test_exponential_pmf_is_per_letter_randomised_response():
+    odds = 42 * math.exp(-3.0 / 4)
+    wrong = odds / (1 + odds)
+    reference = [math.comb(14, k) * wrong**k * (1 - wrong) ** (14 - k) for k in range(15)]
+    np.testing.assert_allclose(exponential_pmf(alphabet_counts(14, 43), 3.0, 2), reference, rtol=1e-12)
+
+
+def test_batches_are_their_rows():
+    epsilons, counts = np.array([[0.5], [5.0]]), np.array([[1, 4, 4], [1, 0, 9], [1, 2, 0]])
+    for law in (permute_and_flip_pmf, exponential_pmf):
+        batch = law(counts, epsilons)
+        assert batch.shape == (2, 3, 3)
+        for i, j in np.ndindex(2, 3):
+            np.testing.assert_allclose(batch[i, j], law(counts[j], epsilons[i, 0]), rtol=1e-15)
+    assert expected_error(counts, epsilons).shape == (2, 3)
+
+
+def permute_and_flip_by_definition(word, space, epsilon, rng):
+    """One run: visit the words in random order, flip a coin for each, keep the first success."""
+    for index in rng.permutation(len(space)):
+        if rng.random() < math.exp(-epsilon * distance(word, space[index]) / 2):
+            return index
+    raise AssertionError("the word itself always succeeds")
+
+
+@pytest.mark.parametrize("name", ["labels", "four states", "trap"])
+def test_the_law_is_that_of_permutations_and_flips(name):
+    word, where = SPACES[name]
+    space = list(feasible_words(word, **where))
+    log_f = log_word_probability(HammingAutomaton(word, **where).counts, 3.0)
+    pmf = np.exp(log_f[[distance(word, r) for r in space]])
+    assert pmf.sum() == pytest.approx(1.0, rel=1e-13)
+    rng = np.random.default_rng(8)
+    runs = [permute_and_flip_by_definition(word, space, 3.0, rng) for _ in range(6000)]
+    assert chi_square(np.bincount(runs, minlength=len(space)), pmf) > SIGNIFICANCE
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name", SPACES)
+def test_private_words_follow_the_law(name, mechanism):
+    word, where = SPACES[name]
+    b, epsilon = 2, 3.0
+    offset = 1 if mechanism == "staircase" else None
+    space = list(feasible_words(word, **where))
+    apart = [distance(word, r) for r in space]
+    counts = HammingAutomaton(word, **where).counts
+    arguments = {"mechanism": mechanism, "b": b, "offset": offset, "rng": np.random.default_rng(9), **where}
+    observed = tally(privatize_word(word, epsilon, size=40_000, **arguments), space)
+
+    def law(epsilon):
+        pmf = np.exp(log_word_probability(counts, epsilon, b, mechanism=mechanism, offset=offset)[apart])
+        return pmf / pmf.sum()
+
+    assert chi_square(observed, law(epsilon)) > SIGNIFICANCE
+    if name in ("binary", "four letters", "four states"):
+        assert chi_square(observed, law(1.1 * epsilon)) < SIGNIFICANCE
+    assert privatize_word(word, epsilon, **arguments).shape == (len(word),)
+
+
+def test_distances_of_huge_counts_follow_the_law():
+    counts = alphabet_counts(500, 10**9)
+    epsilon = 2 * math.log(10**9)
+    for mechanism in ("permute-and-flip", "exponential"):
+        rng = np.random.default_rng(10)
+        draws = draw_distances(counts, epsilon, mechanism=mechanism, size=20_000, rng=rng)
+        observed = np.bincount(draws, minlength=501)
+        assert chi_square(observed, exponential_pmf(counts, epsilon)) > SIGNIFICANCE
+        assert chi_square(observed, exponential_pmf(counts, 1.1 * epsilon)) < SIGNIFICANCE
+
+
+# Errors and bounds
+
+
+def random_counts(rng, cases):
+    for _ in range(cases):
+        n = int(rng.integers(1, 12))
+        counts = rng.integers(0, 10 ** rng.integers(1, 8), n + 1) * (rng.random(n + 1) < 0.7)
+        counts[0] = 1
+        yield counts, float(10 ** rng.uniform(-2, 1.5)), int(rng.integers(1, 4))
+
+
+def test_bounds_of_the_expected_error_hold_on_a_thousand_cases():
+    for counts, epsilon, b in random_counts(np.random.default_rng(11), 1000):
+        error = expected_error(counts, epsilon, b)
+        exponential = expected_error(counts, epsilon, b, mechanism="exponential")
+        lower, upper = expected_error_bounds(counts, epsilon, b)
+        slack = 1e-12 * (1.0 + upper)
+        assert lower - slack <= error <= upper + slack
+        assert upper == pytest.approx(exponential)
+        assert exponential / 2 - slack <= expected_error_floor(counts, epsilon, b) <= error + slack
+        assert error >= (1 - reduction_limit(epsilon, len(counts) - 1, b)) * exponential - slack
+
+
+def test_theorem_2_in_the_closed_form_of_the_paper():
+    n, m, epsilon, b = 5, 2, 4.0, 2
+    counts = alphabet_counts(n, m)
+    lower, upper = expected_error_bounds(counts, epsilon, b)
+    c = (m - 1) * math.exp(-epsilon / (2 * b))
+    assert upper == pytest.approx(n * c / (1 + c), rel=1e-13)
+    pmf = subset_pmf(counts.tolist(), epsilon, b)
+    q = [mpmath.exp(-epsilon * k / (2 * b)) for k in range(n + 1)]
+    phi = [float(p / (count * x)) for p, count, x in zip(pmf, counts, q, strict=True)]
+    mean = exponential_pmf(counts, epsilon, b) @ phi
+    assert lower == pytest.approx(upper - n * (phi[0] - phi[n]) / (4 * mean), rel=1e-11)
+
+
+@pytest.mark.parametrize("n", [1, 3, 14])
+def test_two_words_attain_the_largest_reduction(n):
+    counts = np.zeros(n + 1, dtype=int)
+    counts[[0, n]] = 1
+    for epsilon in (0.1, 1.0, 5.0):
+        ratio = expected_error(counts, epsilon) / expected_error(counts, epsilon, mechanism="exponential")
+        assert 1 - ratio == pytest.approx(reduction_limit(epsilon, n), rel=1e-12)
+    assert reduction_limit(1e9, n) == 0.5
+
+
+def test_tail_bound():
+    assert tail_bound(2.0, 2) == pytest.approx(2 * math.exp(-2.0))
+    assert tail_bound(0.1, 5) == 1.0
+    pmf = permute_and_flip_pmf(alphabet_counts(6, 2), 2.0)
+    mean = pmf @ np.arange(7)
+    for deviation in np.linspace(0.1, 6, 30):
+        assert pmf[np.abs(np.arange(7) - mean) >= deviation].sum() <= tail_bound(deviation, 6)
+
+
+# Exact privacy
+
+
+def brute_force_epsilon(word, mechanism, epsilon, b, offset, where):
+    words = list(feasible_words(word, **where))
+    laws = []
+    for w in words:
+        apart = [distance(w, r) for r in words]
+        counts = np.bincount(apart, minlength=len(word) + 1)
+        laws.append(log_word_probability(counts, epsilon, b, mechanism=mechanism, offset=offset)[apart])
+    pairs = itertools.permutations(range(len(words)), 2)
+    return max(((laws[w] - laws[v]).max() for w, v in pairs if distance(words[w], words[v]) <= b), default=0.0)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("b", [1, 2, 9])
+@pytest.mark.parametrize("name", SPACES)
+def test_exact_epsilon_is_that_of_all_pairs(name, b, mechanism):
+    word, where = SPACES[name]
+    offset = b // 2 if mechanism == "staircase" else None
+    spent = exact_word_epsilon(len(word), 4.0, mechanism=mechanism, b=b, offset=offset, **where)
+    brute = brute_force_epsilon(word, mechanism, 4.0, b, offset, where)
+    assert spent.lower == spent.upper == pytest.approx(brute, rel=1e-12, abs=1e-13)
+    assert spent.upper <= 4.0 + 1e-12
+    assert spent.witness is None or 0 < distance(*spent.witness) <= b
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(("adjacency", "n"), [(FOUR, 5), (RING, 6), (TRAP, 6), (np.ones((3, 3)) - np.eye(3), 7)])
+def test_bounds_of_the_epsilon_hold_where_it_is_known(adjacency, n, mechanism, monkeypatch):
+    for epsilon in (0.5, 3.0, 8.0):
+        arguments = {"mechanism": mechanism, "adjacency": adjacency, "start": 0}
+        exact = exact_word_epsilon(n, epsilon, **arguments).upper
+        with monkeypatch.context() as patch:
+            patch.setattr(exact_epsilon, "ENUMERATED", 0)
+            found = exact_word_epsilon(n, epsilon, rng=np.random.default_rng(12), **arguments)
+        assert found.lower <= exact + 1e-12
+        assert exact <= found.upper + 1e-12
+        assert found.upper <= epsilon
+        assert distance(*found.witness) == 1
+        if mechanism != "permute-and-flip":
+            assert found.lower == pytest.approx(exact, abs=2e-3)
+            assert found.upper == pytest.approx(exact, abs=2e-3)
+
+
+def test_wider_adjacency_on_a_large_chain_keeps_the_theorem(monkeypatch):
+    arguments = {"b": 2, "adjacency": FOUR, "start": 0}
+    exact = exact_word_epsilon(5, 3.0, **arguments).upper
+    monkeypatch.setattr(exact_epsilon, "ENUMERATED", 0)
+    found = exact_word_epsilon(5, 3.0, rng=np.random.default_rng(13), **arguments)
+    assert 0.95 * exact < found.lower <= exact + 1e-12
+    assert found.upper == 3.0
+    assert 0 < distance(*found.witness) <= 2
+
+
+def test_normaliser_ratio_is_that_of_all_pairs():
+    rng = np.random.default_rng(14)
+    for _ in range(40):
+        states = int(rng.integers(2, 7))
+        adjacency = (rng.random((states, states)) < 0.4).astype(float)
+        adjacency[np.arange(states), (np.arange(states) + 1) % states] = 1
+        n, rate = int(rng.integers(1, 5)), float(rng.uniform(0.1, 4))
+        words = np.array(list(feasible_words(range(n), adjacency=adjacency, start=0)))
+        apart = (words[:, None] != words).sum(axis=-1)
+        log_z = np.log(np.exp(-rate * apart).sum(axis=1))
+        largest = ((log_z[None, :] - log_z[:, None]) * (apart == 1)).max()
+        found = normaliser_ratio(word_space(None, adjacency, 0).chain, n, rate)
+        assert found.lower <= largest + 1e-12
+        assert largest <= found.upper + 1e-12
+        assert found.upper - found.lower <= 1.1e-3
+        assert found.log_smallest <= log_z.min() + 1e-12
+        assert (found.pair is None) == (apart != 1).all()
+        if found.pair is not None:
+            w, v = ((words == codes).all(axis=1).argmax() for codes in found.pair)
+            assert apart[w, v] == 1
+            assert log_z[v] - log_z[w] == pytest.approx(found.lower, abs=1e-9)
+
+
+def test_equal_exact_epsilon_on_a_chain_with_three_words():
+    # Over the words of this chain the exponential mechanism errs less; for one word it need not.
+    where = {"adjacency": np.array([[1.0, 1.0], [0.0, 1.0]]), "start": 0}
+    words = [(0, 0), (0, 1), (1, 1)]
+    counts = np.array([HammingAutomaton(word, **where).counts for word in words])
+    nominal = 5.2
+    spent = exact_word_epsilon(2, nominal, **where).upper
+
+    def excess(epsilon):
+        return exact_word_epsilon(2, epsilon, mechanism="exponential", **where).upper - spent
+
+    equal = brentq(excess, 1.0, 20.0, xtol=1e-12)
+    flip = expected_error(counts, nominal)
+    exponential = expected_error(counts, equal, mechanism="exponential")
+    assert exponential.mean() < 0.99 * flip.mean()
+    assert exponential.max() > 1.0005 * flip[exponential.argmax()]
+
+
+def test_reference_values_of_exact_privacy():
+    assert exact_word_epsilon(5, 5.0, letters=2).upper == pytest.approx(3.087, abs=5e-4)
+    for n, b in ((5, 1), (14, 1), (5, 2), (1, 3)):
+        spent = exact_word_epsilon(n, 5.0, letters=2, b=b, mechanism="exponential").upper
+        assert spent == pytest.approx(5.0 * min(b, n) / (2 * b), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "m", "spent", "b"), [(2, 2, 1.0, 1), (3, 2, 0.7, 2), (2, 3, 1.5, 1), (3, 2, 2.0, 3)])
+def test_least_error_is_that_of_all_mechanisms(n, m, spent, b):
+    # A linear programme in the whole matrix P(r | w), without symmetry: least largest expected distance.
+    space = list(itertools.product(range(m), repeat=n))
+    apart = np.array([[distance(v, w) for v in space] for w in space])
+    size = len(space)
+    rows = []
+    for w, v in itertools.permutations(range(size), 2):
+        for r in range(size) if apart[w, v] <= b else ():
+            row = np.zeros((size, size))
+            row[w, r], row[v, r] = 1.0, -math.exp(spent)
+            rows.append((*row.ravel(), 0.0))
+    for w in range(size):
+        row = np.zeros((size, size))
+        row[w] = apart[w]
+        rows.append((*row.ravel(), -1.0))
+    sums = np.hstack([np.kron(np.eye(size), np.ones(size)), np.zeros((size, 1))])
+    goal = np.zeros(size * size + 1)
+    goal[-1] = 1.0
+    best = linprog(goal, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(size), method="highs")
+    assert least_expected_error(n, m, spent, b) == pytest.approx(best.fun, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "nominal", "flip", "letter"), [(5, 2, 5.0, 0.2451, 0.2181), (14, 3, 5.0, 1.936, 1.758)]
+)
+def test_randomised_response_is_optimal_at_equal_exact_epsilon(n, m, nominal, flip, letter):
+    counts = alphabet_counts(n, m)
+    spent = exact_word_epsilon(n, nominal, letters=m).upper
+    error = expected_error(counts, 2 * spent, mechanism="exponential")  # spends exactly `spent`
+    assert expected_error(counts, nominal) == pytest.approx(flip, rel=5e-4)
+    assert error == pytest.approx(letter, rel=5e-4)
+    assert error == pytest.approx(least_expected_error(n, m, spent), rel=1e-6)
+    one = alphabet_counts(1, m)
+    spent = exact_word_epsilon(1, nominal, letters=m).upper
+    equal = expected_error(one, 2 * spent, mechanism="exponential")
+    assert expected_error(one, nominal) == pytest.approx(equal, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "b", "spent"), [(5, 2, 2, 5.0), (6, 3, 3, 2.0), (7, 2, 3, 1.0), (4, 4, 2, 3.0), (5, 2, 1, 3.0)]
+)
+def test_staircase_with_the_best_offset_is_optimal(n, m, b, spent):
+    counts = alphabet_counts(n, m)
+    best = expected_error(counts, 2 * spent, b, mechanism="staircase")
+    assert best == pytest.approx(least_expected_error(n, m, spent, b), rel=1e-6)
+    exact = exact_word_epsilon(n, 2 * spent, b=b, letters=m, mechanism="staircase").upper
+    assert exact == pytest.approx(spent)
+    errors = [expected_error(counts, 2 * spent, b, mechanism="staircase", offset=o) for o in range(b)]
+    assert errors[best_offset(counts, 2 * spent, b)] == min(errors) == best
+    assert staircase_pmf(counts, 2 * spent, b) @ np.arange(n + 1) == pytest.approx(best)
+
+
+def test_reference_values_of_the_staircase():
+    counts = alphabet_counts(5, 2)
+    assert expected_error(counts, 10.0, 2) == pytest.approx(0.245, abs=5e-4)
+    spent = exact_word_epsilon(5, 10.0, b=2, letters=2).upper
+    assert expected_error(counts, 2 * spent, 2, mechanism="exponential") == pytest.approx(0.285, abs=5e-4)
+    assert expected_error(counts, 2 * spent, 2, mechanism="staircase") == pytest.approx(0.087, abs=5e-4)
+
+
+# The traffic network
+
+
+@pytest.fixture(scope="module")
+def trip():
+    roads = datasets.load_gainesville()
+    return roads.trip[1:].tolist(), {"adjacency": roads.adjacency.astype(float), "start": int(roads.trip[0])}
+
+
+def test_reference_values_of_the_trip(trip):
+    word, where = trip
+    counts = HammingAutomaton(word, **where).counts
+    exponential = expected_error(counts, [0.5, 3.0, 5.0], mechanism="exponential")
+    flip = expected_error(counts, [0.5, 3.0, 5.0])
+    assert exponential[[0, 2]] == pytest.approx([12.6866, 0.62097], rel=1e-5)
+    assert exponential[1] == pytest.approx(7.82, abs=5e-3)
+    assert flip[1:] == pytest.approx([7.80, 0.40767], rel=1e-4)
+    assert (1 - flip / exponential)[1:] == pytest.approx([0.0020263, 0.34349], rel=1e-4)
+    assert expected_error_floor(counts, [3.0, 5.0]) == pytest.approx([7.52, 0.3825], rel=1e-3)
+    flip, exponential = (expected_error(counts, [4.3, 4.5], mechanism=m) for m in MECHANISMS[:2])
+    below, above = 1 - flip / exponential
+    assert below < 0.25 < above
+
+
+@pytest.mark.slow
+def test_privacy_spent_on_the_network(trip):
+    _, where = trip
+    rng = np.random.default_rng(15)
+    exponential = exact_word_epsilon(14, 5.0, mechanism="exponential", rng=rng, **where)
+    assert exponential.lower == pytest.approx(3.0618, abs=1e-3)
+    assert exponential.upper - exponential.lower < 1.1e-3
+    flip = exact_word_epsilon(14, 5.0, rng=rng, **where)
+    assert 3.37 < flip.lower < flip.upper < 3.42
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("word", "where", "message"),
+    [
+        ((), {"letters": 2}, "word must have at least one letter, got an empty one"),
+        ("abd", {"letters": "abc"}, r"word must use the 3 letters from 'a' to 'c', got 'd'"),
+        ((0, 5), {"letters": 2}, r"word must use the 2 letters from 0 to 1, got 5"),
+        ((0,), {}, r"letters must be given .* got None"),
+        ((0,), {"letters": 0}, r"letters must be an integer of at least 1, got 0"),
+        ((0,), {"letters": "aa"}, r"letters must be one or more different labels"),
+        ((math.nan,), {"letters": [math.nan]}, r"letters must be labels that equal themselves, got \[nan\]"),
+        ((0,), {"letters": 2, "start": 0}, "start must be None without an adjacency, got 0"),
+        ((1, 0), {"adjacency": TRAP, "start": 0}, "word must follow .* got 0 after 1 at position 1"),
+        ((0,), {"adjacency": RING, "start": 0}, "word must follow .* got 0 after 0 at position 0"),
+        ((0,), {"adjacency": TRAP}, "start must be one of the states .* got None"),
+        ((0,), {"adjacency": TRAP, "start": 7}, "start must use the 3 letters from 0 to 2, got 7"),
+        ((0,), {"adjacency": TRAP[:2], "start": 0}, r"adjacency must be a square matrix .* \(2, 3\)"),
+        ((0,), {"adjacency": -TRAP, "start": 0}, r"adjacency must be in \[0, inf\), got -1"),
+        ((0,), {"adjacency": sp.csr_array(-TRAP), "start": 0}, r"adjacency must be in \[0, inf\), got -1"),
+        ((0,), {"adjacency": TRAP * math.nan, "start": 0}, r"adjacency must be in .* got nan"),
+        (
+            (0,),
+            {"adjacency": TRAP, "start": 0, "letters": 2},
+            "letters must have one label per state, 3, got 2",
+        ),
+    ],
+)
+def test_words_that_are_refused(word, where, message):
+    with pytest.raises(ValueError, match=message):
+        HammingAutomaton(word, **where)
+    with pytest.raises(ValueError, match=message):
+        privatize_word(word, 1.0, **where)
+
+
+ABC = HammingAutomaton((1, 2), letters=3)
+SWAP = HammingAutomaton((1,), adjacency=np.array([[0, 1], [1, 0]]), start=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ABC.sample(3), r"distance must be in \[0, 2\], got 3"),
+        (lambda: ABC.sample(0.5), r"distance must be an integer in \[0, 2\]"),
+        (lambda: SWAP.policy(1), r"distance must be an integer in \[0, 1\] .*\(\[0\]\), got 1"),
+        (lambda: ABC.sample([1, 2], 2), r"size must be None when distance has shape \(2,\), got 2"),
+        (lambda: ABC.sample(1, -1), "size must be an integer of at least 0, got -1"),
+        (lambda: ABC.sample_tilted(-1.0), r"rate must be in \[0, inf\), got -1"),
+        (lambda: permute_and_flip_pmf([1, 2], -1.0), r"epsilon must be in \[0, inf\), got -1"),
+        (lambda: permute_and_flip_pmf([1, 2], 1.0, 0), "b must be an integer of at least 1, got 0"),
+        (lambda: exponential_pmf([1, -2], 1.0), r"counts must be in \[0, inf\), got -2"),
+        (lambda: exponential_pmf([1, 2.5], 1.0), "counts must be integers, got 2.5"),
+        (lambda: exponential_pmf([0, 2], 1.0), r"counts\[..., 0\] >= 1"),
+        (lambda: exponential_pmf([1, -(10**30)], 1.0), r"counts must be integers in \[0, inf\)"),
+        (lambda: exponential_pmf([0.0, math.nan], 1.0, log=True), r"counts must be in .* got nan"),
+        (lambda: staircase_pmf([1, 2], 1.0, 2, 2), "offset must be an integer from 0 to 1, got 2"),
+        (lambda: staircase_pmf([[1, 2], [1, 3]], 1.0, 2), "offset must be given"),
+        (lambda: draw_distances([[1, 2]], 1.0), r"counts must be one vector \(n \+ 1,\), got shape \(1, 2\)"),
+        (lambda: draw_distances([1, 2], 1.0, offset=0), "offset must be None for the mechanism 'permute"),
+        (lambda: privatize_word((0,), -0.5, letters=2), r"epsilon must be in \[0, inf\), got -0.5"),
+        (
+            lambda: privatize_word((0,), 1.0, letters=2, mechanism="laplace"),
+            r"mechanism must be one of .* 'laplace'",
+        ),
+        (
+            lambda: privatize_word((1,), 1.0, adjacency=TRAP, start=0, b=2, mechanism="staircase"),
+            r"offset must be an integer from 0 to 1 on a chain, chosen publicly, got None",
+        ),
+        (lambda: exact_word_epsilon(0, 1.0, letters=2), "length must be an integer of at least 1, got 0"),
+        (
+            lambda: exact_word_epsilon(3, 1.0, adjacency=np.triu(np.ones((2, 2)), 1), start=0),
+            "length must allow a feasible word from the start state, got 3",
+        ),
+        (
+            lambda: exact_word_epsilon(3, 1.0, adjacency=TRAP, start=0, b=2, mechanism="staircase"),
+            r"offset must be an integer from 0 to 1 on a chain, chosen publicly, got None",
+        ),
+        (lambda: tail_bound(0.0, 3), r"deviation must be in \(0, inf\), got 0"),
+        (lambda: reduction_limit(1.0, 0), "n must be an integer of at least 1, got 0"),
+        (lambda: least_expected_error(5, 1, 1.0), "m must be an integer of at least 2, got 1"),
+        (lambda: least_expected_error(61, 2, 1.0), "n must be an integer from 1 to 60, got 61"),
+        (lambda: least_expected_error(5, 2, -1.0), r"epsilon must be in \[0, 30\], got -1"),
+        (lambda: alphabet_counts(3, 0), "m must be an integer of at least 1, got 0"),
+    ],
+)
+def test_arguments_that_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_generators_that_are_refused():
+    with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator or None, got int"):
+        privatize_word((0, 1), 1.0, letters=2, rng=3)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    counts=st.lists(st.integers(0, 10**40), min_size=1, max_size=8),
+    epsilon=st.floats(0, 100),
+    b=st.integers(1, 5),
+)
+def test_laws_are_distributions(counts, epsilon, b):
+    counts = np.array([1, *counts], dtype=object)
+    for law in (permute_and_flip_pmf, exponential_pmf, staircase_pmf):
+        pmf = law(counts, epsilon, b)
+        assert np.isfinite(pmf).all() and (pmf >= 0).all()
+        assert pmf.sum() == pytest.approx(1.0, rel=1e-14)
+        assert (pmf[counts == 0] == 0).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(max_value=0, exclude_max=True) | st.sampled_from([math.nan, math.inf]))
+def test_epsilon_outside_its_range_is_refused(epsilon):
+    for call in (
+        lambda: permute_and_flip_pmf([1, 1], epsilon),
+        lambda: privatize_word((0,), epsilon, letters=2),
+        lambda: exact_word_epsilon(2, epsilon, letters=2),
+    ):
+        with pytest.raises(ValueError, match=r"epsilon must be in \[0, inf\), got"):
+            call()

@@ -1,0 +1,326 @@
+"""Ours against what people use today, side by side in one run, over sizes that grow by three decades.
+
+`python tools/bench/compare.py` prints the table; with `--write` it also goes to tools/bench/results/, as csv and as a
+log-log figure, with a description of the machine. Every number is measured in a process of its own, ours and the peer
+in turn; seconds are the best of many calls within two seconds (at least three, one of a call above three seconds),
+after a warm-up; memory is the growth of that process's peak.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import math
+import multiprocessing
+import os
+import platform
+import resource
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from bench_counting import count, write_trips
+from bench_mdp import cost_by_programmes, private_plan
+
+from dpsim import dirichlet, figures, markov, mdp, streams, words
+
+RESULTS = Path(__file__).parent / "results"
+STATES = 40
+
+
+class Comparison(NamedTuple):
+    """One question, the ways to answer it, and the sizes at which they are measured."""
+
+    name: str
+    size: str
+    sizes: list[int]
+    prepare: Callable[[int], Any]
+    ways: dict[str, Callable[[Any], Any]]
+    remark: str = ""
+
+
+def chains(count: int) -> np.ndarray:
+    """Return `count` random chains of 40 states."""
+    return np.random.default_rng(1).dirichlet(np.full(STATES, 1.5), size=(count, STATES))
+
+
+def same(size: int) -> int:
+    """Return the size itself: nothing to prepare."""
+    return size
+
+
+def solve_numpy(P: np.ndarray) -> np.ndarray:
+    """Batched linear solves, the plain numpy way."""
+    A = np.swapaxes(np.eye(STATES) - P, 1, 2).copy()
+    A[:, -1, :] = 1.0
+    b = np.zeros((len(P), STATES, 1))
+    b[:, -1] = 1.0
+    return np.linalg.solve(A, b)[..., 0]
+
+
+def solve_quantecon(P: np.ndarray) -> list[np.ndarray]:
+    """quantecon's jitted GTH in a loop."""
+    from quantecon.markov import gth_solve
+
+    return [gth_solve(chain) for chain in P]
+
+
+def release_ours(count: int) -> np.ndarray:
+    """Private chains and their stationary distributions, in chunks over the threads."""
+    P = chains(1)[0]
+
+    def work(size: int, rng: np.random.Generator) -> np.ndarray:
+        return markov.stationary_distribution(dirichlet.dirichlet_mechanism(P, 60.0, size=size, rng=rng))
+
+    return np.concatenate(streams.in_chunks(work, count, 250, seed=1, name="benchmark"))
+
+
+def release_floor(count: int) -> list[np.ndarray]:
+    """The floor: the gammas drawn by numpy, one jitted GTH for each matrix, over the same threads."""
+    from quantecon.markov import gth_solve
+
+    parameters = 60.0 * chains(1)[0]
+
+    def work(size: int, rng: np.random.Generator) -> list[np.ndarray]:
+        gammas = rng.standard_gamma(parameters, size=(size, STATES, STATES))
+        gammas /= gammas.sum(axis=-1, keepdims=True)
+        return [gth_solve(P) for P in gammas]
+
+    return streams.in_chunks(work, count, 250, seed=1, name="benchmark")
+
+
+def delta_closed(n: int) -> Any:
+    """The closed-form bracket at n categories."""
+    return dirichlet.delta_bounds(1.5 * 2 * n, eta=0.5 / n, gamma=1e-3 / n, n=n)
+
+
+def delta_sampled(n: int) -> Any:
+    """The papers' estimator with 100,000 draws at one vertex (by symmetry the others are equal)."""
+    vertex = dirichlet.extreme_points(n, 0.5 / n)[:1]
+    return dirichlet.delta_monte_carlo(vertex, 1.5 * 2 * n, gamma=1e-3 / n, draws=100_000, rng=np.random.default_rng(1))
+
+
+def word_ours(length: int) -> Any:
+    """1,000 private words of a length over three letters."""
+    return words.privatize_word([0] * length, 3.0, letters=3, size=1000, rng=np.random.default_rng(1))
+
+
+def word_enumerated(length: int) -> Any:
+    """The same by permute-and-flip over the list of all words, ten times, counted a hundredfold."""
+    rng = np.random.default_rng(1)
+    distance = np.zeros(1, dtype=int)
+    for _ in range(length):
+        distance = np.concatenate([distance, distance + 1, distance + 1])
+    chance = np.exp(-3.0 * distance / 2)
+    drawn = []
+    for _ in range(10):
+        order = rng.permutation(len(chance))
+        drawn.append(order[np.argmax(rng.random(len(order)) < chance[order])])
+    return drawn
+
+
+def released_model(states: int) -> Any:
+    """A released random model with two actions, horizon 3, and its policy."""
+    return private_plan(states, 2, 3)
+
+
+def cost_ours(plan: Any) -> Any:
+    """The cost of privacy by the greedy solution of the inner problem."""
+    return mdp.cost_of_privacy(*plan, 0.3, 0.1)
+
+
+def cost_programmes(plan: Any) -> Any:
+    """The same with one linear programme (HiGHS) for each inner problem."""
+    return cost_by_programmes(*plan, 0.3)
+
+
+def trips(rows: int) -> tempfile.TemporaryDirectory:
+    """Return a folder of synthetic trips in Parquet, removed with the object."""
+    folder = tempfile.TemporaryDirectory()
+    write_trips(Path(folder.name), rows)
+    return folder
+
+
+def counted_by(method: str) -> Callable[[tempfile.TemporaryDirectory], int]:
+    """Return one way to count a folder of trips by origin and destination."""
+    return lambda folder: count(method, Path(folder.name))
+
+
+COMPARISONS = [
+    Comparison(
+        "delta of one row", "categories", [3, 30, 300, 3000], same, {"ours": delta_closed, "sampling": delta_sampled}
+    ),
+    Comparison(
+        "stationary distributions",
+        "chains of 40 states",
+        [10, 100, 1000, 10_000],
+        chains,
+        {
+            "ours": markov.stationary_distribution,
+            "quantecon in a loop": solve_quantecon,
+            "numpy.linalg.solve": solve_numpy,
+        },
+    ),
+    Comparison(
+        "private chains and their stationary distributions",
+        "private chains",
+        [10, 100, 1000, 10_000],
+        same,
+        {"ours": release_ours, "floor": release_floor},
+        "Floor: numpy draws the gammas and a jitted GTH solves each matrix, on as many threads.",
+    ),
+    Comparison(
+        "1,000 private words", "letters", [2, 5, 8, 12], same, {"ours": word_ours, "enumeration": word_enumerated}
+    ),
+    Comparison(
+        "cost of privacy",
+        "states",
+        [2, 10, 30, 100],
+        released_model,
+        {"ours": cost_ours, "one LP each": cost_programmes},
+    ),
+    Comparison(
+        "counting trips by origin and destination",
+        "trips",
+        [10_000, 100_000, 1_000_000, 10_000_000],
+        trips,
+        {"ours": counted_by("dpsim"), "DuckDB's SQL": counted_by("duckdb"), "pandas": counted_by("pandas")},
+        "Ours is DuckDB through Ibis: below a million trips a new connection and the checks of the source are what "
+        "takes time.",
+    ),
+]
+
+SCALE = {("1,000 private words", "enumeration"): 100.0}
+"""A peer measured on a share of the work: its seconds are multiplied."""
+
+
+def forgotten_peak() -> int:
+    """Return the peak memory of this process in KiB, set back to what is in use now where the system can (Linux)."""
+    gc.collect()
+    forget = Path("/proc/self/clear_refs")
+    if forget.exists():
+        forget.write_text("5")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _measure(comparison: Comparison, way: str, size: int, pipe: Any) -> None:
+    work = comparison.ways[way]
+    work(comparison.prepare(min(size, 10)))  # compiles
+    data = comparison.prepare(size)
+    before = forgotten_peak()
+    seconds: list[float] = []
+    while len(seconds) < 3 or sum(seconds) < 2.0:
+        start = perf_counter()
+        work(data)
+        seconds.append(perf_counter() - start)
+        if seconds[0] > 3.0:
+            break
+    pipe.send((min(seconds), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+
+
+def measure(comparison: Comparison, way: str, size: int) -> tuple[float, float]:
+    """Return seconds and MiB of one way at one size, measured in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+    process = context.Process(target=_measure, args=(comparison, way, size, there))
+    process.start()
+    there.close()
+    seconds, memory = here.recv()
+    process.join()
+    return seconds * SCALE.get((comparison.name, way), 1.0), memory
+
+
+def machine() -> str:
+    """Return a line that describes the machine."""
+    processor = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").is_file():
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        processor = next((line.split(": ")[1] for line in lines if line.startswith("model name")), processor)
+    return f"{processor}, {streams.threads()} threads, {platform.system()}, Python {platform.python_version()}"
+
+
+def main() -> None:
+    """Measure everything, print, and write when asked."""
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--write", action="store_true", help="write tools/verify/results/")
+    write = arguments.parse_args().write
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    rows = []
+    for comparison in COMPARISONS:
+        for size in comparison.sizes:
+            for way in comparison.ways:
+                seconds, memory = measure(comparison, way, size)
+                rows.append((comparison.name, comparison.size, size, way, seconds, memory))
+                print(
+                    f"{comparison.name}, {size} {comparison.size}: {way} {seconds:.3g} s, {memory:.0f} MiB", flush=True
+                )
+    table = pd.DataFrame(rows, columns=["comparison", "unit", "size", "way", "seconds", "peak_growth_mib"])
+    if not write:
+        return
+    RESULTS.mkdir(exist_ok=True)
+    table.to_csv(RESULTS / "compare.csv", index=False, float_format="%.4g", lineterminator="\n")
+    (RESULTS / "machine.txt").write_text(machine() + "\n", encoding="utf-8")
+    (RESULTS / "compare.md").write_text(markdown(table), encoding="utf-8")
+    draw(table)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return the results as a page: a table for each comparison, times with their ratio to ours, memory."""
+    parts = [
+        "# Against what people use today",
+        f"Measured side by side in one run of `make bench` ({machine()}). Seconds are the best of many calls after a "
+        "warm-up; in brackets how many times ours. MiB: growth of the peak memory of a process of its own.",
+    ]
+    for comparison in COMPARISONS:
+        rows = table[table["comparison"] == comparison.name]
+        seconds = rows.pivot(index="size", columns="way", values="seconds")
+        memory = rows.pivot(index="size", columns="way", values="peak_growth_mib")
+        ways = list(comparison.ways)
+        columns = [comparison.size, *(f"{way}, s" for way in ways), *(f"{way}, MiB" for way in ways)]
+        lines = [columns, ["---:"] * len(columns)]
+        for size in comparison.sizes:
+            own = float(seconds.loc[size, "ours"])
+            times = [_seconds(float(seconds.loc[size, way]), own if way != "ours" else None) for way in ways]
+            lines += [[f"{size:,}", *times, *(f"{memory.loc[size, way]:.0f}" for way in ways)]]
+        parts += [f"## {comparison.name[0].upper()}{comparison.name[1:]}"]
+        parts += ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
+        parts += [comparison.remark] * bool(comparison.remark)
+    return "\n\n".join(parts) + "\n"
+
+
+def _seconds(seconds: float, ours: float | None) -> str:
+    """Return the seconds, with how many times ours they are."""
+    ratio = "" if ours is None else f" ({seconds / ours:,.0f})" if seconds >= 10 * ours else f" ({seconds / ours:.2g})"
+    return f"{seconds:.2g}{ratio}"
+
+
+def draw(table: pd.DataFrame) -> None:
+    """Draw seconds against size, a panel for each comparison."""
+    figures.style()
+    fig, grid = plt.subplots(2, math.ceil(len(COMPARISONS) / 2), figsize=figures.size(2, 4.6))
+    axes = grid.flat
+    colours = [figures.OURS, figures.TRUE, figures.OTHER]
+    for ax, comparison in zip(axes, COMPARISONS):
+        part = table[table["comparison"] == comparison.name]
+        for way, colour in zip(comparison.ways, colours):
+            own = part[part["way"] == way]
+            ax.loglog(own["size"], own["seconds"], "o-", ms=3, color=colour, label=way)
+        ax.set(xlabel=comparison.size, ylim=(part["seconds"].min() / 3, part["seconds"].max() * 30))
+        ax.set_xticks(comparison.sizes, [f"{size:,}" for size in comparison.sizes], fontsize=5.5)
+        ax.minorticks_off()
+        ax.set_title(textwrap.fill(comparison.name, 22), fontsize=6.5)
+        ax.legend(fontsize=5.5, loc="upper left", borderpad=0, handlelength=1.2)
+    for ax in grid[:, 0]:
+        ax.set_ylabel("seconds")
+    fig.savefig(RESULTS / "compare.png", metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

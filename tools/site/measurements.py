@@ -1,0 +1,78 @@
+"""The page of measurements: what benchmarks and audit wrote, each text with the figure and the files of its name."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+from pathlib import Path
+
+from markup import downloads, plain
+from notebook_pages import screen_size
+
+from dpsim import paths
+
+RESULTS = "benchmarks/results"
+"""Folder of <name>.md, each beginning with a heading, with <name>.png and <name>.csv; and of machine.txt."""
+
+
+def texts() -> list[Path]:
+    """Return the files that the page shows, in the order of their names."""
+    return sorted((paths.root() / RESULTS).glob("*.md"))
+
+
+def page(folder: Path) -> str:
+    """Return the page; the files that it links are copied below folder/files."""
+    name = RESULTS.replace("/", "-")
+    files = folder / "files" / name
+    shutil.copytree(paths.root() / RESULTS, files)
+    parts = ["# Measurements", *(_section(path, files) for path in texts())]
+    machine = files / "machine.txt"
+    if machine.is_file():
+        parts += ["## The machine", f"```text\n{machine.read_text(encoding='utf-8').strip()}\n```"]
+    return "\n\n".join(parts)
+
+
+def _section(path: Path, files: Path) -> str:
+    """Return one text, a level lower, with its figure where it shows it, or else at its end, and its files."""
+    text = path.read_text(encoding="utf-8").strip()
+    shown = re.search(rf"!\[([^\]]*)\]\({path.stem}\.png\)", text)
+    title = plain(text.partition("\n")[0].lstrip("# "))
+    made = _files(path.stem, files, title, plain(shown[1]) if shown and shown[1] else _first_paragraph(text) or title)
+    text = text.replace(shown[0], made) if shown else f"{text}\n\n{made}"
+    return _lower(_linked(text, files))
+
+
+def _files(stem: str, files: Path, title: str, alt: str) -> str:
+    """Return the figure and the links to the files of that name, as far as there are any."""
+    found = {
+        ending: f"{files.name}/{stem}.{ending}" for ending in ("png", "csv") if (files / f"{stem}.{ending}").is_file()
+    }
+    links = f'<p class="downloads">{" · ".join(downloads(found, title))}</p>' if found else ""
+    if "png" not in found:
+        return links
+    width, height = screen_size(files / f"{stem}.png")
+    image = f'<img src="{found["png"]}" alt="{html.escape(alt)}" width="{width}" height="{height}">'
+    return f'<figure class="published"><a href="{found["png"]}">{image}</a><figcaption>{links}</figcaption></figure>'
+
+
+def _first_paragraph(text: str) -> str:
+    """Return the first paragraph of prose as plain text, "" when there is none."""
+    parts = re.split(r"\n\s*\n", text)
+    return next((plain(part) for part in parts if not re.match(r"\s*([#|<`]|!\[|[-*] )", part)), "")
+
+
+def _linked(text: str, files: Path) -> str:
+    """Return the text with links to files beside it as links to their copies, other local links as their words."""
+
+    def link(found: re.Match[str]) -> str:
+        words, target = found[1], found[2]
+        return f'<a href="{files.name}/{target}">{words}</a>' if (files / target).is_file() else words
+
+    return re.sub(r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, text)
+
+
+def _lower(text: str) -> str:
+    """Return the text with every heading one level lower; what stands between fences is no heading."""
+    parts = re.split(r"(^```.*?^```)", text, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if part.startswith("```") else re.sub(r"^#", "##", part, flags=re.MULTILINE) for part in parts)

@@ -1,0 +1,207 @@
+"""The pages that are made: index, how to run it, notebooks, gallery, published and reproduced, errata."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import interface
+import measurements
+import notebook_pages
+from markup import escape, plain, toctree
+from notebook_pages import Figure
+
+from dpsim import ledger, paths
+
+UNTENABLE = ("erratum", "reading")
+"""The kinds of rows that the errata explain."""
+
+INTRODUCTION = f"""Every number that the papers print and that we compute, side by side (<a href="data/published.csv"
+download>the ledger</a>; [what stands in for the papers' data](data.md); [why the errata are ones](errata.md)).
+
+{ledger.LEGEND}
+{{summary}}"""
+"""What the page of numbers says before its tables."""
+
+
+def ordered(names: list[str]) -> list[str]:
+    """Return the notebooks as they are read: the overview, the papers in the report's order, the others."""
+    papers = [ledger.NOTEBOOKS[paper] for paper in ledger.PAPERS]
+    return sorted(names, key=lambda n: (not n.startswith("00_"), papers.index(n) if n in papers else len(papers), n))
+
+
+def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
+    """Write every made page into the folder; notebooks: name -> notebook as committed, in reading order."""
+    figures = {
+        name: notebook_pages.figures(name, notebook, paths.figures() / name) for name, notebook in notebooks.items()
+    }
+    texts = {
+        "index.md": index(notebooks, figures),
+        "run.md": run_it_yourself(),
+        "notebooks/index.md": notebook_list(notebooks),
+        "gallery.md": gallery(notebooks, figures),
+        "report.md": published_and_reproduced(),
+        "errata.md": errata(notebooks),
+        "data.md": (paths.data() / "README.md").read_text(encoding="utf-8"),
+        **interface.pages(),
+    }
+    if measurements.texts():
+        texts["measurements.md"] = measurements.page(folder)
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
+    """Return the first page: the README's opening, then a card for each notebook with a link to each figure."""
+    opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
+    cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
+    pages = ["notebooks/index", "gallery", "report", "errata", "run", "api/index", "data"]
+    pages += ["measurements"] if measurements.texts() else []
+    return "\n\n".join(
+        [
+            *opening,
+            '<div class="cards">',
+            *cards,
+            "</div>",
+            "Every figure on one page: the [gallery](gallery.md). What does not hold as printed: the "
+            "[errata](errata.md). Every number side by side: [published and reproduced](report.md). To change a "
+            "parameter, or to release events of your own: [run it yourself](run.md).",
+            toctree(pages),
+        ]
+    )
+
+
+def run_it_yourself() -> str:
+    """Return the README's sections, but the report, as a page: its tables and pictures are elsewhere on the site."""
+    readme = (paths.root() / "README.md").read_text(encoding="utf-8")
+    sections = [section for section in readme.split("\n## ")[1:] if "<!-- report" not in section]
+    blocks = [block for section in sections for block in f"## {section}".strip().split("\n\n")]
+    return "\n\n".join(["# Run it yourself", *(_on_the_site(block) for block in blocks if not block.startswith("|"))])
+
+
+def _on_the_site(markdown: str) -> str:
+    """Return Markdown of the README with links to what is a page here, and other local links as their words."""
+    markdown = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", markdown)  # images of other origins stay out
+
+    def link(found: re.Match[str]) -> str:
+        words, target = found[1], found[2]
+        if target.startswith(measurements.RESULTS) and measurements.texts():
+            return f"[{words}](measurements.md)"
+        page = target if target.startswith("notebooks/") else {"data/README.md": "data.md"}.get(target)
+        return f"[{words}]({page})" if page else words
+
+    return re.sub(r"\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, markdown)
+
+
+def notebook_list(notebooks: Mapping[str, Any]) -> str:
+    """Return the page above the notebooks: what each asks."""
+    lines = [
+        f"- [{notebook_pages.title(notebook)}]({name}.ipynb)" + (f" {_paper(name)}" if _paper(name) else "")
+        for name, notebook in notebooks.items()
+    ]
+    return "\n\n".join(["# Notebooks", "\n".join(lines), toctree(list(notebooks))])
+
+
+def gallery(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
+    """Return the page of all figures, each with its caption, its files and the way to its code."""
+    parts = ["# Gallery"]
+    for name, notebook in notebooks.items():
+        if not figures[name]:
+            continue
+        parts += [f"## {notebook_pages.title(notebook)}", _paper(name), '<div class="gallery">']
+        folder = paths.figures() / name
+        parts += [
+            notebook_pages.figure_html(f, folder, f"notebooks/{name}.html") for f in sorted(figures[name], key=_number)
+        ]
+        parts += ["</div>"]
+    return "\n\n".join(parts)
+
+
+def published_and_reproduced() -> str:
+    """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its erratum."""
+    table = ledger.report()
+    summary = ledger.summary(table)
+    wrong = table["kind"].isin(UNTENABLE)
+    links = [f'<a href="errata.html#{_place(id)}">{verdict}</a>' for id, verdict in table["verdict"][wrong].items()]
+    table.loc[wrong, "verdict"] = links
+    return "\n\n".join(["# Published and reproduced", INTRODUCTION.format(summary=summary), ledger.markdown(table)])
+
+
+def errata(notebooks: Mapping[str, Any]) -> str:
+    """Return the page of what cannot hold as printed, or fails under our reading: why, and where it is shown."""
+    table = ledger.report()
+    table = table[table["kind"].isin(UNTENABLE)]
+    parts = [
+        "# Errata",
+        "Statements of the papers that cannot hold as printed. Each is settled by a number that its notebook computes; "
+        "the notebook shows the smallest example. A *reading* is our reading of what the text we have leaves open: it "
+        "fails, the statement itself may hold. Gaps in proofs and misprints without a number of their own are in each "
+        "notebook, under *What does not hold*.",
+    ]
+    for paper, name in ledger.PAPERS.items():
+        rows = table[table["paper"] == paper]
+        if rows.empty:
+            continue
+        parts += [f"## {name}"]
+        for row in rows.itertuples():
+            parts += [f'<div id="{_place(row.Index)}"></div>', f"### {escape(row.where)}: {escape(row.quantity)}"]
+            parts += [_erratum(row, notebooks)]
+    return "\n\n".join(parts)
+
+
+def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
+    """Return a notebook's card: its question, its paper, its first figure, a link to each figure."""
+    page = f"notebooks/{name}.html"
+    question = html.escape(plain(notebook_pages.title(notebook)))
+    links = [
+        f'<a href="{page}#{f.anchor}" aria-label="{html.escape(plain(f.label))}: {question}">'
+        f"{html.escape(plain(f.label))}</a>"
+        for f in sorted(figures, key=_number)
+    ]
+    image = ""
+    if figures:
+        first = min(figures, key=_number)
+        path = f"figures/{name}/{first.stem}.png"
+        width, height = notebook_pages.screen_size(paths.figures() / name / f"{first.stem}.png")
+        image = f'<img src="{path}" alt="{html.escape(first.alt)}" width="{width}" height="{height}">'
+    return (
+        f'<div class="entry">\n{image}\n<h2><a href="{page}">{question}</a></h2>\n'
+        f"<p>{html.escape(_paper(name))}</p>\n"
+        f'<p class="downloads">{" · ".join(links)}</p>\n</div>'
+    )
+
+
+def _number(figure: Figure) -> tuple[int, str]:
+    """Return what sorts figures by their number; those without one come last."""
+    found = re.match(r"fig(\d+)", figure.stem)
+    return (int(found[1]) if found else 1000, figure.stem)
+
+
+def _paper(name: str) -> str:
+    """Return the paper that a notebook follows, "" for the others."""
+    return next((ledger.PAPERS[paper] for paper, own in ledger.NOTEBOOKS.items() if own == name), "")
+
+
+def _place(id: str) -> str:
+    """Return the id that marks the erratum of a ledger row."""
+    return "erratum-" + notebook_pages.anchor(id)
+
+
+def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
+    """Return one erratum: what is printed, what is computed, why, and the link to the cell that shows it."""
+    name = ledger.NOTEBOOKS[row.paper]
+    error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
+    facts = ["a reading"] if row.kind == "reading" else []
+    facts += [] if math.isnan(row.published) else [f"printed: **{row.published:g}**"]
+    facts += [] if math.isnan(row.reproduced) else [f"computed: **{row.reproduced:.4g}{error}**"]
+    if name in notebooks:
+        place = notebook_pages.anchor(row.Index) if row.Index in notebook_pages.recorded(notebooks[name]) else ""
+        facts += [f'<a href="notebooks/{name}.html#{place}">the cell that computes it</a>']
+    else:
+        facts += ["its notebook is not written yet"]
+    return " · ".join(facts) + (f"\n\nWhy: {escape(row.note)}." if row.note else "")

@@ -1,0 +1,674 @@
+"""The cases of the audit: every mechanism of the package at worst-case neighbours, with its claim and how to draw.
+
+Where a mechanism and the law behind another are one, it stands here once: the rows of Benvenuti et al. 2026's
+Algorithm 2 and of `release.release_papers_chain` are draws of Dir(k p) (both samplers are audited), and projections
+are post-processing of what is audited. `release.release_chain` is audited here from events to rows with public totals,
+a noisy total with its row, and the choice of labels; `release_audit` has the same for tables of many different rows
+(tests/test_release.py, `python tools/bench/release.py --audit`). Seeds make numpy draw the integer noise of a
+release; that OpenDP's, which real releases use, has the same law is tested in tests/test_release.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from dp_accounting.pld import privacy_loss_distribution
+from scipy.special import betaln
+from scipy.stats import beta as beta_law
+
+from dpsim import accounting, boltzmann, dirichlet, mdp, release, words
+from dpsim.checks import Array
+from dpsim.mdp import model
+from dpsim.release import chain
+
+SMALLEST_CLAIM = 0.01
+LEVELS = 8  # epsilons of a case
+OFF = 1.2  # factor of a broken mechanism's parameter
+
+Losses = Callable[[int, float, int, np.random.Generator], Array]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mechanism at one pair of neighbours, P (side 0) and Q (side 1)."""
+
+    mechanism: str
+    setting: str
+    epsilon: Array
+    claim: Array
+    """What the package says, for all neighbours."""
+    published: Array
+    """What the paper's theorem allows; NaN where there is none."""
+    pair: Array
+    """The exact delta of this pair."""
+    losses: Losses
+    """(side, factor, size, rng): log P/Q of draws from the side, of the mechanism with its parameter times factor."""
+    breakable: bool = False
+    """The parameter is far enough above the privacy floor for 20 % to show."""
+    pair_bounds: tuple[Array, Array] | None = None
+    """Bounds of the pair's delta where it is not known exactly."""
+    inputs: str = ""
+    """Which neighbours, where a setting has several."""
+
+
+def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
+    """Return LEVELS epsilons from 0 to where the claimed delta falls to SMALLEST_CLAIM, or to `most`."""
+    low, high = 0.0, min(1.0, most)
+    while float(claim(np.array([high]))[0]) > SMALLEST_CLAIM:
+        if high == most:
+            return np.linspace(0.0, most, LEVELS)
+        low, high = high, min(2.0 * high, most)
+    for _ in range(16):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(claim(np.array([middle]))[0]) >= SMALLEST_CLAIM else (low, middle)
+    return np.linspace(0.0, low, LEVELS)
+
+
+# ------------------------------------------------------------------------------------- Dirichlet mechanisms
+
+
+def published_profile(
+    epsilon: Array, k: float, *, shift: float, eta: float, n: int, eta_bar: float | None = None, m: int | None = None
+) -> Array:
+    """Return the least delta that Theorem 1 implies at each epsilon, over a grid of gammas."""
+    count = n if m is None else m
+    gamma = np.geomspace(1e-8, 0.999 / n, 200)
+    spent = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=count, eta_bar=eta_bar)
+    delta = dirichlet.delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m)[1]
+    return accounting.implied_delta(epsilon[:, None], spent, delta).min(axis=1)
+
+
+def swapped(high: float, low: float, rest: tuple[float, ...]) -> tuple[Array, Array]:
+    """Return neighbours that differ in the order of their first two entries."""
+    return np.array([high, low, *rest]), np.array([low, high, *rest])
+
+
+def log_ratio(x: Array) -> Array:
+    """Return log x_1 / x_2; 0 where both underflow, for either law alike."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(np.log(x[..., 0]) - np.log(x[..., 1]), nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+
+def simplex_cases() -> Iterator[Case]:
+    """Yield the simplex release at the grades' border, and below the log-space threshold."""
+    for k, eta, shift, breakable in (
+        (20.6, 0.073, 1 / 98, False),
+        (110.6, 0.073, 1 / 98, True),
+        (0.9, 0.1, 0.05, False),
+    ):
+        pair = swapped(eta + shift, eta, ((1 - 2 * eta - shift) / 3,) * 3)
+
+        def losses(side, factor, size, rng, k=k, shift=shift, pair=pair):  # type: ignore[no-untyped-def]
+            x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
+            return factor * k * shift * log_ratio(x)
+
+        def claim(epsilon, k=k, shift=shift, eta=eta):  # type: ignore[no-untyped-def]
+            return accounting.exact_delta(epsilon, k, shift=shift, eta=eta)
+
+        epsilon = levels(claim)
+        published = published_profile(epsilon, k, shift=shift, eta=eta, n=5)
+        exact = claim(epsilon)
+        yield Case("Dirichlet", f"n 5, k {k:g}, eta {eta:g}", epsilon, exact, published, exact, losses, breakable)
+
+
+def matrix_cases() -> Iterator[Case]:
+    """Yield the matrix release of Fallin et al. 2023 when one row changes, and when all 32 do (Definition 4)."""
+    eta, eta_bar, shift = 0.10, 0.051, 0.0125
+    row = swapped(eta + shift, eta, ((1 - 2 * eta - shift) / 2,) * 2)
+    for k, changed in product((9.87, 98.7), (1, 32)):
+        first = np.stack([row[0]] * max(changed, 3))
+        second = first.copy()
+        second[:changed] = row[1]
+
+        def losses(side, factor, size, rng, k=k, changed=changed, pair=(first, second)):  # type: ignore[no-untyped-def]
+            x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
+            return factor * k * shift * log_ratio(x[:, :changed]).sum(axis=-1)
+
+        composed = accounting.compose(k, shift=shift, eta=eta, count=changed, interval=k * shift / 100)
+        claim = composed.delta if changed > 1 else lambda e, k=k: accounting.exact_delta(e, k, shift=shift, eta=eta)
+        epsilon = levels(claim)
+        published = published_profile(epsilon, k, shift=shift, eta=eta, n=4, eta_bar=eta_bar, m=3)
+        setting = f"k {k:g}, {'one row changes' if changed == 1 else 'all 32 rows change'}"
+        bounds = composed.delta_bounds(epsilon) if changed > 1 else None
+        yield Case(
+            "matrix Dirichlet",
+            setting,
+            epsilon,
+            claim(epsilon),
+            published,
+            claim(epsilon),
+            losses,
+            k > 50,
+            bounds,
+        )
+
+
+def posterior_cases() -> Iterator[Case]:
+    """Yield the data-free release for both adjacencies."""
+    for alpha, kappa, breakable in ((1.0, 1.0, False), (10.0, 5.0, True), (5.0, 0.3, False)):
+        pair = (np.array([1, 0, 4]), np.array([0, 1, 4]))
+
+        def losses(side, factor, size, rng, alpha=alpha, kappa=kappa, pair=pair):  # type: ignore[no-untyped-def]
+            x = dirichlet.posterior_release(pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng)
+            return factor * kappa * log_ratio(x)
+
+        def claim(epsilon, alpha=alpha, kappa=kappa):  # type: ignore[no-untyped-def]
+            return accounting.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
+
+        epsilon = levels(claim)
+        exact = claim(epsilon)
+        setting = f"replace one, alpha {alpha:g}, kappa {kappa:g}"
+        yield Case("posterior release", setting, epsilon, exact, nothing(epsilon), exact, losses, breakable)
+    for direction, events in (("add", 1), ("remove", 1), ("remove", 3)):
+        yield add_remove_case(10.0, 5.0, direction, events)
+    yield unit_case()
+
+
+def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> Case:
+    """Return the release of a row of many events that gains or loses some in its first category, all of one unit."""
+    others = 10_000
+    pair = (np.array([events, others]), np.array([0, others]))
+    pair = pair if direction == "remove" else pair[::-1]
+
+    def shapes(factor: float) -> tuple[float, float, float]:
+        first, second = (factor * kappa * (float(row[0]) + alpha) for row in pair)
+        return first, second, factor * kappa * (others + alpha)
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        x = dirichlet.posterior_release(pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng)
+        return beta_loss(np.log(x[:, 0]), *shapes(factor))
+
+    def claim(epsilon: Array) -> Array:
+        return accounting.posterior_delta(epsilon, kappa=kappa * events, alpha=alpha / events, adjacency="add-remove")
+
+    epsilon = levels(claim)
+    setting = f"{direction} {events} of one unit, alpha {alpha:g}, kappa {kappa:g}"
+    exact = beta_profile(epsilon, *shapes(1.0))
+    return Case("posterior release", setting, epsilon, claim(epsilon), nothing(epsilon), exact, losses, True)
+
+
+def beta_loss(log_x: Array, a: float, c: float, b: float) -> Array:
+    """Return the log-likelihood ratio of Beta(a, b) to Beta(c, b) at x."""
+    return (a - c) * log_x - betaln(a, b) + betaln(c, b)
+
+
+def beta_profile(epsilon: Array, a: float, c: float, b: float) -> Array:
+    """Return the exact delta at epsilon, of any sign, of Beta(a, b) against Beta(c, b)."""
+    edge = np.exp(np.minimum((epsilon + betaln(a, b) - betaln(c, b)) / (a - c), 0.0))
+    tail = beta_law.sf if a > c else beta_law.cdf
+    return tail(edge, a, b) - np.exp(epsilon) * tail(edge, c, b)
+
+
+def unit_case() -> Case:
+    """Return the release of two rows, in each of which two events of one unit end elsewhere."""
+    alpha, kappa, events, rows = 10.0, 1.0, 2, 2
+    pair = np.array([[[events, 0, 4]] * rows, [[0, events, 4]] * rows])
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        x = dirichlet.posterior_release(pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng)
+        return factor * kappa * events * log_ratio(x).sum(axis=-1)
+
+    composed = accounting.compose_posterior(kappa * events, alpha=alpha / events, count=rows)
+    epsilon = levels(composed.delta)
+    claim, bounds = composed.delta(epsilon), composed.delta_bounds(epsilon)
+    setting = f"replace {events} in each of {rows} rows, alpha {alpha:g}, kappa {kappa:g}"
+    return Case("posterior release", setting, epsilon, claim, nothing(epsilon), claim, losses, True, bounds)
+
+
+def decision_cases() -> Iterator[Case]:
+    """Yield the release of the transition vectors of a decision process, of which one changes."""
+    k, eta, shift = 60.0, 0.1, 0.05
+    vectors = swapped(eta + shift, eta, (1 - 2 * eta - shift,))
+    models = []
+    for vector in vectors:
+        transitions = np.full((3, 2, 3), 1 / 3)
+        transitions[0, 1] = vector
+        models.append(model.MDP(transitions, np.zeros((3, 2)), horizon=1))
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        released = mdp.privatize(models[side], factor * k, rng, size=size)
+        return factor * k * shift * log_ratio(released.transitions[:, 0, 1])
+
+    def claim(epsilon: Array) -> Array:
+        return accounting.exact_delta(epsilon, k, shift=shift, eta=eta)
+
+    epsilon = levels(claim)
+    setting = f"S 3, A 2, k {k:g}, eta {eta:g}, one vector changes"
+    yield Case("decision process", setting, epsilon, claim(epsilon), nothing(epsilon), claim(epsilon), losses, True)
+
+
+def nothing(epsilon: Array) -> Array:
+    """Return NaNs: no theorem to compare with."""
+    return np.full(epsilon.shape, math.nan)
+
+
+# ------------------------------------------------------------------------------------------- noise to compare with
+
+
+def matrix_noise_cases() -> Iterator[Case]:
+    """Yield Gaussian and Laplace noise on a matrix of which one row changes, or three."""
+    for (noise, scale), rows in product((("gaussian", 0.05), ("laplace", 0.04)), (1, 3)):
+        yield matrix_noise_case(noise, scale, rows)
+
+
+def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
+    """Return noise of one scale on the entries of a matrix, two of which change in each of some rows."""
+    b = 0.1
+    pair = np.full((2, 3, 3), 1 / 3)
+    pair[1, :rows, :2] += 0.5 * b * np.array([1.0, -1.0])
+    profile_of = {"gaussian": accounting.gaussian_delta, "laplace": accounting.laplace_delta}[noise]
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        noisy = dirichlet.noisy_matrix(pair[side], scale / factor, noise, size=size, rng=rng)
+        near, far = ((noisy - centre)[:, :rows, :2] * (factor / scale) for centre in pair)
+        loss = 0.5 * (far**2 - near**2) if noise == "gaussian" else np.abs(far) - np.abs(near)
+        return loss.sum(axis=(1, 2))
+
+    def claim(epsilon: Array) -> Array:
+        return np.array([profile_of(level, scale, b=b, rows=rows) for level in epsilon])
+
+    epsilon = levels(claim)
+    exact = claim(epsilon)
+    bounds = None
+    if noise == "laplace" and rows > 1:  # there the claim is a bound: the same losses, rounded down, are another
+        one = privacy_loss_distribution.from_laplace_mechanism(
+            scale,
+            sensitivity=b / 2,
+            value_discretization_interval=1e-4,
+            pessimistic_estimate=False,
+            use_connect_dots=False,
+        )
+        bounds = np.array(one.self_compose(2 * rows).get_delta_for_epsilon(epsilon)), exact
+    setting = f"scale {scale:g}, b {b:g}, {'one row changes' if rows == 1 else f'{rows} rows change'}"
+    name = f"{noise.title()} noise on a matrix"
+    return Case(name, setting, epsilon, exact, nothing(epsilon), exact, losses, True, bounds)
+
+
+NEAR = np.array([[5, 3, 2], [4, 4, 2]])  # one individual of the histogram moves
+
+
+def discrete_laplace_case() -> Case:
+    """Return discrete Laplace noise on a histogram."""
+    spent = 2.0
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        noisy = boltzmann.add_discrete_laplace(NEAR[side], factor * spent, size=size, rng=rng)
+        near, far = (np.abs(noisy - centre).sum(axis=1) for centre in NEAR)
+        return factor * spent / 2 * (far - near)
+
+    def claim(epsilon: Array) -> Array:
+        return accounting.implied_delta(epsilon, spent)
+
+    epsilon = levels(claim)
+    # the loss is spent with probability 1 / (1 + e^(-spent/2))^2, else at most 0
+    exact = -np.expm1(epsilon - spent) / (1 + math.exp(-spent / 2)) ** 2
+    setting = f"n 3, epsilon {spent:g}"
+    return Case(
+        "discrete Laplace noise", setting, epsilon, claim(epsilon), nothing(epsilon), exact, losses, breakable=True
+    )
+
+
+def discrete_gaussian_case() -> Case:
+    """Return discrete Gaussian noise on a histogram."""
+    sigma = 1.5
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        noisy = boltzmann.add_discrete_gaussian(NEAR[side], sigma / factor, size=size, rng=rng)
+        near, far = (((noisy - centre) ** 2).sum(axis=1) for centre in NEAR)
+        return (factor / sigma) ** 2 / 2 * (far - near)
+
+    def claim(epsilon: Array) -> Array:
+        return boltzmann.discrete_gaussian_delta(sigma, epsilon)
+
+    epsilon = levels(claim)
+    exact = claim(epsilon)
+    setting = f"n 3, sigma {sigma:g}"
+    return Case("discrete Gaussian noise", setting, epsilon, exact, nothing(epsilon), exact, losses, breakable=True)
+
+
+# ------------------------------------------------------------------------------------- the release of one's events
+
+
+def public_totals_case() -> Case:
+    """Return the whole way from events to a released row whose total is public."""
+    spent, failure = 1.5, 0.05
+    pair = ([1, 0, 4], [0, 1, 4])
+
+    def released(row: list[int], draws: int, factor: float, seed: int) -> tuple[Array, release.PrivateChain]:
+        return release.released_rows([row], draws, epsilon=factor * spent, delta=failure, seed=seed)
+
+    stated = {factor: released(pair[0], 4, factor, 0)[1].statement for factor in (1.0, OFF)}
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        x, _ = released(pair[side], size, factor, int(rng.integers(1 << 62)))
+        return stated[factor]["kappa"] * log_ratio(x[:, 0])
+
+    def claim(epsilon: Array) -> Array:
+        return accounting.posterior_delta(epsilon, kappa=stated[1.0]["kappa"], alpha=stated[1.0]["alpha"])
+
+    epsilon = levels(claim)
+    exact = claim(epsilon)
+    setting = f"public totals, epsilon {spent:g}, delta {failure:g}"
+    return Case("release of a chain", setting, epsilon, exact, nothing(epsilon), exact, losses, breakable=True)
+
+
+def released_total_case(direction: str) -> Case:
+    """Return a noisy total together with the row, as `release_chain` draws them, when one event comes or goes."""
+    spent, failure, others = 2.0, 0.2, 100_000
+    pair = ([1, others], [0, others]) if direction == "remove" else ([0, others], [1, others])
+
+    def parts(factor: float) -> tuple[float, accounting.Plan]:
+        share = chain.TOTALS_SHARE * factor * spent
+        of_total = release.noisy_totals([0], share, 1, release.Source(0))[1]
+        return of_total, accounting.plan(factor * spent - of_total, failure, 2, others, adjacency="add-remove")
+
+    plans = {factor: parts(factor) for factor in (1.0, OFF)}
+
+    def shapes(plan: accounting.Plan) -> tuple[float, float, float]:
+        first, second = (plan.kappa * (row[0] + plan.alpha) for row in pair)
+        return first, second, plan.kappa * (others + plan.alpha)
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        source, (of_total, plan) = release.Source(int(rng.integers(1 << 62))), plans[factor]
+        totals = np.full(size, sum(pair[side]))
+        noisy, _ = release.noisy_totals(totals, chain.TOTALS_SHARE * factor * spent, 1, source)
+        shape = np.tile(plan.kappa * (np.array(pair[side]) + plan.alpha), size)
+        x = release.dirichlet_rows(shape, np.arange(0, 2 * size + 1, 2), source)[::2]
+        nearer = (noisy >= sum(pair[0])) if direction == "remove" else (noisy <= sum(pair[0]))
+        return beta_loss(np.log(x), *shapes(plan)) + np.where(nearer, of_total, -of_total)
+
+    def claim(epsilon: Array) -> Array:
+        of_total, plan = plans[1.0]
+        return accounting.implied_delta(epsilon, of_total + plan.epsilon, plan.delta)
+
+    of_total, plan = plans[1.0]
+    epsilon = levels(claim, 7 / 6 * spent)
+    nearer = 1.0 / (1.0 + math.exp(-of_total))
+    exact = nearer * beta_profile(epsilon - of_total, *shapes(plan))
+    exact += (1.0 - nearer) * beta_profile(epsilon + of_total, *shapes(plan))
+    setting = f"noisy total and row, {direction} one, epsilon {spent:g}, delta {failure:g}"
+    worse = direction == "add"  # the other way has room to the claim
+    return Case("release of a chain", setting, epsilon, claim(epsilon), nothing(epsilon), exact, losses, worse)
+
+
+def papers_release_case() -> Case:
+    """Return a row as `release_papers_chain` draws it, Dir(k c / N) with k calibrated, when one event moves."""
+    spent, failure = 2.0, 0.02
+    pair = np.array([[5, 4, 31], [4, 5, 31]])
+    total, eta = int(pair[0].sum()), pair.min() / pair[0].sum()
+    k = float(accounting.calibrate_k(spent, failure, shift=1 / total, eta=eta))
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        source = release.Source(int(rng.integers(1 << 62)))
+        shape = np.tile(factor * k * pair[side] / total, size)
+        x = release.dirichlet_rows(shape, np.arange(0, 3 * size + 1, 3), source).reshape(size, 3)
+        return factor * k / total * log_ratio(x)
+
+    def claim(epsilon: Array) -> Array:
+        return accounting.exact_delta(epsilon, k, shift=1 / total, eta=eta)
+
+    epsilon = levels(claim)
+    exact = claim(epsilon)
+    published = published_profile(epsilon, k, shift=1 / total, eta=eta, n=3)
+    setting = f"Dir(k c / N), N {total}, k {k:.4g}"
+    return Case("release of a chain", setting, epsilon, exact, published, exact, losses, breakable=True)
+
+
+# -------------------------------------------------------------------------------------- discrete mechanisms
+
+
+@dataclass(frozen=True)
+class Finite:
+    """A mechanism on a finite space: laws(factor) (inputs, outputs), neighbours, draws as numbers of outputs."""
+
+    mechanism: str
+    setting: str
+    laws: Callable[[float], Array]
+    neighbours: list[tuple[int, int]]
+    draw: Callable[[int, float, int, np.random.Generator], Array]
+    claim: Callable[[Array], Array]
+    published: Callable[[Array], Array]
+    most: float = math.inf
+    """Largest epsilon, for claims that do not fall below SMALLEST_CLAIM."""
+
+
+def profile(laws: Array, neighbours: list[tuple[int, int]], epsilon: Array) -> tuple[Array, list[int]]:
+    """Return the largest delta over the neighbours at each epsilon, and which pair has it, few different ones."""
+    first, second = np.array(neighbours).T
+    deltas = np.array([accounting.hockey_stick(laws[first], laws[second], level) for level in epsilon])
+    largest = deltas.max(axis=1)
+    worst: list[int] = []
+    for row, top in zip(deltas, largest):
+        known = [index for index in worst if row[index] >= top - 1e-12]
+        worst.append(known[0] if known else int(row.argmax()))
+    return largest, worst
+
+
+def finite_cases(mechanism: Finite) -> Iterator[Case]:
+    """Yield one case for each pair of neighbours that is the worst at some epsilon."""
+    epsilon = levels(mechanism.claim, mechanism.most)
+    exact, worst = profile(mechanism.laws(1.0), mechanism.neighbours, epsilon)
+    for index in dict.fromkeys(worst):
+        pair, own = mechanism.neighbours[index], np.array(worst) == index
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tables = {f: np.log(mechanism.laws(f)[pair[0]]) - np.log(mechanism.laws(f)[pair[1]]) for f in (1.0, OFF)}
+
+        def losses(side, factor, size, rng, pair=pair, tables=tables):  # type: ignore[no-untyped-def]
+            return tables[factor][mechanism.draw(pair[side], factor, size, rng)]
+
+        yield Case(
+            mechanism.mechanism,
+            mechanism.setting,
+            epsilon[own],
+            mechanism.claim(epsilon[own]),
+            mechanism.published(epsilon[own]),
+            exact[own],
+            losses,
+            True,
+            inputs=f"{pair[0]} and {pair[1]}",
+        )
+
+
+def boltzmann_neighbours(states: Array) -> list[tuple[int, int]]:
+    """Return the ordered pairs of histograms between which one individual moved."""
+    apart = np.abs(states[:, None] - states).sum(axis=-1)
+    return [(int(x), int(y)) for x, y in np.argwhere(apart == 2)]
+
+
+def boltzmann_exact_draws() -> Finite:
+    """Return the exact sampler of the stationary law. Off means colder: t / 1.2."""
+    total, bins, t = 6, 3, 10.0
+    states = boltzmann.configurations(total, bins)
+
+    def laws(factor: float) -> Array:
+        return np.exp([boltzmann.log_stationary(x, t / factor) for x in states])
+
+    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        return boltzmann.configuration_index(boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total)
+
+    def claim(epsilon: Array) -> Array:
+        return np.array([boltzmann.mixing_delta(total, bins, t, [0], epsilon=e).limit for e in epsilon])
+
+    def published(epsilon: Array) -> Array:
+        return accounting.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
+
+    setting = f"N {total}, n {bins}, t {t:g}"
+    return Finite("Boltzmann, exact draws", setting, laws, boltzmann_neighbours(states), draw, claim, published)
+
+
+def boltzmann_chain() -> Finite:
+    """Return the Metropolis chain after a few steps."""
+    total, bins, t, steps = 4, 3, 5.0, 12
+    states = boltzmann.configurations(total, bins)
+
+    def laws(factor: float) -> Array:
+        return np.array([boltzmann.k_step_law(x, t / factor, steps) for x in states])
+
+    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        return boltzmann.configuration_index(
+            boltzmann.metropolis(states[x], t / factor, steps, chains=size, rng=rng), total
+        )
+
+    def claim(epsilon: Array) -> Array:
+        return np.array([float(boltzmann.mixing_delta(total, bins, t, steps, epsilon=e).exact) for e in epsilon])
+
+    def published(epsilon: Array) -> Array:
+        return accounting.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
+
+    setting = f"N {total}, n {bins}, t {t:g}, {steps} steps"
+    return Finite("Boltzmann, chain", setting, laws, boltzmann_neighbours(states), draw, claim, published)
+
+
+RING = np.array([[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0]])  # a chain whose words differ in their counts
+
+
+def word_mechanisms() -> Iterator[Finite]:
+    """Yield the three mechanisms on all words of three letters, and on the trajectories of a small chain."""
+    length, epsilon = 4, 3.0
+    spaces = (("all words of 3 letters", {"letters": 3}), ("a chain of 4 states", {"adjacency": RING, "start": 0}))
+    kinds = (("exponential", 1, None), ("permute-and-flip", 1, None), ("staircase", 2, 1))
+    for (space_name, space), (kind, b, offset) in product(spaces, kinds):
+        yield word_mechanism(space_name, space, kind, b, offset, length, epsilon)
+
+
+def word_mechanism(
+    space_name: str, space: dict, kind: str, b: int, offset: int | None, length: int, epsilon: float
+) -> Finite:
+    """Return one mechanism on words, inputs and outputs numbered in lexicographic order."""
+    letters = space.get("letters", 4)
+    all_words = np.array(list(product(range(letters), repeat=length)))
+    if "adjacency" in space:
+        before = np.column_stack([np.full(len(all_words), space["start"]), all_words[:, :-1]])
+        feasible = (space["adjacency"][before, all_words] > 0).all(axis=1)
+    else:
+        feasible = np.ones(len(all_words), dtype=bool)
+    listed = all_words[feasible]
+    code = np.full(letters**length, -1)
+    code[np.flatnonzero(feasible)] = np.arange(len(listed))
+    place = letters ** np.arange(length - 1, -1, -1)
+    distance = (listed[:, None] != listed).sum(axis=-1)
+    counts = np.array([words.HammingAutomaton(w, **space).counts for w in listed])
+
+    def laws(factor: float) -> Array:
+        log_f = words.log_word_probability(counts, factor * epsilon, b, mechanism=kind, offset=offset)
+        law = np.exp(np.take_along_axis(log_f, distance, axis=1))
+        return law / law.sum(axis=1, keepdims=True)
+
+    def draw(w: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        settings = {"mechanism": kind, "b": b, "offset": offset, "size": size, "rng": rng}
+        return code[words.privatize_word(listed[w], factor * epsilon, **settings, **space) @ place]
+
+    apart = (distance > 0) & (distance <= b)
+    if "adjacency" not in space:
+        apart[1:] = False  # one input stands for all
+    neighbours = [(int(w), int(v)) for w, v in np.argwhere(apart)]
+
+    def claim(level: Array) -> Array:
+        return profile(laws(1.0), neighbours, level)[0]
+
+    def published(level: Array) -> Array:
+        return accounting.implied_delta(level, epsilon)
+
+    setting = f"{space_name}, n {length}, epsilon {epsilon:g}, b {b}"
+    return Finite(f"words, {kind}", setting, laws, neighbours, draw, claim, published)
+
+
+def geometric_tail(z: float, least: Array) -> Array:
+    """Return P(u >= least) of integer noise u with weight z^|u|."""
+    return np.where(least >= 0, z ** np.abs(least), 1 + z - z ** np.abs(1 - least)) / (1 + z)
+
+
+def noisy_totals(events: int, rows: int) -> Finite:
+    """Return the totals of one or two rows as released; outputs from `top` on, where the ratio stays, are one."""
+    spent, top = 1.5, events + 2
+    sensitivity = events * rows
+    totals = np.array(list(product(range(top), repeat=rows)))
+
+    def released(values: Array, factor: float, seed: int) -> tuple[Array, float]:
+        return release.noisy_totals(values, factor * spent, sensitivity, release.Source(seed))
+
+    def laws(factor: float) -> Array:
+        z = math.exp(-released(np.array([0]), factor, 0)[1] / sensitivity)
+        beyond = geometric_tail(z, np.arange(1, top + 1) - np.arange(top)[:, None])  # P(released > 0, ..., top - 1)
+        one = -np.diff(beyond, axis=1, prepend=1.0, append=0.0)
+        return one if rows == 1 else np.kron(one, one)
+
+    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        noisy, _ = released(np.tile(totals[x], size), factor, int(rng.integers(1 << 62)))
+        return np.minimum(noisy, top).reshape(size, rows) @ (top + 1) ** np.arange(rows - 1, -1, -1)
+
+    apart = np.abs(totals[:, None] - totals).max(axis=-1)
+    neighbours = [(int(x), int(y)) for x, y in np.argwhere((apart > 0) & (apart <= events))]
+
+    def claim(level: Array) -> Array:
+        return accounting.implied_delta(level, released(np.array([0]), 1.0, 0)[1])
+
+    setting = f"epsilon {spent:g}, unit of {events} event{'s' * (events > 1)} in {rows} row{'s' * (rows > 1)}"
+    return Finite("released totals", setting, laws, neighbours, draw, claim, nothing)
+
+
+def chosen_labels() -> Finite:
+    """Return the private choice between two labels, both of which one event may touch; 0 events: not in the table."""
+    spent, failure, limits = 3.0, 0.03, (2, 2, 1)
+
+    def released(counts: dict[str, int], factor: float, seed: int) -> tuple[list[str], int, float, float]:
+        return release.chosen_labels(counts, factor * spent, failure, limits, release.Source(seed))
+
+    _, threshold, stated_epsilon, stated_delta = released({}, 1.0, 0)
+    most = threshold + 3
+    counts = np.array(list(product(range(most), repeat=2)))
+
+    def laws(factor: float) -> Array:
+        _, least, of_labels, _ = released({}, factor, 0)
+        chosen = geometric_tail(math.exp(-of_labels / limits[1]), least - np.arange(most))
+        chosen[0] = 0.0
+        one = np.stack([1 - chosen, chosen], axis=1)
+        return np.kron(one, one)
+
+    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        table = {f"{i:07d}": int(c) for i, c in enumerate(np.tile(counts[x], size)) if c}
+        kept = np.zeros(2 * size, dtype=np.int64)
+        kept[[int(label) for label in released(table, factor, int(rng.integers(1 << 62)))[0]]] = 1
+        return kept.reshape(size, 2) @ [2, 1]
+
+    apart = np.abs(counts[:, None] - counts).max(axis=-1)
+    neighbours = [(int(x), int(y)) for x, y in np.argwhere(apart == 1)]
+
+    def claim(level: Array) -> Array:
+        return accounting.implied_delta(level, stated_epsilon, stated_delta)
+
+    setting = f"two labels, epsilon {spent:g}, delta {failure:g}, threshold {threshold}"
+    return Finite("private choice of labels", setting, laws, neighbours, draw, claim, nothing, 7 / 6 * spent)
+
+
+# ---------------------------------------------------------------------------------------------------- all
+
+
+def cases() -> list[Case]:
+    """Return every case of the audit."""
+    finite = [
+        boltzmann_exact_draws(),
+        boltzmann_chain(),
+        *word_mechanisms(),
+        noisy_totals(1, 1),
+        noisy_totals(3, 2),
+        chosen_labels(),
+    ]
+    return [
+        *simplex_cases(),
+        *matrix_cases(),
+        *posterior_cases(),
+        *decision_cases(),
+        *(case for mechanism in finite for case in finite_cases(mechanism)),
+        public_totals_case(),
+        released_total_case("add"),
+        released_total_case("remove"),
+        papers_release_case(),
+        *matrix_noise_cases(),
+        discrete_laplace_case(),
+        discrete_gaussian_case(),
+    ]
