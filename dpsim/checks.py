@@ -31,12 +31,11 @@ def real(
 ) -> Array:
     """Return the value as a float array (0-d for a number) once every entry is finite and in the interval.
 
-    Raises ValueError naming the argument, the first offending value and the range.
+    Python and NumPy numbers, arrays, lists, Series and DataFrames of a real dtype are taken. Raises ValueError naming
+    the argument, the first offending value and the range, or the kind of what is no real number: text, dates, complex
+    and masked arrays, booleans, missing values.
     """
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError, OverflowError) as error:  # the last for integers beyond the floats
-        raise ValueError(f"{name} must be real numbers, got {value!r}"[:200]) from error
+    array = _real_array(name, value)
     below = array <= low if open_low else array < low
     above = array >= high if open_high else array > high
     bad = below | above | ~np.isfinite(array)
@@ -69,6 +68,8 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     Raises ValueError naming the argument, the value and the range; 3.0 counts as 3, True does not count.
     """
     where = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
+    if isinstance(value, np.ndarray) and value.ndim == 0 and not isinstance(value, np.ma.MaskedArray):
+        value = value[()]
     integral = isinstance(value, numbers.Integral) or (isinstance(value, numbers.Real) and value == value // 1)
     if isinstance(value, bool) or not integral:
         raise ValueError(f"{name} must be {where}, got {value!r}")
@@ -84,32 +85,113 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     return str(value)
 
 
+def integers(name: str, value: Any, low: int, high: int | None = None) -> NDArray[np.int64]:
+    """Return the value as an array of integers (0-d for one) in low..high; 3.0 counts as 3.
+
+    Raises ValueError naming the argument, the first offending value and the range.
+    """
+    where = f"integers of at least {low}" if high is None else f"integers from {low} to {high}"
+    array = _real_array(name, value)
+    top = 2.0**63 if high is None else float(high)
+    bad = ~(np.isfinite(array) & (array == np.floor(array)) & (array >= low) & (array <= top) & (array < 2.0**63))
+    if bad.any():
+        raise ValueError(f"{name} must be {where}, got {array[bad].flat[0] if array.ndim else float(array):g}")
+    exact = np.asarray(value)
+    return exact.astype(np.int64) if exact.dtype.kind in "iu" else array.astype(np.int64)
+
+
+def size(name: str, value: Any) -> tuple[int, ...]:
+    """Return a size as NumPy takes it, an integer, a sequence of integers or None, as a tuple; None is ().
+
+    Raises ValueError naming the argument for anything that is no shape of an array.
+    """
+    if value is None:
+        return ()
+    if np.ndim(value) == 0:
+        return (integer(name, value, 0),)
+    return tuple(integer(name, length, 0) for length in value)
+
+
+def plain(result: ArrayLike) -> Any:
+    """Return a result as functions give it: a 0-d array as a NumPy scalar, other arrays as they are."""
+    return np.asarray(result)[()]
+
+
+CLOSE = 1e-6
+"""How far the sum of probabilities may be from 1: float32, or six printed digits, are renormalised."""
+
+
 def simplex(name: str, value: ArrayLike) -> Array:
     """Return probability vectors (..., n) once each is non-negative and sums to one.
 
-    The tolerance of the sum is max(5e-15, n eps) scaled by the number of roundings, as GTH allows.
-    Raises ValueError naming the argument, and the row, value and range at fault.
+    Sums within max(5e-15, n eps) of 1, the roundings of a sum of doubles, are left untouched bit for bit; sums within
+    1e-6 are renormalised. Raises ValueError naming the argument, and the row, its sum and the range at fault.
     """
     array = real(name, value, 0.0)
     if array.ndim < 1 or array.shape[-1] == 0:
         raise ValueError(f"{name} must have at least one category on its last axis, got shape {array.shape}")
     totals = array.sum(axis=-1)
-    tolerance = max(5e-15, array.shape[-1] * np.finfo(float).eps)
-    bad = np.abs(totals - 1.0) > tolerance
+    off = np.abs(totals - 1.0)
+    bad = off > CLOSE
     if bad.any():
         row = tuple(int(i) for i in np.argwhere(bad)[0])
         where = f" row {row if len(row) != 1 else row[0]}" if row else ""
-        raise ValueError(f"{name}{where} must sum to 1 within {tolerance:.2g}, got {float(totals[row]):.17g}")
+        raise ValueError(
+            f"{name}{where} must sum to 1 within {CLOSE:g}, got {float(totals[row]):.10g}: "
+            "markov.transition_matrix makes probabilities of counts"
+        )
+    rounded = off > max(5e-15, array.shape[-1] * np.finfo(float).eps)
+    if rounded.any():
+        array = np.where(rounded[..., None], array / totals[..., None], array)
     return array
 
 
-def generator(rng: np.random.Generator | None) -> np.random.Generator:
-    """Return the generator given, or a new one seeded from the operating system when None.
+def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """Return the generator given, one made of an integer seed, or a new one seeded from the operating system.
 
-    Raises TypeError for anything else: seeds and legacy states are not accepted.
+    Raises ValueError for a negative seed, TypeError for anything else, legacy states included.
     """
+    if isinstance(rng, np.random.Generator):
+        return rng
     if rng is None:
         return np.random.default_rng()
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
-    return rng
+    if isinstance(rng, numbers.Integral) and not isinstance(rng, bool):
+        return np.random.default_rng(integer("rng", rng, 0))
+    raise TypeError(f"rng must be a numpy.random.Generator, an integer or None, got {type(rng).__name__}")
+
+
+TAKEN = "real numbers: Python or NumPy numbers, or arrays, lists, Series or DataFrames of a real dtype"
+"""What arguments that are numbers may be."""
+
+
+def _real_array(name: str, value: Any) -> Array:
+    """Return the value as a float array; refuse what is not made of real numbers."""
+    kind = _foreign(value)
+    if kind is None:
+        try:
+            return np.asarray(value, dtype=float)
+        except (TypeError, ValueError, OverflowError):  # ragged lists; integers beyond the floats
+            kind = f"{value!r}"
+    raise ValueError(f"{name} must be {TAKEN}, got {kind[:160]}")
+
+
+def _foreign(value: Any) -> str | None:
+    """Return what a value is when it holds anything but real numbers, None when it holds nothing else."""
+    if isinstance(value, np.ma.MaskedArray):
+        return "a masked array"
+    if isinstance(value, bool | np.bool_):
+        return f"the boolean {value}"
+    if isinstance(value, int | float | np.integer | np.floating):
+        return None
+    if isinstance(value, list | tuple):
+        return next((kind for kind in map(_foreign, value) if kind is not None), None)
+    if isinstance(value, numbers.Real):
+        return None
+    if isinstance(value, str | bytes) or not hasattr(value, "__array__"):
+        return f"{value!r}"
+    array = np.asarray(value)
+    if array.dtype.kind in "iuf":
+        return None
+    if array.dtype.kind == "O":
+        return next((kind for kind in map(_foreign, array.ravel().tolist()) if kind is not None), None)
+    return f"an array of dtype {array.dtype}"

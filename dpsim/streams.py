@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
+import randomgen
 
 from dpsim import checks
 
@@ -26,6 +27,11 @@ def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
     seed = checks.integer("seed", seed, 0)
     chunk = checks.integer("chunk", chunk, 0)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), chunk)))
+
+
+def private() -> np.random.Generator:
+    """Return a generator that nobody can predict: ChaCha20 with a new key of 256 bits from the operating system."""
+    return np.random.Generator(randomgen.ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20))
 
 
 def threads() -> int:
