@@ -26,8 +26,14 @@ from .graphs import (
     draw_automaton as draw_automaton,
     draw_chain as draw_chain,
 )
-from .controls import (
-    is_live as is_live,
-    control as control,
+from .explore import (
+    save_moving as save_moving,
+    dirichlet_row as dirichlet_row,
+    manhattan as manhattan,
+    word_distances as word_distances,
+    plan_values as plan_values,
+    histogram_law as histogram_law,
+    which_mechanism as which_mechanism,
 )
-from . import house_style as house_style, maps as maps, graphs as graphs, controls as controls
+from . import explore as explore
+from . import house_style as house_style, maps as maps, graphs as graphs

@@ -20,7 +20,7 @@ from dpsim.runner import nbfiles
 from dpsim.runner.parameters import notebook_path
 
 LIBRARIES = (
-    *("altair", "dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "ipywidgets", "lazy-loader"),
+    *("altair", "dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "lazy-loader"),
     *(
         "matplotlib",
         "numba",
@@ -32,7 +32,7 @@ LIBRARIES = (
         "pyogrio",
         "randomgen",
         "scipy",
-        "seaborn",
+        *("seaborn", "vl-convert-python"),
     ),
 )
 """What a notebook or the package behind it imports, and what executes it: these, and whatever they need."""

@@ -99,9 +99,9 @@ RAW = r"TypeAlias|ndarray\[tuple|Alias for field|:(?:py:)?(?:func|class|meth|mod
 
 def site_module(name: str) -> Any:
     """Import one of the modules that build the site."""
-    if str(ROOT / "site") not in sys.path:  # they import each other
-        sys.path.append(str(ROOT / "site"))
-    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "site" / f"{name}.py")
+    if str(ROOT / "tools" / "site") not in sys.path:  # they import each other
+        sys.path.append(str(ROOT / "tools" / "site"))
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "tools" / "site" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -121,7 +121,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("npm") is None and not (ROOT / "build" / "npm" / "fetched.json").is_file():
         pytest.skip("MathJax is not there and npm, which fetches it, is not installed")
     folder = tmp_path_factory.mktemp("site") / "html"
-    command = [sys.executable, str(ROOT / "site" / "build.py"), str(folder)]
+    command = [sys.executable, str(ROOT / "tools" / "site" / "build.py"), str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
