@@ -370,7 +370,7 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, mon
     (results / "speed.csv").write_text("a\n1\n")
     (results / "machine.txt").write_text("two cores\n")
     text = site_module("measurements").page(tmp_path / "made")
-    place = "benchmarks-results/speed"
+    place = "measurements/speed"
     assert f'<img src="{place}.png" alt="Twice as fast; numbers, code." width="110" height="55">' in text
     assert f'; <a href="{place}.csv">numbers</a>, code.' in text
     assert [line for line in text.splitlines() if line.startswith("#")] == [

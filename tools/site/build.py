@@ -1,6 +1,6 @@
-"""Builds the static site from the committed notebooks: python site/build.py [OUTPUT].
+"""Builds the static site from the committed notebooks: python tools/site/build.py [OUTPUT].
 
-Needs dpsim, Sphinx, myst-nb and the theme (requirements-site.lock) and, once, npm for MathJax. Notebooks are not
+Needs dpsim, Sphinx, myst-nb and the theme (tools/locks/site.lock) and, once, npm for MathJax. Notebooks are not
 executed. All pages are served from one origin: nothing is loaded from elsewhere.
 """
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import explore
 import nbformat
 import notebook_pages
 import pages
@@ -21,8 +22,8 @@ from dpsim import paths
 HERE = Path(__file__).resolve().parent
 
 
-def mathjax(cache: Path) -> Path:
-    """Return the folder of MathJax and its font, fetched by npm as locked, when it is missing or the lock is new."""
+def node_modules(cache: Path) -> Path:
+    """Return the folder of MathJax, its font and Vega: fetched by npm as locked when missing or the lock is new."""
     lock = (HERE / "package-lock.json").read_bytes()
     fetched = cache / "fetched.json"
     if not fetched.is_file() or fetched.read_bytes() != lock:
@@ -31,7 +32,7 @@ def mathjax(cache: Path) -> Path:
             shutil.copy(HERE / name, cache)
         npm = shutil.which("npm")
         if npm is None:
-            raise SystemExit("site: npm is needed once, to fetch MathJax; install Node.js")
+            raise SystemExit("site: npm is needed once, to fetch MathJax and Vega; install Node.js")
         subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], cwd=cache, check=True)
         fetched.write_bytes(lock)
     return cache / "node_modules"
@@ -46,6 +47,7 @@ def stage(source: Path, modules: Path) -> None:
     for part in ("tex-chtml.js", "a11y/assistive-mml.js", "input/tex/extensions"):
         _copy(modules / "mathjax" / part, target / part)
     _copy(modules / "@mathjax" / "mathjax-newcm-font" / "chtml", target / "font" / "chtml")
+    explore.copy_scripts(modules, source / "_static" / "vega")
     names = pages.ordered(paths.notebook_names())
     notebooks = {name: nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4) for name in names}
     pages.write(source, notebooks)
@@ -77,7 +79,7 @@ def main() -> int:
     build = paths.build()
     output = Path(sys.argv[1]) if len(sys.argv) > 1 else build / "site"
     source = build / "site-source"
-    stage(source, mathjax(build / "npm"))
+    stage(source, node_modules(build / "npm"))
     shutil.rmtree(output, ignore_errors=True)
     words = ["-b", "html", "-d", str(build / "site-doctrees"), "-j", "auto", "-W", "--keep-going"]
     return build_main([*words, "-q", str(source), str(output)])

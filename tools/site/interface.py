@@ -1,99 +1,85 @@
-"""The pages of the programming interface, one a module, and of the command line."""
+"""The pages of the programming interface, one a wing, and of the command line."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import importlib
+import inspect
 
-import click
-from markup import escape, toctree
+from markup import toctree
 
+import dpsim
 from dpsim import paths
-from dpsim.cli import main
 
-GROUPS = {
-    "Dirichlet mechanisms": ("dirichlet", "matrix_dirichlet", "data_driven", "baselines"),
-    "Privacy accounting": ("accounting", "quadrature", "special"),
-    "Words and automata": (
-        *("words", "automaton", "selection", "word_epsilon", "word_optimum", "word_normaliser", "word_search"),
-        *("word_space", "word_tables"),
-    ),
-    "Histograms": (
-        *("boltzmann", "boltzmann_exact", "boltzmann_approximate", "boltzmann_steps", "boltzmann_sampling"),
-        *("boltzmann_baselines", "boltzmann_space"),
-    ),
-    "Decision processes": ("mdp", "value_bounds"),
-    "Markov chains": ("markov", "sparse_chains", "perturbation", "simplex"),
-    "Private release of your own events": (
-        *("events", "release", "unit_privacy", "private_draws", "release_files", "release_command"),
-    ),
-    "Data, maps and figures": ("datasets", "fetch", "maps", "drawing", "figures", "controls"),
-    "Audit and comparison with the papers": ("audit", "release_audit", "ledger", "compare"),
-    "Machinery of the command line": (
-        *("runner", "worker", "sweep", "refresh", "nbfiles", "project", "streams", "checks"),
-    ),
-}
-"""How the interface's pages group the modules, every one of them: what a notebook calls first."""
-
+FLOOR = ("numerics", "checks", "private", "streams", "paths")
+"""What stands below the wings: behind them on the page, because few readers need it."""
 
 INTRODUCTION = (
-    "Every module of `dpsim`, what a notebook calls first; the [command line](command_line.md); "
-    'every name in the <a href="../genindex.html">alphabetical index</a>.'
+    "`import dpsim` shows these wings; each page lists what a wing offers, in the order a reader needs, and then each "
+    "name with its parameters, what it returns and an example. The [command line](command_line.md) has a page of its "
+    'own, and every name stands in the <a href="../genindex.html">alphabetical index</a>.'
 )
 
-COLUMNS = 72
-"""Width of a command's help, which fits beside the list of modules."""
+
+def wings() -> list[str]:
+    """Return the wings in the order of the package's face, what stands below them last."""
+    named = [name for name in face("dpsim") if inspect.ismodule(getattr(dpsim, name, None))]
+    return [name for name in named if name not in FLOOR] + [name for name in named if name in FLOOR]
+
+
+def face(module: str) -> list[str]:
+    """Return the names of a module's stub in their order; those of a module without one in the order of its source."""
+    folder = paths.root() / module.replace(".", "/")
+    stub = folder / "__init__.pyi"
+    if stub.is_file():
+        tree = ast.parse(stub.read_text(encoding="utf-8"))
+        return [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    tree = ast.parse(folder.with_suffix(".py").read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return [node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
 
 
 def pages() -> dict[str, str]:
-    """Return the pages by name: the groups with their modules, each module, the command line.
-
-    Raises ValueError for a module that is in no group, and for one in a group that is not there.
-    """
-    docs = module_docs()
-    placed = [name for names in GROUPS.values() for name in names]
-    if wrong := sorted(set(docs).symmetric_difference(placed)):
-        raise ValueError(f"GROUPS of site/interface.py must hold every module of dpsim and no other: {wrong}")
-    parts = ["# API reference", INTRODUCTION]
-    for group, names in GROUPS.items():
-        rows = [f"| [{name}]({name}.md) | {escape(docs[name])} |" for name in names]
-        parts += [f"## {group}", "\n".join(["| module | what it holds |", "| --- | --- |", *rows])]
-    parts += [toctree(list(names), group) for group, names in GROUPS.items()]
-    parts += [toctree(["command_line"], "Shell")]
-    modules = {name: f"# {name}\n\n```{{eval-rst}}\n.. automodule:: dpsim.{name}\n   :members:\n```\n" for name in docs}
-    texts = {"index": "\n\n".join(parts), **modules, "command_line": command_line()}
+    """Return the pages by name: the list of wings, a page for each, the command line."""
+    names = wings()
+    rows = [f"| [{name}]({name}.md) | {first_sentence(f'dpsim.{name}')} |" for name in names]
+    table = "\n".join(["| wing | what it holds |", "| --- | --- |", *rows])
+    index = ["# Interface", INTRODUCTION, table, toctree([*names, "command_line"])]
+    texts = {"index": "\n\n".join(index), **{name: wing(name) for name in names}, "command_line": COMMAND_LINE}
     return {f"api/{name}.md": text for name, text in texts.items()}
 
 
-def module_docs() -> dict[str, str]:
-    """Return the first paragraph of every module's docstring."""
-    sources = sorted((paths.root() / "dpsim").glob("[a-z]*.py"))
-    docs = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in sources}
-    return {name: " ".join(doc.partition("\n\n")[0].split()) for name, doc in docs.items()}
+def first_sentence(module: str) -> str:
+    """Return the first paragraph of a module's docstring in one line."""
+    doc = inspect.getdoc(importlib.import_module(module)) or ""
+    return " ".join(doc.partition("\n\n")[0].split())
 
 
-def command_line() -> str:
-    """Return the commands with the help of each."""
-    root = click.Context(main, info_name="dpsim", max_content_width=COLUMNS)
-    commands = [command for name, entry in main.commands.items() for command in _commands(name, entry, root)]
-    rows = [f"| [{name}](#{name.replace(' ', '-')}) | {escape(_purpose(entry))} |" for name, entry, _ in commands]
-    parts = ["# Command line", "\n".join(["| command | what it does |", "| --- | --- |", *rows])]
-    for name, command, context in commands:
-        parts += [f"## {name}", f"```text\n{command.get_help(context)}\n```"]
+def wing(name: str) -> str:
+    """Return the page of a wing: its docstring, a table of its functions and classes, each of them in full."""
+    module = importlib.import_module(f"dpsim.{name}")
+    shown = [entry for entry in face(f"dpsim.{name}") if callable(getattr(module, entry, None))]
+    summary = "\n".join(["```{eval-rst}", f".. currentmodule:: dpsim.{name}", ".. autosummary::", ""])
+    listed = "\n".join(f"   {entry}" for entry in shown)
+    full = "\n\n".join(f".. auto{_kind(getattr(module, entry))}:: dpsim.{name}.{entry}" for entry in shown)
+    doc = inspect.getdoc(module) or ""
+    parts = [f"# dpsim.{name}", f"```{{eval-rst}}\n{doc}\n```"]
+    if shown:
+        parts += [f"{summary}\n{listed}\n```", f"```{{eval-rst}}\n{full}\n```"]
     return "\n\n".join(parts)
 
 
-def _commands(
-    name: str, command: click.Command, parent: click.Context
-) -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Yield a command and those below it, each with the words that call it."""
-    context = click.Context(command, info_name=name, parent=parent, max_content_width=COLUMNS)
-    yield context.command_path, command, context
-    for below, entry in getattr(command, "commands", {}).items():
-        yield from _commands(below, entry, context)
+def _kind(entry: object) -> str:
+    """Return autodoc's word for a function or a class."""
+    return "class" if inspect.isclass(entry) else "function"
 
 
-def _purpose(command: click.Command) -> str:
-    """Return what a command does, in full: click would cut it to a line."""
-    paragraph = (command.help or "").strip().partition("\n\n")[0]
-    return " ".join(paragraph.split())
+COMMAND_LINE = """\
+# Command line
+
+```{eval-rst}
+.. click:: dpsim.cli:main
+   :prog: dpsim
+   :nested: full
+```
+"""

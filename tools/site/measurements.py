@@ -12,20 +12,21 @@ from notebook_pages import screen_size
 
 from dpsim import paths
 
-RESULTS = "benchmarks/results"
-"""Folder of <name>.md, each beginning with a heading, with <name>.png and <name>.csv; and of machine.txt."""
+RESULTS = ("tools/verify/results", "tools/bench/results")
+"""Folders of <name>.md, each beginning with a heading, with <name>.png and <name>.csv; and of machine.txt."""
 
 
 def texts() -> list[Path]:
     """Return the files that the page shows, in the order of their names."""
-    return sorted((paths.root() / RESULTS).glob("*.md"))
+    return [path for folder in RESULTS for path in sorted((paths.root() / folder).glob("*.md"))]
 
 
 def page(folder: Path) -> str:
     """Return the page; the files that it links are copied below folder/files."""
-    name = RESULTS.replace("/", "-")
-    files = folder / "files" / name
-    shutil.copytree(paths.root() / RESULTS, files)
+    files = folder / "files" / "measurements"
+    for results in RESULTS:
+        if (paths.root() / results).is_dir():
+            shutil.copytree(paths.root() / results, files, dirs_exist_ok=True)
     parts = ["# Measurements", *(_section(path, files) for path in texts())]
     machine = files / "machine.txt"
     if machine.is_file():

@@ -5,11 +5,14 @@ from __future__ import annotations
 import html
 import re
 import struct
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from markup import downloads, plain
+
+from dpsim import __version__, ledger, paths
 
 SCREEN = 110 / 200
 """Notebooks show figures at 110 dots per inch, the png files have 200."""
@@ -32,7 +35,7 @@ class Figure:
     @property
     def label(self) -> str:
         """What the caption calls it, "Figure 5" for instance; the section's heading when there is no caption."""
-        found = re.match(r"\*\*(Figures?\s[\w–-]+)", self.caption)
+        found = re.match(r"\*\*((?:Paper, )?Figures?\s[\w–-]+)", self.caption)
         return found[1].rstrip(".") if found else self.section
 
     @property
@@ -117,8 +120,9 @@ def figure_html(figure: Figure, folder: Path, page: str, *, caption: bool = True
     image = f'<a href="{png}"><img src="{png}" alt="{html.escape(figure.alt)}" width="{width}" height="{height}"></a>'
     id = f"{figure.notebook}-{figure.anchor}" if page else figure.anchor
     start = f'<figure class="published" id="{id}">\n{image}\n<figcaption>'
-    text = figure.caption if caption else ""
-    return f'{start}\n\n{text}\n\n<p class="downloads">{" · ".join(links)}</p>\n</figcaption>\n</figure>'
+    text = "" if not caption else from_above(figure.caption) if page else figure.caption
+    cite = f"<details><summary>cite this figure</summary>{html.escape(citation(figure))}</details>"
+    return f'{start}\n\n{text}\n\n<p class="downloads">{" · ".join(links)}</p>\n{cite}\n</figcaption>\n</figure>'
 
 
 def anchor(id: str) -> str:
@@ -136,25 +140,53 @@ def recorded(notebook: Any) -> set[str]:
     }
 
 
-def screen_size(path: Path) -> tuple[int, int]:
+def screen_size(path: Path, scale: float = SCREEN) -> tuple[int, int]:
     """Return width and height at which a png file is shown, in pixels of the screen."""
     with path.open("rb") as file:
         width, height = struct.unpack(">16xII", file.read(24))
-    return round(width * SCREEN), round(height * SCREEN)
+    return round(width * scale), round(height * scale)
 
 
 def _head(notebook: Any, name: str, made: list[Figure]) -> None:
     """Put links to the file and to the figures under the page's title."""
-    links = [f'<a href="{name}.ipynb" download>notebook (ipynb)</a>']
+    links = [f'<a href="{name}.ipynb" download>notebook (ipynb)</a>', *launch(name)]
     links += [f'<a href="#{figure.anchor}">{html.escape(plain(figure.label))}</a>' for figure in made]
     first = next(cell for cell in notebook.cells if _headings(cell))
     line = f'\n\n<p class="downloads">{" · ".join(links)}</p>\n\n'
     first.source = re.sub(r"^#\s.+$", lambda m: m[0] + line, first.source, count=1, flags=re.MULTILINE)
 
 
+def from_above(caption: str) -> str:
+    """Return a caption whose links to other notebooks hold on a page one level above the notebooks."""
+    return re.sub(r"\]\((\w+\.ipynb)", r"](notebooks/\1", caption)
+
+
+def launch(name: str) -> list[str]:
+    """Return links that open the notebook on Binder and Colab: none unless pyproject.toml names the repository.
+
+    The one setting is `Repository` below `[project.urls]`, https://github.com/<owner>/<name>.
+    """
+    project = tomllib.loads((paths.root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", project.get("urls", {}).get("Repository", ""))
+    if not found:
+        return []
+    path = f"notebooks/{name}.ipynb"
+    binder = f"https://mybinder.org/v2/gh/{found[1]}/HEAD?labpath={path.replace('/', '%2F')}"
+    colab = f"https://colab.research.google.com/github/{found[1]}/blob/HEAD/{path}"
+    return [f'<a href="{binder}">open on Binder</a>', f'<a href="{colab}">open in Colab</a>']
+
+
+def citation(figure: Figure) -> str:
+    """Return how to cite a figure: the paper behind it, this compendium with its version, the figure's own name."""
+    paper = next((ledger.PAPERS[paper] for paper, own in ledger.NOTEBOOKS.items() if own == figure.notebook), "")
+    after = f"after {paper}; " if paper else ""
+    words = f"{plain(figure.label)} of the notebook {figure.notebook}, {after}dpsim: a living compendium of private "
+    return f"{words}Markov chains, version {__version__}, notebooks/{figure.notebook}.html#{figure.anchor}"
+
+
 def _saved(cell: Any) -> list[str]:
     """Return the names of the figures that a code cell saves."""
-    return re.findall(r'figures\.save\(\s*\w+,\s*"(\w+)"', cell.source) if cell.cell_type == "code" else []
+    return re.findall(r'figures\.save(?:_moving)?\(\s*\w+,\s*"(\w+)"', cell.source) if cell.cell_type == "code" else []
 
 
 def _headings(cell: Any) -> list[str]:
@@ -174,7 +206,7 @@ def _captions_below(notebook: Any, number: int) -> list[str]:
         if _saved(cell):
             break
         if cell.cell_type == "markdown":
-            found += [part for part in _paragraphs(cell.source) if part.startswith("**Figure")]
+            found += [part for part in _paragraphs(cell.source) if re.match(r"\*\*(Paper, )?Figure", part)]
     return found
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import explore
 import interface
 import measurements
 import notebook_pages
@@ -16,6 +17,17 @@ from markup import escape, plain, toctree
 from notebook_pages import Figure
 
 from dpsim import ledger, paths
+
+HERE = Path(__file__).resolve().parent
+
+READERS = """\
+<div class="readers">
+<a href="notebooks/index.html"><b>You read one of the papers</b>its figures redrawn, its numbers checked</a>
+<a href="release.html"><b>You have data</b>from a table of events to a private chain and a simulated trip</a>
+<a href="explore.html"><b>You teach</b>six charts that move in the browser, exercises with solutions</a>
+<a href="api/index.html"><b>You write code</b>the mechanisms, their exact accounting, the command line</a>
+</div>"""
+"""Four kinds of readers, and where each goes in one click."""
 
 UNTENABLE = ("erratum", "reading")
 """The kinds of rows that the errata explain."""
@@ -41,6 +53,8 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
     }
     texts = {
         "index.md": index(notebooks, figures),
+        "explore.md": explore.page(notebooks),
+        "release.md": (HERE / "release.md").read_text(encoding="utf-8"),
         "run.md": run_it_yourself(),
         "notebooks/index.md": notebook_list(notebooks),
         "gallery.md": gallery(notebooks, figures),
@@ -57,20 +71,23 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
 
 
 def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
-    """Return the first page: the README's opening, then a card for each notebook with a link to each figure."""
-    opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
+    """Return the first page: three sentences, four ways on, a card for each notebook with a link to each figure."""
+    title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
     cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
-    pages = ["notebooks/index", "gallery", "report", "errata", "run", "api/index", "data"]
+    pages = ["explore", "release", "notebooks/index", "gallery", "report", "errata", "run", "api/index", "data"]
     pages += ["measurements"] if measurements.texts() else []
     return "\n\n".join(
         [
-            *opening,
+            title,
+            opening,
+            READERS,
             '<div class="cards">',
             *cards,
             "</div>",
             "Every figure on one page: the [gallery](gallery.md). What does not hold as printed: the "
             "[errata](errata.md). Every number side by side: [published and reproduced](report.md). To change a "
-            "parameter, or to release events of your own: [run it yourself](run.md).",
+            "parameter: [run it yourself](run.md). Which mechanism should I use? The last chart of "
+            "[Explore](explore.md).",
             toctree(pages),
         ]
     )
@@ -178,8 +195,8 @@ def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
 
 def _number(figure: Figure) -> tuple[int, str]:
     """Return what sorts figures by their number; those without one come last."""
-    found = re.match(r"fig(\d+)", figure.stem)
-    return (int(found[1]) if found else 1000, figure.stem)
+    found = re.match(r"fig(a?)(\d+)", figure.stem)
+    return (int(found[2]) + (500 if found[1] else 0) if found else 1000, figure.stem)
 
 
 def _paper(name: str) -> str:

@@ -1,0 +1,91 @@
+"""The page of charts that move: Vega from the site itself, the charts that the overview wrote, a still picture without
+scripts."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import notebook_pages
+from markup import plain
+
+from dpsim import paths
+
+OVERVIEW = "00_overview"
+
+SCRIPTS = {"vega": "vega.min.js", "vega-lite": "vega-lite.min.js", "vega-embed": "vega-embed.min.js"}
+"""The scripts of Vega, by the npm package that holds each below build/."""
+
+INTRODUCTION = (
+    "Move the sliders with the mouse, a finger or the arrow keys. Everything runs in this page: no kernel, no "
+    "server, no request to anywhere. The numbers are those of the [overview](notebooks/00_overview.ipynb), which made the charts; "
+    "each chart's table can be downloaded below it."
+)
+
+START = """\
+<script>
+document.querySelectorAll(".moving").forEach(function (place) {
+  var spec = JSON.parse(place.querySelector("script").textContent);
+  vegaEmbed(place.querySelector(".chart"), spec, {actions: false, renderer: "svg", ast: false}).then(function (made) {
+    place.view = made.view;
+    place.classList.add("ready");
+    place.querySelectorAll("input, select").forEach(function (input) {
+      if (!input.getAttribute("aria-label")) {
+        var label = input.closest("label, .vega-bind") || input.parentElement;
+        input.setAttribute("aria-label", label.textContent.trim());
+      }
+    });
+  });
+});
+</script>"""
+
+
+def charts(notebooks: Mapping[str, Any]) -> list[tuple[notebook_pages.Figure, dict[str, Any]]]:
+    """Return the overview's figures that move, with their charts."""
+    if OVERVIEW not in notebooks:
+        return []
+    folder = paths.figures() / OVERVIEW
+    found = notebook_pages.figures(OVERVIEW, notebooks[OVERVIEW], folder)
+    with_chart = [figure for figure in found if (folder / f"{figure.stem}.json").is_file()]
+    return [(f, json.loads((folder / f"{f.stem}.json").read_text(encoding="utf-8"))) for f in with_chart]
+
+
+def page(notebooks: Mapping[str, Any]) -> str:
+    """Return the page: for each chart its section's words, the chart with its still picture, its caption, its files."""
+    parts = ["# Explore", INTRODUCTION]
+    parts += [f'<script src="_static/vega/{script}"></script>' for script in SCRIPTS.values()]
+    parts += [_section(figure, spec) for figure, spec in charts(notebooks)]
+    return "\n\n".join([*parts, START])
+
+
+def copy_scripts(modules: Path, target: Path) -> None:
+    """Copy Vega's scripts from the packages that npm has fetched."""
+    target.mkdir(parents=True, exist_ok=True)
+    for package, script in SCRIPTS.items():
+        shutil.copy(modules / package / "build" / script, target / script)
+
+
+def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
+    """Return one chart with its heading, its words and its files."""
+    base = f"figures/{OVERVIEW}/{figure.stem}"
+    width, height = notebook_pages.screen_size(paths.figures() / OVERVIEW / f"{figure.stem}.png", 0.5)
+    alt = html.escape(spec.get("description", plain(figure.caption)))
+    embedded = json.dumps(spec, separators=(",", ":")).replace("</", "<\\/")
+    heading = re.sub(r"^\d+\.\s*", "", figure.section)
+    still = f'<img src="{base}.png" alt="{alt}" width="{width}" height="{height}">'
+    files = " · ".join(f'<a href="{base}.{end}" download>{end}</a>' for end in ("csv", "png", "json"))
+    return "\n\n".join(
+        [
+            f"## {heading}",
+            f'<figure class="published moving" id="{figure.anchor}">\n<div class="chart" role="group" '
+            f'aria-label="{alt}"></div>\n<noscript>{still}</noscript>\n'
+            f'<script type="application/json">{embedded}</script>\n<figcaption>',
+            notebook_pages.from_above(figure.caption),
+            f'<p class="downloads">{files}</p>\n</figcaption>\n</figure>',
+        ]
+    )
