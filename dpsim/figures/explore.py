@@ -96,8 +96,8 @@ def dirichlet_row(costs: pd.DataFrame, draws: pd.DataFrame, border: float, shift
     words = _text(
         table,
         "'δ = ' + format(datum.delta, '.3g') + ' at ε = ' + format(datum.epsilon, '.2f') + "
-        "';  at δ = 1e-6 the same release costs ε = ' + format(datum.epsilon_at_1e_6, '.3f')",
-    ).properties(width=520, height=18)
+        "'|at δ = 1e-6 the same release costs ε = ' + format(datum.epsilon_at_1e_6, '.3f')",
+    ).properties(width=300, height=34)
     points = alt.sequence(0.0025, 1.0, 0.0025, as_="x")
     a, b = f"(k * {border})", f"(k * {border + shift})"
     constants = {round(float(row.k), 6): float(row.log_beta) for row in costs.drop_duplicates("k").itertuples()}
@@ -165,8 +165,8 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     )
     words = _text(
         kept.transform_aggregate(half="mean(gap)", groupby=["mechanism", "epsilon"]),
-        "'ε = ' + datum.epsilon + ', ' + datum.mechanism + ': mean difference ' + format(datum.half, '.3g') + ' %'",
-    ).properties(width=420, height=18)
+        "'ε = ' + datum.epsilon + ', ' + datum.mechanism + '|mean difference ' + format(datum.half, '.3g') + ' %'",
+    ).properties(width=300, height=34)
     return Moving(
         _styled(alt.vconcat(words, shown).add_params(place, way)),
         "Map of 63 taxi zones of Manhattan, coloured by the relative difference between the private and the true "
@@ -214,8 +214,8 @@ def word_distances(laws: pd.DataFrame, errors: pd.DataFrame) -> Moving:
     words = _text(
         base.transform_filter(here),
         "'expected letters changed: ' + format(datum.exponential, '.3f') + ' and ' + "
-        "format(datum.permute_and_flip, '.3f') + ', ' + format(datum.reduction, '.1%') + ' less; at most a half'",
-    ).properties(width=520, height=18)
+        "format(datum.permute_and_flip, '.3f') + '|' + format(datum.reduction, '.1%') + ' less; at most a half'",
+    ).properties(width=300, height=34)
     return Moving(
         _styled(alt.vconcat(words, alt.hconcat(bars, curve)).add_params(epsilon)),
         "The laws of the number of letters changed by both mechanisms, and the reduction of the expected number by "
@@ -248,11 +248,11 @@ def plan_values(values: pd.DataFrame, best: float) -> Moving:
         kept.transform_filter("datum.what == 'true model'").transform_aggregate(
             mean="mean(value)", epsilon="mean(epsilon)", groupby=["k"]
         ),
-        f"'k = ' + datum.k + ', ε = ' + format(datum.epsilon, '.3g') + ' at δ = 1e-3 for one row: the plans earn ' + "
+        f"'k = ' + datum.k + ', ε = ' + format(datum.epsilon, '.3g') + ' at δ = 1e-3 for one row|the plans earn ' + "
         f"format(datum.mean, '.3f') + ' of {best:.3f} on average'",
-    ).properties(width=420, height=18)
+    ).properties(width=300, height=34)
     return Moving(
-        _styled(alt.vconcat(words, alt.layer(dots, line).properties(width=420, height=220)).add_params(k)),
+        _styled(alt.vconcat(words, alt.layer(dots, line).properties(width=320, height=220)).add_params(k)),
         "Fifty private plans for four startups: pessimistic bound, value in the true model, value in the private "
         "model, optimistic bound. A slider sets k.",
     )
@@ -273,15 +273,15 @@ def histogram_law(law: pd.DataFrame) -> Moving:
             x=alt.X("distance:O", title="1-norm distance from the true histogram", axis=alt.Axis(labelAngle=0)),
             y=alt.Y("probability:Q", scale=alt.Scale(domain=[0, 1])),
         )
-        .properties(width=420, height=200)
+        .properties(width=320, height=200)
     )
     words = _text(
         kept.transform_calculate(part="datum.distance * datum.probability").transform_aggregate(
             mean="sum(part)", epsilon="mean(epsilon)", groupby=["t"]
         ),
-        "'t = ' + format(datum.t, '.3g') + ': ε = ' + format(datum.epsilon, '.3f') + ', mean distance ' + "
+        "'t = ' + format(datum.t, '.3g') + ': ε = ' + format(datum.epsilon, '.3f') + '|mean distance ' + "
         "format(datum.mean, '.3f')",
-    ).properties(width=420, height=18)
+    ).properties(width=300, height=34)
     return Moving(
         _styled(alt.vconcat(words, bars).add_params(place)),
         "The law of the 1-norm distance between a released histogram and the true one. A slider sets the temperature.",
@@ -310,7 +310,7 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
     )
     words = _text(
         kept.transform_aggregate(metric="min(metric)", groupby=["subject"]), "'error: ' + datum.metric"
-    ).properties(width=520, height=18)
+    ).properties(width=300, height=34)
     return Moving(
         _styled(alt.vconcat(words, lines).add_params(subject)),
         "Error of each mechanism against its exact epsilon, for the subject chosen in the list.",

@@ -23,14 +23,17 @@ SCRIPTS = {"vega": "vega.min.js", "vega-lite": "vega-lite.min.js", "vega-embed":
 
 INTRODUCTION = (
     "Move the sliders with the mouse, a finger or the arrow keys. Everything runs in this page: no kernel, no "
-    "server, no request to anywhere. The numbers are those of the [overview](notebooks/00_overview.ipynb), which made the charts; "
-    "each chart's table can be downloaded below it."
+    "server, no request to anywhere. The numbers are those of the [overview](notebooks/00_overview.ipynb), which made "
+    "the charts; each chart's table can be downloaded below it."
 )
 
 START = """\
 <script>
 document.querySelectorAll(".moving").forEach(function (place) {
   var spec = JSON.parse(place.querySelector("script").textContent);
+  if (window.innerWidth < 700) {  // a phone: what stands side by side goes below each other
+    spec.vconcat = spec.vconcat.flatMap(function (part) { return part.hconcat || [part]; });
+  }
   vegaEmbed(place.querySelector(".chart"), spec, {actions: false, renderer: "svg", ast: false}).then(function (made) {
     place.view = made.view;
     place.classList.add("ready");
