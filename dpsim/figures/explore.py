@@ -78,7 +78,7 @@ def _text(chart: alt.Chart, words: str) -> alt.Chart:
     """Return a line of text above a chart, an expression of Vega over the one row that is left of the table."""
     return (
         chart.transform_calculate(words=words)
-        .mark_text(align="left", fontSize=12)
+        .mark_text(align="left", fontSize=12, lineBreak="|")
         .encode(text="words:N", x=alt.value(0))
     )
 

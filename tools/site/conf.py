@@ -32,6 +32,7 @@ html_title = "dpsim: private Markov chains"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["dpsim.css"]
+html_js_files = ["tables.js"]
 html_extra_path = ["files"]
 html_copy_source = False
 html_show_sourcelink = False

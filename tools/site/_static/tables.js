@@ -1,0 +1,11 @@
+// On a phone a wide table becomes a list: each cell says its column's name, so that no number is off the screen.
+document.addEventListener("DOMContentLoaded", function () {
+  document.querySelectorAll(".bd-article table").forEach(function (table) {
+    var heads = Array.from(table.querySelectorAll("thead tr:last-child th"), function (head) { return head.textContent.trim(); });
+    if (heads.length < 4) return;
+    table.classList.add("wide-table");
+    table.querySelectorAll("tbody tr").forEach(function (row) {
+      Array.from(row.cells).forEach(function (cell, place) { cell.dataset.column = heads[place] || ""; });
+    });
+  });
+});
