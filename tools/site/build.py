@@ -47,7 +47,7 @@ def stage(source: Path, modules: Path) -> None:
     for part in ("tex-chtml.js", "a11y/assistive-mml.js", "input/tex/extensions"):
         _copy(modules / "mathjax" / part, target / part)
     _copy(modules / "@mathjax" / "mathjax-newcm-font" / "chtml", target / "font" / "chtml")
-    explore.copy_scripts(modules, source / "_static" / "vega")
+    explore.copy_script(modules, source / "_static" / "vega")
     names = pages.ordered(paths.notebook_names())
     notebooks = {name: nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4) for name in names}
     pages.write(source, notebooks)

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import notebook_pages
-from markup import plain
+import vl_convert
+from markup import plain, without_formulas
 
 from dpsim import paths
 
 OVERVIEW = "00_overview"
 
-SCRIPTS = {"vega": "vega.min.js", "vega-lite": "vega-lite.min.js", "vega-embed": "vega-embed.min.js"}
-"""The scripts of Vega, by the npm package that holds each below build/."""
+SCRIPT = "vega.min.js"
+"""Vega, of the npm package of that name; Vega-Lite is compiled to it here, so that the page need not load it."""
 
 INTRODUCTION = (
     "Move the sliders with the mouse, a finger or the arrow keys. Everything runs in this page: no kernel, no "
@@ -32,20 +33,23 @@ START = """\
 document.querySelectorAll(".moving").forEach(function (place) {
   var spec = JSON.parse(place.querySelector("script").textContent);
   if (window.innerWidth < 700) {  // a phone: what stands side by side goes below each other
-    spec.vconcat = spec.vconcat.flatMap(function (part) { return part.hconcat || [part]; });
+    spec.marks.forEach(function (part) { if (part.layout) part.layout.columns = 1; });
   }
-  vegaEmbed(place.querySelector(".chart"), spec, {actions: false, renderer: "svg", ast: false}).then(function (made) {
-    place.view = made.view;
-    place.classList.add("ready");
-    place.querySelectorAll("input, select").forEach(function (input) {
-      if (!input.getAttribute("aria-label")) {
-        var label = input.closest("label, .vega-bind") || input.parentElement;
-        input.setAttribute("aria-label", label.textContent.trim());
-      }
+  var view = new vega.View(vega.parse(spec), {
+    renderer: "svg", container: place.querySelector(".chart"), bind: place.querySelector(".controls"), hover: true
+  });
+  view.runAsync().then(function () {
+    place.querySelectorAll(".vega-bind").forEach(function (line) {
+      var label = line.querySelector(".vega-bind-name, label, span");
+      line.querySelectorAll("input, select").forEach(function (input) {
+        if (input.type !== "radio") input.setAttribute("aria-label", label ? label.textContent.trim() : "value");
+      });
     });
+    place.classList.add("ready");
   });
 });
 </script>"""
+"""Draws every chart and names its controls."""
 
 
 def charts(notebooks: Mapping[str, Any]) -> list[tuple[notebook_pages.Figure, dict[str, Any]]]:
@@ -61,16 +65,15 @@ def charts(notebooks: Mapping[str, Any]) -> list[tuple[notebook_pages.Figure, di
 def page(notebooks: Mapping[str, Any]) -> str:
     """Return the page: for each chart its section's words, the chart with its still picture, its caption, its files."""
     parts = ["# Explore", INTRODUCTION]
-    parts += [f'<script src="_static/vega/{script}"></script>' for script in SCRIPTS.values()]
+    parts += [f'<script src="_static/vega/{SCRIPT}"></script>']
     parts += [_section(figure, spec) for figure, spec in charts(notebooks)]
     return "\n\n".join([*parts, START])
 
 
-def copy_scripts(modules: Path, target: Path) -> None:
-    """Copy Vega's scripts from the packages that npm has fetched."""
+def copy_script(modules: Path, target: Path) -> None:
+    """Copy Vega from the package that npm has fetched."""
     target.mkdir(parents=True, exist_ok=True)
-    for package, script in SCRIPTS.items():
-        shutil.copy(modules / package / "build" / script, target / script)
+    shutil.copy(modules / "vega" / "build" / SCRIPT, target / SCRIPT)
 
 
 def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
@@ -78,7 +81,7 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
     base = f"figures/{OVERVIEW}/{figure.stem}"
     width, height = notebook_pages.screen_size(paths.figures() / OVERVIEW / f"{figure.stem}.png", 0.5)
     alt = html.escape(spec.get("description", plain(figure.caption)))
-    embedded = json.dumps(spec, separators=(",", ":")).replace("</", "<\\/")
+    embedded = json.dumps(vl_convert.vegalite_to_vega(spec), separators=(",", ":")).replace("</", "<\\/")
     heading = re.sub(r"^\d+\.\s*", "", figure.section)
     still = f'<img src="{base}.png" alt="{alt}" width="{width}" height="{height}">'
     files = " · ".join(f'<a href="{base}.{end}" download>{end}</a>' for end in ("csv", "png", "json"))
@@ -86,9 +89,9 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
         [
             f"## {heading}",
             f'<figure class="published moving" id="{figure.anchor}">\n<div class="chart" role="group" '
-            f'aria-label="{alt}"></div>\n<noscript>{still}</noscript>\n'
+            f'aria-label="{alt}"></div>\n<div class="controls"></div>\n<noscript>{still}</noscript>\n'
             f'<script type="application/json">{embedded}</script>\n<figcaption>',
-            notebook_pages.from_above(figure.caption),
+            notebook_pages.from_above(without_formulas(figure.caption)),
             f'<p class="downloads">{files}</p>\n</figcaption>\n</figure>',
         ]
     )

@@ -10,10 +10,14 @@ from collections.abc import Mapping
 
 def plain(markdown: str) -> str:
     """Return Markdown as one line of text: no emphasis, links as their text, formulas in Unicode as far as it goes."""
-    text = re.sub(r"\$+([^$]+)\$+", lambda m: _formula(m[1]), markdown)
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", without_formulas(markdown))
     text = re.sub(r"\*\*|\*|`", "", text)
     return " ".join(text.split())
+
+
+def without_formulas(markdown: str) -> str:
+    """Return Markdown with its formulas in Unicode, as far as it goes."""
+    return re.sub(r"\$+([^$]+)\$+", lambda m: _formula(m[1]), markdown)
 
 
 def _formula(tex: str) -> str:
