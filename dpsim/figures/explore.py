@@ -152,7 +152,7 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
         "percent:Q",
         title=["difference of the", "long-run share, %"],
         scale=alt.Scale(type="symlog", constant=1, domain=[-100, 100], scheme="blueorange", clamp=True),
-        legend=alt.Legend(values=[-100, -10, -1, 0, 1, 10, 100], gradientLength=200),
+        legend=alt.Legend(values=[-100, -10, -1, 0, 1, 10, 100], orient="bottom", gradientLength=240),
     )
     kept = alt.Chart(_embedded(shares)).transform_filter(f"datum.mechanism == way && datum.epsilon == {listed}[place]")
     shapes = alt.Data(values=outlines["features"])
