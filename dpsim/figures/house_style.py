@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from dpsim import checks
+from dpsim import checks, files
 
 ONE_COLUMN = 3.5
 """Width in inches of a figure of one column."""
@@ -111,9 +111,8 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
-        partial = folder / f".{name}.partial"
-        fig.savefig(partial, format=ending, metadata=metadata, dpi=mpl.rcParams["savefig.dpi"])
-        os.replace(partial, folder / f"{name}.{ending}")
+        with files.replacing(folder / f"{name}.{ending}") as partial:
+            fig.savefig(partial, format=ending, metadata=metadata, dpi=mpl.rcParams["savefig.dpi"])
     save_table(data, name, output)
 
 
@@ -123,6 +122,29 @@ def save_table(data: pd.DataFrame, name: str, output: str) -> None:
         return
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f".{name}.partial"
-    data.to_csv(partial, index=False, float_format="%.10g", lineterminator="\n")
-    os.replace(partial, folder / f"{name}.csv")
+    files.write_csv(folder / f"{name}.csv", data)
+
+
+def save_numbers(numbers: Mapping[str, float], output: str) -> None:
+    """Write output/numbers.json, what a run is summed up by: sweeps gather it; write nothing when output is "".
+
+    For notebooks that settle no published numbers; those record them in the ledger.
+
+    Parameters
+    ----------
+    numbers : mapping of str to float
+        Finite numbers by name, units in the names; written with ten digits.
+    output : str
+        The folder of the results.
+
+    Raises
+    ------
+    ValueError
+        For a number that is not finite, and for no numbers at all.
+    """
+    if not numbers:
+        raise ValueError("numbers must hold the key numbers of the run, got none")
+    rounded = {str(name): float(f"{checks.scalar(name, value):.10g}") for name, value in numbers.items()}
+    if output:
+        Path(output).mkdir(parents=True, exist_ok=True)
+        files.write_json(Path(output) / "numbers.json", rounded)

@@ -27,9 +27,8 @@ from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
-from dpsim import paths
-from dpsim.files import sha256
-from dpsim.runner.schedule import Job, Outcome, is_current
+from dpsim import files, paths
+from dpsim.runner.schedule import Job, Outcome, Status, is_current
 
 KERNEL_STARTS = 3
 """How often a kernel that does not come up is started again."""
@@ -94,8 +93,8 @@ class Workspace:
             os.replace(self.output, self.previous)
         os.replace(self.staging, self.output)
         shutil.rmtree(self.previous, ignore_errors=True)
-        files = sorted(path for path in self.output.rglob("*") if path.is_file())
-        return {str(path.relative_to(self.output)): sha256(path) for path in files if path.name not in kept}
+        made = sorted(path for path in self.output.rglob("*") if path.is_file() and path.name not in kept)
+        return {str(path.relative_to(self.output)): files.sha256(path) for path in made}
 
 
 def watch(parent: int) -> None:
@@ -169,7 +168,7 @@ def work(job: Job, force: bool) -> Outcome:
     try:
         holder.write_text(f"process {os.getpid()}", encoding="utf-8")
         if not force and is_current(job):
-            return Outcome(job.name, "unchanged", job.output)
+            return Outcome(job.name, Status.UNCHANGED, job.output)
         return _locked(job, workspace)
     finally:
         holder.unlink(missing_ok=True)
@@ -189,18 +188,16 @@ def _locked(job: Job, workspace: Workspace) -> Outcome:
         os.replace(executed, failed)
         shutil.rmtree(workspace.staging, ignore_errors=True)
         text = f"cell {error.cell_index + 1} raised {error.ename}: {error.evalue} (see {failed})"
-        return Outcome(job.name, "failed", job.output, message=text)
+        return Outcome(job.name, Status.FAILED, job.output, message=text)
     except BaseException:
         shutil.rmtree(workspace.staging, ignore_errors=True)
         raise
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    outcome = Outcome(job.name, "done", job.output, time.perf_counter() - start, usage.ru_utime + usage.ru_stime, peak)
-    record = Path(job.record)
+    seconds, cpu_seconds = time.perf_counter() - start, usage.ru_utime + usage.ru_stime
+    outcome = Outcome(job.name, Status.DONE, job.output, seconds, cpu_seconds, peak)
     outputs = workspace.publish((executed.name, "manifest.json"))
-    partial = record / ".manifest.json"
-    partial.write_text(json.dumps(manifest(job, outputs, outcome), indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, record / "manifest.json")
+    files.write_json(Path(job.record) / "manifest.json", manifest(job, outputs, outcome))
     return outcome
 
 
@@ -224,7 +221,7 @@ def main() -> int:
     try:
         outcome = work(job, force)
     except Exception as error:
-        outcome = Outcome(job.name, "failed", job.output, message=f"{type(error).__name__}: {error}")
+        outcome = Outcome(job.name, Status.FAILED, job.output, message=f"{type(error).__name__}: {error}")
     finally:
         stop_children()
         shutil.rmtree(scratch, ignore_errors=True)
