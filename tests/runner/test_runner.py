@@ -7,14 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 from click.testing import CliRunner
-from toy_project import BODY, notebook
+from toy_project import BODY, kernels, notebook, wait_for
 
 from dpsim import runner
 from dpsim.cli import main
@@ -30,24 +27,6 @@ def dpsim(*words: str) -> subprocess.CompletedProcess[str]:
 def written(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder with its bytes."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-def kernels(root: Path) -> list[psutil.Process]:
-    """Return the workers and kernels that belong to a toy project."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "environ"]):
-        words = " ".join(process.info["cmdline"] or [])
-        if ("dpsim.runner.worker" in words or "ipykernel" in words) and (process.info["environ"] or {}).get(
-            "DPSIM_ROOT"
-        ) == str(root):
-            found.append(process)
-    return found
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    """Wait until a condition holds, however long a busy machine takes; what never comes ends with CI's own limit."""
-    while not condition():
-        time.sleep(0.05)
 
 
 REFUSALS = [
