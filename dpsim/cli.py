@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import re
@@ -21,10 +22,15 @@ class Commands(click.Group):
     """A group whose refusals are one line, without a traceback: exit code 2 for what the user can mend."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a ValueError or FileNotFoundError becomes a message."""
+        """Run a command; a ValueError or OSError becomes a message, in whatever letters the terminal has."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
-        except (ValueError, FileNotFoundError) as error:
+        except BrokenPipeError:
+            raise
+        except (ValueError, OSError) as error:
             click.echo(f"dpsim: {error}", err=True)
             ctx.exit(2)
 

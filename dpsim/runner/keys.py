@@ -21,19 +21,7 @@ from dpsim.runner.parameters import notebook_path
 
 LIBRARIES = (
     *("altair", "dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "ipywidgets", "lazy-loader"),
-    *(
-        "matplotlib",
-        "numba",
-        "numpy",
-        "opendp",
-        "pandas",
-        "papermill",
-        "pyarrow",
-        "pyogrio",
-        "randomgen",
-        "scipy",
-        "seaborn",
-    ),
+    *("matplotlib", "numba", "numpy", "opendp", "pandas", "papermill", "pyarrow", "pyogrio", "randomgen", "scipy"),
 )
 """What a notebook or the package behind it imports, and what executes it: these, and whatever they need."""
 

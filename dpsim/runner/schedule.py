@@ -173,27 +173,16 @@ def _work(
 ) -> Outcome:
     """Return the outcome of one worker process, passing its events on."""
     scratch = tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-")
-    settings = {
-        "JUPYTER_RUNTIME_DIR": scratch,  # sockets: short paths, and removed with the run
-        "IPYTHONDIR": f"{scratch}/ipython",  # no start-up files, no history of the user's
-        "JUPYTER_PREFER_ENV_PATH": "1",
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "PYTHONHASHSEED": "0",
-    }
-    for variable in ("OMP", "NUMBA"):
-        settings[f"{variable}_NUM_THREADS"] = str(job.threads)
-    for variable in ("OPENBLAS", "MKL"):  # our products are small: more threads would only wait for each other
-        settings[f"{variable}_NUM_THREADS"] = "1"
     message = json.dumps({**asdict(job), "force": force, "scratch": scratch, "owner": os.getpid()})
     outcome: Outcome | None = None
-    with tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "dpsim.runner.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, **settings},
+            env=_environment(Path(scratch), job.threads),
             start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops the workers in order
         )
         running[job.output] = process
@@ -225,6 +214,33 @@ def _work(
             text = f"the worker stopped with exit code {process.returncode}: {last}"
             outcome = Outcome(job.name, Status.FAILED, job.output, message=text)
     return outcome
+
+
+LEFT_OUT = ("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT")
+"""Variables of the user's that would change what a notebook does: code of their own, assertions that are skipped."""
+
+
+def _environment(scratch: Path, threads: int) -> dict[str, str]:
+    """Return the environment of a worker and its kernel: this package, and none of the user's own settings."""
+    package = Path(__file__).parents[1]
+    settings = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    (scratch / "matplotlibrc").touch()
+    settings |= {
+        "JUPYTER_RUNTIME_DIR": str(scratch),  # sockets: short paths, and removed with the run
+        "IPYTHONDIR": str(scratch / "ipython"),  # no start-up files, no history
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "MATPLOTLIBRC": str(scratch / "matplotlibrc"),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": os.pathsep.join([str(package.parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+    }
+    if not os.access(package, os.W_OK):
+        settings.setdefault("NUMBA_CACHE_DIR", str(paths.build() / "numba"))
+    for variable in ("OMP", "NUMBA"):
+        settings[f"{variable}_NUM_THREADS"] = str(threads)
+    for variable in ("OPENBLAS", "MKL"):  # our products are small: more threads would only wait for each other
+        settings[f"{variable}_NUM_THREADS"] = "1"
+    return settings
 
 
 def _refuse_figures(target: Path) -> None:

@@ -34,6 +34,10 @@ KERNEL_STARTS = 3
 """How often a kernel that does not come up is started again."""
 
 
+LONGEST_SOCKET = 95
+"""Bytes of a socket's path: Linux takes 107 and macOS 103, with a number behind it."""
+
+
 def tell(event: str, **details: Any) -> None:
     """Write one event for the runner."""
     print(json.dumps({"event": event, **details}), file=sys.__stdout__, flush=True)
@@ -110,9 +114,10 @@ def execute(job: Job, workspace: Workspace, executed: Path) -> None:
     papermill_engines.register("dpsim", ReportingEngine)
     partial = executed.with_name(f".{executed.name}")
     config = Config()
-    if os.name == "posix":
+    socket = f"{os.environ['JUPYTER_RUNTIME_DIR']}/kernel"  # its default is shared by all runs
+    if os.name == "posix" and len(socket.encode()) < LONGEST_SOCKET:
         config.KernelManager.transport = "ipc"  # no ports to race for
-        config.KernelManager.ip = f"{os.environ['JUPYTER_RUNTIME_DIR']}/kernel"  # its default is shared by all runs
+        config.KernelManager.ip = socket
     for attempt in range(KERNEL_STARTS):
         try:
             papermill.execute_notebook(
@@ -137,7 +142,6 @@ def execute(job: Job, workspace: Workspace, executed: Path) -> None:
 
 def manifest(job: Job, outputs: dict[str, str], outcome: Outcome) -> dict[str, Any]:
     """Return the record of a run: what decided it, what came out, and what it took."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=paths.root(), capture_output=True, text=True, check=False)
     return {
         "notebook": job.name,
         "key": job.key,
@@ -147,10 +151,22 @@ def manifest(job: Job, outputs: dict[str, str], outcome: Outcome) -> dict[str, A
         "seconds": round(outcome.seconds, 3),
         "cpu_seconds": round(outcome.cpu_seconds, 3),
         "peak_memory_mib": round(outcome.peak_mib, 1),
-        "git_commit": commit.stdout.strip() or None,
+        "git_commit": git_commit(),
         "python": platform.python_version(),
         "versions": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()},
     }
+
+
+def git_commit() -> str | None:
+    """Return the commit of the project's clone; None in an unpacked archive, and where there is no git."""
+    if not (paths.root() / ".git").exists():  # git would look further up, and find somebody else's
+        return None
+    command = ["git", "rev-parse", "HEAD"]
+    try:
+        found = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return found.stdout.strip() or None
 
 
 def work(job: Job, force: bool) -> Outcome:
