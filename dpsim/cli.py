@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import os
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +15,22 @@ import click
 import pandas as pd
 from tqdm import tqdm
 
-from dpsim import ledger, paths, runner
+from dpsim import files, ledger, paths, runner
 
 
 class Commands(click.Group):
     """A group whose refusals are one line, without a traceback: exit code 2 for what the user can mend."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a ValueError or FileNotFoundError becomes a message."""
+        """Run a command; a ValueError or OSError becomes a message, in whatever letters the terminal has."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
-        except (ValueError, FileNotFoundError) as error:
+        except BrokenPipeError:
+            raise
+        except (ValueError, OSError) as error:
             click.echo(f"dpsim: {error}", err=True)
             ctx.exit(2)
 
@@ -66,32 +74,35 @@ def run(
     with Progress([job.name for job in planned]) as progress:
         outcomes = runner.run(planned, workers, force=force, on_event=progress.hear)
     click.echo(_outcome_table(outcomes))
-    statuses = {outcome.status for outcome in outcomes}
-    if "interrupted" in statuses:
-        click.echo("interrupted: run the same command again to go on with what is missing", err=True)
-        ctx.exit(130)
-    ctx.exit(1 if "failed" in statuses else 0)
+    ctx.exit(_exit_code(outcomes))
 
 
 def _sweep(
     name: str, grid: tuple[str, ...], fixed: tuple[tuple[str, str], ...], jobs: int | None, dask: str | None
 ) -> int:
     """Run a notebook over a grid; return the exit code."""
-    from dpsim import runner
+    ended, total = itertools.count(1), len(runner.points(grid))
 
-    total = len(runner.points(grid))
-    quiet = not sys.stderr.isatty() or bool(os.environ.get("CI"))
-    with tqdm(total=total, desc=name, unit="run", disable=quiet) as bar:
-        outcomes, table = runner.run_grid(name, grid, fixed, jobs=jobs, dask=dask, on_point=lambda _: bar.update())
-    counts = {
-        status: sum(o.status == status for o in outcomes) for status in ("done", "unchanged", "failed", "interrupted")
-    }
-    for outcome in outcomes:
-        if outcome.status == "failed":
-            click.echo(f"{os.path.relpath(outcome.output)}: {outcome.message}", err=True)
-    click.echo(", ".join(f"{count} {status}" for status, count in counts.items() if count))
+    def say(point: dict[str, str], outcome: runner.Outcome) -> None:
+        where = " ".join(f"{parameter}={value}" for parameter, value in point.items())
+        cost = f", {outcome.seconds:.1f} s" if outcome.seconds else ""
+        why = f": {outcome.message}" if outcome.message else ""
+        click.echo(f"{next(ended)} of {total}: {where} {outcome.status}{cost}{why}", err=True)
+
+    outcomes, table = runner.run_grid(name, grid, fixed, jobs=jobs, dask=dask, on_point=say)
+    counts = Counter(outcome.status for outcome in outcomes)
+    click.echo(", ".join(f"{counts[status]} {status}" for status in runner.Status if counts[status]))
     click.echo(f"results: {os.path.relpath(table)}")
-    return 130 if counts["interrupted"] else int(counts["failed"] > 0)
+    return _exit_code(outcomes)
+
+
+def _exit_code(outcomes: list[runner.Outcome]) -> int:
+    """Return 0 when all is well, 1 after a failure, 130 after Ctrl-C, which is told with how to go on."""
+    statuses = {outcome.status for outcome in outcomes}
+    if runner.Status.INTERRUPTED in statuses:
+        click.echo("interrupted: run the same command again to go on with what is missing", err=True)
+        return 130
+    return int(runner.Status.FAILED in statuses)
 
 
 @main.command()
@@ -111,7 +122,7 @@ def report(ctx: click.Context, results: Path | None, readme: bool) -> None:
     click.echo(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
     if results is None:
         text = ledger.markdown(table)
-        _replace(paths.figures() / "REPORT.md", f"# Published and reproduced\n\n{ledger.LEGEND}\n{text}")
+        files.write_text(paths.figures() / "REPORT.md", f"# Published and reproduced\n\n{ledger.LEGEND}\n{text}")
         if readme:
             _write_readme(f"{ledger.LEGEND}\n{ledger.summary(table)}", text)
     ctx.exit(1 if len(bad) else 0)
@@ -257,7 +268,8 @@ def _outcome_table(outcomes: list[runner.Outcome]) -> str:
     lines = []
     for o in outcomes:
         cost = f"{o.seconds:6.1f} s wall {o.cpu_seconds:6.1f} s CPU {o.peak_mib:6.0f} MiB" if o.seconds else ""
-        where = os.path.relpath(o.output) if o.status in ("done", "unchanged") else o.message
+        made = o.status in (runner.Status.DONE, runner.Status.UNCHANGED)
+        where = os.path.relpath(o.output) if made else o.message
         lines.append(f"{o.name:<{width}}  {o.status:<11} {cost:<38} {where}".rstrip())
     return "\n".join(lines)
 
@@ -271,11 +283,4 @@ def _write_readme(summary: str, table: str) -> None:
     whole, found = re.subn(pattern, lambda _: text, path.read_text("utf-8"), flags=re.DOTALL)
     if found != 1:
         raise ValueError(f"README.md must have the markers {start!r} and {end!r} once, found {found}")
-    _replace(path, whole)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    files.write_text(path, whole)

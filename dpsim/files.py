@@ -1,11 +1,49 @@
-"""Fingerprints of files."""
+"""Files that appear whole or not at all, and fingerprints of files."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-# isort: skip  (before papermill: it spares nbformat a slow import)
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a path beside `path` to write to; what was written takes the place of `path` when the block ends well.
+
+    When the block raises, `path` is as before and nothing is left beside it. Two processes may write at once: each has
+    a file of its own, and the last one stays.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8, whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as indented json, whole or not at all."""
+    write_text(path, json.dumps(value, indent=2) + "\n")
+
+
+def write_csv(path: Path, table: pd.DataFrame) -> None:
+    """Write a table as csv, ten digits a number, whole or not at all."""
+    with replacing(path) as partial:
+        table.to_csv(partial, index=False, float_format="%.10g", lineterminator="\n")
 
 
 def sha256(path: Path) -> str:

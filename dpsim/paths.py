@@ -42,6 +42,15 @@ def build() -> Path:
 
 
 def notebook_names() -> list[str]:
-    """Return the names of all notebooks in the order in which they run: the overview, which reads the others, last."""
+    """Return the names of all notebooks in the order in which they run: by stage, then by name."""
     names = sorted(path.stem for path in notebooks().glob("*.ipynb"))
-    return sorted(names, key=lambda name: name.startswith("00_"))
+    return sorted(names, key=stage)
+
+
+LAST = ("00_overview",)
+"""Notebooks that read what the others write to figures/."""
+
+
+def stage(name: str) -> int:
+    """Return when a notebook runs: 0 for one that stands alone, 1 for one that reads the results of those."""
+    return int(name in LAST)

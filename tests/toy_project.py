@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,3 +71,21 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CI", "true")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def kernels(root: Path) -> list[psutil.Process]:
+    """Return the workers and kernels that belong to a toy project."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if ("dpsim.runner.worker" in words or "ipykernel" in words) and (process.info["environ"] or {}).get(
+            "DPSIM_ROOT"
+        ) == str(root):
+            found.append(process)
+    return found
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds, however long a busy machine takes; what never comes ends with CI's own limit."""
+    while not condition():
+        time.sleep(0.05)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from dpsim import paths
+from dpsim import files, paths
 from dpsim.datasets import events, taxi
 
 URL = "https://d37ci6vzurychx.cloudfront.net/trip-data/yellow_tripdata_2025-01.parquet"
@@ -71,7 +71,7 @@ def fetch_taxi_month(url: str = URL, *, expected: Expected = JANUARY_2025, progr
     except ValueError as error:
         file.unlink()
         raise ValueError(f"{error}. The file was removed: run `dpsim data fetch` again") from error
-    _replace_csv(trips, counts_file())
+    files.write_csv(counts_file(), trips)
     digest, blob = _digests(file)
     return Month(file, counts_file(), all_rows, manhattan, int(trips["trips"].sum()), digest, blob == GIT_BLOB)
 
@@ -148,9 +148,3 @@ def _digests(file: Path) -> tuple[str, str]:
             sha256.update(block)
             blob.update(block)
     return sha256.hexdigest(), blob.hexdigest()
-
-
-def _replace_csv(table: pd.DataFrame, path: Path) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    table.to_csv(partial, index=False, lineterminator="\n")
-    os.replace(partial, path)

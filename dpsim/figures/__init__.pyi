@@ -5,6 +5,7 @@ from .house_style import (
     mark_source as mark_source,
     save as save,
     save_table as save_table,
+    save_numbers as save_numbers,
     ONE_COLUMN as ONE_COLUMN,
     TWO_COLUMNS as TWO_COLUMNS,
     TRUE as TRUE,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
-import seaborn as sns
+from cycler import cycler
 from matplotlib.figure import Figure
 
-from dpsim import checks
+from dpsim import checks, files
 
 ONE_COLUMN = 3.5
 """Width in inches of a figure of one column."""
@@ -34,39 +34,59 @@ BAND = {"alpha": 0.25, "linewidth": 0}
 """Shaded bands: two standard errors either side, and the caption says so."""
 
 
+GREY = ".15"
+"""Of axes and text: softer than black."""
+CYCLE = ("4C72B0", "DD8452", "55A868", "C44E52", "8172B3", "937860", "DA8BC3", "8C8C8C", "CCB974", "64B5CD")
+"""Colours of lines that name none: seaborn's "deep"."""
+
+LOOK = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "mathtext.fontset": "dejavusans",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.title_fontsize": 7,
+    "legend.frameon": False,
+    "text.color": GREY,
+    "axes.labelcolor": GREY,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": cycler(color=CYCLE),
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.major.size": 4.8,
+    "ytick.major.size": 4.8,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.size": 3.2,
+    "ytick.minor.size": 3.2,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "grid.color": ".8",
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
+    "lines.solid_capstyle": "round",
+    "patch.edgecolor": "w",
+    "patch.force_edgecolor": True,
+    "patch.linewidth": 0.8,
+    "figure.dpi": 110,
+    "savefig.dpi": 200,
+    "figure.constrained_layout.use": True,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "dpsim",
+}
+
+
 def style() -> None:
     """Set the project's look for all figures of this process: 8 pt sans serif, thin lines, 200 dpi png."""
-    sns.set_theme(
-        context="paper",
-        style="ticks",
-        rc={
-            "font.size": 8,
-            "axes.labelsize": 8,
-            "axes.titlesize": 8,
-            "xtick.labelsize": 7,
-            "ytick.labelsize": 7,
-            "legend.fontsize": 7,
-            "legend.title_fontsize": 7,
-            "legend.frameon": False,
-            "font.family": "sans-serif",
-            "font.sans-serif": ["DejaVu Sans"],
-            "mathtext.fontset": "dejavusans",
-            "axes.linewidth": 0.6,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "xtick.major.width": 0.6,
-            "ytick.major.width": 0.6,
-            "xtick.minor.width": 0.4,
-            "ytick.minor.width": 0.4,
-            "lines.linewidth": 1.2,
-            "lines.markersize": 4,
-            "figure.dpi": 110,
-            "savefig.dpi": 200,
-            "figure.constrained_layout.use": True,
-            "pdf.fonttype": 42,
-            "svg.hashsalt": "dpsim",
-        },
-    )
+    mpl.rcParams.update(LOOK)
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
@@ -111,9 +131,8 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
-        partial = folder / f".{name}.partial"
-        fig.savefig(partial, format=ending, metadata=metadata, dpi=mpl.rcParams["savefig.dpi"])
-        os.replace(partial, folder / f"{name}.{ending}")
+        with files.replacing(folder / f"{name}.{ending}") as partial:
+            fig.savefig(partial, format=ending, metadata=metadata, dpi=mpl.rcParams["savefig.dpi"])
     save_table(data, name, output)
 
 
@@ -123,6 +142,29 @@ def save_table(data: pd.DataFrame, name: str, output: str) -> None:
         return
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f".{name}.partial"
-    data.to_csv(partial, index=False, float_format="%.10g", lineterminator="\n")
-    os.replace(partial, folder / f"{name}.csv")
+    files.write_csv(folder / f"{name}.csv", data)
+
+
+def save_numbers(numbers: Mapping[str, float], output: str) -> None:
+    """Write output/numbers.json, what a run is summed up by: sweeps gather it; write nothing when output is "".
+
+    For notebooks that settle no published numbers; those record them in the ledger.
+
+    Parameters
+    ----------
+    numbers : mapping of str to float
+        Finite numbers by name, units in the names; written with ten digits.
+    output : str
+        The folder of the results.
+
+    Raises
+    ------
+    ValueError
+        For a number that is not finite, and for no numbers at all.
+    """
+    if not numbers:
+        raise ValueError("numbers must hold the key numbers of the run, got none")
+    rounded = {str(name): float(f"{checks.scalar(name, value):.10g}") for name, value in numbers.items()}
+    if output:
+        Path(output).mkdir(parents=True, exist_ok=True)
+        files.write_json(Path(output) / "numbers.json", rounded)

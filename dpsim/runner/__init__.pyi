@@ -11,10 +11,10 @@ from .keys import (
 from .schedule import (
     Job as Job,
     Outcome as Outcome,
+    Status as Status,
     plan as plan,
     is_current as is_current,
     run as run,
-    with_threads as with_threads,
 )
 from .sweep import (
     points as points,
@@ -22,10 +22,12 @@ from .sweep import (
 )
 from .refresh import (
     clean as clean,
+    cell_metadata as cell_metadata,
     refresh_outputs as refresh_outputs,
 )
 from .diff import (
     folder as folder,
+    numbers as numbers,
     values as values,
     tables as tables,
     describe as describe,

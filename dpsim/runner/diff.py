@@ -1,7 +1,8 @@
-"""Compares the numbers of two runs: the ledger's values and every plotted table."""
+"""The numbers of runs and how two runs differ: the ledger's values, key numbers and every plotted table."""
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -18,16 +19,26 @@ def folder(run: str) -> Path:
     """
     direct = [Path(run), paths.figures() / run]
     found = [path for path in direct if path.is_dir()][:1] or sorted((paths.build() / "runs").glob(f"{run}*/"))
-    found = [path for path in found if (path / "results.json").is_file()]
+    found = [path for path in found if numbers(path) or any(path.glob("*.csv"))]
     if len(found) != 1:
         what = "no run" if not found else f"{len(found)} runs"
-        raise ValueError(f"{run!r} names {what}: give a folder with results.json, a notebook or <notebook>/<key>")
+        raise ValueError(f"{run!r} names {what}: give a folder with results, a notebook or <notebook>/<key>")
     return found[0]
 
 
+def numbers(folder: Path) -> dict[str, dict[str, float | None]]:
+    """Return the numbers in a run's folder by id: its ledger rows, and the key numbers of its numbers.json."""
+    key_numbers = folder / "numbers.json"
+    found = ledger.results(folder)
+    if key_numbers.is_file():
+        values = json.loads(key_numbers.read_text(encoding="utf-8"))
+        found |= {id: {"value": value, "standard_error": None} for id, value in values.items()}
+    return found
+
+
 def values(a: Path, b: Path) -> pd.DataFrame:
-    """Return the ledger values of two runs side by side: columns a, b, difference, standard_errors (how many)."""
-    left, right = ledger.results(a), ledger.results(b)
+    """Return the numbers of two runs side by side: columns a, b, difference, standard_errors (how many)."""
+    left, right = numbers(a), numbers(b)
     rows = []
     for id in sorted(left | right):
         x, y = ledger._number(left.get(id), "value"), ledger._number(right.get(id), "value")
@@ -60,7 +71,7 @@ def describe(a: Path, b: Path) -> str:
     """Return both comparisons as text."""
     numbers, files = values(a, b), tables(a, b)
     parts = [f"A {a}\nB {b}"]
-    parts += [numbers.to_string(float_format="{:.6g}".format, na_rep="-") if len(numbers) else "no ledger rows"]
+    parts += [numbers.to_string(float_format="{:.6g}".format, na_rep="-") if len(numbers) else "no numbers"]
     parts += [files.to_string(float_format="{:.3g}".format, na_rep="-") if len(files) else "no tables"]
     return "\n\n".join(parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -14,26 +15,14 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from dpsim import paths
-from dpsim.files import sha256
+from dpsim import files, paths
 from dpsim.runner import nbfiles
 from dpsim.runner.parameters import notebook_path
 
 LIBRARIES = (
-    *("altair", "dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "lazy-loader"),
-    *(
-        "matplotlib",
-        "numba",
-        "numpy",
-        "opendp",
-        "pandas",
-        "papermill",
-        "pyarrow",
-        "pyogrio",
-        "randomgen",
-        "scipy",
-        *("seaborn", "vl-convert-python"),
-    ),
+    *("altair", "dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "lazy-loader", "matplotlib"),
+    *("numba", "numpy", "opendp", "pandas", "papermill", "pyarrow", "pyogrio", "randomgen", "scipy"),
+    "vl-convert-python",
 )
 """What a notebook or the package behind it imports, and what executes it: these, and whatever they need."""
 
@@ -44,28 +33,29 @@ APART = ("__main__.py", "cli.py", "runner")
 def key(name: str, values: Mapping[str, Any]) -> str:
     """Return the hash of everything that decides a run's outputs.
 
-    Cell sources, parameters, contents of files that a parameter names, sources of dpsim but for what starts runs,
-    data, the installed versions of the libraries behind; for the overview also the results of the other notebooks.
+    Code cells, parameters, contents of files that a parameter names, sources of dpsim but for what starts runs, data,
+    the installed versions of the libraries behind; for a notebook that reads the others' results also those. Not the
+    prose, which changes no output.
     """
     notebook = nbfiles.read(notebook_path(name))
-    cells = [[c.cell_type, c.source, c.metadata.get("tags", [])] for c in notebook.cells]
+    cells = [[c.source, "parameters" in c.metadata.get("tags", [])] for c in notebook.cells if c.cell_type == "code"]
     package = Path(__file__).parents[1]
-    files = [f for f in package.rglob("*.py*") if f.suffix != ".pyc" and f.relative_to(package).parts[0] not in APART]
-    files += paths.data().rglob("*")
-    if name.startswith("00_"):
-        files += paths.figures().glob("*/*")
-        files = [f for f in files if f.parent.name != name]
+    read = [f for f in package.rglob("*.py*") if f.suffix != ".pyc" and f.relative_to(package).parts[0] not in APART]
+    read += paths.data().rglob("*")
+    if paths.stage(name):
+        read += [f for f in paths.figures().glob("*/*") if paths.stage(f.parent.name) < paths.stage(name)]
     if "official" in values.values():  # a month fetched since makes another run
-        files += (paths.build() / "data").glob("*.csv")
+        read += (paths.build() / "data").glob("*.csv")
     for value in values.values():
         if isinstance(value, str) and os.path.isabs(value) and Path(value).exists():
-            files += [Path(value), *(Path(value).rglob("*") if Path(value).is_dir() else [])]
-    contents = {_label(path): sha256(path) for path in sorted(set(files)) if path.is_file()}
+            read += [Path(value), *(Path(value).rglob("*") if Path(value).is_dir() else [])]
+    contents = {_label(path): files.sha256(path) for path in sorted(set(read)) if path.is_file()}
     whole = {"cells": cells, "parameters": dict(sorted(values.items())), "files": contents}
     whole |= {"versions": versions(), "python": sys.version}
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
+@functools.cache  # reading the metadata of 90 packages takes 0.2 s, and a sweep asks at every point
 def versions() -> dict[str, str]:
     """Return the installed version of every distribution that LIBRARIES need, by name."""
     found: dict[str, str] = {}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import nbformat
+
+from dpsim import files
 
 
 def read(path: Path) -> Any:
@@ -20,6 +21,5 @@ def read(path: Path) -> Any:
 def write(notebook: Any, path: Path) -> None:
     """Write a notebook, checked against the format, whole or not at all."""
     nbformat.validate(notebook)
-    partial = path.with_name(f".{path.name}.partial")
-    nbformat.write(notebook, partial)
-    os.replace(partial, path)
+    with files.replacing(path) as partial:
+        nbformat.write(notebook, partial)

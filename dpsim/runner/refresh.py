@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from dpsim import paths
 from dpsim.runner import nbfiles
 from dpsim.runner.nbfiles import nbformat
+
+FOLDED = ("parameters", "checks", "hide-input", "hide-cell")
+"""Tags of code cells whose source JupyterLab shows folded; of a cell tagged `hide-cell` the outputs too."""
 
 
 def clean(notebook: Any) -> Any:
@@ -22,11 +26,11 @@ def clean(notebook: Any) -> Any:
             "language_info": {"name": "python"},
         }
     )
-    notebook.cells = [c for c in notebook.cells if "injected-parameters" not in c.metadata.get("tags", [])]
+    notebook.cells = _written(notebook)
     count = 0
     for position, cell in enumerate(notebook.cells):
         cell.id = f"cell-{position:02d}"
-        cell.metadata = nbformat.from_dict({k: v for k, v in cell.metadata.items() if k == "tags" and v})
+        cell.metadata = nbformat.from_dict(cell_metadata(cell.metadata.get("tags", []), cell.cell_type))
         if cell.cell_type != "code":
             continue
         count += 1
@@ -48,6 +52,22 @@ def clean(notebook: Any) -> Any:
     return notebook
 
 
+def cell_metadata(tags: Iterable[str], cell_type: str = "code") -> dict[str, Any]:
+    """Return the metadata of a committed cell: its tags, and how JupyterLab folds it, which follows from them."""
+    tags = list(tags)
+    found: dict[str, Any] = {"tags": tags} if tags else {}
+    if cell_type == "code" and not set(tags).isdisjoint(FOLDED):
+        found["jupyter"] = {"source_hidden": True}
+        if "hide-cell" in tags:
+            found["jupyter"]["outputs_hidden"] = True
+    return found
+
+
+def _written(notebook: Any) -> list[Any]:
+    """Return the cells that somebody wrote: all but those in which papermill has put the parameters of a run."""
+    return [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
+
+
 def _joined(outputs: list[Any]) -> list[Any]:
     """Return the outputs with neighbouring pieces of one stream put together: timing alone separates them."""
     joined: list[Any] = []
@@ -61,9 +81,9 @@ def _joined(outputs: list[Any]) -> list[Any]:
 
 
 def refresh_outputs(names: list[str]) -> list[str]:
-    """Return the names of the notebooks rewritten with the outputs of their last default run.
+    """Return the names of the notebooks rewritten with the outputs of their last default run; prose and tags stay.
 
-    Raises FileNotFoundError for a notebook without such a run, ValueError for one whose source has changed since.
+    Raises FileNotFoundError for a notebook without such a run, ValueError for one whose code has changed since.
     """
     done = []
     for name in names:
@@ -71,10 +91,13 @@ def refresh_outputs(names: list[str]) -> list[str]:
         executed = paths.build() / "runs" / name / "default" / f"{name}.ipynb"
         if not executed.is_file():
             raise FileNotFoundError(f"{name} has no default run yet: `dpsim run {name}` first")
-        fresh = clean(nbfiles.read(executed))
-        before = nbfiles.read(source)
-        if [c.source for c in fresh.cells] != [c.source for c in before.cells]:
+        notebook = nbfiles.read(source)
+        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        run = [cell for cell in _written(nbfiles.read(executed)) if cell.cell_type == "code"]
+        if [cell.source for cell in run] != [cell.source for cell in cells]:
             raise ValueError(f"{name} has changed since its last default run: `dpsim run {name}` first")
-        nbfiles.write(fresh, source)
+        for cell, fresh in zip(cells, run):
+            cell.outputs = fresh.outputs
+        nbfiles.write(clean(notebook), source)
         done.append(name)
     return done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import json
 import os
@@ -13,14 +14,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from dpsim import checks, paths
-from dpsim.files import sha256
+from dpsim import checks, files, paths
 from dpsim.runner.keys import key
 from dpsim.runner.parameters import resolve
 
@@ -40,12 +40,21 @@ class Job:
     threads: int
 
 
+class Status(enum.StrEnum):
+    """How a notebook can end."""
+
+    DONE = "done"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
 @dataclass
 class Outcome:
-    """How a notebook ended: status is done, unchanged, failed or interrupted."""
+    """How a notebook ended, where its outputs are, what it took, and why when it failed."""
 
     name: str
-    status: str
+    status: Status
     output: str
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -65,10 +74,9 @@ def plan(
     to <output>/<notebook>. Raises ValueError for anything a user could have mistyped, before any job starts.
     """
     chosen = list(dict.fromkeys(names)) or paths.notebook_names()
-    chosen.sort(key=lambda name: name.startswith("00_"))
+    chosen.sort(key=paths.stage)
     overrides = list(overrides)
-    cores = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else os.cpu_count() or 1
-    workers = min(checks.integer("jobs", jobs or min(cores, len(chosen)), 1, 1024), len(chosen))
+    workers = min(cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024), len(chosen))
     planned = []
     for name in chosen:
         values = resolve(name, overrides)
@@ -84,23 +92,24 @@ def plan(
             target, record = paths.figures() / name, runs / "default"
         if output is not None:
             _refuse_foreign(target)
-        planned.append(Job(name, values, identity, str(target), str(record), max(1, cores // workers)))
+        planned.append(Job(name, values, identity, str(target), str(record), max(1, cores() // workers)))
     return planned, workers
+
+
+def cores() -> int:
+    """Return how many cores this process may run on."""
+    return len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else os.cpu_count() or 1
 
 
 def is_current(job: Job) -> bool:
     """Return whether the job's recorded run has the same key and all its outputs still have their sha256."""
-    manifest = Path(job.record) / "manifest.json"
-    if not manifest.is_file():
+    try:
+        recorded = json.loads((Path(job.record) / "manifest.json").read_text(encoding="utf-8"))
+        return (recorded["key"], recorded["output"]) == (job.key, job.output) and all(
+            files.sha256(Path(job.output) / name) == digest for name, digest in recorded["outputs"].items()
+        )
+    except (OSError, ValueError, KeyError, TypeError):  # a record or an output that is missing or damaged
         return False
-    recorded = json.loads(manifest.read_text(encoding="utf-8"))
-    outputs = recorded.get("outputs", {})
-    return (
-        recorded.get("key") == job.key
-        and recorded.get("output") == job.output
-        and bool(outputs)
-        and all((Path(job.output) / f).is_file() and sha256(Path(job.output) / f) == h for f, h in outputs.items())
-    )
 
 
 def run(
@@ -119,9 +128,9 @@ def run(
 
     def one(job: Job) -> Outcome:
         if stopping.is_set():
-            return Outcome(job.name, "interrupted", job.output)
+            return Outcome(job.name, Status.INTERRUPTED, job.output)
         if not force and is_current(job):
-            return Outcome(job.name, "unchanged", job.output)
+            return Outcome(job.name, Status.UNCHANGED, job.output)
         return _work(job, force, running, stopping, lambda event: on_event(job.name, event))
 
     def interrupt(*_: object) -> None:
@@ -133,11 +142,11 @@ def run(
     try:
         with ThreadPoolExecutor(workers) as pool:
             try:
-                for stage in (False, True):
-                    stage_jobs = [job for job in planned if job.name.startswith("00_") == stage]
-                    if stage:  # the overview's key holds the others' results, which exist only now
-                        stage_jobs = [_rekeyed(job) for job in stage_jobs]
-                    futures: list[Future[Outcome]] = [pool.submit(one, job) for job in stage_jobs]
+                for stage in sorted({paths.stage(job.name) for job in planned}):
+                    jobs = [job for job in planned if paths.stage(job.name) == stage]
+                    if stage:  # the key holds the results of the stage before, which exist only now
+                        jobs = [replace(job, key=key(job.name, job.parameters)) for job in jobs]
+                    futures: list[Future[Outcome]] = [pool.submit(one, job) for job in jobs]
                     for future in as_completed(futures):
                         outcomes.append(future.result())
                         on_event(outcomes[-1].name, {"event": "end", "outcome": outcomes[-1]})
@@ -147,7 +156,7 @@ def run(
                     process.terminate()
                 pool.shutdown(wait=True, cancel_futures=True)
                 finished = {outcome.output for outcome in outcomes}
-                outcomes += [Outcome(j.name, "interrupted", j.output) for j in planned if j.output not in finished]
+                outcomes += [Outcome(j.name, Status.INTERRUPTED, j.output) for j in planned if j.output not in finished]
     finally:
         if main:
             signal.signal(signal.SIGTERM, former)
@@ -164,27 +173,16 @@ def _work(
 ) -> Outcome:
     """Return the outcome of one worker process, passing its events on."""
     scratch = tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-")
-    settings = {
-        "JUPYTER_RUNTIME_DIR": scratch,  # sockets: short paths, and removed with the run
-        "IPYTHONDIR": f"{scratch}/ipython",  # no start-up files, no history of the user's
-        "JUPYTER_PREFER_ENV_PATH": "1",
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "PYTHONHASHSEED": "0",
-    }
-    for variable in ("OMP", "NUMBA"):
-        settings[f"{variable}_NUM_THREADS"] = str(job.threads)
-    for variable in ("OPENBLAS", "MKL"):  # our products are small: more threads would only wait for each other
-        settings[f"{variable}_NUM_THREADS"] = "1"
     message = json.dumps({**asdict(job), "force": force, "scratch": scratch, "owner": os.getpid()})
-    outcome = Outcome(job.name, "failed", job.output, message="the worker stopped without a word")
-    with tempfile.TemporaryFile("w+") as errors:
+    outcome: Outcome | None = None
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "dpsim.runner.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, **settings},
+            env=_environment(Path(scratch), job.threads),
             start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops the workers in order
         )
         running[job.output] = process
@@ -200,30 +198,49 @@ def _work(
             for line in process.stdout:
                 event = json.loads(line)
                 if event["event"] == "outcome":
-                    outcome = Outcome(**event["outcome"])
+                    found = event["outcome"]
+                    outcome = Outcome(**{**found, "status": Status(found["status"])})
                 else:
                     on_event(event)
             process.wait()
         finally:
             del running[job.output]
             shutil.rmtree(scratch, ignore_errors=True)
-        if stopping.is_set() and outcome.status == "failed":
-            return Outcome(job.name, "interrupted", job.output)
-        if process.returncode != 0 and outcome.status == "failed" and "without a word" in outcome.message:
+        if stopping.is_set() and (outcome is None or outcome.status == Status.FAILED):
+            return Outcome(job.name, Status.INTERRUPTED, job.output)
+        if outcome is None:
             errors.seek(0)
-            tail = "".join(errors.readlines()[-5:]).strip()
-            outcome.message += f" (exit code {process.returncode})" + (f": {tail}" if tail else "")
+            last = (errors.read().strip().splitlines() or ["it wrote nothing"])[-1]
+            text = f"the worker stopped with exit code {process.returncode}: {last}"
+            outcome = Outcome(job.name, Status.FAILED, job.output, message=text)
     return outcome
 
 
-def with_threads(job: Job, threads: int) -> Job:
-    """Return the job with another number of threads for its kernel; its key does not depend on it."""
-    return Job(**{**asdict(job), "threads": threads})
+LEFT_OUT = ("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT")
+"""Variables of the user's that would change what a notebook does: code of their own, assertions that are skipped."""
 
 
-def _rekeyed(job: Job) -> Job:
-    """Return the job with its key computed again."""
-    return Job(**{**asdict(job), "key": key(job.name, job.parameters)})
+def _environment(scratch: Path, threads: int) -> dict[str, str]:
+    """Return the environment of a worker and its kernel: this package, and none of the user's own settings."""
+    package = Path(__file__).parents[1]
+    settings = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    (scratch / "matplotlibrc").touch()
+    settings |= {
+        "JUPYTER_RUNTIME_DIR": str(scratch),  # sockets: short paths, and removed with the run
+        "IPYTHONDIR": str(scratch / "ipython"),  # no start-up files, no history
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "MATPLOTLIBRC": str(scratch / "matplotlibrc"),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": os.pathsep.join([str(package.parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+    }
+    if not os.access(package, os.W_OK):
+        settings.setdefault("NUMBA_CACHE_DIR", str(paths.build() / "numba"))
+    for variable in ("OMP", "NUMBA"):
+        settings[f"{variable}_NUM_THREADS"] = str(threads)
+    for variable in ("OPENBLAS", "MKL"):  # our products are small: more threads would only wait for each other
+        settings[f"{variable}_NUM_THREADS"] = "1"
+    return settings
 
 
 def _refuse_figures(target: Path) -> None:

@@ -1,4 +1,4 @@
-"""Runs a notebook over a grid of parameters through joblib, here or on a Dask cluster, and gathers one tidy table.
+"""Runs a notebook over a grid of parameters, here or on a Dask cluster, and gathers one tidy table.
 
 Every point of the grid is an ordinary run with its own key below build/runs, so nothing is lost when a worker dies:
 the same command goes on with the points that are missing.
@@ -6,19 +6,20 @@ the same command goes on with the points that are missing.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-import joblib
 import pandas as pd
 
-from dpsim import checks, ledger, paths
+from dpsim import checks, files, paths
 from dpsim.runner import schedule
+from dpsim.runner.diff import numbers
+from dpsim.runner.schedule import Job, Outcome, Status
 
 LARGEST = 100_000
 """How many points a grid may have: more is a slip of the keyboard."""
@@ -68,71 +69,92 @@ def run_grid(
     *,
     jobs: int | None = None,
     dask: str | None = None,
-    on_point: Callable[[schedule.Outcome], object] = lambda outcome: None,
-) -> tuple[list[schedule.Outcome], Path]:
+    on_point: Callable[[dict[str, str], Outcome], object] = lambda point, outcome: None,
+) -> tuple[list[Outcome], Path]:
     """Return how each point of the grid ended, and the table of all results (csv): build/sweeps/<notebook>-<key>.csv.
 
     fixed: parameters that are the same everywhere; jobs: points at a time here (default: the cores); dask: address of
-    a scheduler whose workers share this project's folder (extra `dask`). The table has a row for each point and ledger
-    row: the grid's parameters, id, value, standard_error. Raises ValueError, before anything runs, for whatever
-    `runner.plan` refuses at any point.
+    a scheduler whose workers share this project's folder (extra `dask`). on_point(point, outcome) hears of each point
+    as it ends. Ctrl-C stops what runs here (on a cluster: what has not begun) and gathers what is finished.
+
+    The table has a row for each point and number: the parameters, id, value, standard_error. The numbers are the
+    notebook's ledger rows and the key numbers of its numbers.json. Raises ValueError, before anything runs, for
+    whatever `runner.plan` refuses at any point.
     """
-    grids = list(grids)
-    grid = points(grids)
-    planned = [schedule.plan([name], [*fixed, *point])[0][0] for point in grid]
-    workers = checks.integer("jobs", jobs or joblib.cpu_count(), 1, 1024)
-    tasks = [joblib.delayed(_one)(schedule.with_threads(job, 1)) for job in planned]
-    outcomes = []
-    with _backend(workers, dask):
-        for outcome in joblib.Parallel(return_as="generator", batch_size=1, pre_dispatch="all")(tasks):
-            outcomes.append(outcome)
-            on_point(outcome)
-    return outcomes, _gather(name, grids, list(fixed), grid, outcomes)
+    grids, fixed = list(grids), list(fixed)
+    grid = [[*fixed, *point] for point in points(grids)]
+    if twice := {parameter for parameter, _ in fixed} & {parameter for parameter, _ in grid[0][len(fixed) :]}:
+        raise ValueError(f"grid must not name what -p fixes, got {', '.join(sorted(twice))} in both")
+    jobs_at = {job.output: (job, dict(point)) for point in grid for job in schedule.plan([name], point)[0]}
+    planned = [job for job, _ in jobs_at.values()]
+    at = {output: point for output, (_, point) in jobs_at.items()}
+
+    def tell(outcome: Outcome) -> None:
+        on_point(at[outcome.output], outcome)
+
+    if dask is None:
+        workers = schedule.cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024)
+        outcomes = _here(planned, workers, tell)
+    else:
+        outcomes = _on_cluster(planned, dask, tell)
+    return outcomes, _gather(name, grids, fixed, at, outcomes)
 
 
-def _one(job: schedule.Job) -> schedule.Outcome:
-    """Run one point wherever joblib has sent it."""
-    return schedule.run([job], 1, on_event=lambda name, event: None)[0]
+def _here(planned: list[Job], workers: int, tell: Callable[[Outcome], None]) -> list[Outcome]:
+    """Run the points on this machine."""
+
+    def hear(name: str, event: dict[str, Any]) -> None:
+        if event["event"] == "end":
+            tell(event["outcome"])
+
+    threads = max(1, schedule.cores() // workers)
+    return schedule.run([schedule.replace(job, threads=threads) for job in planned], workers, on_event=hear)
 
 
-@contextlib.contextmanager
-def _backend(workers: int, address: str | None) -> Iterator[None]:
-    """Let joblib run here, or on the cluster of a scheduler for as long as its client lives."""
-    if address is None:
-        with joblib.parallel_config(backend="loky", n_jobs=workers):
-            yield
-        return
+def _on_cluster(planned: list[Job], address: str, tell: Callable[[Outcome], None]) -> list[Outcome]:
+    """Run the points on the workers of a Dask scheduler; a point whose worker dies runs on another one."""
     try:
-        from dask.distributed import Client
+        from dask.distributed import Client, as_completed
     except ImportError as error:
-        raise ValueError("dask must be installed for --dask: see requirements-extra.lock") from error
+        raise ValueError(
+            "dask must be installed for --dask: `make extras`, then PYTHONPATH=build/extra-packages"
+        ) from error
     try:
         client = Client(address, timeout=10)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"dask must be a scheduler's address, like tcp://host:8786, got {address!r}: {error}"
         ) from error
-    with client, joblib.parallel_config(backend="dask", n_jobs=-1):
-        yield
+    outcomes = {job.output: Outcome(job.name, Status.INTERRUPTED, job.output) for job in planned}
+    with client:
+        futures = client.map(_one, [schedule.replace(job, threads=1) for job in planned], pure=False)
+        try:
+            for _, outcome in as_completed(futures, with_results=True):
+                outcomes[outcome.output] = outcome
+                tell(outcome)
+        except KeyboardInterrupt:
+            client.cancel(futures)
+    return list(outcomes.values())
+
+
+def _one(job: Job) -> Outcome:
+    """Run one point on a worker of the cluster."""
+    return schedule.run([job], 1, on_event=lambda name, event: None)[0]
 
 
 def _gather(
-    name: str,
-    grids: list[str],
-    fixed: list[tuple[str, str]],
-    grid: list[list[tuple[str, str]]],
-    outcomes: list[schedule.Outcome],
+    name: str, grids: list[str], fixed: list[tuple[str, str]], at: dict[str, dict[str, str]], outcomes: list[Outcome]
 ) -> Path:
     """Write the table of everything that finished, whole or not at all."""
     rows = []
-    for point, outcome in zip(grid, outcomes):
-        for id, found in ledger.results(Path(outcome.output)).items():
-            rows.append({**dict(point), "id": id, **found, "run": os.path.relpath(outcome.output, paths.root())})
-    columns = [*dict(grid[0]), "id", "value", "standard_error", "run"]
+    for outcome in outcomes:
+        if outcome.status in (Status.DONE, Status.UNCHANGED):
+            run = os.path.relpath(outcome.output, paths.root())
+            for id, found in numbers(Path(outcome.output)).items():
+                rows.append({**at[outcome.output], "id": id, **found, "run": run})
+    columns = [*next(iter(at.values())), "id", "value", "standard_error", "run"]
     identity = hashlib.sha256(json.dumps([name, grids, fixed]).encode()).hexdigest()[:16]
     path = paths.build() / "sweeps" / f"{name}-{identity}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    pd.DataFrame(rows, columns=columns).to_csv(partial, index=False, float_format="%.10g", lineterminator="\n")
-    os.replace(partial, path)
+    files.write_csv(path, pd.DataFrame(rows, columns=columns))
     return path

@@ -27,12 +27,15 @@ from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
-from dpsim import paths
-from dpsim.files import sha256
-from dpsim.runner.schedule import Job, Outcome, is_current
+from dpsim import files, paths
+from dpsim.runner.schedule import Job, Outcome, Status, is_current
 
 KERNEL_STARTS = 3
 """How often a kernel that does not come up is started again."""
+
+
+LONGEST_SOCKET = 95
+"""Bytes of a socket's path: Linux takes 107 and macOS 103, with a number behind it."""
 
 
 def tell(event: str, **details: Any) -> None:
@@ -94,8 +97,8 @@ class Workspace:
             os.replace(self.output, self.previous)
         os.replace(self.staging, self.output)
         shutil.rmtree(self.previous, ignore_errors=True)
-        files = sorted(path for path in self.output.rglob("*") if path.is_file())
-        return {str(path.relative_to(self.output)): sha256(path) for path in files if path.name not in kept}
+        made = sorted(path for path in self.output.rglob("*") if path.is_file() and path.name not in kept)
+        return {str(path.relative_to(self.output)): files.sha256(path) for path in made}
 
 
 def watch(parent: int) -> None:
@@ -111,9 +114,10 @@ def execute(job: Job, workspace: Workspace, executed: Path) -> None:
     papermill_engines.register("dpsim", ReportingEngine)
     partial = executed.with_name(f".{executed.name}")
     config = Config()
-    if os.name == "posix":
+    socket = f"{os.environ['JUPYTER_RUNTIME_DIR']}/kernel"  # its default is shared by all runs
+    if os.name == "posix" and len(socket.encode()) < LONGEST_SOCKET:
         config.KernelManager.transport = "ipc"  # no ports to race for
-        config.KernelManager.ip = f"{os.environ['JUPYTER_RUNTIME_DIR']}/kernel"  # its default is shared by all runs
+        config.KernelManager.ip = socket
     for attempt in range(KERNEL_STARTS):
         try:
             papermill.execute_notebook(
@@ -138,7 +142,6 @@ def execute(job: Job, workspace: Workspace, executed: Path) -> None:
 
 def manifest(job: Job, outputs: dict[str, str], outcome: Outcome) -> dict[str, Any]:
     """Return the record of a run: what decided it, what came out, and what it took."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=paths.root(), capture_output=True, text=True, check=False)
     return {
         "notebook": job.name,
         "key": job.key,
@@ -148,10 +151,22 @@ def manifest(job: Job, outputs: dict[str, str], outcome: Outcome) -> dict[str, A
         "seconds": round(outcome.seconds, 3),
         "cpu_seconds": round(outcome.cpu_seconds, 3),
         "peak_memory_mib": round(outcome.peak_mib, 1),
-        "git_commit": commit.stdout.strip() or None,
+        "git_commit": git_commit(),
         "python": platform.python_version(),
         "versions": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()},
     }
+
+
+def git_commit() -> str | None:
+    """Return the commit of the project's clone; None in an unpacked archive, and where there is no git."""
+    if not (paths.root() / ".git").exists():  # git would look further up, and find somebody else's
+        return None
+    command = ["git", "rev-parse", "HEAD"]
+    try:
+        found = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return found.stdout.strip() or None
 
 
 def work(job: Job, force: bool) -> Outcome:
@@ -169,7 +184,7 @@ def work(job: Job, force: bool) -> Outcome:
     try:
         holder.write_text(f"process {os.getpid()}", encoding="utf-8")
         if not force and is_current(job):
-            return Outcome(job.name, "unchanged", job.output)
+            return Outcome(job.name, Status.UNCHANGED, job.output)
         return _locked(job, workspace)
     finally:
         holder.unlink(missing_ok=True)
@@ -189,18 +204,16 @@ def _locked(job: Job, workspace: Workspace) -> Outcome:
         os.replace(executed, failed)
         shutil.rmtree(workspace.staging, ignore_errors=True)
         text = f"cell {error.cell_index + 1} raised {error.ename}: {error.evalue} (see {failed})"
-        return Outcome(job.name, "failed", job.output, message=text)
+        return Outcome(job.name, Status.FAILED, job.output, message=text)
     except BaseException:
         shutil.rmtree(workspace.staging, ignore_errors=True)
         raise
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    outcome = Outcome(job.name, "done", job.output, time.perf_counter() - start, usage.ru_utime + usage.ru_stime, peak)
-    record = Path(job.record)
+    seconds, cpu_seconds = time.perf_counter() - start, usage.ru_utime + usage.ru_stime
+    outcome = Outcome(job.name, Status.DONE, job.output, seconds, cpu_seconds, peak)
     outputs = workspace.publish((executed.name, "manifest.json"))
-    partial = record / ".manifest.json"
-    partial.write_text(json.dumps(manifest(job, outputs, outcome), indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, record / "manifest.json")
+    files.write_json(Path(job.record) / "manifest.json", manifest(job, outputs, outcome))
     return outcome
 
 
@@ -224,7 +237,7 @@ def main() -> int:
     try:
         outcome = work(job, force)
     except Exception as error:
-        outcome = Outcome(job.name, "failed", job.output, message=f"{type(error).__name__}: {error}")
+        outcome = Outcome(job.name, Status.FAILED, job.output, message=f"{type(error).__name__}: {error}")
     finally:
         stop_children()
         shutil.rmtree(scratch, ignore_errors=True)

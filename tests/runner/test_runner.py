@@ -7,13 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 from click.testing import CliRunner
-from toy_project import BODY, notebook
+from toy_project import BODY, kernels, notebook, wait_for
 
 from dpsim import runner
 from dpsim.cli import main
@@ -23,34 +21,12 @@ COMMAND = [sys.executable, "-m", "dpsim"]
 
 def dpsim(*words: str) -> subprocess.CompletedProcess[str]:
     """Run the command line as a user would; the caller's folder and DPSIM_ROOT are the toy project's."""
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=120)
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True)
 
 
 def written(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder with its bytes."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-def kernels(root: Path) -> list[psutil.Process]:
-    """Return the workers and kernels that belong to a toy project."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "environ"]):
-        words = " ".join(process.info["cmdline"] or [])
-        if ("dpsim.runner.worker" in words or "ipykernel" in words) and (process.info["environ"] or {}).get(
-            "DPSIM_ROOT"
-        ) == str(root):
-            found.append(process)
-    return found
-
-
-def wait_for(condition, seconds: float = 60.0) -> bool:
-    """Wait until a condition holds; return whether it did."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 REFUSALS = [
@@ -65,6 +41,8 @@ REFUSALS = [
     (["quick", "-p", "output", "x"], "use --output DIR"),
     (["quick", "--output", "figures"], "output must be outside"),
     (["quick", "-j", "-1"], "jobs must be an integer from 1"),
+    (["quick", "-j", "0"], "jobs must be an integer from 1 to 1024, got 0"),
+    (["quick", "-j", "0", "--grid", "seed=0:2"], "jobs must be an integer from 1 to 1024, got 0"),
 ]
 
 
@@ -166,16 +144,18 @@ def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: P
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: signal.Signals) -> None:
-    waiting = "import pathlib, time\npathlib.Path('../started').touch()\ntime.sleep(60 if draws == 20 else 0)"
+    waiting = "import pathlib, time\npathlib.Path('../started').touch()\nwhile draws == 20:\n    time.sleep(0.1)"
     notebook(toy / "notebooks" / "quick.ipynb", BODY, waiting)
     process = subprocess.Popen([*COMMAND, "run", "quick"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert wait_for((toy / "started").exists)
+    wait_for((toy / "started").exists)
     assert kernels(toy)
     process.send_signal(sign)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate()
     if sign != signal.SIGKILL:
-        assert process.returncode == 130 and b"interrupted" in output
-    assert wait_for(lambda: not kernels(toy), 10), kernels(toy)
+        assert process.returncode == 130
+        assert output.splitlines()[-1] == b"interrupted: run the same command again to go on with what is missing"
+        assert b"Traceback" not in output
+    wait_for(lambda: not kernels(toy))
     assert not (toy / "figures/quick").exists()
     result = dpsim("run", "quick", "-p", "draws", "21")
     assert result.returncode == 0, result.stdout
@@ -183,13 +163,24 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
 
 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, "import time\ntime.sleep(3)")
-    first = subprocess.Popen([*COMMAND, "run", "quick"], stdout=subprocess.PIPE, text=True)
-    assert wait_for(lambda: list(toy.glob("build/locks/*.holder")))
-    second = dpsim("run", "quick")
-    assert "waits for process" in second.stderr
-    assert "unchanged" in second.stdout
-    assert "done" in first.communicate(timeout=60)[0] and first.returncode == 0
+    waiting = "import pathlib, time\nwhile not pathlib.Path('../go').exists():\n    time.sleep(0.05)"
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, waiting)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    first = subprocess.Popen([*COMMAND, "run", "quick"], **pipes)
+    wait_for(lambda: list(toy.glob("build/locks/*.holder")))
+    second = subprocess.Popen([*COMMAND, "run", "quick"], **pipes)
+    assert second.stderr is not None and "waits for process" in second.stderr.readline()
+    (toy / "go").touch()
+    assert "done" in first.communicate()[0] and first.returncode == 0
+    assert "unchanged" in second.communicate()[0] and second.returncode == 0
+
+
+def test_a_worker_that_dies_is_told_with_its_exit_code(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", "import os, signal, psutil\npsutil.Process().parent().kill()")
+    result = dpsim("run", "quick")
+    assert result.returncode == 1
+    assert "failed" in result.stdout and "the worker stopped with exit code -9" in result.stdout
+    wait_for(lambda: not kernels(toy))
 
 
 def test_a_publication_cut_in_two_is_mended(toy: Path) -> None:

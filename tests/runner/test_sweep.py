@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from toy_project import BODY, notebook
+from toy_project import BODY, ROOT, kernels, notebook, wait_for
 
 from dpsim import runner
 from dpsim.cli import main
@@ -49,6 +49,7 @@ def test_grids_that_make_no_sense_are_refused(grids: list[str], message: str) ->
         (["--grid", "draws=50,500"], "draws must be an integer from 1 to 100, got 500"),
         (["--dask", "tcp://127.0.0.1:1"], "a sweep takes one notebook and --grid"),
         (["--grid", "seed=0:2", "--output", "x"], "no --output"),
+        (["--grid", "seed=0:2", "-p", "seed", "3"], "grid must not name what -p fixes, got seed in both"),
     ],
 )
 def test_a_point_out_of_range_is_refused_before_any_runs(toy: Path, words: list[str], message: str) -> None:
@@ -59,37 +60,92 @@ def test_a_point_out_of_range_is_refused_before_any_runs(toy: Path, words: list[
 
 RANDOM = BODY + 'ledger.record("fallin2023.fig2.min", abs(float(x[0])), standard_error=scale, output=output)\n'
 
+NUMBERS = BODY.replace('ledger.record("fallin2023.eps.k9", 1.168, output=output)\n', "") + (
+    'figures.save_numbers({"mean": x.mean(), "k": 12 * scale}, output)\n'
+)
+
+WAITING = """\
+import pathlib, time
+pathlib.Path(f'../begun-{seed}').touch()
+while seed and not pathlib.Path('../go').exists():
+    time.sleep(0.05)
+"""
+
+
+def sweep(*words: str) -> list[str]:
+    return [sys.executable, "-m", "dpsim", "run", "quick", *words]
+
+
+def table(toy: Path) -> pd.DataFrame:
+    (path,) = (toy / "build" / "sweeps").glob("*.csv")
+    return pd.read_csv(path)
+
 
 def test_a_sweep_here_gives_one_row_for_each_point_and_is_not_repeated(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", RANDOM)
-    command = [sys.executable, "-m", "dpsim", "run", "quick", "--grid", "seed=0:2", "--grid", "scale=1,2"]
+    command = sweep("--grid", "seed=0:2", "--grid", "scale=1,2")
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 done" in done.stdout
-    (path,) = (toy / "build" / "sweeps").glob("*.csv")
-    table = pd.read_csv(path)
-    assert list(table.columns) == ["seed", "scale", "id", "value", "standard_error", "run"]
-    drawn = table[table["id"] == "fallin2023.fig2.min"].set_index(["seed", "scale"])["value"]
+    found = table(toy)
+    assert list(found.columns) == ["seed", "scale", "id", "value", "standard_error", "run"]
+    drawn = found[found["id"] == "fallin2023.fig2.min"].set_index(["seed", "scale"])["value"]
     assert len(drawn) == 4 and drawn.nunique() == 4
     for seed in (0, 1):
         assert drawn[seed, 2] == pytest.approx(2 * drawn[seed, 1])
+    lines = sorted(re.sub(r", [0-9.]+ s$", "", line.partition(": ")[2]) for line in done.stderr.splitlines())
+    assert lines == [f"seed={seed} scale={scale} done" for seed in (0, 1) for scale in (1, 2)]
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == [f"{i} of 4" for i in (1, 2, 3, 4)]
     assert "4 unchanged" in subprocess.run(command, capture_output=True, text=True).stdout
 
 
-def test_a_sweep_on_a_cluster_survives_the_death_of_a_worker(toy: Path) -> None:
+def test_key_numbers_of_a_notebook_without_ledger_rows_are_in_the_table(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", NUMBERS)
+    done = subprocess.run(sweep("--grid", "scale=1,2", "-p", "seed", "5"), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = table(toy)
+    assert list(found.columns) == ["seed", "scale", "id", "value", "standard_error", "run"]
+    assert (found["seed"] == 5).all() and len(found) == 4
+    assert found[found["id"] == "k"].set_index("scale")["value"].to_dict() == {1: 12, 2: 24}
+    first, second = sorted((toy / "build" / "runs" / "quick").iterdir(), key=lambda f: runner.numbers(f)["k"]["value"])
+    assert runner.values(first, second).loc["k", "difference"] == 12
+    assert runner.folder(str(first)) == first
+
+
+def test_ctrl_c_ends_a_sweep_in_order_and_the_next_one_goes_on(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", RANDOM, WAITING)
+    command = sweep("--grid", "seed=0:2", "-j", "1")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for((toy / "begun-1").exists)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate()
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "interrupted: run the same command again to go on with what is missing"
+    assert "Traceback" not in errors and "1 done, 1 interrupted" in output
+    wait_for(lambda: not kernels(toy))
+    assert set(table(toy)["seed"]) == {0}
+    (toy / "go").touch()
+    assert "1 done, 1 unchanged" in subprocess.run(command, capture_output=True, text=True).stdout
+    assert set(table(toy)["seed"]) == {0, 1}
+
+
+def test_a_sweep_on_a_cluster_survives_the_death_of_a_worker_and_is_current_without_it(toy: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
-    notebook(toy / "notebooks" / "quick.ipynb", RANDOM, "import time\ntime.sleep(2)")
+    waiting = "import pathlib, time\nwhile not pathlib.Path('../go').exists():\n    time.sleep(0.05)"
+    notebook(toy / "notebooks" / "quick.ipynb", RANDOM, waiting)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
 
         def kill_one() -> None:
-            end = time.monotonic() + 60
-            while not list(toy.glob("build/locks/*.holder")) and time.monotonic() < end:
-                time.sleep(0.1)
+            wait_for(lambda: list(toy.glob("build/locks/*.holder")))
             os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+            (toy / "go").touch()
 
         thread = threading.Thread(target=kill_one, daemon=True)
         thread.start()
-        outcomes, path = runner.run_grid("quick", ["seed=0:5"], dask=cluster.scheduler_address)
+        outcomes, path = runner.run_grid("quick", ["seed=0:4"], dask=cluster.scheduler_address)
         thread.join()
-    assert [outcome.status for outcome in outcomes].count("done") + [o.status for o in outcomes].count("unchanged") == 5
-    assert sorted(pd.read_csv(path)["seed"].unique()) == [0, 1, 2, 3, 4]
+    assert {outcome.status for outcome in outcomes} <= {runner.Status.DONE, runner.Status.UNCHANGED}
+    assert sorted(pd.read_csv(path)["seed"].unique()) == [0, 1, 2, 3]
+    without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"PYTHONPATH": str(ROOT)}
+    again = subprocess.run(sweep("--grid", "seed=0:4"), capture_output=True, text=True, env=without)
+    assert "4 unchanged" in again.stdout

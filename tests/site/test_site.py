@@ -157,7 +157,7 @@ def browser(site: Path) -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
         context = opened.new_context(viewport=DESKTOP, accept_downloads=True)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(120_000)
         yield context
         opened.close()
 

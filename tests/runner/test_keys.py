@@ -1,0 +1,178 @@
+"""What runs a notebook again: its code, its data, the mathematics behind it and their libraries; nothing else."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from toy_project import BODY, ROOT, notebook
+
+from dpsim import files, paths, runner
+from dpsim.runner import keys
+
+PACKAGE = ROOT / "dpsim"
+
+
+@pytest.fixture(autouse=True)
+def installed_anew() -> Iterator[None]:
+    """Let each test read what is installed for itself."""
+    keys.versions.cache_clear()
+    yield
+    keys.versions.cache_clear()
+
+
+@pytest.fixture
+def house(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the package whose sources the key reads instead of those that run."""
+    copy = toy / "dpsim"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(keys, "__file__", str(copy / "runner" / "keys.py"))
+    return copy
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["dirichlet/mechanism.py", "dirichlet/__init__.pyi", "streams.py", "figures/house_style.py", "ledger.py"],
+)
+def test_editing_what_computes_runs_again(house: Path, file: str) -> None:
+    before = runner.key("quick", {})
+    (house / file).write_text((house / file).read_text() + "\n")
+    assert runner.key("quick", {}) != before
+
+
+@pytest.mark.parametrize("file", ["runner/schedule.py", "runner/__init__.pyi", "cli.py", "__main__.py"])
+def test_editing_what_starts_runs_runs_nothing(house: Path, file: str) -> None:
+    before = runner.key("quick", {})
+    (house / file).write_text((house / file).read_text() + "\n")
+    assert runner.key("quick", {}) == before
+
+
+def test_editing_the_site_or_a_tool_runs_nothing(toy: Path) -> None:
+    before = runner.key("quick", {})
+    for folder in ("tools/site", "tests", "build/site"):
+        (toy / folder).mkdir(parents=True)
+        (toy / folder / "pages.py").write_text("new = True\n")
+    assert runner.key("quick", {}) == before
+
+
+def test_editing_prose_or_folding_runs_nothing(toy: Path) -> None:
+    path = toy / "notebooks" / "quick.ipynb"
+    before = runner.key("quick", {})
+    made = nbformat.read(path, 4)
+    made.cells.insert(0, nbformat.v4.new_markdown_cell("A title."))
+    made.cells[-1].metadata["tags"] = ["hide-input"]
+    nbformat.write(made, path)
+    assert runner.key("quick", {}) == before
+
+
+def install(folder: Path, name: str, version: str) -> None:
+    """Put the metadata of a package into a folder of packages."""
+    info = folder / f"{name}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+
+
+@pytest.mark.parametrize("name", ["pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate"])
+def test_a_new_test_tool_or_extra_runs_nothing(toy: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    before = runner.key("quick", {})
+    keys.versions.cache_clear()
+    install(toy / "packages", name, "999.0")
+    monkeypatch.syspath_prepend(str(toy / "packages"))
+    assert importlib.metadata.version(name) == "999.0"
+    assert runner.key("quick", {}) == before
+
+
+@pytest.mark.parametrize("name", ["numpy", "dp_accounting", "ibis_framework"])
+def test_a_new_library_runs_again(toy: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    before = runner.key("quick", {})
+    keys.versions.cache_clear()
+    install(toy / "packages", name, "999.0")
+    monkeypatch.syspath_prepend(str(toy / "packages"))
+    assert runner.key("quick", {}) != before
+
+
+def imported(source: str) -> set[str]:
+    """Return the top-level packages that a source imports, at its head or inside a function."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(str(node.module).split(".")[0])
+    return found - set(sys.stdlib_module_names) - {"dpsim"}
+
+
+DOWNLOAD = {"pooch", "requests", "tqdm"}
+"""What fetches a file that is then read by its checksum: it cannot change a number."""
+
+CLUSTER = {"pyspark"}
+"""Counts what DuckDB counts, where a user asks for it; the counts are compared in its own test."""
+
+
+def test_the_key_holds_every_library_behind_the_notebooks() -> None:
+    sources = {str(f.relative_to(PACKAGE)): f.read_text() for f in PACKAGE.rglob("*.py")}
+    behind = {name: text for name, text in sources.items() if Path(name).parts[0] not in keys.APART}
+    assert len(behind) > 40
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = nbformat.read(path, 4).cells
+        behind[path.name] = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    modules = set().union(*map(imported, behind.values())) - DOWNLOAD - CLUSTER
+    assert {"numpy", "dp_accounting", "ibis", "opendp"} <= modules
+    distributions = importlib.metadata.packages_distributions()
+    held = runner.keys.versions()
+    assert [module for module in sorted(modules) if not set(distributions[module]) & set(held)] == []
+
+
+@pytest.fixture
+def finished(toy: Path) -> runner.Job:
+    """Return the job of a run that ended, as its record tells."""
+    (job,), _ = runner.plan(["quick"])
+    output, record = Path(job.output), Path(job.record)
+    for folder in (output, record):
+        folder.mkdir(parents=True)
+    (output / "a.csv").write_text("x\n1\n")
+    (output / "b.png").write_bytes(b"picture")
+    outputs = {path.name: files.sha256(path) for path in output.iterdir()}
+    files.write_json(record / "manifest.json", {"key": job.key, "output": job.output, "outputs": outputs})
+    assert runner.is_current(job)
+    return job
+
+
+def edit(name: str, value: object) -> Callable[[runner.Job], None]:
+    def change(job: runner.Job) -> None:
+        path = Path(job.record) / "manifest.json"
+        files.write_json(path, json.loads(path.read_text()) | {name: value})
+
+    return change
+
+
+DAMAGES: dict[str, Callable[[runner.Job], object]] = {
+    "an output that changed": lambda job: (Path(job.output) / "a.csv").write_text("x\n2\n"),
+    "the other output that changed": lambda job: (Path(job.output) / "b.png").write_bytes(b"pictures"),
+    "an output that is gone": lambda job: (Path(job.output) / "b.png").unlink(),
+    "no output at all": lambda job: shutil.rmtree(job.output),
+    "no record": lambda job: (Path(job.record) / "manifest.json").unlink(),
+    "a record cut short": lambda job: (Path(job.record) / "manifest.json").write_text('{"key": "'),
+    "a record that lists no outputs": lambda job: (Path(job.record) / "manifest.json").write_text("[]"),
+    "another key": edit("key", "0" * 64),
+    "another output folder": edit("output", "/elsewhere"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_run_is_current_only_with_its_record_and_every_output_as_it_was(finished: runner.Job, damage: str) -> None:
+    DAMAGES[damage](finished)
+    assert not runner.is_current(finished)
+
+
+def test_a_run_after_an_edit_is_not_current(finished: runner.Job) -> None:
+    notebook(paths.notebooks() / "quick.ipynb", BODY + "\n# changed")
+    (again,), _ = runner.plan(["quick"])
+    assert not runner.is_current(again)

@@ -1,0 +1,85 @@
+"""What is committed of a notebook: its outputs, its tags, and the folding that follows from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from toy_project import CHECKS, PARAMETERS, notebook
+
+from dpsim import files, runner
+
+FOLDINGS = {
+    ("parameters",): {"source_hidden": True},
+    ("checks",): {"source_hidden": True},
+    ("hide-input",): {"source_hidden": True},
+    ("parameters", "hide-input"): {"source_hidden": True},
+    ("hide-cell",): {"source_hidden": True, "outputs_hidden": True},
+    ("remark",): None,
+    (): None,
+}
+
+
+@pytest.mark.parametrize("tags", FOLDINGS)
+def test_folding_in_jupyterlab_follows_from_the_tags_alone(tags: tuple[str, ...]) -> None:
+    cell = nbformat.v4.new_code_cell("1 + 1", metadata={"tags": list(tags), "collapsed": True, "papermill": {}})
+    (found,) = runner.clean(nbformat.v4.new_notebook(cells=[cell])).cells
+    expected = {"tags": list(tags)} if tags else {}
+    if FOLDINGS[tags] is not None:
+        expected["jupyter"] = FOLDINGS[tags]
+    assert found.metadata == expected
+
+
+def test_folding_that_no_tag_asks_for_is_undone() -> None:
+    cell = nbformat.v4.new_code_cell("1 + 1", metadata={"jupyter": {"source_hidden": True}})
+    assert runner.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {}
+
+
+def test_text_is_not_folded() -> None:
+    cell = nbformat.v4.new_markdown_cell("Solution", metadata={"tags": ["hide-cell"]})
+    assert runner.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {"tags": ["hide-cell"]}
+
+
+def test_papermill_reads_the_parameters_of_a_folded_notebook(toy: Path) -> None:
+    before = runner.notebook_parameters("quick")
+    path = toy / "notebooks" / "quick.ipynb"
+    runner.write(runner.clean(runner.read(path)), path)
+    assert runner.read(path).cells[0].metadata == {"tags": ["parameters"], "jupyter": {"source_hidden": True}}
+    assert runner.notebook_parameters("quick") == before
+    assert runner.resolve("quick", [("draws", "21")]) == {"draws": 21}
+
+
+def executed(toy: Path, *sources: str) -> None:
+    """Put a default run of `quick` where the runner keeps it: the cells given, each of which printed its source."""
+    cells = [nbformat.v4.new_code_cell(source, metadata={"papermill": {"duration": 1.0}}) for source in sources]
+    injected = nbformat.v4.new_code_cell("output = '/x'", metadata={"tags": ["injected-parameters"]})
+    for cell in cells:
+        cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=cell.source)]
+    record = toy / "build" / "runs" / "quick" / "default"
+    record.mkdir(parents=True)
+    made = nbformat.v4.new_notebook(cells=[cells[0], injected, *cells[1:]])
+    files.write_text(record / "quick.ipynb", nbformat.writes(made))
+
+
+def test_outputs_come_from_the_run_and_prose_and_tags_from_the_notebook(toy: Path) -> None:
+    path = toy / "notebooks" / "quick.ipynb"
+    notebook(path, "3 + 3")
+    executed(toy, PARAMETERS, CHECKS, "3 + 3")
+    edited = runner.read(path)
+    edited.cells.insert(0, nbformat.v4.new_markdown_cell("Written after the run."))
+    edited.cells[-1].metadata["tags"] = ["hide-input"]
+    runner.write(edited, path)
+    assert runner.refresh_outputs(["quick"]) == ["quick"]
+    found = runner.read(path).cells
+    assert [cell.source for cell in found] == ["Written after the run.", PARAMETERS, CHECKS, "3 + 3"]
+    assert found[-1].outputs[0].text == "3 + 3"
+    assert found[-1].metadata == {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
+    assert [cell.execution_count for cell in found[1:]] == [1, 2, 3]
+
+
+def test_a_notebook_whose_code_has_changed_since_its_run_is_refused(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", "4 + 4")
+    executed(toy, PARAMETERS, CHECKS, "3 + 3")
+    with pytest.raises(ValueError, match="quick has changed since its last default run"):
+        runner.refresh_outputs(["quick"])

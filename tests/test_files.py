@@ -1,0 +1,44 @@
+"""Files are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dpsim import files
+
+
+def test_what_cannot_be_written_whole_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    files.write_text(path, "old\n")
+    with pytest.raises(RuntimeError, match="half"), files.replacing(path) as partial:
+        partial.write_text("ne")
+        raise RuntimeError("half way")
+    assert path.read_text() == "old\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_two_writers_at_once_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.md"
+    with files.replacing(path) as mine:
+        mine.write_text("mine")
+        monkeypatch.setattr("os.getpid", lambda: 1)
+        files.write_text(path, "theirs")
+    assert path.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_forms_of_text_json_and_csv(tmp_path: Path) -> None:
+    files.write_json(tmp_path / "a.json", {"b": [1, 2.5]})
+    assert json.loads((tmp_path / "a.json").read_bytes()) == {"b": [1, 2.5]}
+    files.write_csv(tmp_path / "a.csv", pd.DataFrame({"x": [1 / 3, 2.0], "n": [10**12, 2]}))
+    assert (tmp_path / "a.csv").read_bytes() == b"x,n\n0.3333333333,1000000000000\n2,2\n"
+
+
+def test_sha256_is_that_of_the_standard(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")  # FIPS 180-2, appendix B.1
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert files.sha256(tmp_path / "abc") == digest
