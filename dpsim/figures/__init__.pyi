@@ -21,6 +21,9 @@ from .maps import (
     name_intersections as name_intersections,
     draw_walk as draw_walk,
 )
+from .zones import (
+    compare_zones as compare_zones,
+)
 from .graphs import (
     transitions as transitions,
     draw_automaton as draw_automaton,
@@ -30,4 +33,4 @@ from .controls import (
     is_live as is_live,
     control as control,
 )
-from . import house_style as house_style, maps as maps, graphs as graphs, controls as controls
+from . import house_style as house_style, maps as maps, zones as zones, graphs as graphs, controls as controls
