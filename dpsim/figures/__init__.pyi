@@ -22,6 +22,9 @@ from .maps import (
     name_intersections as name_intersections,
     draw_walk as draw_walk,
 )
+from .zones import (
+    compare_zones as compare_zones,
+)
 from .graphs import (
     transitions as transitions,
     draw_automaton as draw_automaton,
@@ -36,5 +39,4 @@ from .explore import (
     histogram_law as histogram_law,
     which_mechanism as which_mechanism,
 )
-from . import explore as explore
-from . import house_style as house_style, maps as maps, graphs as graphs
+from . import explore as explore, house_style as house_style, maps as maps, zones as zones, graphs as graphs

@@ -35,7 +35,7 @@ SAMPLED = [
 STEPPED = {"gohari2020.fig1.trend"}
 """Sampled rows whose value takes few levels: a rank correlation may be the same with another seed."""
 
-SPEED = set(ledger.published().query("kind == 'speed'").index)
+SPEED = set(ledger.published().query("basis == 'speed'").index)
 """Rows that hold measured seconds."""
 
 TOLERANCE = 1e-9
