@@ -138,7 +138,7 @@ def test_large_integers_stay_exact():
     assert checks.integer("n", 10**30, 0) == 10**30
     assert checks.integers("n", [2**62 + 1], 0).tolist() == [2**62 + 1]
     assert checks.integers("n", np.array([2**53 + 1]), 0).tolist() == [2**53 + 1]
-    with pytest.raises(ValueError, match="^n must be integers"):
+    with pytest.raises(ValueError, match=r"^n must be integers"):
         checks.integers("n", [2**63], 0)
 
 
@@ -146,7 +146,7 @@ def test_a_size_is_nothing_a_length_or_several():
     assert checks.size("size", None) == () and checks.size("size", 3) == (3,)
     assert checks.size("size", [2, 0]) == checks.size("size", np.array([2, 0])) == (2, 0)
     for bad in (-1, 1.5, "2", [1, -1], True, np.ma.masked_array([2], [True]), [[1]]):
-        with pytest.raises(ValueError, match="^size must be"):
+        with pytest.raises(ValueError, match=r"^size must be"):
             checks.size("size", bad)
 
 
@@ -170,7 +170,7 @@ def test_other_sums_are_refused_with_row_and_sum(off):
     with pytest.raises(ValueError, match=rf"^p must sum to 1 within 1e-06, got {1 + off:.10g}: markov.transition_matr"):
         checks.simplex("p", rows[1, 2])
     for empty in (0.5, [], np.zeros((2, 0))):
-        with pytest.raises(ValueError, match="^p must have at least one category"):
+        with pytest.raises(ValueError, match=r"^p must have at least one category"):
             checks.simplex("p", empty)
 
 
@@ -185,8 +185,8 @@ def test_generators():
     rng = np.random.default_rng()
     assert checks.generator(rng) is rng
     assert checks.generator(None).random() != checks.generator(None).random()
-    with pytest.raises(ValueError, match="^rng must be an integer of at least 0, got -1"):
+    with pytest.raises(ValueError, match=r"^rng must be an integer of at least 0, got -1"):
         checks.generator(-1)
     for other in (1.0, True, "1", np.random.RandomState(1), np.random.PCG64(1)):
-        with pytest.raises(TypeError, match="^rng must be a numpy.random.Generator, an integer or None"):
+        with pytest.raises(TypeError, match=r"^rng must be a numpy.random.Generator, an integer or None"):
             checks.generator(other)
