@@ -77,7 +77,7 @@ def privatize(
 
     *Many entries cost no more than two* where k eta >= 1/2, by the proof in `dpsim.accounting.dirichlet`: with
     s = 1/N or b/2 (or 1 - m eta, the diameter of what is projected onto, where that is smaller), a row costs at most
-    the exact profile of Beta(k eta + k s, k eta) against its mirror. That is attained for rows of three and more possible
+    the exact profile of Beta(k eta + k s, k eta) against its mirror. That is attained for rows of three or more possible
     entries under `b`, and under `records` where eta N is an integer; elsewhere it is a bound. Under `b` with several
     rows it is composed, an upper bound by convolution within 1e-4 of the truth.
 

@@ -22,7 +22,7 @@ def hockey_stick(p, q, k, epsilon):
 
 
 @pytest.mark.parametrize(
-    "epsilon, delta, eta, b", [(2.0, 1e-2, 0.1, 0.2), (1.0, 1e-4, 0.2, 0.05), (6.0, 1e-3, 0.05, 1)]
+    "epsilon, delta, eta, b", [(2.0, 1e-2, 0.1, 0.1), (1.0, 1e-4, 0.2, 0.05), (6.0, 1e-3, 0.05, 0.1)]
 )
 def test_the_guarantee_of_a_vector_is_exact(epsilon, delta, eta, b):
     made = dirichlet.privatize([0.2, 0.3, 0.5], epsilon, delta, support=True, eta=eta, b=b)
@@ -50,7 +50,6 @@ def test_rows_that_move_at_once_add_up():
     assert made.parameters["shift"].tolist() == [0.05, 0.05, 0.05, 0.0]
     three, two = (accounting.compose(k, shift=0.05, eta=0.1, count=count) for count in (3, 2))
     assert three.delta(6.0) <= 1e-2 < 1.01 * three.delta_bounds(6.0)[0], "tight"
-    assert accounting.compose(1.01 * k, shift=0.05, eta=0.1, count=3).delta_bounds(6.0)[0] > 1e-2
     assert two.delta(6.0) < 0.6e-2, "a row less would do with far less"
     assert made.value[3].tolist() == [0, 0, 1]
 
