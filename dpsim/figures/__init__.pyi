@@ -26,8 +26,17 @@ from .graphs import (
     draw_automaton as draw_automaton,
     draw_chain as draw_chain,
 )
+from .words import (
+    COLOURS as COLOURS,
+    draw_neighbours as draw_neighbours,
+    draw_bounds as draw_bounds,
+    draw_errors as draw_errors,
+    draw_reduction as draw_reduction,
+    draw_against_optimum as draw_against_optimum,
+)
 from .controls import (
     is_live as is_live,
     control as control,
 )
 from . import house_style as house_style, maps as maps, graphs as graphs, controls as controls
+from . import words as words
