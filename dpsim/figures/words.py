@@ -24,10 +24,11 @@ def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequen
     table: columns released and probability_<word> for both neighbours, one row for each candidate.
     """
     place = np.arange(len(table))
+    aside = 0.14  # of the distance of two words, so that equal probabilities stay two dots
     first, second = (table[f"probability_{word}"] for word in neighbours)
     looks: tuple[dict[str, Any], ...] = ({"color": PAPER}, {"color": PAPER, "mfc": "white"})
-    for word, share, look in zip(neighbours, (first, second), looks):
-        axes[0].plot(place, share, "o", label=f"the secret word is {word}", **look)
+    for word, share, look, side in zip(neighbours, (first, second), looks, (-aside, aside)):
+        axes[0].plot(place + side, share, "o", label=f"the secret word is {word}", **look)
     axes[0].set(ylabel="probability", yscale="log")
     axes[0].legend(loc="upper right")
     axes[1].vlines(place, 1.0, first / second, color=TRUE, lw=0.8)
@@ -38,6 +39,7 @@ def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequen
     axes[1].text(place[-1], 0.8 * np.exp(epsilon), r"$e^{\epsilon}$", color=PAPER, ha="right", va="top")
     axes[1].text(place[-1], 1.25 * np.exp(-epsilon), r"$e^{-\epsilon}$", color=PAPER, ha="right", va="bottom")
     axes[1].set(ylabel="ratio", yscale="log", xlabel="released word")
+    _plain_ticks(axes[1], (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8))
     axes[1].set_xticks(place, table["released"], rotation=90, family="monospace")
 
 
@@ -89,6 +91,7 @@ def draw_errors(
                 mark_published(axes[0], epsilon, error, f"{error:g}", offset=offset, colour=colour)
     axes[1].plot(table["epsilon"], table["reduction"], color=OURS)
     axes[0].set(yscale="log")
+    _plain_ticks(axes[0], (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
     axes[1].set(xlabel=r"$\epsilon$", ylim=(0, 0.6))
 
 
@@ -97,7 +100,8 @@ def draw_reduction(ax: Any, table: pd.DataFrame, published: Sequence[tuple[float
 
     table: columns epsilon, limit, low, median, high, trip; published: the printed points (epsilon, reduction).
     """
-    ax.fill_between(table["epsilon"], table["limit"], 1.0, color="0.9", lw=0, label="impossible")
+    ax.fill_between(table["epsilon"], table["limit"], 1.0, color="0.9", lw=0)
+    ax.text(table["epsilon"].max(), 0.51, "impossible", ha="right", va="bottom", color="0.3", fontsize=7)
     ax.plot(table["epsilon"], table["limit"], color=TRUE, label="limit, any words")
     band = {**house_style.BAND, "color": PAPER, "label": "9 of 10 random trips"}
     ax.fill_between(table["epsilon"], table["low"], table["high"], **band)
@@ -105,7 +109,7 @@ def draw_reduction(ax: Any, table: pd.DataFrame, published: Sequence[tuple[float
     ax.plot(table["epsilon"], table["trip"], color=OURS, label="calibrated trip")
     for epsilon, value in published:
         mark_published(ax, epsilon, value, f"{value:g}", offset=(-6, 6))
-    ax.set(xlabel=r"$\epsilon$", ylabel="reduction of the error", ylim=(0, 0.75))
+    ax.set(xlabel=r"$\epsilon$", ylabel="reduction of the error", ylim=(0, 0.8))
     ax.legend(loc="upper left", ncols=2, columnspacing=1.0)
 
 
@@ -120,4 +124,14 @@ def draw_against_optimum(ax: Any, table: pd.DataFrame, title: str) -> None:
         ax.plot(part["epsilon_exact"], ratio, line, color=COLOURS[str(mechanism)], label=mechanism)
     ax.axhline(1.0, color=TRUE, lw=0.8, zorder=0)
     ax.set(xlabel=r"exact $\epsilon$", xlim=(0, 6), yscale="log")
+    _plain_ticks(ax, (1, 1.2, 1.5, 2, 3, 4))
     ax.set_title(title, fontsize=7)
+
+
+def _plain_ticks(ax: Any, values: Sequence[float]) -> None:
+    """Write these values, those within the limits, as plain numbers on a logarithmic axis."""
+    low, high = ax.get_ylim()
+    shown = [value for value in values if low <= value <= high]
+    ax.set_yticks(shown, [f"{value:g}" for value in shown])
+    ax.minorticks_off()
+    ax.set_ylim(low, high)
