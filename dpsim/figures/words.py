@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
 from dpsim.figures import house_style
 from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, mark_published
@@ -101,7 +102,7 @@ def draw_reduction(ax: Any, table: pd.DataFrame, published: Sequence[tuple[float
     table: columns epsilon, limit, low, median, high, trip; published: the printed points (epsilon, reduction).
     """
     ax.fill_between(table["epsilon"], table["limit"], 1.0, color="0.9", lw=0)
-    ax.text(table["epsilon"].max(), 0.51, "impossible", ha="right", va="bottom", color="0.3", fontsize=7)
+    ax.text(table["epsilon"].max(), 0.53, "impossible", ha="right", va="bottom", color="0.3", fontsize=7)
     ax.plot(table["epsilon"], table["limit"], color=TRUE, label="limit, any words")
     band = {**house_style.BAND, "color": PAPER, "label": "9 of 10 random trips"}
     ax.fill_between(table["epsilon"], table["low"], table["high"], **band)
@@ -121,17 +122,22 @@ def draw_against_optimum(ax: Any, table: pd.DataFrame, title: str) -> None:
     for mechanism, part in table.groupby("mechanism", sort=False):
         line = "--" if mechanism == "exponential" else "-"
         ratio = part["error"] / part["least_error"]
-        ax.plot(part["epsilon_exact"], ratio, line, color=COLOURS[str(mechanism)], label=mechanism)
+        ax.plot(
+            part["epsilon_exact"],
+            ratio,
+            line,
+            color=COLOURS[str(mechanism)],
+            label=mechanism,
+            zorder=2 + (line == "--"),
+        )
     ax.axhline(1.0, color=TRUE, lw=0.8, zorder=0)
     ax.set(xlabel=r"exact $\epsilon$", xlim=(0, 6), yscale="log")
-    _plain_ticks(ax, (1, 1.2, 1.5, 2, 3, 4))
+    _plain_ticks(ax, (1, 1.2, 1.5, 2, 3, 4, 6, 10))
     ax.set_title(title, fontsize=7)
 
 
 def _plain_ticks(ax: Any, values: Sequence[float]) -> None:
     """Write these values, those within the limits, as plain numbers on a logarithmic axis."""
-    low, high = ax.get_ylim()
-    shown = [value for value in values if low <= value <= high]
-    ax.set_yticks(shown, [f"{value:g}" for value in shown])
-    ax.minorticks_off()
-    ax.set_ylim(low, high)
+    ax.yaxis.set_major_locator(FixedLocator(list(values)))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.yaxis.set_minor_locator(NullLocator())
