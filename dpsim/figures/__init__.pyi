@@ -39,4 +39,19 @@ from .explore import (
     histogram_law as histogram_law,
     which_mechanism as which_mechanism,
 )
-from . import explore as explore, house_style as house_style, maps as maps, zones as zones, graphs as graphs
+from .words import (
+    COLOURS as COLOURS,
+    draw_neighbours as draw_neighbours,
+    draw_bounds as draw_bounds,
+    draw_errors as draw_errors,
+    draw_reduction as draw_reduction,
+    draw_against_optimum as draw_against_optimum,
+)
+from . import (
+    explore as explore,
+    house_style as house_style,
+    maps as maps,
+    zones as zones,
+    graphs as graphs,
+    words as words,
+)

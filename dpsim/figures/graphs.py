@@ -6,7 +6,7 @@ matplotlib on the axes that are given; the axes are hidden and get equal scales.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -57,14 +57,24 @@ def transitions(automaton: HammingAutomaton, distance: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns.split())
 
 
-def draw_automaton(ax: Any, automaton: HammingAutomaton, distance: int, *, width: float, height: float) -> pd.DataFrame:
+def draw_automaton(
+    ax: Any,
+    automaton: HammingAutomaton,
+    distance: int,
+    *,
+    width: float,
+    height: float,
+    highlight: Sequence[Hashable] | None = None,
+) -> pd.DataFrame:
     """Draw the automaton of the words at a distance, with its policy on the arrows, and return its `transitions`.
 
     A circle is a state: letters written, mismatches as superscript, on a chain the last letter below; the
     accepting states have two circles. Beside each circle in grey the words still open, V. An arrow is a letter, its
-    probability in vermilion. width, height: distance of neighbouring states, in units of the axes.
+    probability in vermilion. width, height: distance of neighbouring states, in units of the axes. highlight: a word at
+    the distance whose path is drawn thick, in blue. Raises ValueError where it has another distance or is infeasible.
     """
     table = transitions(automaton, distance)
+    followed = set() if highlight is None else _path(automaton, distance, highlight)
     first = table[["position", "mismatches", "state", "words"]].to_numpy(object)
     following = table[["position", "next_mismatches", "next_state", "next_words"]].to_numpy(object)
     nodes = {tuple(row[:3]): row[3] for row in first}
@@ -77,7 +87,8 @@ def draw_automaton(ax: Any, automaton: HammingAutomaton, distance: int, *, width
             chance = Fraction(arrow.probability).limit_denominator(arrow.words)
             along = 0.23 if on_chain else 0.5
             label = ("" if on_chain else f"{arrow.letter}", f"{chance}")
-            _arrow(ax, places[source], places[target], bend, label, along)
+            thick = (*source, arrow.letter) in followed
+            _arrow(ax, places[source], places[target], bend, label, along, thick)
     for node, words in nodes.items():
         place, accepting = places[node], node[0] == automaton.length
         _circle(ax, place, accepting)
@@ -136,9 +147,30 @@ def _grouped(table: pd.DataFrame) -> dict[tuple[Any, Any], list[Any]]:
     return groups
 
 
-def _arrow(ax: Any, tail: Array, head: Array, bend: float, label: tuple[str, str] | None, along: float) -> None:
+def _path(automaton: HammingAutomaton, distance: int, word: Sequence[Hashable]) -> set[tuple[Any, ...]]:
+    """Return the arrows (position, mismatches, state, letter) that a word at the distance takes."""
+    codes, labels, chain = automaton.space.encode(word), automaton.space.labels, automaton.space.chain
+    if len(codes) != automaton.length or (codes != automaton.codes).sum() != distance:
+        raise ValueError(f"highlight must have {automaton.length} letters and distance {distance}, got {word!r}")
+    wrong = codes != automaton.codes
+    states = [""] * len(codes) if chain is None else [labels[code] for code in (chain.start, *codes[:-1])]
+    written = np.cumsum(wrong) - wrong
+    return {(i, int(written[i]), states[i], labels[code]) for i, code in enumerate(codes)}
+
+
+def _arrow(
+    ax: Any,
+    tail: Array,
+    head: Array,
+    bend: float,
+    label: tuple[str, str] | None,
+    along: float,
+    thick: bool = False,
+) -> None:
     """Draw an arrow between two states, bowed by `bend`, with (letter, probability) on a share `along` of it."""
     style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7, "lw": 0.7, "color": "0.25", "zorder": 2}
+    if thick:
+        style |= {"lw": 2.0, "color": house_style.PAPER, "mutation_scale": 9}
     style |= {"connectionstyle": f"arc3,rad={bend}", "shrinkA": NODE / 2, "shrinkB": NODE / 2 + 0.5}
     ends = (float(tail[0]), float(tail[1])), (float(head[0]), float(head[1]))
     ax.add_patch(FancyArrowPatch(*ends, **style))

@@ -98,14 +98,17 @@ def size(columns: int, height: float) -> tuple[float, float]:
     return width, checks.scalar("height", height, 0, 12, open_low=True)
 
 
-def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5)) -> None:
-    """Mark a published point with a hollow grey diamond and write its value beside it (offset in points).
+def mark_published(
+    ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5), colour: str = PUBLISHED
+) -> None:
+    """Mark a published point with a hollow diamond and write its value beside it (offset in points).
 
-    A label more than 20 points away is joined to its point by a thin line.
+    A label more than 20 points away is joined to its point by a thin line. colour: grey, or that of its mechanism where
+    several share the axes.
     """
-    ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
+    ax.plot([x], [y], "D", mfc="none", mec=colour, mew=1.0, ms=5, zorder=5, clip_on=False)
     far = offset[0] ** 2 + offset[1] ** 2 > 20**2
-    line = {"arrowstyle": "-", "lw": 0.5, "color": PUBLISHED, "shrinkA": 1, "shrinkB": 4} if far else None
+    line = {"arrowstyle": "-", "lw": 0.5, "color": colour, "shrinkA": 1, "shrinkB": 4} if far else None
     text = {"fontsize": 6.5, "color": "0.3", "va": "center" if far else "baseline"}
     ax.annotate(label, (x, y), xytext=offset, textcoords="offset points", arrowprops=line, **text)
 

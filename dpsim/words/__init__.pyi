@@ -11,6 +11,7 @@ from .selection import (
     expected_error_bounds as expected_error_bounds,
     expected_error_floor as expected_error_floor,
     reduction_limit as reduction_limit,
+    error_reduction as error_reduction,
     tail_bound as tail_bound,
     draw_distances as draw_distances,
     log_integrals as log_integrals,

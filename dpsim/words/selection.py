@@ -156,6 +156,48 @@ def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
     return np.asarray(-np.expm1(-epsilon * n / (2.0 * b)) / 2.0)
 
 
+def error_reduction(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, log: bool = False) -> Array:
+    """Return the share by which permute-and-flip lowers the exponential mechanism's expected error, exact.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (..., n + 1)
+        Numbers of words at distance 0 to n, N_0 >= 1; their logarithms with `log`.
+    epsilon : array_like, shape (...)
+        Nominal epsilon, at least 0.
+    b : int
+        Distance of adjacent words, at least 1.
+    log : bool
+        Whether counts are natural logarithms.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        1 - E_PF / E_EM in [0, 1/2]; 0 where no word but the true one is feasible.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Notes
+    -----
+    The difference of the two errors cancels where they nearly agree. Instead, with p the exponential mechanism's
+    law, equation (11) of Benvenuti, Rao, Hale 2026 is a sum over pairs of distances, all terms of one sign:
+    Z / E_EM * sum_{l < k} p_l p_k (k - l) (q_l - q_k) J_lk with
+    J_lk = integral_0^1 u prod_j (1 - u q_j)^(N_j) / ((1 - u q_l) (1 - u q_k)) du, by the nodes of
+    `log_integrals`: the factor u adds derivatives of the first order alone, so its error bounds grow by less than 100.
+
+    Examples
+    --------
+    >>> print(f"{error_reduction([1, 0, 1], 5.0):.6f}, {reduction_limit(5.0, 2):.6f}")
+    0.496631, 0.496631
+    """
+    log_counts, epsilon, b, rate = _arguments(counts, epsilon, b, log)
+    rows = np.array(log_counts, order="C").reshape(-1, log_counts.shape[-1])
+    return _error_reductions(rows, np.ascontiguousarray(rate.ravel())).reshape(epsilon.shape)
+
+
 def tail_bound(deviation: ArrayLike, n: int) -> Array:
     """Return Theorem 2's bound (...) on P(|l - E[l]| >= deviation), min(1, 2 exp(-2 deviation^2 / n^2)).
 
@@ -293,6 +335,45 @@ def _integrals(log_counts: Array, log_weight: Array) -> Array:
                 for j in range(width):
                     total[j] += value / (1.0 - x[j])
         result[row] = np.log(total) - log_scale
+    return result
+
+
+@njit(cache=True)
+def _error_reductions(log_counts: Array, rates: Array) -> Array:
+    rows, width = log_counts.shape
+    result = np.zeros(rows)
+    q, p, near, gap = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
+    for row in range(rows):
+        rate = rates[row]
+        log_total = log_counts[row] - rate * np.arange(width)
+        top = log_total.max()
+        log_z = top + math.log(np.exp(log_total - top).sum())
+        log_scale = log_z + math.log1p(math.exp(-log_z))  # of 1 + Z; Z >= 1
+        error = 0.0
+        for j in range(width):
+            q[j], p[j] = math.exp(-rate * j), math.exp(log_total[j] - log_z)
+            gap[j] = -j * math.expm1(-rate * j)
+            error += p[j] * j
+        end = math.exp(min(log_scale, math.log(PANEL * PANELS)))
+        panels = math.ceil(end / PANEL)
+        half = end / panels / 2.0
+        share = 0.0
+        for panel in range(panels):
+            for node, weight in zip(NODES, WEIGHTS):
+                t = half * (2.0 * panel + 1.0 + node)
+                u = t * math.exp(-log_scale)
+                exponent = 0.0
+                for j in range(width):
+                    x = u * q[j]
+                    exponent += p[j] * (-math.log1p(-x) / x if x > 1e-300 else 1.0)
+                    near[j] = p[j] / (1.0 - x)
+                pairs = 0.0
+                for k in range(1, width):
+                    for j in range(k):
+                        pairs += near[j] * near[k] * q[j] * gap[k - j]
+                share += weight * half * t * math.exp(-t * math.exp(log_z - log_scale) * exponent) * pairs
+        if error > 0.0:
+            result[row] = share * math.exp(log_z - 2.0 * log_scale) / error
     return result
 
 

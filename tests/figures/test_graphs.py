@@ -78,6 +78,26 @@ def test_every_state_and_transition_is_drawn(name, ax):
     assert len(set(places)) == len(places)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_the_path_of_a_highlighted_word_is_drawn_thick(name, ax):
+    automaton, distance, adjacency = CASES[name]
+    for word in list(words_at(automaton, distance, adjacency))[:3]:
+        ax.clear()
+        letters = [automaton.space.labels[code] for code in word]
+        table = draw_automaton(ax, automaton, distance, width=1.6, height=0.6, highlight=letters)
+        thick = [patch for patch in ax.patches if patch.get_linewidth() > 1]
+        assert len(thick) == automaton.length
+        followed = table[[width > 1 for width in (patch.get_linewidth() for patch in ax.patches)]]
+        assert followed.letter.tolist() == letters
+        assert np.prod(followed.probability) == pytest.approx(1 / automaton.counts[distance])
+
+
+@pytest.mark.parametrize("word", ["abc", "ab", "cab"])
+def test_highlights_that_are_refused(word, ax):
+    with pytest.raises(ValueError, match="highlight must have 3 letters and distance 2, got"):
+        draw_automaton(ax, CASES["abc"][0], 2, width=1.6, height=0.6, highlight=word)
+
+
 def test_figure_1_has_its_probabilities(ax):
     draw_automaton(ax, CASES["abc"][0], 2, width=1.6, height=0.6)
     written = Counter(

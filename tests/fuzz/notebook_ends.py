@@ -23,7 +23,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "data_driven_markov": {"draws": 2, "draws_tv": 2, "draws_delta": 1000, "repetitions": 30},
     "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
     "mdp_policy_synthesis": {"runs": 2, "large": 10},
-    "permute_and_flip": {"draws": 50, "points": 5},
+    "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
     "your_own_chain": {"releases": 10, "audit_draws": 100},
 }
 """Small sample sizes for each notebook."""

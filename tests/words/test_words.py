@@ -18,6 +18,7 @@ from dpsim.words import (
     alphabet_counts,
     best_offset,
     draw_distances,
+    error_reduction,
     exact_epsilon,
     exact_word_epsilon,
     expected_error,
@@ -428,6 +429,45 @@ def test_two_words_attain_the_largest_reduction(n):
         ratio = expected_error(counts, epsilon) / expected_error(counts, epsilon, mechanism="exponential")
         assert 1 - ratio == pytest.approx(reduction_limit(epsilon, n), rel=1e-12)
     assert reduction_limit(1e9, n) == 0.5
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.02, 3.0, 60.0])
+@pytest.mark.parametrize(
+    ("counts", "b"), [([1, 0, 3], 1), ([1, 5, 10, 10, 5, 1], 2), ([2, 7, 0, 9], 1), ([1, 10**6, 10**12, 10**20], 3)]
+)
+def test_reduction_has_no_cancellation(counts, b, epsilon):
+    flip = integral_pmf(counts, epsilon, b)
+    with mpmath.workdps(50):
+        weights = [count * mpmath.exp(-mpmath.mpf(epsilon) * k / (2 * b)) for k, count in enumerate(counts)]
+        error = mpmath.fsum(k * x for k, x in enumerate(weights)) / mpmath.fsum(weights)
+        reference = 1 - mpmath.fsum(k * x for k, x in enumerate(flip)) / mpmath.fsum(flip) / error
+    assert error_reduction(np.array(counts, dtype=object), epsilon, b) == pytest.approx(
+        float(reference), rel=1e-10, abs=1e-30
+    )
+
+
+def test_reductions_keep_their_shape_and_their_limit():
+    batch = error_reduction([[1, 4, 4], [1, 0, 9]], [[0.5], [5.0], [40.0]])
+    assert batch.shape == (3, 2)
+    assert error_reduction([1, 4, 4], 5.0) == batch[1, 0]
+    assert error_reduction([1, 0, 0], 5.0) == 0.0  # no word but the true one
+    for counts, epsilon, b in random_counts(np.random.default_rng(16), 300):
+        reduction = error_reduction(counts, epsilon, b)
+        assert 0 <= reduction <= reduction_limit(epsilon, len(counts) - 1, b) + 1e-15
+
+
+def test_what_two_errors_allow_depends_on_b():
+    # 0.62 at epsilon 5 leaves less than 18.9 % at epsilon 3 for words one letter apart, and 28.2 % for three.
+    distance = np.arange(1, 15)
+    weights = np.exp(distance) / (distance - 0.615)
+    assert 1 / (2 + 0.615 * weights.min()) == pytest.approx(0.18936, abs=1e-5)
+    counts = np.zeros(15, dtype=int)
+    counts[[0, 6]] = 1, 17
+    assert expected_error(counts, 5.0, 3, mechanism="exponential") == pytest.approx(0.617, abs=5e-4)
+    assert error_reduction(counts, 3.0, 3) == pytest.approx(0.282, abs=5e-4)
+    counts[6], counts[2] = 0, 66
+    assert expected_error(counts, 5.0, mechanism="exponential") == pytest.approx(0.62, abs=5e-3)
+    assert error_reduction(counts, 3.0) < 0.18936
 
 
 def test_tail_bound():
