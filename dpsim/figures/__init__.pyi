@@ -30,4 +30,11 @@ from .controls import (
     is_live as is_live,
     control as control,
 )
+from .walks import (
+    draw_walks as draw_walks,
+)
+from .bars import (
+    grouped_bars as grouped_bars,
+)
 from . import house_style as house_style, maps as maps, graphs as graphs, controls as controls
+from . import walks as walks, bars as bars
