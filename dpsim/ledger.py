@@ -1,12 +1,15 @@
-"""The ledger: every published number beside the reproduced one, with its tolerance and its verdict."""
+"""The ledger: every published number beside the reproduced one, and a verdict that follows from a stated rule."""
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import os
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -32,25 +35,82 @@ PAPERS = {
 }
 """The papers in the order of the report."""
 
+BASES = {
+    "rounding": "half a unit of the last printed digit",
+    "sampling": "that, and three standard errors, the paper's (where it prints its number of draws) and ours together",
+    "reading": "the claim compared under the reading of the text that the column `reading` names",
+    "identity": "equal by construction",
+    "qualitative": "the paper states a direction and no number: the sign of ours",
+    "calibrated": "an input of ours was chosen to come near the printed number: a factor, which decides nothing",
+    "surrogate": "public data stand in for the paper's: a factor, which decides nothing",
+    "contradiction": "the printed number and what `limit` holds, another statement of the paper or a proven bound, "
+    "exclude each other",
+    "formula": "the paper's own formula gives a number more than one unit of the last printed digit away",
+    "false": "a counterexample within all assumptions passes `limit`, what the statement allows, "
+    "by more than three standard errors",
+    "speed": "seconds, measured in each run: decide nothing",
+}
+"""What the verdict of a row rests on, the column `basis`, and the rule that gives it."""
+
+VERDICTS = {
+    "agrees": "within half a unit of the last printed digit or, where the paper samples, three standard errors",
+    "agrees in direction": "the paper states a direction and no number; ours has it",
+    "agrees under a reading": "agrees once the text is read as the row says",
+    "true by construction": "an identity; equal",
+    "calibrated": "an input of ours was chosen to come near; the factor decides nothing",
+    "surrogate": "public data stand in for the paper's; the factor decides nothing",
+    "not reproduced": "the paper's data and formula are at hand, and the number differs",
+    "fails under a reading": "fails as we read what the text leaves open; the statement itself may hold",
+    "erratum: contradiction": "two statements of the paper, or a statement and a proven bound, exclude each other",
+    "erratum: formula": "the paper's own formula gives another value",
+    "erratum: false": "a counterexample within all assumptions",
+    "shown": "seconds, measured in each run, that judge nothing",
+}
+"""How verdicts begin, up to a comma, and what they mean."""
+
+GROUPS = {
+    "agree": ("agrees", "agrees in direction", "agrees under a reading", "true by construction"),
+    "rest on a stand-in": ("calibrated", "surrogate"),
+    "differ": ("not reproduced", "fails under a reading"),
+    "are errata": ("erratum: contradiction", "erratum: formula", "erratum: false"),
+}
+"""The four lines that sum up a paper, and the verdicts in each."""
+
+UNTENABLE = ("fails under a reading", *GROUPS["are errata"])
+"""Verdicts on what cannot hold as printed, or not as we read it."""
+
+LEGEND = "".join(f"- `{verdict}`: {meaning}.\n" for verdict, meaning in VERDICTS.items())
+"""What the verdicts mean, as Markdown."""
+
+FALSE_ALARM, SEEDS = 1e-3, 20
+"""The chance that any sampled row misses what was verified in that many full runs with other seeds, at most."""
+
 _recorded: dict[str, dict[str, float | None]] = {}
 
 
 def published() -> pd.DataFrame:
-    """Return data/published.csv indexed by id: the published values, how to compare them, what we verified.
+    """Return data/published.csv indexed by id: the published values, the basis of each verdict, what we verified.
 
-    Columns paper, where, quantity, published, unit, kind (match, surrogate, erratum, reading, speed),
-    mode (relative, absolute, exact, factor), tolerance, expected, expected_tolerance (relative), note.
+    Returns
+    -------
+    DataFrame
+        Columns as in data/README.md. `published`, `expected` and `limit` are numbers, NaN where there is none;
+        `printed` is the text of `published`, and `published_unit`, `expected_unit` and `limit_unit` are the units of
+        their last digits.
     """
-    table = pd.read_csv(paths.data() / "published.csv", index_col="id")
-    text = ["paper", "where", "quantity", "unit", "kind", "mode", "note"]
-    table[text] = table[text].fillna("").astype(str)
+    table = pd.read_csv(paths.data() / "published.csv", index_col="id", dtype=str, keep_default_na=False)
+    table["printed"] = table["published"]
+    for column in ("published", "expected", "limit"):
+        table[f"{column}_unit"] = [_unit(text) for text in table[column]]
+    for column in ("published", "expected", "limit", "draws", "deviation"):
+        table[column] = pd.to_numeric(table[column], errors="coerce")
     return table
 
 
 def record(id: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
     """Record the reproduced value of one ledger row; with an output folder also in its results.json.
 
-    Rows of kind "speed" go to timings.json, so that results.json is the same in every run.
+    Rows of speed go to timings.json, so that results.json is the same in every run.
     Raises ValueError for an id that is not in data/published.csv or a value that is not finite.
     """
     rows = published()
@@ -60,7 +120,7 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
     error = None if standard_error is None else checks.scalar(f"standard_error of {id}", standard_error, 0)
     _recorded[id] = {"value": number, "standard_error": error}
     if output:
-        name = "timings.json" if rows.loc[id, "kind"] == "speed" else "results.json"
+        name = "timings.json" if rows.loc[id, "basis"] == "speed" else "results.json"
         _merge(Path(output) / name, {id: _recorded[id]})
 
 
@@ -83,13 +143,23 @@ def results(folder: Path) -> dict[str, dict[str, float | None]]:
 def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.DataFrame:
     """Return the rows with columns reproduced, standard_error, verdict and ok.
 
-    The verdict of a match row is "agrees" or "OUT OF TOLERANCE"; of a surrogate row its factor, and "not
-    reproduced (surrogate data)" beyond the tolerance; of erratum and reading rows their kind; of speed rows, with or
-    without a value, "shown, never gates". Any other row whose value misses `expected` says so and is not ok; one
-    without a value says "not recorded" and is not ok.
+    Parameters
+    ----------
+    rows
+        Rows of `published`.
+    values
+        Recorded value and standard error of each id.
+
+    Returns
+    -------
+    DataFrame
+        `verdict` follows from the row's basis (`BASES`) and begins with one of `VERDICTS`. `ok` is False for a row
+        without a value, for one whose evidence does not carry its basis, and for one that misses `expected`, what was
+        verified, by more than the unit of its last digit and chance (`FALSE_ALARM`), or whose verdict is another one
+        there. Rows of speed are always in order.
     """
     table = rows.copy()
-    judged = [_verdict(row, values.get(str(row.Index))) for row in rows.itertuples()]
+    judged = [_judged(row, values.get(str(row.Index))) for row in rows.itertuples()]
     table["reproduced"] = [_number(values.get(id), "value") for id in rows.index]
     table["standard_error"] = [_number(values.get(id), "standard_error") for id in rows.index]
     table["verdict"] = [verdict for verdict, _ in judged]
@@ -125,98 +195,176 @@ def markdown(table: pd.DataFrame) -> str:
         lines += [f"### {title}", "", "| where | quantity | published | reproduced | verdict |"]
         lines += ["| --- | --- | ---: | ---: | --- |"]
         for row in part.itertuples():
-            cells = [row.where, row.quantity, _shown(row.published), _reproduced(row), row.verdict]
+            cells = [row.where, row.quantity, row.printed, _reproduced(row), row.verdict]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines)
 
 
-LEGEND = """\
-`agrees`: within the tolerance of `data/published.csv`. `surrogate`: the paper's data are not public here, a stand-in
-comes within its factor; `not reproduced`: it does not. `erratum`: the printed value cannot hold, the notebook shows
-why. `reading`: fails under our reading of what our text leaves open. `shown`: seconds, measured in each run, that judge
-nothing.
-"""
-"""What the verdicts mean, as Markdown."""
-
-VERDICTS = ("agrees", "surrogate", "not reproduced", "erratum", "reading", "shown")
-"""How verdicts begin, all but those of rows that are out of order."""
-
-
 def summary(table: pd.DataFrame) -> str:
-    """Return as Markdown how many judged rows of each paper have which verdict; the last column: not in order."""
-    lines = [f"| paper | {' | '.join(VERDICTS)} | out of order |", "| --- |" + " ---: |" * (len(VERDICTS) + 1)]
-    for paper, title in PAPERS.items():
-        part = table[table["paper"] == paper]
-        if part.empty:
-            continue
-        counts = [int((part["ok"] & part["verdict"].str.startswith(head)).sum()) for head in VERDICTS]
-        cells = [str(count) if count else "" for count in counts] + [str(int((~part["ok"]).sum()))]
-        lines.append(f"| {title} | {' | '.join(cells)} |")
+    """Return as Markdown how many judged rows of each paper have which verdict; the last row: not in order."""
+    names = [NOTEBOOKS[paper] for paper in PAPERS]
+    lines = [f"| verdict | {' | '.join(f'`{name}`' for name in names)} |", "| --- |" + " ---: |" * len(names)]
+    for head in (*VERDICTS, "out of order"):
+        chosen = ~table["ok"] if head == "out of order" else table["ok"] & (_heads(table) == head)
+        counts = [int((chosen & (table["paper"] == paper)).sum()) for paper in PAPERS]
+        lines.append(f"| {head} | {' | '.join(str(count) if count else '' for count in counts)} |")
     return "\n".join(lines) + "\n"
 
 
-COLUMNS = ("where", "quantity", "published", "reproduced", "verdict", "note")
+COLUMNS = ("where", "quantity", "published", "reproduced", "verdict", "reading", "note")
 """What a table in a notebook shows of its rows."""
 
 
 def notebook_table(paper: str) -> Any:
-    """Return the paper's comparison as a small table to show in its notebook: what is printed, what we get, why."""
-    return shown_table(comparison(paper), paper)
+    """Return the paper's comparison to show in its notebook: four lines, and every row folded away below them."""
+    from IPython.display import HTML
+
+    table = comparison(paper)
+    whole = shown_table(table, paper).to_html()
+    lines = "".join(f"<li>{line}</li>" for line in _four_lines(table))
+    return HTML(f"<ul>{lines}</ul><details><summary>All {len(table)} rows</summary>{whole}</details>")
+
+
+def scoreboard(paper: str) -> Any:
+    """Return the paper's claims as a table for the top of its notebook, made from data/published.csv alone.
+
+    Each claim with what is printed, the verdict on what was verified, and a link to the heading (column `section`)
+    under which the notebook settles it. Claims of one place with one verdict share a line.
+    """
+    rows = published()
+    rows = rows[(rows["paper"] == paper) & (rows["basis"] != "speed")]
+    table = judge(rows, {str(id): {"value": row["expected"], "standard_error": None} for id, row in rows.iterrows()})
+    lines = [_claim(part) for _, part in table.groupby(["where", _heads(table), "section"], sort=False)]
+    return _styled(pd.DataFrame(lines), f"scoreboard_{paper}")
+
+
+def anchor(heading: str) -> str:
+    """Return the fragment under which Jupyter finds a heading."""
+    return heading.replace(" ", "-")
 
 
 def shown_table(table: pd.DataFrame, name: str, *, columns: Sequence[str] = COLUMNS) -> Any:
     """Return judged rows as a styled table of the given columns; name makes its HTML the same in every run."""
     texts = {
-        "published": [_shown(value) for value in table["published"]],
+        "published": list(table["printed"]),
         "reproduced": [_reproduced(row) for row in table.itertuples()],
     }
-    shown = pd.DataFrame({column: texts.get(column, table[column]) for column in columns})
+    shown = pd.DataFrame({c: texts.get(c, table[c]) for c in columns})
+    return _styled(shown.map(lambda text: html.escape(str(text), quote=False)), name)
+
+
+def _styled(table: pd.DataFrame, name: str) -> Any:
+    """Return a table of HTML cells as the notebooks show it; name makes its HTML the same in every run."""
     left = {"text-align": "left", "vertical-align": "top", "white-space": "normal"}
-    styler = shown.style.hide(axis="index").set_properties(**left)
+    styler = table.style.hide(axis="index").set_properties(**left)
     styler = styler.set_table_styles([{"selector": "th", "props": "text-align: left"}])
     return styler.set_table_attributes('class="dataframe"').set_uuid(name)
 
 
-def _verdict(row: Any, found: dict[str, float | None] | None) -> tuple[str, bool]:
+def _claim(rows: pd.DataFrame) -> dict[str, str]:
+    """Return one line of the scoreboard for rows of one place with one verdict."""
+    quantities, printed = list(rows["quantity"]), list(rows["printed"])
+    if len(rows) > 3:
+        quantities, printed = [f"{quantities[0]}, to {quantities[-1]}"], [f"{printed[0]} to {printed[-1]}"]
+    first = rows.iloc[0]
+    factors = (rows["expected"] / rows["published"]).dropna()
+    verdict = str(first["verdict"])
+    if "factor" in verdict and len(rows) > 1:
+        verdict = f"{verdict.split(',')[0]}, factor {factors.min():.3g} to {factors.max():.3g}"
+    link = f'<a href="#{html.escape(anchor(first["section"]))}">{html.escape(first["section"])}</a>'
+    return {
+        "claim": html.escape(f"{first['where']}: {'; '.join(quantities)}", quote=False),
+        "printed": html.escape("; ".join(printed), quote=False),
+        "verdict": verdict,
+        "shown under": link if first["section"] else "",
+    }
+
+
+def _four_lines(table: pd.DataFrame) -> list[str]:
+    """Return how many judged rows are in each of GROUPS, and which, as HTML."""
+    lines = []
+    for name, verdicts in GROUPS.items():
+        rows = table[_heads(table).isin(verdicts)]
+        places = "; ".join(dict.fromkeys(f"{row.where} ({row.verdict.split(',')[0]})" for row in rows.itertuples()))
+        lines.append(f"<b>{len(rows)} of {len(table)} {name}</b>" + (f": {html.escape(places)}" if places else ""))
+    return lines
+
+
+def _heads(table: pd.DataFrame) -> pd.Series:
+    """Return the verdict of each judged row without its factor."""
+    return table["verdict"].str.split(",").str[0]
+
+
+def _judged(row: Any, found: dict[str, float | None] | None) -> tuple[str, bool]:
     """Return what the report says of a row and whether the row is in order."""
-    if row.kind == "speed":
-        return "shown, never gates", True
-    if found is None:
+    if row.basis == "speed":
+        return "shown", True
+    value, error = _number(found, "value"), _number(found, "standard_error")
+    if math.isnan(value) and row.basis != "contradiction":
         return "not recorded", False
-    value = float(found["value"])  # type: ignore[arg-type]
-    verdict, ok = row.kind, True
-    if row.kind == "match":
-        ok = within(value, row.published, row.mode, row.tolerance)
-        verdict = "agrees" if ok else "OUT OF TOLERANCE"
-    elif row.kind == "surrogate":
-        factor = value / row.published
-        close = within(value, row.published, row.mode, row.tolerance)
-        verdict = (
-            f"surrogate, factor {factor:.3g}" if close else f"not reproduced (surrogate data), factor {factor:.3g}"
-        )
-    if not math.isnan(row.expected) and not within(value, row.expected, "relative", row.expected_tolerance):
-        return f"{verdict}; MISSES EXPECTED {row.expected:g}", False
-    return verdict, ok
+    error = 0.0 if math.isnan(error) else error
+    verdict, carried = _verdict(row, value, error)
+    if not carried:
+        return f"{verdict}, NOT SHOWN", False
+    if math.isnan(row.expected):
+        return verdict, True
+    if abs(value - row.expected) > row.expected_unit + _alarm() * error:
+        return f"{verdict}, MISSES EXPECTED {row.expected:g}", False
+    verified = _verdict(row, row.expected, error)[0]
+    if verified.split(",")[0] != verdict.split(",")[0]:
+        return f"{verdict}, EXPECTED {verified.upper()}", False
+    return verdict, True
 
 
-def within(value: float, target: float, mode: str, tolerance: float) -> bool:
-    """Return whether value agrees with target: |difference| <= tolerance |target| (relative), <= tolerance
-    (absolute), equal (exact), or a ratio of at most tolerance either way (factor).
+def _verdict(row: Any, value: float, error: float) -> tuple[str, bool]:
+    """Return the verdict of a value by the row's basis, and whether the value carries that basis."""
+    if row.basis in ("surrogate", "calibrated"):
+        return f"{row.basis}, factor {value / row.published:.3g}", value > 0
+    if row.basis == "identity":
+        return "true by construction", value == row.published
+    if row.basis == "qualitative":
+        return ("agrees in direction" if value * {"falls": -1, "rises": 1}[row.printed] > 0 else "not reproduced"), True
+    if row.basis == "formula":
+        return "erratum: formula", abs(value - row.published) > row.published_unit
+    if row.basis == "false":
+        return "erratum: false", _passes(row.relation, row.limit, value, 3 * error)
+    if row.basis == "contradiction":
+        return "erratum: contradiction", _passes(row.relation, row.limit, row.published, row.published_unit / 2)
+    good = _agrees(row, value, error)
+    if row.basis == "reading":
+        return ("agrees under a reading" if good else "fails under a reading"), True
+    return ("agrees" if good else "not reproduced"), True
 
-    Raises ValueError for another mode, a value or target that is not finite, a tolerance below 0.
-    """
-    checks.choice("mode", mode, ("relative", "absolute", "exact", "factor"))
-    value, target = checks.scalar("value", value), checks.scalar("target", target)
-    tolerance = checks.scalar("tolerance", tolerance, 0.0)
-    if mode == "relative":
-        return abs(value - target) <= tolerance * abs(target)
-    if mode == "absolute":
-        return abs(value - target) <= tolerance
-    if mode == "exact":
-        return value == target
-    ratio = value / target if target else math.inf
-    return ratio > 0 and max(ratio, 1 / ratio) <= tolerance
+
+def _agrees(row: Any, value: float, error: float) -> bool:
+    """Return whether a value is what the row prints: rounded, cut off, or a limit, give or take the draws of both."""
+    if row.relation == "cut":
+        return bool(0 <= value - row.published < row.published_unit)
+    theirs = 0.0 if math.isnan(row.deviation) else row.deviation / math.sqrt(row.draws)
+    slack = row.published_unit / 2 * (1 + 1e-9) + 3 * math.hypot(error, theirs)
+    if row.relation:
+        return not _passes(row.relation, row.published, value, slack)
+    return bool(abs(value - row.published) <= slack)
+
+
+def _passes(relation: str, limit: float, value: float, slack: float) -> bool:
+    """Return whether a value is beyond a limit ("at most", "at least", "" for equal) by more than the slack."""
+    beyond = {"at most": value - limit, "at least": limit - value, "": abs(value - limit)}[relation]
+    return bool(beyond > slack)
+
+
+def _alarm() -> float:
+    """Return how many standard errors a sampled value may be off for the family of rows and seeds (Bonferroni)."""
+    return NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * SEEDS * len(published())))
+
+
+def _unit(text: str) -> float:
+    """Return the unit of the last digit of a printed number, NaN for what is none: 0.01 for 4.69, 1e-6 for 3e-6."""
+    try:
+        return float(Decimal(1).scaleb(int(Decimal(text).as_tuple().exponent)))
+    except ArithmeticError:
+        return math.nan
 
 
 def _number(found: dict[str, float | None] | None, field: str) -> float:
@@ -227,7 +375,7 @@ def _number(found: dict[str, float | None] | None, field: str) -> float:
 
 def _reproduced(row: Any) -> str:
     """Return what the tables print as reproduced: measured seconds differ in each run, so they are left out."""
-    return "measured in each run" if row.kind == "speed" else _shown(row.reproduced, row.standard_error)
+    return "measured in each run" if row.basis == "speed" else _shown(row.reproduced, row.standard_error)
 
 
 def _shown(value: float, error: float = math.nan) -> str:

@@ -1050,8 +1050,6 @@ leave_out("figures.house_style.save*", "writes files; tests/test_ledger.py")
 leave_out("figures.maps.*", "draws on matplotlib axes, a quarter of a second a call; refusals in tests/test_maps.py")
 leave_out("figures.walks.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
 leave_out("figures.bars.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
-comparisons = st.sampled_from(["relative", "absolute", "exact", "factor"])
-add("ledger.within", anything, value=real(-9, 9), target=real(-9, 9), mode=comparisons, tolerance=real(0, 9))
 leave_out("ledger.*", "reads and writes the project's ledger; tests/test_ledger.py")
 for module in ("runner", "files", "paths", "cli"):
     leave_out(f"{module}.*", "machinery of the command line over files and processes; tests/runner")

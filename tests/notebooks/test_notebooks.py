@@ -110,7 +110,7 @@ def test_a_fresh_run_gives_the_committed_numbers(name: str, fresh: Path) -> None
         new, old = pd.read_csv(made / file), pd.read_csv(committed / file)
         pd.testing.assert_frame_equal(new, old, rtol=TOLERANCE, atol=1e-300, obj=f"{name}/{file}")
     new, old = (
-        {id: row for id, row in ledger.results(folder).items() if ledger.published().loc[id, "kind"] != "speed"}
+        {id: row for id, row in ledger.results(folder).items() if ledger.published().loc[id, "basis"] != "speed"}
         for folder in (made, committed)
     )
     assert new.keys() == old.keys()
@@ -131,9 +131,9 @@ def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh:
     dpsim_run(name, *words, "--output", str(tmp_path))
     found = runner.values(fresh / name, tmp_path / name)
     errors = [ledger.results(fresh / name)[id]["standard_error"] for id in found.index]
-    kinds = ledger.published()["kind"]
+    bases = ledger.published()["basis"]
     for id, row, error in zip(found.index, found.itertuples(), errors):
-        if kinds[id] == "speed" or id in STEPPED:
+        if bases[id] == "speed" or id in STEPPED:
             continue
         assert (row.difference != 0) == (error is not None), (id, row.a, row.b)
 

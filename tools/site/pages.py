@@ -17,9 +17,6 @@ from notebook_pages import Figure
 
 from dpsim import ledger, paths
 
-UNTENABLE = ("erratum", "reading")
-"""The kinds of rows that the errata explain."""
-
 INTRODUCTION = f"""Every number that the papers print and that we compute, side by side (<a href="data/published.csv"
 download>the ledger</a>; [what stands in for the papers' data](data.md); [why the errata are ones](errata.md)).
 
@@ -126,7 +123,7 @@ def published_and_reproduced() -> str:
     """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its erratum."""
     table = ledger.report()
     summary = ledger.summary(table)
-    wrong = table["kind"].isin(UNTENABLE)
+    wrong = table["verdict"].isin(ledger.UNTENABLE)
     links = [f'<a href="errata.html#{_place(id)}">{verdict}</a>' for id, verdict in table["verdict"][wrong].items()]
     table.loc[wrong, "verdict"] = links
     return "\n\n".join(["# Published and reproduced", INTRODUCTION.format(summary=summary), ledger.markdown(table)])
@@ -135,13 +132,15 @@ def published_and_reproduced() -> str:
 def errata(notebooks: Mapping[str, Any]) -> str:
     """Return the page of what cannot hold as printed, or fails under our reading: why, and where it is shown."""
     table = ledger.report()
-    table = table[table["kind"].isin(UNTENABLE)]
+    table = table[table["verdict"].isin(ledger.UNTENABLE)]
     parts = [
         "# Errata",
-        "Statements of the papers that cannot hold as printed. Each is settled by a number that its notebook computes; "
-        "the notebook shows the smallest example. A *reading* is our reading of what the text we have leaves open: it "
-        "fails, the statement itself may hold. Gaps in proofs and misprints without a number of their own are in each "
-        "notebook, under *What does not hold*.",
+        "Statements of the papers that cannot hold as printed. A *contradiction*: two of them exclude each other, or "
+        "one and a proven bound. A *formula*: the paper's own formula gives another value. *False*: a counterexample "
+        "within all assumptions. Each is settled by a number that its notebook computes; the notebook shows the "
+        "smallest example. What fails under our *reading* of what the text we have leaves open may hold as the authors "
+        "meant it. Gaps in proofs and misprints without a number of their own are in each notebook, under *What does "
+        "not hold*.",
     ]
     for paper, name in ledger.PAPERS.items():
         rows = table[table["paper"] == paper]
@@ -196,8 +195,8 @@ def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
     """Return one erratum: what is printed, what is computed, why, and the link to the cell that shows it."""
     name = ledger.NOTEBOOKS[row.paper]
     error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
-    facts = ["a reading"] if row.kind == "reading" else []
-    facts += [] if math.isnan(row.published) else [f"printed: **{row.published:g}**"]
+    facts = [row.verdict] + ([f"printed: **{row.printed}**"] if row.printed else [])
+    facts += [f"reading: {escape(row.reading)}"] if row.reading else []
     facts += [] if math.isnan(row.reproduced) else [f"computed: **{row.reproduced:.4g}{error}**"]
     if name in notebooks:
         place = notebook_pages.anchor(row.Index) if row.Index in notebook_pages.recorded(notebooks[name]) else ""
