@@ -34,7 +34,7 @@ def draw_walks(axes: Sequence[Any], chain: RoadChain, walks: Mapping[str, ArrayL
         raise ValueError(
             f"axes and colours must be as many as walks, {len(walks)}, got {len(axes)} axes and {len(colours)} colours"
         )
-    for ax, (name, states), colour in zip(axes, walks.items(), colours):
+    for ax, name, colour in zip(axes, walks, colours):
         maps.draw_network(ax, chain, source=ax is axes[0])
         ax.set_title(name, color=colour)
     for ax, states, colour in zip(axes, walks.values(), colours):  # numbers find their places once all maps stand
