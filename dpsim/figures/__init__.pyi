@@ -47,6 +47,12 @@ from .words import (
     draw_reduction as draw_reduction,
     draw_against_optimum as draw_against_optimum,
 )
+from .walks import (
+    draw_walks as draw_walks,
+)
+from .bars import (
+    grouped_bars as grouped_bars,
+)
 from . import (
     explore as explore,
     house_style as house_style,
@@ -54,4 +60,6 @@ from . import (
     zones as zones,
     graphs as graphs,
     words as words,
+    walks as walks,
+    bars as bars,
 )

@@ -144,7 +144,7 @@ def draw_walk(
     states: (steps + 1,) integers 0..n-1, consecutive ones equal or with a common intersection. offset: metres
     to the side of the road (east or north), so that walks can share a map. numbers: write the steps at which
     each segment is visited (a stay on a segment shows there alone), where there is room among what is drawn
-    already. label: for a legend. An open circle marks the start, a filled square the end.
+    already, instead of arrow heads. label: for a legend. An open circle marks the start, a filled square the end.
     Raises ValueError for states out of range or without a common intersection.
     """
     visited = _drivable(chain, states)
@@ -162,7 +162,8 @@ def draw_walk(
         shared = nodes.loc[_shared_node(chain, before, after)].to_numpy(float)
         turn = _turn(shared, aside[before], aside[after], along[before], along[after])
         corners += [*turn, middle[after]]
-        _arrow_head(ax, turn[-1], middle[after], colour)
+        if not numbers:
+            _arrow_head(ax, turn[-1], middle[after], colour)
     line = np.array(corners)
     ax.plot(*line.T, color=colour, lw=1.4, solid_joinstyle="round", zorder=4, label=label)
     ax.plot(*line[0], "o", ms=5.5, mfc="white", mec=colour, mew=1.2, zorder=7)

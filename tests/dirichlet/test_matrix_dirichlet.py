@@ -85,6 +85,37 @@ def test_rows_that_all_move_add_their_losses(k, epsilon, delta):
     assert wrong > sample.mean() + 5 * error
 
 
+@pytest.mark.parametrize(
+    "k, b, eta, eta_bar, gamma, W, n",
+    [(20.0, 0.05, 0.44, 0.05, 0.05, [2, 2, 2], 3), (98.7, 0.025, 0.10, 0.051, 0.001, range(2, 7), ROWS)],
+)
+def test_theorem_one_fails_when_all_rows_move(k, b, eta, eta_bar, gamma, W, n):
+    """Every assumption holds, and one row alone keeps the promise by far; three states are enough."""
+    assert eta + eta_bar < 0.5 and k >= max(1 / eta, 1 / (1 - eta - eta_bar)) and gamma <= 1 / max(W)
+    assert 2 * eta + b / 2 <= 1 - eta_bar  # the worst pair is in the domain
+    epsilon = float(dirichlet.theorem1_epsilon(k, b=b, eta=eta, eta_bar=eta_bar, gamma=gamma, protected=W))
+    stated = dirichlet.theorem1_delta(k, n=n, eta=eta, gamma=gamma, protected=W)[1]
+    assert accounting.compose(k, shift=b / 2, eta=eta, count=n).delta_bounds(epsilon)[0] > 50 * stated
+    assert accounting.exact_delta(epsilon, k, shift=b / 2, eta=eta) < 0.1 * stated
+
+
+def test_figure_two_fits_another_b():
+    at = {
+        b: dirichlet.theorem1_epsilon([10, 200], **(PAPER | {"b": b}), gamma=0.001, protected=2) for b in (0.01, 0.025)
+    }
+    assert at[0.01] == pytest.approx([0.5, 9.0], rel=0.05)  # the axis of Figure 2
+    assert at[0.025] == pytest.approx([1.18, 22.5], rel=0.005)
+
+
+def test_a_border_read_from_the_data_is_no_border():
+    """Rows 0.01 apart in 1-norm come ten times further apart, as the choice of W follows the smaller entry."""
+    rows = np.array([[0.040, 0.045, 0.915], [0.045, 0.040, 0.915]])
+    own = simplex.project_to_bordered_simplex(rows, eta=0.1, eta_bar=0.051, protected=simplex.protected_entries(rows))
+    fixed = simplex.project_to_bordered_simplex(rows, eta=0.1, eta_bar=0.051, protected=[[True, True, False]] * 2)
+    assert np.abs(own[1] - own[0]).sum() == pytest.approx(0.098)
+    assert np.abs(fixed[1] - fixed[0]).sum() <= 0.01 + 1e-15
+
+
 def test_the_published_delta_is_passed_when_all_rows_move():
     assert accounting.compose(9.87, shift=0.0125, eta=0.1, count=ROWS).delta_bounds(1.16)[0] > 0.011
     assert accounting.exact_delta(1.16, 9.87, shift=0.0125, eta=0.1) < 2e-5  # one row alone
@@ -168,13 +199,16 @@ def test_theorem_two_over_all_entries(core, k):
     assert float(first) == pytest.approx(special.gamma(k) * 2 ** (1 - k) / (special.gamma(k / 2) ** 2 * k), rel=1e-12)
 
 
-def test_column_sums_do_not_bound_the_move_of_the_stationary_distribution():
-    law = np.array([0.7, 0.1, 0.1, 0.1])
-    P, moved = np.tile(law, (4, 1)), np.tile(law, (4, 1))
-    moved[0] += [0.05, 0.05, -0.05, -0.05]
-    gap = np.abs(markov.stationary_distribution(moved) - law).sum()
-    norms, change = dirichlet.matrix_norms(markov.fundamental_matrix(P, "seneta")), np.abs(moved - P)
-    assert norms.column * change.sum(axis=0).max() < gap <= norms.tau * change.sum(axis=1).max()
+@pytest.mark.parametrize("kind", ["paper", "seneta"])
+def test_column_sums_do_not_bound_the_move_of_the_stationary_distribution(kind):
+    P = np.array([[0.86, 0.09, 0.05], [0.06, 0.74, 0.20], [0.90, 0.05, 0.05]])
+    moved = P.copy()
+    moved[0] = [0.90, 0.05, 0.05]
+    gap = np.abs(markov.stationary_distribution(moved) - markov.stationary_distribution(P)).sum()
+    norms, change = dirichlet.matrix_norms(markov.fundamental_matrix(P, kind)), np.abs(moved - P)
+    assert gap == pytest.approx(0.1976, abs=5e-5)
+    assert norms.column * change.sum(axis=0).max() < 0.8 * gap
+    assert gap <= norms.tau * change.sum(axis=1).max() <= norms.row * change.sum(axis=1).max()
 
 
 # ---------------------------------------------------------------------------------------- noise: calibration
