@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN := $(BIN)/python -m dpsim
 
 .DEFAULT_GOAL := help
-.PHONY: help env test-env figures test lab notebooks report site extras audit fuzz faults bench lock clean
+.PHONY: help env test-env figures test lab notebooks report site extras archive audit fuzz faults bench lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -29,11 +29,13 @@ figures: env  ## run every notebook whose figures are not current, then compare 
 	$(RUN) run
 	$(RUN) report
 
-test: test-env  ## ruff, mypy, the import contracts and the tests
+TESTS ?=
+
+test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile $(TESTS)
 
 lab: env  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --ServerApp.root_dir=. notebooks/00_overview.ipynb
@@ -42,6 +44,7 @@ notebooks: env  ## run all notebooks and refresh what is committed: their output
 	$(RUN) run
 	$(RUN) notebooks
 	$(RUN) report --readme
+	$(BIN)/python -m tools.archive --metadata
 
 report: env  ## print published and reproduced side by side
 	$(RUN) report --readme
@@ -50,6 +53,7 @@ report: env  ## print published and reproduced side by side
 PIP_TARGET = $(PIP) --require-hashes --no-deps
 SITE := build/site-packages
 EXTRA := build/extra-packages
+ARCHIVE := build/archive-packages
 
 site: env  ## build the static site from the committed notebooks into build/site (needs npm once, for MathJax)
 	@cmp -s tools/locks/site.lock $(SITE)/requirements.lock || { \
@@ -64,6 +68,13 @@ extras: env  ## install Spark and Dask as locked into build/extra-packages, for 
 	  echo "installing tools/locks/cluster.lock" && rm -rf $(EXTRA) \
 	  && $(PIP_TARGET) --target $(EXTRA) -r tools/locks/cluster.lock \
 	  && cp tools/locks/cluster.lock $(EXTRA)/requirements.lock; }
+
+archive: env  ## one zip of sources, executed notebooks, figures, data and what made what (build/archive), after `make figures`
+	@cmp -s tools/locks/archive.lock $(ARCHIVE)/requirements.lock || { \
+	  echo "installing tools/locks/archive.lock" && rm -rf $(ARCHIVE) \
+	  && $(PIP_TARGET) --target $(ARCHIVE) -r tools/locks/archive.lock \
+	  && cp tools/locks/archive.lock $(ARCHIVE)/requirements.lock; }
+	PYTHONPATH=$(ARCHIVE) $(BIN)/python -m tools.archive
 
 audit: test-env  ## draws against every privacy claim, and every closed form against many digits (build/audit)
 	$(BIN)/python -m tools.verify.audit

@@ -36,7 +36,10 @@ BAND = {"alpha": 0.25, "linewidth": 0}
 
 GREY = ".15"
 """Of axes and text: softer than black."""
-CYCLE = ("4C72B0", "DD8452", "55A868", "C44E52", "8172B3", "937860", "DA8BC3", "8C8C8C", "CCB974", "64B5CD")
+CYCLE = (
+    *("#4C72B0", "#DD8452", "#55A868", "#C44E52", "#8172B3"),
+    *("#937860", "#DA8BC3", "#8C8C8C", "#CCB974", "#64B5CD"),
+)
 """Colours of lines that name none: seaborn's "deep"."""
 
 LOOK = {

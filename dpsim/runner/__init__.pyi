@@ -23,6 +23,7 @@ from .sweep import (
 from .refresh import (
     clean as clean,
     cell_metadata as cell_metadata,
+    refreshed as refreshed,
     refresh_outputs as refresh_outputs,
 )
 from .diff import (
@@ -34,6 +35,7 @@ from .diff import (
 )
 from .nbfiles import (
     read as read,
+    text as text,
     write as write,
 )
 from . import (

@@ -18,8 +18,12 @@ def read(path: Path) -> Any:
         raise ValueError(f"{path} is not a notebook: {str(error)[:200]}") from error
 
 
+def text(notebook: Any) -> str:
+    """Return the text of a notebook's file, checked against the format."""
+    nbformat.validate(notebook)
+    return str(nbformat.writes(notebook)).rstrip("\n") + "\n"
+
+
 def write(notebook: Any, path: Path) -> None:
     """Write a notebook, checked against the format, whole or not at all."""
-    nbformat.validate(notebook)
-    with files.replacing(path) as partial:
-        nbformat.write(notebook, partial)
+    files.write_text(path, text(notebook))

@@ -81,23 +81,28 @@ def _joined(outputs: list[Any]) -> list[Any]:
 
 
 def refresh_outputs(names: list[str]) -> list[str]:
-    """Return the names of the notebooks rewritten with the outputs of their last default run; prose and tags stay.
+    """Return the names of the notebooks rewritten with the outputs of their last default run.
 
-    Raises FileNotFoundError for a notebook without such a run, ValueError for one whose code has changed since.
+    Raises as `refreshed`; what comes before the notebook at fault is written.
     """
-    done = []
     for name in names:
-        source = paths.notebooks() / f"{name}.ipynb"
-        executed = paths.build() / "runs" / name / "default" / f"{name}.ipynb"
-        if not executed.is_file():
-            raise FileNotFoundError(f"{name} has no default run yet: `dpsim run {name}` first")
-        notebook = nbfiles.read(source)
-        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        run = [cell for cell in _written(nbfiles.read(executed)) if cell.cell_type == "code"]
-        if [cell.source for cell in run] != [cell.source for cell in cells]:
-            raise ValueError(f"{name} has changed since its last default run: `dpsim run {name}` first")
-        for cell, fresh in zip(cells, run):
-            cell.outputs = fresh.outputs
-        nbfiles.write(clean(notebook), source)
-        done.append(name)
-    return done
+        nbfiles.write(refreshed(name), paths.notebooks() / f"{name}.ipynb")
+    return names
+
+
+def refreshed(name: str) -> Any:
+    """Return a notebook, clean, with the outputs of its last default run; prose and tags are as written.
+
+    Raises FileNotFoundError when there is no such run, ValueError when the code has changed since.
+    """
+    executed = paths.build() / "runs" / name / "default" / f"{name}.ipynb"
+    if not executed.is_file():
+        raise FileNotFoundError(f"{name} has no default run yet: `dpsim run {name}` first")
+    notebook = nbfiles.read(paths.notebooks() / f"{name}.ipynb")
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    run = [cell for cell in _written(nbfiles.read(executed)) if cell.cell_type == "code"]
+    if [cell.source for cell in run] != [cell.source for cell in cells]:
+        raise ValueError(f"{name} has changed since its last default run: `dpsim run {name}` first")
+    for cell, fresh in zip(cells, run):
+        cell.outputs = fresh.outputs
+    return clean(notebook)

@@ -6,6 +6,7 @@ import enum
 import hashlib
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -118,8 +119,10 @@ def run(
     """Return how each job ended, `workers` at a time, the overview after all others.
 
     on_event(name, event) hears of every cell and wait. SIGTERM and Ctrl-C stop the workers, and their kernels with
-    them; what was finished stays, and the next run goes on from there.
+    them; what was finished stays, and the next run goes on from there. Raises ValueError where too few files may be
+    open at a time.
     """
+    _allow_files()
     _sweep()
     running: dict[str, subprocess.Popen[str]] = {}  # by output: a sweep runs one notebook many times
     stopping = threading.Event()
@@ -255,6 +258,19 @@ def _refuse_foreign(target: Path) -> None:
         manifests = (paths.build() / "runs").glob("*/*/manifest.json")
         if str(target) not in {json.loads(m.read_text(encoding="utf-8")).get("output") for m in manifests}:
             raise ValueError(f"output must be new, empty or an earlier run's: {target} holds other files")
+
+
+OPEN_FILES = 256
+"""How many files a kernel may need to have open: its sockets, libraries and fonts take more than 64."""
+
+
+def _allow_files() -> None:
+    """Raise this process's limit of open files, which workers inherit, where it is too low and may be raised."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < OPEN_FILES:
+        raise ValueError(f"a run needs {OPEN_FILES} open files, and no more than {most} are allowed here (ulimit -n)")
+    if allowed != resource.RLIM_INFINITY and allowed < OPEN_FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, most))
 
 
 def _sweep() -> None:

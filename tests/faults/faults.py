@@ -1,7 +1,8 @@
-"""What goes wrong in real life, done on purpose: kills, a full disk, a read-only folder, damaged data.
+"""What goes wrong in real life, done on purpose: kills, full and read-only disks, damaged data, odd machines and users.
 
-Each fault is followed by an ordinary run, whose figures must equal those of an undisturbed one byte for byte, with no
-process and no lock left. `python tests/faults/faults.py` kills a reduced run 20 times; `--full` one of full size.
+Under each fault a run either gives the same figures, byte for byte, or is refused in one line; the next ordinary run
+gives them in any case, and no process is left. `python tests/faults/faults.py` takes a notebook of a few lines,
+`--full` also kills runs of all notebooks with their default parameters; `--only WORD` chooses faults by name.
 """
 
 from __future__ import annotations
@@ -15,162 +16,427 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import nbformat
 import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
-REDUCED = ["-p", "draws", "50", "-p", "draws_tv", "10", "-p", "draws_delta", "1000"]
-NOTEBOOK = "data_driven_markov"
+NOBODY = 65534
+
+SOURCE = """\
+import matplotlib.pyplot as plt
+import pandas as pd
+from dpsim import datasets, figures, ledger, markov, streams
+
+figures.style()
+counts = datasets.read_table("nyc/od_surrogate_2025-01.csv")
+P = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]]
+walk = markov.random_walk(P, 0, 50, rng=streams.stream(seed, "fig1"))
+fig, ax = plt.subplots(figsize=figures.size(1, 2))
+ax.plot(walk, label="a walk")
+ax.legend()
+figures.save(fig, "fig1_walk", pd.DataFrame({"state": walk}), output)
+ledger.record("fallin2023.eps.k9", float(counts.iloc[:, -1].mean()), output=output)
+"""
+"""A notebook that reads data, runs compiled code, draws, and records a number."""
 
 
-def clone(folder: Path) -> Path:
-    """Return a copy of the project without its build folder, so that nothing of this clone is touched."""
-    project = folder / "project"
-    ignored = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".*_cache")
-    shutil.copytree(ROOT, project, ignore=ignored)
-    return project
+class Project:
+    """A copy of this project, of its sources and data alone, with the notebooks given."""
+
+    def __init__(self, folder: Path, *, full: bool = False) -> None:
+        self.folder = folder
+        ignored = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".*_cache", "*.partial")
+        shutil.copytree(ROOT, folder, ignore=ignored)
+        shutil.rmtree(folder / "figures")
+        (folder / "figures").mkdir()
+        if not full:
+            shutil.rmtree(folder / "notebooks")
+            (folder / "notebooks").mkdir()
+            cells = [nbformat.v4.new_code_cell('seed: int = 1  # seed\noutput: str = ""  # folder of the results')]
+            cells[0].metadata["tags"] = ["parameters"]
+            cells.append(nbformat.v4.new_code_cell(SOURCE))
+            kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+            made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+            nbformat.write(made, folder / "notebooks" / "quick.ipynb")
+
+    def start(
+        self, *words: str, prefix: Sequence[str] = (), environment: dict[str, str] | None = None, **settings: Any
+    ) -> subprocess.Popen[str]:
+        """Start `dpsim run` in this project; its output is read when it has ended."""
+        return subprocess.Popen(
+            [*prefix, sys.executable, "-m", "dpsim", "run", *words],
+            cwd=self.folder,
+            env=plain() | {"DPSIM_ROOT": str(self.folder)} | (environment or {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            **settings,
+        )
+
+    def run(self, *words: str, **settings: Any) -> tuple[int, str]:
+        """Return the exit code and the output of `dpsim run`."""
+        process = self.start(*words, **settings)
+        output, _ = process.communicate()
+        return process.returncode, output
+
+    def made(self) -> dict[str, bytes]:
+        """Return the bytes of all figures, tables and results."""
+        found = sorted((self.folder / "figures").glob("*/*"))
+        return {f"{f.parent.name}/{f.name}": f.read_bytes() for f in found if "timings" not in f.name}
+
+    def forget(self) -> None:
+        """Remove what runs have made."""
+        for folder in (self.folder / "build", *(self.folder / "figures").iterdir()):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def settle(self) -> None:
+        """Wait until no process of this project is left."""
+        while left := [p.pid for p in psutil.process_iter(["environ"]) if self._owns(p)]:
+            psutil.wait_procs([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)], timeout=1)
+
+    def _owns(self, process: psutil.Process) -> bool:
+        return (process.info["environ"] or {}).get("DPSIM_ROOT") == str(self.folder)
 
 
-def command(project: Path, *words: str) -> subprocess.Popen[str]:
-    """Start `dpsim run` in a project of its own; its output is read when it has ended."""
-    environment = {**os.environ, "DPSIM_ROOT": str(project), "CI": "true"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "dpsim", "run", NOTEBOOK, *words],
-        cwd=project,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def plain() -> dict[str, str]:
+    """Return this process's environment without what would let a run see another project."""
+    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "DPSIM_ROOT")} | {"CI": "true"}
 
 
-def run(project: Path, *words: str) -> tuple[int, str]:
-    """Return the exit code and the output of `dpsim run`."""
-    process = command(project, *words)
-    output, _ = process.communicate()
-    return process.returncode, output
+class Bench:
+    """A project, what an undisturbed run of it makes, and room for what a fault needs."""
+
+    def __init__(self, folder: Path, *, full: bool = False) -> None:
+        self.full = full
+        self.room = folder
+        self.project = Project(folder / "project", full=full)
+        start = time.monotonic()
+        code, output = self.project.run()
+        assert code == 0, output
+        self.seconds = time.monotonic() - start
+        self.expected = self.project.made()
+        assert len(self.expected) >= 4
+
+    def new(self, name: str) -> Path:
+        """Return a new folder."""
+        folder = self.room / name
+        folder.mkdir()
+        return folder
+
+    def works(self, project: Project | None = None, **settings: Any) -> str:
+        """Run; the figures must be the same."""
+        project = project or self.project
+        project.forget()
+        code, output = project.run(**settings)
+        assert code == 0, output
+        different = [name for name, made in project.made().items() if made != self.expected.get(name)]
+        assert project.made() == self.expected, f"other figures: {different}"
+        project.settle()
+        return "the same figures"
+
+    def refused(self, reason: str, *words: str, **settings: Any) -> str:
+        """Run; it must fail with the reason, in one line, and without a traceback."""
+        code, output = self.project.run(*words, **settings)
+        assert code in (1, 2), f"exit code {code}: {output}"
+        assert reason in output and "Traceback" not in output, output
+        self.project.settle()
+        line = next(line for line in output.splitlines() if reason in line)
+        return f"refused: {line.strip()[-100:]}"
 
 
-def made(project: Path) -> dict[str, bytes]:
-    """Return the bytes of all figures of this project, wherever its runs put them."""
-    folders = [project / "figures" / NOTEBOOK, *(project / "build" / "runs" / NOTEBOOK).glob("*")]
-    kinds = (".png", ".csv", ".json")
-    return {
-        f"{folder.name}/{path.name}": path.read_bytes()
-        for folder in folders
-        for path in folder.glob("*")
-        if path.suffix in kinds and path.name not in ("manifest.json",) and "timings" not in path.name
-    }
+FAULTS: dict[str, Callable[[Bench], str]] = {}
 
 
-def leftovers(project: Path) -> list[str]:
-    """Return the workers and kernels that still belong to this project, and partial folders."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "environ"]):
-        if (process.info["environ"] or {}).get("DPSIM_ROOT") == str(project):
-            found.append(" ".join(process.info["cmdline"] or [])[:80])
-    return found
+def fault(name: str) -> Callable[[Callable[[Bench], str]], Callable[[Bench], str]]:
+    """Add a function to the list of faults, under a name that says what is wrong."""
+
+    def add(function: Callable[[Bench], str]) -> Callable[[Bench], str]:
+        FAULTS[name] = function
+        return function
+
+    return add
 
 
-def settle(project: Path) -> None:
-    """Wait until all processes of the project are gone; fail when they do not go."""
-    end = time.monotonic() + 15
-    while leftovers(project):
-        if time.monotonic() > end:
-            raise AssertionError(f"left behind: {leftovers(project)}")
-        time.sleep(0.1)
+class Impossible(Exception):
+    """This machine, or this user, cannot stage the fault."""
 
 
-def kills(project: Path, words: list[str], times: int, expected: dict[str, bytes], seconds: float) -> None:
+# The machine and the user.
+
+
+@fault("no home")
+def no_home(bench: Bench) -> str:
+    return bench.works(environment={"HOME": "/nonexistent"})
+
+
+@fault("a home that cannot be written")
+def sealed_home(bench: Bench) -> str:
+    home = bench.new("sealed")
+    home.chmod(0o555)
+    return bench.works(environment={"HOME": str(home)}, prefix=without_rights())
+
+
+@fault("a package and a home that cannot be written")
+def sealed_package(bench: Bench) -> str:
+    home, project = bench.new("home"), Project(bench.room / "sealed-package", full=bench.full)
+    folders = [home, *(f for f in (project.folder / "dpsim").rglob("*") if f.is_dir()), project.folder / "dpsim"]
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        return bench.works(project, environment={"HOME": str(home)}, prefix=without_rights())
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+@fault("a user who is not root")
+def not_root(bench: Bench) -> str:
+    project = Project(bench.room / "nobodys", full=bench.full)
+    with belonging(project.folder, bench.room):
+        return bench.works(project, prefix=as_nobody(), environment={"HOME": str(project.folder)})
+
+
+@fault("umask 077")
+def narrow_umask(bench: Bench) -> str:
+    return bench.works(umask=0o077)
+
+
+@fault("64 open files at most")
+def few_files(bench: Bench) -> str:
+    bench.works(prefix=["sh", "-c", 'ulimit -S -n 64; exec "$@"', "sh"])  # the user may raise this one
+    bench.project.forget()
+    return bench.refused("64 are allowed here", prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"])
+
+
+@fault("locale C, without UTF-8")
+def locale_c(bench: Bench) -> str:
+    return bench.works(environment={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+
+
+@fault("locale tr_TR")
+def locale_turkish(bench: Bench) -> str:
+    return bench.works(environment={"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"})
+
+
+@fault("no git")
+def no_git(bench: Bench) -> str:
+    return bench.works(environment={"PATH": "/nonexistent"})
+
+
+@fault("a path with spaces, quotes and letters beyond ASCII")
+def odd_path(bench: Bench) -> str:
+    return bench.works(Project(bench.room / 'it\'s a "project" $HOME; é', full=bench.full))
+
+
+@fault("a temporary folder whose path is too long for a socket")
+def long_temporary(bench: Bench) -> str:
+    folder = bench.new("long") / ("x" * 90)
+    folder.mkdir()
+    return bench.works(environment={"TMPDIR": str(folder)})
+
+
+# What the user has set for themselves.
+
+
+@fault("the user's IPython start-up files")
+def start_up_files(bench: Bench) -> str:
+    home = bench.new("home-ipython")
+    startup = home / ".ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "00-mine.py").write_text("raise SystemExit('start-up files were run')\n")
+    (startup.parent / "ipython_config.py").write_text("c.InteractiveShellApp.exec_lines = ['1 / 0; exit()']\n")
+    (home / "mine.py").write_text("raise SystemExit('PYTHONSTARTUP was run')\n")
+    own = {"HOME": str(home), "IPYTHONDIR": str(home / ".ipython"), "PYTHONSTARTUP": str(home / "mine.py")}
+    return bench.works(environment=own)
+
+
+@fault("the user's matplotlibrc")
+def matplotlibrc(bench: Bench) -> str:
+    home = bench.new("home-matplotlib")
+    settings = home / ".config" / "matplotlib"
+    settings.mkdir(parents=True)
+    text = "axes.grid: True\nfigure.facecolor: red\nsavefig.bbox: tight\nlines.linestyle: --\nlegend.fancybox: False\n"
+    (settings / "matplotlibrc").write_text(text)
+    bench.works(environment={"HOME": str(home), "MATPLOTLIBRC": str(settings / "matplotlibrc")})
+    return bench.works(environment={"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")})
+
+
+@fault("a module called dpsim on PYTHONPATH")
+def other_module(bench: Bench) -> str:
+    folder = bench.new("modules")
+    (folder / "dpsim.py").write_text("raise ImportError('another dpsim')\n")
+    return bench.works(environment={"PYTHONPATH": str(folder)})
+
+
+@fault("PYTHONOPTIMIZE=2")
+def optimised(bench: Bench) -> str:
+    return bench.works(environment={"PYTHONOPTIMIZE": "2"})
+
+
+@fault("warnings as errors")
+def warnings_as_errors(bench: Bench) -> str:
+    return bench.works(environment={"PYTHONWARNINGS": "error::DeprecationWarning"})
+
+
+# The disk and the data.
+
+
+@fault("a full disk")
+def full_disk(bench: Bench) -> str:
+    with mounted("size=16k") as mount:
+        answer = bench.refused("No space left", "--output", mount)
+        assert not [p for p in Path(mount).rglob("*") if p.is_file()], "half-written figures"
+    return answer
+
+
+@fault("a full disk below build/")
+def full_build(bench: Bench) -> str:
+    bench.project.forget()
+    build = bench.project.folder / "build"
+    build.mkdir()
+    with mounted("size=16k", build):
+        answer = bench.refused("No space left")
+    assert not bench.project.made(), "half-written figures"
+    return answer
+
+
+@fault("a read-only folder")
+def read_only(bench: Bench) -> str:
+    with mounted("ro") as mount:
+        return bench.refused("Read-only file system", "--output", mount)
+
+
+@fault("a read-only project")
+def read_only_project(bench: Bench) -> str:
+    bench.project.forget()
+    with mounted("ro", bench.project.folder / "figures"):
+        return bench.refused("Read-only file system")
+
+
+@fault("damaged data")
+def damaged_data(bench: Bench) -> str:
+    table = bench.project.folder / "data" / "nyc" / "od_surrogate_2025-01.csv"
+    bench.works()
+    good = table.read_bytes()
+    table.write_bytes(good[:1000] + bytes([good[1000] ^ 1]) + good[1001:])
+    try:
+        answer = bench.refused("od_surrogate_2025-01.csv is damaged")
+        assert bench.full or bench.project.made() == bench.expected, "the figures there were are gone"
+    finally:
+        table.write_bytes(good)
+    return answer
+
+
+# Two at a time, and none at all.
+
+
+@fault("two runs at once")
+def two_at_once(bench: Bench) -> str:
+    bench.project.forget()
+    runs = [bench.project.start() for _ in range(2)]
+    outputs = [run.communicate()[0] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], outputs
+    assert bench.project.made() == bench.expected, "other figures"
+    bench.project.settle()
+    return "the same figures"
+
+
+def kills(bench: Bench, times: int) -> str:
     """Kill the runner at random moments; each time the next run must finish with the same figures."""
     rng = random.Random(1)
     for round_ in range(times):
-        shutil.rmtree(project / "build", ignore_errors=True)
-        process = command(project, *words)
-        moment = rng.uniform(0.05, seconds)
-        time.sleep(moment)
+        bench.project.forget()
+        process = bench.project.start()
+        time.sleep(rng.uniform(0.05, bench.seconds))
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        settle(project)
-        code, output = run(project, *words)
+        bench.project.settle()
+        code, output = bench.project.run()
         assert code == 0, output
-        assert made(project) == expected, f"round {round_}: other figures"
-        settle(project)
-        partial = [p.name for p in (project / "figures").iterdir() if p.name.startswith(".") and p.is_dir()]
+        assert bench.project.made() == bench.expected, f"round {round_}: other figures"
+        bench.project.settle()
+        partial = [p.name for p in (bench.project.folder / "figures").iterdir() if p.name.startswith(".")]
         assert not partial, partial
-        print(f"killed after {moment:5.2f} s: the next run made the same {len(expected)} files", flush=True)
+    return f"the same figures after each of {times}"
+
+
+def without_rights() -> list[str]:
+    """Return what a command starts with to lose root's right to write anywhere; nothing for another user."""
+    if os.getuid():
+        return []
+    if shutil.which("setpriv") is None:
+        raise Impossible("no setpriv here to lose root's rights with")
+    return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+
+
+def as_nobody() -> list[str]:
+    """Return what a command starts with to run as nobody, who must be able to reach this Python."""
+    if os.getuid() or shutil.which("setpriv") is None:
+        raise Impossible("only root, with setpriv, can become another user")
+    prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    again = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+    if subprocess.run([*prefix, sys.executable, "-c", again], capture_output=True).returncode:
+        raise Impossible("this Python lies where nobody else can read it")
+    return prefix
 
 
 @contextmanager
-def mounted(options: str) -> Iterator[str | None]:
-    """Yield the folder of a small file system mounted so, None where this user may not mount one."""
-    with tempfile.TemporaryDirectory() as mount:
+def belonging(folder: Path, above: Path) -> Iterator[None]:
+    """Give a folder, and the way to it, to nobody."""
+    as_nobody()
+    above.chmod(0o755)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    yield
+
+
+@contextmanager
+def mounted(options: str, at: Path | None = None) -> Iterator[str]:
+    """Yield the folder of a small file system mounted so."""
+    with tempfile.TemporaryDirectory() as temporary:
+        mount = str(at or temporary)
         if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", mount], capture_output=True).returncode:
-            yield None
-            return
+            raise Impossible("no right to mount a small file system here")
         try:
             yield mount
         finally:
             subprocess.run(["umount", mount], check=True)
 
 
-def full_disk(project: Path, words: list[str]) -> None:
-    """Write to a file system with no room: refused with the reason, nothing half written."""
-    with mounted("size=64k") as mount:
-        if mount is None:
-            print("full disk: no right to mount a small file system here, skipped")
-            return
-        code, output = run(project, *words, "--output", mount)
-        assert code == 1 and "No space left" in output, output
-        assert not [p for p in Path(mount).rglob("*") if p.is_file()], "half-written figures"
-    print("full disk: refused, nothing half written")
-
-
-def read_only(project: Path, words: list[str]) -> None:
-    """Write to a read-only file system: refused before the notebook runs."""
-    with mounted("ro") as mount:
-        if mount is None:
-            print("read-only folder: no right to mount one here, skipped")
-            return
-        code, output = run(project, *words, "--output", mount)
-        assert code == 1 and "Read-only file system" in output, output
-    print("read-only folder: refused")
-
-
-def damaged_data(project: Path, words: list[str]) -> None:
-    """Flip a bit of a data file: the run names the file and the remedy, and keeps the figures there are."""
-    table = project / "data" / "nyc" / "od_surrogate_2025-01.csv"
-    good, before = table.read_bytes(), made(project)
-    table.write_bytes(good[:1000] + bytes([good[1000] ^ 1]) + good[1001:])
-    code, output = run(project, *words, "--force")
-    table.write_bytes(good)
-    assert code == 1 and "od_surrogate_2025-01.csv is damaged" in output and "git checkout" in output, output
-    assert {name: made(project).get(name) for name in before} == before
-    print("damaged data: named with the remedy, figures kept")
-
-
-def main() -> None:
-    """Run every fault."""
+def main() -> int:
+    """Stage every fault; return 1 when one is not survived."""
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--full", action="store_true", help="kill a run with the default parameters")
+    arguments.add_argument("--full", action="store_true", help="all notebooks with their default parameters")
     arguments.add_argument("--kills", type=int, default=20)
+    arguments.add_argument("--only", default="", help="faults whose name holds this word")
     chosen = arguments.parse_args()
-    words = [] if chosen.full else REDUCED
-    with tempfile.TemporaryDirectory(prefix="dpsim-faults-") as folder:
-        project = clone(Path(folder))
-        start = time.monotonic()
-        code, output = run(project, *words)
-        assert code == 0, output
-        expected, seconds = made(project), time.monotonic() - start
-        print(f"undisturbed: {len(expected)} files, {seconds:.1f} s")
-        damaged_data(project, words)
-        full_disk(project, words)
-        read_only(project, words)
-        kills(project, words, chosen.kills, expected, seconds)
+    failed = 0
+    faults = FAULTS | {f"{chosen.kills} kills": lambda bench: kills(bench, chosen.kills)}
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        bench = Bench(Path(folder), full=chosen.full)
+        print(f"undisturbed: {len(bench.expected)} files, {bench.seconds:.1f} s", flush=True)
+        for name, stage in faults.items():
+            if chosen.only not in name:
+                continue
+            try:
+                answer = stage(bench)
+            except Impossible as reason:
+                answer = f"not staged: {reason}"
+            except AssertionError as error:
+                failed += 1
+                answer = f"FAILED: {error}"
+            print(f"{name}: {answer}", flush=True)
+        with suppress(OSError):
+            Path(folder).chmod(0o700)
+    return int(failed > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

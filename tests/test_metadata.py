@@ -1,0 +1,59 @@
+"""One version and one date wherever they are written; what archives read is what the project says."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from toy_project import ROOT
+
+import dpsim
+from tools import archive
+
+
+def test_version_and_date_are_the_same_wherever_they_are_written() -> None:
+    version = archive.project()["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## (\d\S*) - (\S+)$", changelog, re.MULTILINE)
+    codemeta = json.loads((ROOT / "codemeta.json").read_text(encoding="utf-8"))
+    cited = archive.citation()
+    assert dpsim.__version__ == version
+    assert (str(cited["version"]), str(cited["date-released"])) == (version, released[0][1])
+    assert (codemeta["version"], codemeta["datePublished"]) == (version, released[0][1])
+    assert released[0][0] == version
+    assert [date for _, date in released] == sorted((date for _, date in released), reverse=True)
+
+
+def test_codemeta_says_what_the_project_says() -> None:
+    codemeta = json.loads((ROOT / "codemeta.json").read_text(encoding="utf-8"))
+    assert codemeta == archive.codemeta(), "`make notebooks` writes it anew"
+
+
+def test_codecheck_lists_every_figure_with_its_command() -> None:
+    text = (ROOT / "codecheck.yml").read_text(encoding="utf-8")
+    assert text == archive.codecheck(), "`make notebooks` writes it anew"
+    listed = [entry["file"] for entry in yaml.safe_load(text)["manifest"]]
+    assert sorted(listed) == sorted(str(f.relative_to(ROOT)) for f in (ROOT / "figures").glob("*/*.png"))
+
+
+def test_the_zip_has_no_time_and_the_same_bytes_again(tmp_path: Path) -> None:
+    files = {"b/run": b"#!/bin/sh\n", "a.txt": b"text"}
+    for folder in ("one", "two"):
+        archive.write_zip(tmp_path / folder / "dpsim-1.zip", files)
+        files = dict(reversed(files.items()))
+    one, two = (tmp_path / folder / "dpsim-1.zip" for folder in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+    with zipfile.ZipFile(one) as made:
+        assert made.namelist() == ["dpsim-1/a.txt", "dpsim-1/b/run"]
+        assert {entry.date_time for entry in made.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert [oct(entry.external_attr >> 16) for entry in made.infolist()] == ["0o100644", "0o100755"]
+
+
+def test_an_archive_is_made_of_what_is_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "ROOT", tmp_path)
+    with pytest.raises(ValueError, match="is no git clone"):
+        archive.sources()

@@ -1,0 +1,238 @@
+"""One zip that outlives the project: sources, executed notebooks, figures, data, locks, and what made what.
+
+`make archive` writes build/archive/<name>-<version>.zip, an RO-Crate after the profile Process Run Crate. It holds no
+times, no memory and no paths of this machine: two clean clones on one machine give the same bytes. `--metadata` writes
+codemeta.json and codecheck.yml alone, which a test holds to what they are made from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import mimetypes
+import subprocess
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dpsim import ledger, paths, runner
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
+SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
+
+MEASURED = ("seconds", "cpu_seconds", "peak_memory_mib")
+"""What a manifest measures: it differs in every run."""
+
+FORMATS = {".ipynb": "application/x-ipynb+json", ".lock": "text/plain", ".cff": "text/yaml", ".md": "text/markdown"}
+FORMATS |= {".toml": "application/toml", ".yml": "text/yaml", ".yaml": "text/yaml", ".geojson": "application/geo+json"}
+
+
+def project() -> dict[str, Any]:
+    """Return the table [project] of pyproject.toml."""
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+
+
+def citation() -> dict[str, Any]:
+    """Return CITATION.cff."""
+    return dict(yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8")))
+
+
+def codemeta() -> dict[str, Any]:
+    """Return codemeta.json: what pyproject.toml and CITATION.cff say, in CodeMeta's words."""
+    package, cited = project(), citation()
+    return {
+        "@context": "https://w3id.org/codemeta/3.0",
+        "@type": "SoftwareSourceCode",
+        "identifier": package["name"],
+        "name": cited["title"],
+        "description": package["description"],
+        "version": str(cited["version"]),
+        "datePublished": str(cited["date-released"]),
+        "license": f"https://spdx.org/licenses/{cited['license']}",
+        "author": [{"@type": "Organization", "name": author["name"]} for author in cited["authors"]],
+        "keywords": cited["keywords"],
+        "programmingLanguage": "Python",
+        "runtimePlatform": f"Python {package['requires-python']}",
+        "operatingSystem": "Linux",
+        "softwareRequirements": package["dependencies"],
+        "referencePublication": [
+            {"@type": "ScholarlyArticle", "name": paper["title"], "datePublished": str(paper["year"])}
+            | ({"url": paper["url"]} if "url" in paper else {})
+            for paper in cited["references"]
+        ],
+    }
+
+
+def codecheck() -> str:
+    """Return codecheck.yml: every committed figure with the command that makes it; the codechecker adds the rest."""
+    cited, about = citation(), {name: key for key, name in ledger.NOTEBOOKS.items()}
+    manifest = [
+        {
+            "file": f"figures/{name}/{figure.name}",
+            "comment": f"dpsim run {name}" + (f" ({ledger.PAPERS[about[name]]})" if name in about else ""),
+        }
+        for name in paths.notebook_names()
+        for figure in sorted((ROOT / "figures" / name).glob("*.png"))
+    ]
+    whole = {
+        "version": "https://codecheck.org.uk/spec/config/1.0/",
+        "paper": {"title": cited["title"], "authors": [{"name": author["name"]} for author in cited["authors"]]},
+        "manifest": manifest,
+    }
+    head = "# Written by `make archive`: each figure and the command that makes it. `make figures` makes them all.\n"
+    return head + yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
+
+
+def write_metadata() -> None:
+    """Write codemeta.json and codecheck.yml."""
+    text = json.dumps(codemeta(), indent=2, ensure_ascii=False) + "\n"
+    (ROOT / "codemeta.json").write_text(text, encoding="utf-8")
+    (ROOT / "codecheck.yml").write_text(codecheck(), encoding="utf-8")
+
+
+def sources() -> dict[str, bytes]:
+    """Return the committed files but for notebooks and figures, which come from the last runs.
+
+    Raises ValueError where there is no clone, or one with changes: the archive is that of a commit.
+    """
+    if not (ROOT / ".git").exists():
+        raise ValueError(f"{ROOT} is no git clone: an archive is made of what is committed")
+    if changed := _git("status", "--porcelain", "--", ":!notebooks", ":!figures", ":!codecheck.yml"):
+        raise ValueError(f"the clone has changes that are not committed:\n{changed}")
+    listed = _git("ls-files", "-z", "--", ":!notebooks/*.ipynb", ":!figures").split("\0")
+    return {name: (ROOT / name).read_bytes() for name in listed if name}
+
+
+def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
+    """Return the notebooks with the outputs of their last default run, figures and manifests; and these manifests.
+
+    Raises ValueError for a notebook whose figures are not current.
+    """
+    found: dict[str, bytes] = {"figures/REPORT.md": (paths.figures() / "REPORT.md").read_bytes()}
+    manifests = {}
+    for job in runner.plan([])[0]:
+        if not runner.is_current(job):
+            raise ValueError(f"the figures of {job.name} are not current: `make figures` first")
+        record = json.loads((Path(job.record) / "manifest.json").read_text(encoding="utf-8"))
+        kept = {name: value for name, value in record.items() if name not in MEASURED}
+        kept |= {"output": f"figures/{job.name}", "versions": runner.keys.versions()}
+        kept["outputs"] = {name: digest for name, digest in record["outputs"].items() if "timings" not in name}
+        manifests[job.name] = kept
+        found[f"manifests/{job.name}.json"] = _json(kept)
+        found[f"notebooks/{job.name}.ipynb"] = runner.text(runner.refreshed(job.name)).encode()
+        for name in kept["outputs"]:
+            found[f"figures/{job.name}/{name}"] = (Path(job.output) / name).read_bytes()
+    return found, manifests
+
+
+def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> bytes:
+    """Return ro-crate-metadata.json: every file with its sha256, every run with what went in and what came out."""
+    from rocrate.model.contextentity import ContextEntity
+    from rocrate.rocrate import ROCrate
+
+    package, cited = project(), citation()
+    made = ROCrate(version="1.1")
+    made.metadata.extra_terms["sha256"] = SHA256
+
+    def add(identifier: str, kind: str, **properties: Any) -> Any:
+        return made.add(ContextEntity(made, identifier, properties={"@type": kind, **properties}))
+
+    made.name, made.description = cited["title"], package["description"]
+    made.datePublished = str(cited["date-released"])
+    made.root_dataset["version"] = str(cited["version"])
+    made.license = add(
+        "https://spdx.org/licenses/MIT", "CreativeWork", name="MIT License", description="LICENSE, in this archive"
+    )
+    author = add("#authors", "Organization", name=cited["authors"][0]["name"])
+    made.root_dataset["author"] = made.publisher = author
+    made.root_dataset["conformsTo"] = add(PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
+    entities = {}
+    for name, contents in sorted(files.items()):
+        properties = {"name": name, "contentSize": str(len(contents)), "encodingFormat": _format(name)}
+        properties["sha256"] = hashlib.sha256(contents).hexdigest()
+        entities[name] = made.add_file(ROOT / name, dest_path=name, properties=properties)
+    for name, manifest in manifests.items():
+        notebook = entities[f"notebooks/{name}.ipynb"]
+        notebook["@type"] = ["File", "SoftwareSourceCode"]
+        notebook["programmingLanguage"] = add("https://www.python.org/", "ComputerLanguage", name="Python")
+        notebook["softwareRequirements"] = [
+            add(f"#{library}-{version}", "SoftwareApplication", name=library, softwareVersion=version)
+            for library, version in manifest["versions"].items()
+        ]
+        values = {p.name: p.default for p in runner.notebook_parameters(name).values() if p.name != "output"}
+        read = [entity for file, entity in entities.items() if file.startswith("data/")]
+        if paths.stage(name):
+            read += [e for f, e in entities.items() if f.startswith("figures/") and f"/{name}/" not in f]
+        parameters = [
+            add(f"#{name}-{parameter}", "PropertyValue", name=parameter, value=str(value))
+            for parameter, value in values.items()
+        ]
+        made.add_action(
+            notebook,
+            identifier=f"#run-{name}",
+            object=[*read, *parameters],
+            result=[entities[f"figures/{name}/{file}"] for file in manifest["outputs"]],
+            properties={
+                "name": f"dpsim run {name}",
+                "description": f"The notebook run from top to bottom; its record is manifests/{name}.json",
+                "agent": author,
+                "actionStatus": "http://schema.org/CompletedActionStatus",
+            },
+        )
+    return _json(made.metadata.generate())
+
+
+def write_zip(path: Path, files: dict[str, bytes]) -> None:
+    """Write files under one folder named as the zip: in order, without times, readable by everybody."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, contents in sorted(files.items()):
+            entry = zipfile.ZipInfo(f"{path.stem}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3
+            entry.external_attr = (0o100755 if contents.startswith(b"#!") else 0o100644) << 16
+            archive.writestr(entry, contents)
+    partial.replace(path)
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _format(name: str) -> str:
+    return FORMATS.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "text/plain"
+
+
+def main() -> Iterator[str]:
+    """Write what was asked for; yield what to print."""
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--metadata", action="store_true", help="codemeta.json and codecheck.yml alone")
+    write_metadata()
+    if arguments.parse_args().metadata:
+        return
+    files = sources()
+    made, manifests = results()
+    files |= made
+    files["codecheck.yml"] = codecheck().encode()
+    files["ro-crate-metadata.json"] = crate(files, manifests)
+    path = ROOT / "build" / "archive" / f"{project()['name']}-{project()['version']}.zip"
+    write_zip(path, files)
+    yield f"{path.relative_to(ROOT)}: {len(files)} files, {path.stat().st_size / 2**20:.1f} MiB"
+    yield f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+if __name__ == "__main__":
+    for line in main():
+        print(line)
