@@ -24,7 +24,7 @@ from dpsim.mdp.planning import iterations_needed
 from dpsim.numerics.simplex import project_to_simplex
 
 NOISES = ("laplace", "gaussian")
-STEPS = 16  # halvings of the logarithm of k in search of the largest one that composes to the target
+STEPS = 9  # halvings of the logarithm of k in search of the largest one that composes to the target: 0.3 %
 SMALLEST_PARAMETER = 1e-9  # of k eta and k shift, the end of the accounting's range
 
 

@@ -110,7 +110,7 @@ def privatize(
         epsilon=spent,
         delta=0.0,
         simulation=simulation,
-        **{"mechanism": law.mechanism, "nominal_epsilon": law.epsilon, "b": b, "offset": law.offset},
+        **{"mechanism": law.mechanism, "nominal_epsilon": law.epsilon, "b": law.b, "offset": law.offset},
     )
 
 

@@ -144,6 +144,10 @@ def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
     (1 - exp(-epsilon n / (2 b))) / 2 over all counts N_0 = 1, N_1, ..., N_n >= 0; below one half always.
     Proof: Z >= 1 + q_l where N_l > 0, so the ratio Z / (1 + Z - q_l) of `expected_error_floor` is at least
     (1 + q_l) / 2 >= (1 + q_n) / 2. A word with one alternative, at distance n, attains it.
+
+    The paper's Section V has 25 % at epsilon 3 next to an exponential error of 0.62 at epsilon 5. No counts allow that
+    for b = 1: the error makes Z at 3 at least 1 + 0.62 min_l e^l / (l - 0.62), so the reduction is at most
+    1 / (1 + Z) < 0.189. For a larger b it is possible: 17 words at distance 6 of 14 letters, b = 3, have 28.2 %.
     """
     epsilon = checks.real("epsilon", epsilon, 0.0)
     n, b = checks.integer("n", n, 1), checks.integer("b", b, 1)
