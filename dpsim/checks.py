@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 def interval(low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> str:
@@ -70,8 +71,8 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     where = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
     if isinstance(value, np.ndarray) and value.ndim == 0 and not isinstance(value, np.ma.MaskedArray):
         value = value[()]
-    integral = isinstance(value, numbers.Integral) or (isinstance(value, numbers.Real) and value == value // 1)
-    if isinstance(value, bool) or not integral:
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.timedelta64)  # NumPy's is an integer
+    if not real or not (isinstance(value, numbers.Integral) or value == value // 1):
         raise ValueError(f"{name} must be {where}, got {value!r}")
     if value < low or (high is not None and value > high):
         raise ValueError(f"{name} must be {where}, got {value}")
@@ -85,7 +86,7 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     return str(value)
 
 
-def integers(name: str, value: Any, low: int, high: int | None = None) -> NDArray[np.int64]:
+def integers(name: str, value: Any, low: int, high: int | None = None) -> Integers:
     """Return the value as an array of integers (0-d for one) in low..high; 3.0 counts as 3.
 
     Raises ValueError naming the argument, the first offending value and the range.
@@ -130,9 +131,17 @@ def simplex(name: str, value: ArrayLike) -> Array:
     array = real(name, value, 0.0)
     if array.ndim < 1 or array.shape[-1] == 0:
         raise ValueError(f"{name} must have at least one category on its last axis, got shape {array.shape}")
-    totals = array.sum(axis=-1)
+    scales = row_scales(name, array.sum(axis=-1), array.shape[-1])
+    return array / scales[..., None] if (scales != 1.0).any() else array
+
+
+def row_scales(name: str, totals: Array, n: int) -> Array:
+    """Return by what to divide rows of n probabilities with these sums: 1 where a sum is 1 within roundings.
+
+    Raises ValueError naming the argument, the first row whose sum is further than 1e-6 from 1, and the sum.
+    """
     off = np.abs(totals - 1.0)
-    bad = off > CLOSE
+    bad = off > CLOSE * (1.0 + 1e-9)  # three times 0.333333 is a rounding further than that
     if bad.any():
         row = tuple(int(i) for i in np.argwhere(bad)[0])
         where = f" row {row if len(row) != 1 else row[0]}" if row else ""
@@ -140,10 +149,7 @@ def simplex(name: str, value: ArrayLike) -> Array:
             f"{name}{where} must sum to 1 within {CLOSE:g}, got {float(totals[row]):.10g}: "
             "markov.transition_matrix makes probabilities of counts"
         )
-    rounded = off > max(5e-15, array.shape[-1] * np.finfo(float).eps)
-    if rounded.any():
-        array = np.where(rounded[..., None], array / totals[..., None], array)
-    return array
+    return np.where(off > max(5e-15, n * np.finfo(float).eps), totals, 1.0)
 
 
 def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
@@ -181,11 +187,11 @@ def _foreign(value: Any) -> str | None:
         return "a masked array"
     if isinstance(value, bool | np.bool_):
         return f"the boolean {value}"
-    if isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, np.timedelta64):
         return None
     if isinstance(value, list | tuple):
         return next((kind for kind in map(_foreign, value) if kind is not None), None)
-    if isinstance(value, numbers.Real):
+    if isinstance(value, numbers.Real) and not isinstance(value, np.generic):
         return None
     if isinstance(value, str | bytes) or not hasattr(value, "__array__"):
         return f"{value!r}"

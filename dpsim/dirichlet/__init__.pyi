@@ -1,3 +1,6 @@
+from .release import (
+    privatize as privatize,
+)
 from .mechanism import (
     dirichlet_mechanism as dirichlet_mechanism,
     log_dirichlet as log_dirichlet,

@@ -11,58 +11,138 @@ from scipy import sparse
 from dpsim import checks
 from dpsim.checks import Array
 from dpsim.markov import sparse as markov_sparse
-from dpsim.markov.stationary import _square, stationary_distribution
+from dpsim.markov.stationary import square, stationary_distribution
 
 LARGEST_CONDITION = 1e12  # a fundamental matrix keeps at least four digits
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> Array:
-    """Return half the 1-norm of p - q, in [0, 1], shape (...), for probability vectors (..., n) that
-    broadcast.
+    """Return the total variation distance of probability vectors, half the 1-norm of p - q.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (..., n)
+        Probability vectors; they broadcast.
+
+    Returns
+    -------
+    float or ndarray, shape (...), in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        Off the simplex.
+
+    Examples
+    --------
+    >>> float(total_variation([0.5, 0.5], [0.75, 0.25]))
+    0.25
     """
-    return 0.5 * np.abs(checks.simplex("p", p) - checks.simplex("q", q)).sum(axis=-1)
+    return checks.plain(0.5 * np.abs(checks.simplex("p", p) - checks.simplex("q", q)).sum(axis=-1))
 
 
 def ergodicity_coefficient(P: Any) -> Array:
-    """Return tau_inf(P) = max ||P^T z||_inf over ||z||_inf = 1, sum z = 0, shape (...), for P (..., n, n).
+    """Return tau_inf(P) = max ||P^T z||_inf over ||z||_inf = 1, sum z = 0.
 
-    Closed form: for each column the sum of its floor(n/2) largest entries minus the sum of its floor(n/2)
-    smallest, the largest over columns (z is +1 on the first, -1 on the last, 0 on the median). It lies in
-    [0, n/2]; for one state it is 0. P: rows on the simplex, dense or scipy.sparse; ValueError otherwise.
-    Source: Benvenuti et al. 2026, Definition 7; Ipsen and Selee 2011.
+    Parameters
+    ----------
+    P : array_like, shape (..., n, n), or scipy.sparse, shape (n, n)
+        Transition matrices: rows on the simplex.
+
+    Returns
+    -------
+    float or ndarray, shape (...), in [0, n/2]
+
+    Raises
+    ------
+    ValueError
+        For other matrices.
+
+    Notes
+    -----
+    Closed form: for each column the sum of its floor(n/2) largest entries minus the sum of its floor(n/2) smallest, the
+    largest over columns (z is +1 on the first, -1 on the last, 0 on the median).
+
+    References
+    ----------
+    Benvenuti et al. 2026, Definition 7; Ipsen and Selee 2011.
+
+    Examples
+    --------
+    >>> float(ergodicity_coefficient([[0.5, 0.5], [0.25, 0.75]]))
+    0.25
     """
     if sparse.issparse(P):
-        return markov_sparse.sparse_ergodicity_coefficient(P)
-    ordered = np.sort(checks.simplex("P", _square("P", P)), axis=-2)
+        return markov_sparse.ergodicity_coefficient(P)
+    ordered = np.sort(checks.simplex("P", square("P", P, 0.0)), axis=-2)
     n = ordered.shape[-1]
     half = n // 2
     spread = ordered[..., n - half :, :].sum(axis=-2) - ordered[..., :half, :].sum(axis=-2)
-    return spread.max(axis=-1)
+    return checks.plain(spread.max(axis=-1))
 
 
 def half_row_distance(A: ArrayLike) -> Array:
-    """Return tau_1(A), half the largest 1-norm distance of two rows of A, shape (...), for A (..., n, n).
+    """Return tau_1(A), half the largest 1-norm distance of two rows of A.
 
     For a transition matrix it lies in [0, 1] and bounds the second eigenvalue (Dobrushin's coefficient);
     for the fundamental matrix it is the constant of the perturbation bound, the same for both of its
     readings (Seneta 1988).
+
+    Parameters
+    ----------
+    A : array_like, shape (..., n, n)
+        Square matrices of finite numbers.
+
+    Returns
+    -------
+    float or ndarray, shape (...), at least 0
+
+    Raises
+    ------
+    ValueError
+        For other matrices.
+
+    Examples
+    --------
+    >>> float(half_row_distance([[0.5, 0.5], [0.25, 0.75]]))
+    0.25
     """
-    A = checks.real("A", _square("A", A))
+    A = square("A", A)
     distances = [np.abs(A - A[..., i : i + 1, :]).sum(axis=-1).max(axis=-1) for i in range(A.shape[-1])]
-    return 0.5 * np.max(distances, axis=0)
+    return checks.plain(0.5 * np.max(distances, axis=0))
 
 
 def fundamental_matrix(P: Any, kind: str = "paper") -> Array:
-    """Return the fundamental matrix Z (..., n, n) of irreducible chains P.
+    """Return the fundamental matrix Z of irreducible chains: pi~ - pi = pi~ (P~ - P) Z for every other chain P~.
 
-    kind "paper": (I - P - 1 pi^T)^(-1), as Fallin et al. 2023 and Benvenuti et al. 2026 print it;
-    kind "seneta": (I - P + 1 pi^T)^(-1). They differ by 2 1 pi^T, and both give pi~ - pi = pi~ (P~ - P) Z.
-    A scipy.sparse P gives a dense Z. Raises ValueError as `stationary_distribution` does, for other kinds,
-    and for a chain so nearly reducible that fewer than four digits would be right (condition above 1e12).
+    Parameters
+    ----------
+    P : array_like, shape (..., n, n), or scipy.sparse, shape (n, n)
+        Irreducible transition matrices.
+    kind : {"paper", "seneta"}
+        "paper": (I - P - 1 pi^T)^(-1), as Fallin et al. 2023 and Benvenuti et al. 2026 print it; "seneta":
+        (I - P + 1 pi^T)^(-1). They differ by 2 1 pi^T.
+
+    Returns
+    -------
+    ndarray, shape (..., n, n)
+        Dense, for a sparse chain too.
+
+    Raises
+    ------
+    ValueError
+        As `stationary_distribution` does, for other kinds, and for a chain so nearly reducible that fewer than four
+        digits would be right (condition above 1e12).
+
+    Examples
+    --------
+    >>> fundamental_matrix([[0.5, 0.5], [0.5, 0.5]], "seneta")
+    array([[1., 0.],
+           [0., 1.]])
     """
     sign = {"paper": -1.0, "seneta": 1.0}[checks.choice("kind", kind, ("paper", "seneta"))]
     pi = stationary_distribution(P)
-    P = P.toarray() if sparse.issparse(P) else np.asarray(P, dtype=float)
+    P = checks.simplex("P", P.toarray() if sparse.issparse(P) else P)
     A = np.eye(P.shape[-1]) - P + sign * pi[..., None, :]
     try:
         Z = np.linalg.inv(A)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from dpsim import checks
+from dpsim.checks import Integers
 from dpsim.markov import sparse as markov_sparse
-from dpsim.markov.stationary import _square
+from dpsim.markov.stationary import square
 
 
 def random_walk(
@@ -20,17 +22,45 @@ def random_walk(
     start: ArrayLike,
     steps: int,
     *,
-    size: int | tuple[int, ...] | None = None,
-    rng: np.random.Generator | None = None,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
     uniforms: ArrayLike | None = None,
-) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return walks of the chain as states 0..n-1, shape (*batch, *size, steps + 1), the start included.
+) -> Integers:
+    """Return walks of the chain as states 0..n-1, the start included.
 
-    P (*batch, n, n) or scipy.sparse; start: states that broadcast to (*batch, *size); steps >= 0.
-    Each step inverts the row's cumulative distribution at one uniform in [0, 1), so that `uniforms`, an array
-    that broadcasts to (*batch, *size, steps), gives common random numbers: the same uniforms for several
-    matrices. None: independent ones from rng. A transition of probability zero is never taken.
-    Raises ValueError for rows off the simplex, a start outside 0..n-1, uniforms outside [0, 1).
+    Parameters
+    ----------
+    P : array_like, shape (*batch, n, n), or scipy.sparse, shape (n, n)
+        Transition matrices.
+    start : array_like of int
+        States that broadcast to (*batch, *size).
+    steps : int
+        At least 0.
+    size : int or sequence of int, optional
+        How many walks of each chain.
+    rng : numpy.random.Generator or int, optional
+        None: a new one seeded by the operating system.
+    uniforms : array_like, optional
+        Numbers in [0, 1) that broadcast to (*batch, *size, steps), one a step: the same for several matrices are common
+        random numbers. None: drawn from rng.
+
+    Returns
+    -------
+    ndarray of int64, shape (*batch, *size, steps + 1)
+
+    Raises
+    ------
+    ValueError
+        For rows off the simplex, a start outside 0..n-1, uniforms outside [0, 1).
+
+    Notes
+    -----
+    Each step inverts the row's cumulative distribution. A transition of probability zero is never taken.
+
+    Examples
+    --------
+    >>> random_walk([[0, 1, 0], [0, 0, 1], [1, 0, 0]], 0, 4)
+    array([0, 1, 2, 0, 1])
     """
     rng = checks.generator(rng)
     steps = checks.integer("steps", steps, 0)
@@ -39,15 +69,12 @@ def random_walk(
         n, batch, columns, ends = P.shape[0], (), P.indices.astype(np.int64), P.indptr.astype(np.int64)
         cumulative = _cumulative_rows(P.data, ends)
     else:
-        P = checks.simplex("P", _square("P", P))
+        P = checks.simplex("P", square("P", P, 0.0))
         n, batch, columns = P.shape[-1], P.shape[:-2], np.arange(P.shape[-1])
         ends = np.arange(0, P.size + 1, n)
         cumulative = np.cumsum(P, axis=-1).reshape(-1)
-    sizes = () if size is None else (size if isinstance(size, tuple) else (size,))
-    shape = batch + tuple(checks.integer("size", length, 0) for length in sizes)
-    starts = np.broadcast_to(checks.real("start", start, 0, n - 1), shape)
-    if (starts != np.floor(starts)).any():
-        raise ValueError(f"start must be integers in [0, {n - 1}], got {starts[starts != np.floor(starts)][0]:g}")
+    shape = batch + checks.size("size", size)
+    starts = np.broadcast_to(checks.integers("start", start, 0, n - 1), shape)
     if uniforms is None:
         uniforms = rng.random((*shape, steps))
     chosen = np.broadcast_to(checks.real("uniforms", uniforms, 0.0, 1.0, open_high=True), (*shape, steps))

@@ -491,6 +491,9 @@ def test_any_bad_number_is_refused_by_name(name, value):
         dirichlet.epsilon_bound(**{"k": 20.0, **GOOD, name: value})
 
 
-def test_seeds_are_not_generators():
-    with pytest.raises(TypeError, match="rng"):
-        dirichlet.dirichlet_mechanism([0.5, 0.5], 1.0, rng=3)
+def test_an_integer_seeds_a_generator_and_other_things_are_refused():
+    drawn = dirichlet.dirichlet_mechanism([0.5, 0.5], 1.0, rng=3)
+    assert (drawn == dirichlet.dirichlet_mechanism([0.5, 0.5], 1.0, rng=np.random.default_rng(3))).all()
+    for other in (np.random.RandomState(3), 3.0, True, "3"):
+        with pytest.raises(TypeError, match="rng"):
+            dirichlet.dirichlet_mechanism([0.5, 0.5], 1.0, rng=other)

@@ -10,6 +10,8 @@ from quantecon.markov.gth_solve import gth_solve
 from scipy import optimize, sparse, stats
 
 from dpsim import dirichlet, markov
+from dpsim.markov import sparse as markov_sparse
+from dpsim.markov import stationary
 
 COUNTEREXAMPLE = np.array([[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]])
 
@@ -55,6 +57,12 @@ def test_batches_agree_with_the_peer(n, concentration):
     assert pi == pytest.approx(peer, rel=1e-13)
     for index in np.ndindex(3, 4):
         assert (markov.stationary_distribution(chains[index]) == pi[index]).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_the_kernel_equals_its_twin(n):
+    for chain in random_chains((20,), n, seed=n, concentration=0.3):
+        np.testing.assert_allclose(markov.stationary_distribution(chain), stationary._gth(chain), rtol=1e-13)
 
 
 def test_large_batch_on_several_threads_equals_one_by_one(monkeypatch):
@@ -155,14 +163,26 @@ def test_transient_states_are_refused(order):
         markov.stationary_distribution(batch)
 
 
-def test_rows_must_sum_to_one_within_roundings():
+def test_rows_that_sum_to_one_within_roundings_are_left_and_printed_digits_renormalised():
     P = random_chains((), 30, seed=8)
     P[3, 0] += 4e-15
-    markov.stationary_distribution(P)
-    P[3, 0] += 1e-13
+    assert (markov_sparse.stochastic("P", sparse.csr_array(P)).toarray() == P).all()
+    for close in (P.astype(np.float32), np.round(P, 7)):  # gth_solve's own tests hand it float32
+        exact = markov.stationary_distribution(markov.transition_matrix(close))
+        for chain in (close, sparse.csr_array(close)):
+            np.testing.assert_allclose(markov.stationary_distribution(chain), exact, rtol=1e-12)
+
+
+def test_other_rows_are_refused_with_their_sum_and_the_way_out():
+    P = random_chains((), 30, seed=8)
+    P[3, 0] += 2e-6
+    message = r"^P row 3 must sum to 1 within 1e-06, got 1\.000002: markov\.transition_matrix makes"
     for chain in (P, sparse.csr_array(P)):
-        with pytest.raises(ValueError, match="P row 3 must sum to 1 within"):
-            markov.stationary_distribution(chain)
+        for call in (markov.stationary_distribution, markov.ergodicity_coefficient, markov.fundamental_matrix):
+            with pytest.raises(ValueError, match=message):
+                call(chain)
+        with pytest.raises(ValueError, match=message):
+            markov.random_walk(chain, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +193,8 @@ def test_rows_must_sum_to_one_within_roundings():
         ([[1.5, -0.5], [0.5, 0.5]], "P must be in [0, inf), got -0.5"),
         ([[np.nan, 0.5], [0.5, 0.5]], "P must be in [0, inf), got nan"),
         ([["a", "b"], ["c", "d"]], "P must be real numbers"),
+        (sparse.csr_array([[1j]]), "P must be real numbers"),
+        (sparse.csr_array([[True]]), "P must be real numbers"),
         (sparse.csr_array((3, 2)), "P must have shape (n, n)"),
     ],
 )
@@ -199,6 +221,19 @@ def test_sparse_chain_against_elimination_and_its_own_bound():
     assert np.abs(pi - exact).sum() <= bound < 1e-10
     assert residual < 1e-14
     assert markov.stationary_distribution(sparse.csr_array(P[:5, :5].toarray() * 0 + 0.2)) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("n", [3, 30])
+def test_error_bound_is_nearly_attained(n):
+    """A likely state that all others return to at the same rate: the bound is the error, so that a part of it fails."""
+    P = np.full((n, n), 1e-3 / (n - 1))
+    P[0, 0] = 1 - 1e-3
+    P[1:] = 0.9 * np.eye(n)[1:] + 0.1 * np.eye(n)[0]
+    exact = markov.stationary_distribution(P)
+    wrong = 1.01 * exact
+    wrong[0] = 1.0 - wrong[1:].sum()
+    error, (_, bound) = np.abs(wrong - exact).sum(), markov.stationary_error(sparse.csr_array(P), wrong)
+    assert error <= bound <= 1.02 * error
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -234,6 +269,16 @@ def test_slowly_mixing_sparse_chain_is_solved_or_refused():
     P, _ = birth_death(up, down)
     with pytest.raises(ValueError, match=r"P must mix faster: after \d+ iterations .* residual"):
         markov.stationary_distribution(sparse.csr_array(P))
+
+
+def test_gth_keeps_its_digits_beyond_underflow():
+    """Pivots of 1e-300 and probabilities down to 1e-308, where elimination in floats gives nan or zero."""
+    up, down = np.full(40, 1e-16), np.full(40, 0.5)
+    P, logs = birth_death(up, down)
+    pi = markov.stationary_distribution(P)
+    inside = logs > np.log(1e-307)
+    np.testing.assert_allclose(np.log(pi[inside]), logs[inside] - np.logaddexp.reduce(logs), rtol=1e-12, atol=1e-15)
+    assert 0 < inside.sum() < 40 and (pi[inside] > 0).all() and (pi[~inside] < 1e-306).all()
 
 
 def test_grid_walk_that_mixes_slowly():
@@ -382,11 +427,25 @@ def test_walk_never_takes_an_impossible_step_at_the_end_of_the_range():
         assert markov.random_walk(chain, 0, 1, uniforms=[0.0])[1] == 0
 
 
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_walk_never_takes_an_impossible_step_where_a_uniform_meets_the_distribution(as_sparse):
+    """At u = 0 the first entry is 0 as well: `>=` would take it; at u = 1/2 the third."""
+    P = np.array([[0.0, 0.5, 0.0, 0.5], [0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
+    chain = sparse.csr_array(P) if as_sparse else P
+    assert markov.random_walk(chain, [0, 0, 1], 1, size=3, uniforms=[[0.0], [0.5], [0.0]])[:, 1].tolist() == [1, 3, 3]
+
+
+def test_a_walk_takes_an_integer_for_its_generator_and_a_list_for_its_size():
+    P = random_chains((), 4, seed=1)
+    walks = markov.random_walk(P, 0, 3, size=[2, 3], rng=5)
+    assert (walks == markov.random_walk(P, 0, 3, size=(2, 3), rng=np.random.default_rng(5))).all()
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"start": 2}, "start must be in [0, 1], got 2"),
-        ({"start": 0.5}, "start must be integers in [0, 1], got 0.5"),
+        ({"start": 2}, "start must be integers from 0 to 1, got 2"),
+        ({"start": 0.5}, "start must be integers from 0 to 1, got 0.5"),
         ({"steps": -1}, "steps must be an integer of at least 0, got -1"),
         ({"uniforms": [1.0] * 3}, "uniforms must be in [0, 1), got 1"),
         ({"P": [[0.5, 0.6], [0.5, 0.5]]}, "P row 0 must sum to 1"),

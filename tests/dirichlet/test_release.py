@@ -1,0 +1,212 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import integrate, special
+
+from dpsim import accounting, dirichlet, private, streams
+from dpsim.dirichlet import release
+from dpsim.numerics import simplex
+
+
+def hockey_stick(p, q, k, epsilon):
+    """delta(epsilon) of Dir(k p) against Dir(k q) that differ in entries 0 and 1, by quadrature over X_0/(X_0+X_1)."""
+    (a, b), (c, d) = k * np.array(p[:2]), k * np.array(q[:2])
+    constants = special.betaln(c, d) - special.betaln(a, b)
+
+    def gain(x):
+        ratio = constants + (a - c) * np.log(x) + (b - d) * np.log1p(-x)
+        density = np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - special.betaln(a, b))
+        return max(-np.expm1(epsilon - ratio), 0.0) * density
+
+    return integrate.quad(gain, 0.0, 1.0, limit=500, epsabs=1e-13, points=[0.5, 0.8, 0.9, 0.95, 0.99])[0]
+
+
+@pytest.mark.parametrize(
+    "epsilon, delta, eta, b", [(2.0, 1e-2, 0.1, 0.1), (1.0, 1e-4, 0.2, 0.05), (6.0, 1e-3, 0.05, 0.1)]
+)
+def test_the_guarantee_of_a_vector_is_exact(epsilon, delta, eta, b):
+    made = dirichlet.privatize([0.2, 0.3, 0.5], epsilon, delta, support=True, eta=eta, b=b)
+    k = float(made.parameters["k"])
+    p, q = [eta + b / 2, eta, 1 - 2 * eta - b / 2], [eta, eta + b / 2, 1 - 2 * eta - b / 2]
+    assert hockey_stick(p, q, k, epsilon) == pytest.approx(delta, rel=1e-6)
+    assert hockey_stick(p, q, 1.001 * k, epsilon) > delta, "the largest k"
+    assert "exact" in made.statement and (made.epsilon, made.delta) == (epsilon, delta)
+
+
+@pytest.mark.parametrize("N", [100, 101])
+def test_one_record_too_few_would_break_the_promise(N):
+    """At N records k is the largest for a move of 1/N: for 1/(N - 1) it is too large."""
+    eta, epsilon, delta = 0.1, 1.0, 1e-3
+    k = float(dirichlet.privatize([0.5, 0.5, 0], epsilon, delta, support=True, eta=eta, records=N).parameters["k"])
+    assert accounting.exact_delta(epsilon, k, shift=1 / N, eta=eta) <= delta
+    assert accounting.exact_delta(epsilon, k, shift=1 / (N - 1), eta=eta) > delta
+
+
+def test_rows_that_move_at_once_add_up():
+    P = [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.1, 0.1, 0.8], [0.0, 0.0, 1.0]]
+    support = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1]], dtype=bool)
+    made = dirichlet.privatize(P, 6.0, 1e-2, support=support, eta=0.1, b=0.1)
+    k = made.parameters["k"]
+    assert made.parameters["shift"].tolist() == [0.05, 0.05, 0.05, 0.0]
+    three, two = (accounting.compose(k, shift=0.05, eta=0.1, count=count) for count in (3, 2))
+    assert three.delta(6.0) <= 1e-2 < 1.01 * three.delta_bounds(6.0)[0], "tight"
+    assert two.delta(6.0) < 0.6e-2, "a row less would do with far less"
+    assert made.value[3].tolist() == [0, 0, 1]
+
+
+def test_records_give_each_row_its_own_k():
+    support = np.array([[1, 1, 1], [0, 1, 1]], dtype=bool)
+    made = dirichlet.privatize(np.full((2, 3), 1 / 3), 1.0, 1e-5, support=support, eta=0.1, records=[200, 900])
+    k = made.parameters["k"]
+    assert accounting.exact_epsilon(1e-5, k, shift=[1 / 200, 1 / 900], eta=0.1) == pytest.approx([1.0, 1.0])
+    assert k[1] > 4 * k[0] and made.value[1, 0] == 0 and "a proven bound" in made.statement
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_projection_moves_no_two_vectors_further_apart(seed):
+    """In total variation, for moves between two entries, many entries, and entries off the support."""
+    rng = np.random.default_rng(seed)
+    for _ in range(300):
+        n = int(rng.integers(2, 8))
+        support = rng.random(n) < 0.7
+        support[rng.integers(n)] = True
+        eta = rng.uniform(0, 1 / support.sum())
+        p, q = rng.dirichlet(np.full(n, rng.choice([0.1, 1.0])), size=2)
+        if rng.random() < 0.5:
+            i, j = rng.integers(n, size=2)
+            move = rng.uniform(0, p[i])
+            q = p + move * (np.eye(n)[j] - np.eye(n)[i])
+        first, second = simplex.project_to_simplex([p, q], lower=eta, support=support)
+        assert np.abs(first - second).sum() <= np.abs(p - q).sum() + 1e-14
+    inside = simplex.project_to_simplex([[0.4, 0.4, 0.2], [0.3, 0.5, 0.2]], lower=0.1)
+    assert np.abs(inside[0] - inside[1]).sum() == pytest.approx(0.2), "attained"
+
+
+def test_the_projection_makes_a_move_of_two_entries_one_of_many():
+    """So that the accounting must cover many entries: it does for k eta >= 1/2, and less is refused."""
+    before, after = simplex.project_to_simplex([[0.4, 0.3, 0.3, 0.0], [0.3, 0.3, 0.3, 0.1]], lower=0.04)
+    assert np.count_nonzero(np.abs(before - after) > 1e-9) == 4
+
+
+def many_at_once(k, eta, shift, parts, epsilon, draws, rng):
+    """Monte Carlo delta of `parts` pairs of entries, all at the border, each moved by shift / parts; its error."""
+    a, t = k * eta, k * shift / parts
+
+    def logs(shape):  # of Gamma variables, however small the shape
+        return np.log(rng.gamma(shape + 1, size=(draws, parts))) - rng.exponential(size=(draws, parts)) / shape
+
+    loss = t * (logs(a + t) - logs(a)).sum(axis=1)
+    gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
+    return gain.mean(), gain.std() / np.sqrt(draws)
+
+
+def test_the_counterexample_below_one_half():
+    one = accounting.exact_delta(143.7, 5, shift=10 / 16, eta=0.002)
+    ten, error = many_at_once(5, 0.002, 10 / 16, 10, 143.7, 20_000, np.random.default_rng(1))
+    assert one == pytest.approx(0.639, abs=5e-4) and ten == pytest.approx(0.9715, abs=6 * error)
+    record = float(accounting.exact_delta(14.37, 5, shift=1 / 16, eta=0.002))
+    assert ten <= min(1.0, record * np.expm1(143.7) / np.expm1(14.37)), "group composition holds"
+
+
+@pytest.mark.parametrize("k_eta", [0.5, 1.5])
+@pytest.mark.parametrize("parts", [2, 5, 20])
+def test_no_pattern_is_worse_from_one_half_on(k_eta, parts):
+    rng = np.random.default_rng(parts)
+    for shift in (0.02, 0.3):
+        k = k_eta / 0.01
+        for delta in (0.3, 0.01):
+            epsilon = float(accounting.exact_epsilon(delta, k, shift=shift, eta=0.01))
+            many, error = many_at_once(k, 0.01, shift, parts, epsilon, 20_000, rng)
+            assert many <= delta + 5 * error
+        assert many < 0.9 * delta, "and it is better, so that the comparison says something"
+
+
+PUBLIC = {"support": True, "eta": 0.1, "records": 100}
+
+
+def test_refusals_and_parameters_do_not_depend_on_the_value():
+    rng = np.random.default_rng(0)
+    values = [*rng.dirichlet([0.1, 0.1, 0.1], 20), [1, 0, 0], [0, 0, 1], [1 / 3, 1 / 3, 1 / 3]]
+    made = [dirichlet.privatize(p, 1.0, 1e-4, **PUBLIC) for p in values]
+    assert len({(m.statement, m.parameters["k"], m.epsilon, m.delta) for m in made}) == 1
+    messages = set()
+    for p in values:
+        with pytest.raises(ValueError) as refusal:
+            dirichlet.privatize(p, 0.1, 1e-9, **PUBLIC)
+        messages.add(str(refusal.value))
+    assert len(messages) == 1
+
+
+def test_a_target_that_needs_too_small_a_k_is_refused_with_the_one_in_reach():
+    with pytest.raises(ValueError, match=r"^epsilon must be at least ([\d.]+) at delta 1e-09 .* k eta below 0.5") as no:
+        dirichlet.privatize([0.5, 0.5, 0.0], 0.1, 1e-9, **PUBLIC)
+    reach = float(str(no.value).split()[5])
+    assert reach > accounting.privacy_floor(1e-9, shift=0.01, eta=0.1)
+    made = dirichlet.privatize([0.5, 0.5, 0.0], 1.00001 * reach, 1e-9, **PUBLIC)
+    assert made.parameters["k"] == pytest.approx(5.0, rel=1e-3)
+    with pytest.raises(ValueError, match=r"^epsilon must be at least"):
+        dirichlet.privatize([[0.5, 0.5, 0.0]] * 2, 0.1, 1e-9, support=True, eta=0.1, b=0.02)
+
+
+def test_labels_stay():
+    table = pd.DataFrame([[0.5, 0.3, 0.2], [0.0, 0.5, 0.5]], index=["u", "v"], columns=["x", "y", "z"])
+    made = dirichlet.privatize(table, 1.0, 1e-4, support=True, eta=0.1, records=100)
+    assert isinstance(made.value, pd.DataFrame) and made.value.index.equals(table.index)
+    assert made.value.columns.equals(table.columns) and np.allclose(made.value.sum(axis=1), 1)
+    vector = pd.Series([0.5, 0.5, 0.0], index=list("abc"), name="share")
+    made = dirichlet.privatize(vector, 1.0, 1e-4, **PUBLIC)
+    assert made.value.index.equals(vector.index) and made.value.name == "share"
+
+
+def test_all_randomness_is_the_operating_systems_or_marked_as_a_simulation(monkeypatch):
+    seeded = [
+        dirichlet.privatize([0.5, 0.5, 0.0], 1.0, 1e-4, **PUBLIC, rng=rng) for rng in (7, np.random.default_rng(7))
+    ]
+    assert (seeded[0].value == seeded[1].value).all()
+    assert all(made.simulation and made.statement.startswith(private.SIMULATION) for made in seeded)
+    monkeypatch.setattr(streams, "private", lambda: np.random.default_rng(7))
+    real = dirichlet.privatize([0.5, 0.5, 0.0], 1.0, 1e-4, **PUBLIC)
+    assert (real.value == seeded[0].value).all(), "nothing is drawn from elsewhere"
+    assert not real.simulation and "SIMULATION" not in real.statement
+    monkeypatch.undo()
+    two = [dirichlet.privatize([0.5, 0.5, 0.0], 1.0, 1e-4, **PUBLIC).value.tolist() for _ in range(2)]
+    assert two[0] != two[1]
+
+
+def test_the_mean_is_the_projection():
+    rng = np.random.default_rng(3)
+    drawn = [dirichlet.privatize([0.7, 0.3, 0.0], 3.0, 1e-2, **PUBLIC, rng=rng).value for _ in range(400)]
+    k = dirichlet.privatize([0.7, 0.3, 0.0], 3.0, 1e-2, **PUBLIC, rng=rng).parameters["k"]
+    mean = np.array([0.65, 0.25, 0.1])
+    error = np.sqrt(mean * (1 - mean) / (k + 1) / 400)
+    assert (np.abs(np.mean(drawn, axis=0) - mean) < 5 * error).all()
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"eta": 0.4}, r"^eta must be below 1/3, got 0.4"),
+        ({"eta": 0.0}, r"^eta must be in \(0, 0.5\), got 0"),
+        ({"support": [True, False, False]}, r"^support must leave each row an entry and some row a choice"),
+        ({"support": [1, 1, 1]}, r"^support must be booleans"),
+        ({"support": np.ma.masked_array([True] * 3, [True, False, False])}, r"^support must be booleans"),
+        ({"support": [True, True]}, r"^support must broadcast to the shape \(3,\), got \(2,\)"),
+        ({"records": None}, r"^exactly one of records and b must be given"),
+        ({"b": 0.1}, r"^exactly one of records and b must be given"),
+        ({"records": 0.5}, r"^records must be in \[1, 1e\+15\], got 0.5"),
+        ({"records": [10, 10]}, r"^records must be one number or one for each row, got shape \(2,\)"),
+        ({"records": None, "b": 1.5}, r"^b must be in \(0, 1\], got 1.5"),
+        ({"P": [0.5, 0.4, 0.0]}, r"^P must sum to 1"),
+        ({"P": np.full((1, 1, 2), 0.5)}, r"^P must be one vector or one matrix, got shape \(1, 1, 2\)"),
+        ({"epsilon": 0}, r"^epsilon must be in \(0, 1e\+30\], got 0"),
+        ({"delta": 1}, r"^delta must be in \(0, 1\), got 1"),
+    ],
+)
+def test_arguments_are_checked(change, message):
+    with pytest.raises(ValueError, match=message):
+        dirichlet.privatize(**{"P": [0.5, 0.5, 0.0], "epsilon": 1.0, "delta": 1e-4, **PUBLIC, **change})
+
+
+def test_what_the_guarantee_rests_on_is_asked_for():
+    with pytest.raises(TypeError, match=r"'support' and 'eta'"):
+        release.privatize([0.5, 0.5], 1.0, 1e-4, records=100)
