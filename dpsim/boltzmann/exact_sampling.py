@@ -7,13 +7,15 @@ total is N, make the proposals of a rejection sampler whose acceptance does not 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.boltzmann.space import LARGEST_TABLE, Array, Integers, diagonal_exponents, histogram
+from dpsim.boltzmann.space import LARGEST_TABLE, Integers, diagonal_exponents, histogram
+from dpsim.checks import Array
 
 TILT_POINTS = 10_000  # terms of a bin that the choice of the tilt looks at; the draws are exact for any tilt
 CUT = 100.0  # a bin's terms below exp(-CUT) of its largest are left out of the tables of exact draws
@@ -24,8 +26,8 @@ def sample_exact(
     t: float,
     *,
     weights: ArrayLike | None = None,
-    size: int | tuple[int, ...] | None = None,
-    rng: np.random.Generator | None = None,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Integers:
     """Return independent draws of pi(. | x) itself for a diagonal W, (*size, n): no chain, no burn-in.
 
@@ -44,8 +46,7 @@ def sample_exact(
     """
     centre = histogram(x)
     a = diagonal_exponents(weights, centre.size, t)
-    shape = () if size is None else (size,) if isinstance(size, int | np.integer) else tuple(size)
-    shape = tuple(checks.integer("size", s, 0) for s in shape)
+    shape = checks.size("size", size)
     tilt, low, offset, table, variance = tilted_tables(centre, a)
     last = int(np.argmax(variance))
     order = np.append(np.delete(np.arange(centre.size), last), last)
@@ -149,6 +150,19 @@ def tilted_tables(centre: Integers, a: Array) -> tuple[float, Integers, Integers
     if offset[-1] > LARGEST_TABLE:
         raise ValueError(f"x and t must need at most {LARGEST_TABLE} table terms, got {offset[-1]}")
     return tilt, windows[:, 0], offset, _terms(centre, a, tilt, total, windows, offset), variance
+
+
+def refuse_large_tables(total: int, a: Array) -> None:
+    """Raise ValueError when some histogram of this total could need more than 50,000,000 table terms.
+
+    A window ends at the last terms that are at least exp(-CUT) of the largest. About the top c of the parabola that is
+    a (z - c)^2 <= CUT + a / 4, with the mode within 1/2 of c, so at most 2 sqrt(CUT / a) + 2 terms; where c lies
+    outside 0..N the terms fall faster still.
+    """
+    with np.errstate(divide="ignore"):
+        terms = np.minimum(total + 1.0, 2.0 * np.sqrt(CUT / a) + 2.0).sum()
+    if terms > LARGEST_TABLE:
+        raise ValueError(f"total, bins and t must need at most {LARGEST_TABLE} table terms, got up to {terms:.0f}")
 
 
 @njit(cache=True, nogil=True)

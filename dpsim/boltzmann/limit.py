@@ -20,7 +20,6 @@ from dpsim.boltzmann.mechanism import log_stationary, objective
 from dpsim.boltzmann.space import (
     LARGEST_TABLE,
     SCALE,
-    Array,
     Integers,
     after_move,
     configuration_index,
@@ -30,6 +29,7 @@ from dpsim.boltzmann.space import (
     refuse_beyond,
     weight_matrix,
 )
+from dpsim.checks import Array
 
 LARGEST_PAIRED = 30_000  # histograms whose pairs are all visited once, for the normalisers of a full W
 
@@ -188,20 +188,20 @@ def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Arr
     """
     levels = checks.real("epsilon", epsilon, 0.0)
     loss, mass = _losses(total, bins, t)
-    return np.array([_largest_delta(loss, mass, e) for e in levels.ravel()]).reshape(levels.shape)
+    return checks.plain(np.array([_largest_delta(loss, mass, e) for e in levels.ravel()]).reshape(levels.shape))
 
 
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
     """Return the exact epsilon of one draw of pi(. | x) at each delta in [0, 1), of any shape, for W = identity.
 
     It is the smallest epsilon >= 0 with `delta_at_epsilon` at most delta, rounded up by at most 1e-9 of itself;
-    delta = 0 gives what `boltzmann_exact.exact_epsilon_limit` does. Raises ValueError as `delta_at_epsilon`
+    delta = 0 gives what `exact_epsilon_limit` does. Raises ValueError as `delta_at_epsilon`
     does, and for delta outside [0, 1).
     """
     levels = checks.real("delta", delta, 0.0, 1.0, open_high=True)
     loss, mass = _losses(total, bins, t)
     smallest = [_smallest_epsilon(loss, mass, d) if d else max(0.0, loss.max()) for d in levels.ravel()]
-    return np.array(smallest).reshape(levels.shape)
+    return checks.plain(np.array(smallest).reshape(levels.shape))
 
 
 def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:

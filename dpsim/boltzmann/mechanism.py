@@ -7,8 +7,8 @@ construction. Neighbours are two histograms between which ONE individual changed
 that the slide deck leaves open are stated where they are made. It writes W_x; here W is public, the same for
 all x, as its sensitivity needs.
 
-`boltzmann_exact` has the exact epsilon of the limit, `boltzmann_approximate` its delta, `boltzmann_steps` both of
-k steps.
+`limit` has the exact epsilon and delta of one draw of the limit, `mixing` those of k steps, `exact_sampling` the
+draw, `noise` what the mechanism is set against.
 """
 
 from __future__ import annotations
@@ -20,17 +20,119 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from dpsim import checks
+from dpsim import checks, private
+from dpsim.boltzmann import exact_sampling, noise
 from dpsim.boltzmann.space import (
     LARGEST_TOTAL,
     SCALE,
-    Array,
     Integers,
     configurations,
     histogram,
     temperature,
     weight_matrix,
 )
+from dpsim.checks import Array
+
+
+def privatize(
+    histogram: ArrayLike,
+    *,
+    epsilon: float,
+    total: int,
+    bins: int,
+    weights: ArrayLike | None = None,
+    mechanism: str = "boltzmann",
+    rng: np.random.Generator | int | None = None,
+) -> private.Private:
+    """Return a private histogram of the same total, epsilon-differentially private with delta 0.
+
+    Parameters
+    ----------
+    histogram : array_like or Series (bins,) of int
+        The secret counts. It must have the public total and number of bins; anything else is no input of the
+        mechanism, and its refusal is not private.
+    epsilon : float in (0, 1000]
+        What may be spent when one individual changes bin.
+    total : int >= 1
+        N, the public number of individuals.
+    bins : int >= 2
+        The public number of bins.
+    weights : array_like (bins,), optional
+        The public diagonal of W, positive in at least one bin; ones by default. For the mechanism "boltzmann" alone.
+    mechanism : {"boltzmann", "laplace"}
+        "boltzmann": an exact draw of the Boltzmann machine's stationary distribution, whose temperature follows from
+        epsilon. "laplace": discrete Laplace noise on the lattice of zero sums and the nearest valid histogram, which
+        errs less unless N is a few individuals, as its noise does not grow with N.
+    rng : Generator, int or None
+        None draws from the operating system's entropy; anything else makes a simulation.
+
+    Returns
+    -------
+    Private
+        The histogram, with the labels of a Series; the statement says what is spent.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside their ranges, and when the tables of the draw could exceed 50,000,000 terms for some
+        histogram of this total. What is public is checked first and alone decides the temperature.
+
+    Notes
+    -----
+    The temperature is t = c / epsilon, where c / t is the bound that `epsilon_bound` proves: s / t for equal weights.
+    One draw spends no more; `exact_epsilon_limit` says how much less. Both draws are exact up to double precision
+    (`sample_exact`, `add_zero_sum_laplace`).
+
+    References
+    ----------
+    Fleischer 2024; Ghosh, Roughgarden and Sundararajan 2009 for the geometric noise.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> release = boltzmann.privatize([30, 15, 5], epsilon=1.0, total=50, bins=3, rng=1)
+    >>> int(release.value.sum()), release.parameters
+    (50, {'t': 198.0})
+    """
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, 1000.0, open_low=True)
+    total = checks.integer("total", total, 1, LARGEST_TOTAL)
+    bins = checks.integer("bins", bins, 2)
+    checks.choice("mechanism", mechanism, ("boltzmann", "laplace"))
+    parameters = {}
+    if mechanism == "boltzmann":
+        parameters["t"] = _temperature(epsilon, total, bins, weights)
+    elif weights is not None:
+        raise ValueError("weights must be None for the mechanism 'laplace'")
+    generator, simulation = private.source(rng)
+    bare, labelled = private.unlabelled(histogram)
+    counts = checks.integers("histogram", bare, 0, LARGEST_TOTAL)
+    if counts.shape != (bins,) or counts.sum() != total:
+        raise ValueError(f"histogram must have {bins} bins and the total {total}, got other ones")
+    if mechanism == "boltzmann":
+        drawn = exact_sampling.sample_exact(counts, parameters["t"], weights=weights, rng=generator)
+        spent, law = epsilon_bound(total, bins, parameters["t"], weights), f"Boltzmann machine at t {parameters['t']!r}"
+    else:
+        noisy = noise.add_zero_sum_laplace(counts, epsilon, rng=generator)
+        drawn, spent = noise.nearest_histogram(noisy, total, rng=generator), epsilon
+        law = "discrete Laplace noise of sum zero and projection"
+    statement = (
+        f"Adjacent are histograms of {total} individuals in {bins} bins between which one individual changed bin: "
+        f"epsilon {spent!r} (a proven bound), delta 0, by {law}. "
+        "The total, the bins and the weights are public."
+    )
+    return private.made(labelled(drawn), statement, epsilon=spent, delta=0.0, simulation=simulation, **parameters)
+
+
+def _temperature(epsilon: float, total: int, bins: int, weights: ArrayLike | None) -> float:
+    """Return the least t whose `epsilon_bound` is at most epsilon, of public arguments alone."""
+    w = weight_matrix(weights, bins)
+    if w.ndim == 2 or not w.any():
+        raise ValueError(f"weights must be {bins} numbers in [0, inf), one of them positive")
+    t = epsilon_bound(total, bins, 1.0, weights) / epsilon
+    while epsilon_bound(total, bins, t, weights) > epsilon:  # by a rounding
+        t = math.nextafter(t, math.inf)
+    exact_sampling.refuse_large_tables(total, w / t)
+    return t
 
 
 def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> Array:
@@ -47,8 +149,8 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
         raise ValueError(f"z must have {centre.size} bins on its last axis, got shape {states.shape}")
     d = states - centre
     if w.ndim == 1:
-        return -(d * d) @ w
-    return -np.maximum(np.einsum("...i,...i->...", d @ w, d), 0.0)
+        return checks.plain(-(d * d) @ w)
+    return checks.plain(-np.maximum(np.einsum("...i,...i->...", d @ w, d), 0.0))
 
 
 def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None) -> Array:
@@ -129,7 +231,7 @@ def metropolis(
     chains: int = 1,
     weights: ArrayLike | None = None,
     invariant: Sequence[int] = (),
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Integers:
     """Return the states of Metropolis chains after `steps` steps from x: (..., chains, n) for t (...).
 
@@ -154,7 +256,7 @@ def running_objective(
     chains: int = 1,
     weights: ArrayLike | None = None,
     invariant: Sequence[int] = (),
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Array:
     """Return the running means of c_x along the chains of `metropolis`: (..., chains, steps) for t (...).
 
@@ -171,7 +273,7 @@ def _run(
     chains: int,
     weights: ArrayLike | None,
     invariant: Sequence[int],
-    rng: np.random.Generator | None,
+    rng: np.random.Generator | int | None,
     recorded: int,
 ) -> tuple[Integers, Array]:
     start, warm = histogram(x), temperature(t)
@@ -241,4 +343,4 @@ def stopping_times(means: ArrayLike, tolerance: float, *, hold: int) -> Integers
     step = np.arange(1, paths.shape[-1] + 1)
     last_apart = np.maximum.accumulate(np.where(apart, step, 0), axis=-1)
     held = step - last_apart >= hold
-    return np.where(held.any(axis=-1), held.argmax(axis=-1) + 1, 0)
+    return checks.plain(np.where(held.any(axis=-1), held.argmax(axis=-1) + 1, 0))

@@ -23,7 +23,6 @@ from dpsim.boltzmann.mechanism import objective, sensitivity
 from dpsim.boltzmann.space import (
     LARGEST_TABLE,
     SCALE,
-    Array,
     Integers,
     after_move,
     configuration_index,
@@ -33,13 +32,14 @@ from dpsim.boltzmann.space import (
     refuse_beyond,
     weight_matrix,
 )
+from dpsim.checks import Array
 
 LARGEST_DENSE = 3_000  # histograms with square tables in memory: 72 MB each
 LARGEST_EXPONENT = 700.0  # exp stays finite
 
 
 class MixingDelta(NamedTuple):
-    """The privacy of k steps: each an array of the shape of the steps, epsilon and limit numbers."""
+    """The privacy of k steps: exact, bound and total_variation of the shape of the steps, epsilon and limit numbers."""
 
     exact: Array
     bound: Array
@@ -105,21 +105,6 @@ def k_step_law(
     return laws.reshape(*shape, law.size)
 
 
-def spectral_gap(x: ArrayLike, t: float, *, weights: ArrayLike | None = None) -> float:
-    """Return 1 - max |lambda| over the eigenvalues other than the first of the chain of x ("bins").
-
-    The chain is reversible, so after k steps its total variation distance is at most (1 - gap)^k / (2
-    sqrt(pi(x | x))). Raises ValueError as `transition_matrix` does, and beyond 3,000 histograms.
-    """
-    centre = histogram(x)
-    space = configurations(int(centre.sum()), centre.size)
-    refuse_beyond(LARGEST_DENSE, space.shape[0], int(centre.sum()), centre.size)
-    matrix = transition_matrix(centre, t, weights=weights)
-    symmetric = matrix.multiply(matrix.T).sqrt().toarray()  # sqrt(P_zw P_wz), similar to P by detailed balance
-    eigenvalues = np.linalg.eigvalsh(symmetric)
-    return max(0.0, 1.0 - max(float(eigenvalues[-2]), -float(eigenvalues[0])))
-
-
 def mixing_delta(
     total: int,
     bins: int,
@@ -160,7 +145,8 @@ def mixing_delta(
         exact[position] = _largest_hockey_stick(laws, there, factor)
         distance[position] = 0.5 * np.abs(laws - stationary).sum(axis=1).max()
     bound = limit + (1 + factor) * distance
-    return MixingDelta(exact.reshape(shape), bound.reshape(shape), distance.reshape(shape), float(epsilon), limit)
+    exact, bound, distance = (checks.plain(values.reshape(shape)) for values in (exact, bound, distance))
+    return MixingDelta(exact, bound, distance, float(epsilon), limit)
 
 
 def _largest_hockey_stick(laws: Array, there: Integers, factor: float) -> float:
@@ -204,5 +190,5 @@ def _neighbours(states: Integers, total: int) -> Integers:
 
 
 def _step_numbers(steps: int | Sequence[int]) -> tuple[Integers, tuple[int, ...]]:
-    array = np.asarray(steps)
-    return np.array([checks.integer("steps", k, 0) for k in array.ravel().tolist()], np.int64), array.shape
+    numbers = checks.integers("steps", steps, 0)
+    return numbers.ravel(), numbers.shape

@@ -1,4 +1,4 @@
-"""Noise injection to compare with: independent integer noise on every bin, then the nearest valid histogram.
+"""Noise injection to compare with: integer noise, with or without the total kept, then the nearest valid histogram.
 
 Neighbours are those of `boltzmann`: one individual changes bin, so two bins change by one each. The projection
 looks at the noisy counts and the public total alone, so it keeps the privacy. All draws are functions of the
@@ -8,12 +8,14 @@ generator given, hence reproducible; OpenDP, the library of choice for a release
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.boltzmann.space import LARGEST_TOTAL, Array, Integers, histogram
+from dpsim.boltzmann.space import LARGEST_TOTAL, Integers, histogram
+from dpsim.checks import Array
 from dpsim.numerics.simplex import project_to_simplex
 
 REACH = 39.0  # standard deviations: the discrete Gaussian's mass beyond is below the smallest double
@@ -21,9 +23,13 @@ WINDOW = 16.0  # standard deviations of one noise from where a sum starts to whe
 
 
 def add_discrete_laplace(
-    x: ArrayLike, epsilon: float, *, size: int | None = None, rng: np.random.Generator | None = None
+    x: ArrayLike,
+    epsilon: float,
+    *,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return x plus two-sided geometric noise of weight exp(-epsilon |u| / 2) on every bin, (n,) or (size, n).
+    """Return x plus two-sided geometric noise of weight exp(-epsilon |u| / 2) on every bin, (*size, n).
 
     Exactly epsilon-differentially private, and not less: the L1 distance of neighbours is 2. Counts may be
     negative and the total is not kept. Raises ValueError unless x is a histogram, epsilon in [1e-6, 1000].
@@ -31,15 +37,76 @@ def add_discrete_laplace(
     """
     centre = histogram(x)
     success = -math.expm1(-checks.scalar("epsilon", epsilon, 1e-6, 1000) / 2)
-    generator, shape = checks.generator(rng), _shape(size, centre.size)
+    generator, shape = checks.generator(rng), (*checks.size("size", size), centre.size)
     noise: Integers = generator.geometric(success, shape) - generator.geometric(success, shape)
     return centre + noise
 
 
-def add_discrete_gaussian(
-    x: ArrayLike, sigma: float, *, size: int | None = None, rng: np.random.Generator | None = None
+def add_zero_sum_laplace(
+    x: ArrayLike,
+    epsilon: float,
+    *,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return x plus discrete Gaussian noise of weight exp(-u^2 / (2 sigma^2)) on every bin, (n,) or (size, n).
+    """Return x plus discrete Laplace noise on the lattice of integer vectors u with sum 0: the total is kept.
+
+    Parameters
+    ----------
+    x : array_like (n,)
+        A histogram, n >= 2 bins.
+    epsilon : float in [1e-6, 1000]
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Returns
+    -------
+    int array (*size, n)
+        Counts that sum to the total of x; they may be negative, which `nearest_histogram` mends at no cost.
+
+    Raises
+    ------
+    ValueError
+        Unless x is a histogram and epsilon in its range.
+
+    Notes
+    -----
+    The noise u has the weight exp(-epsilon |u|_1 / 2), |u|_1 / 2 being the number of individuals who move. Exactly
+    epsilon-differentially private: neighbours are y = x + e_j - e_i, so the noises u and u - e_j + e_i that lead to one
+    result have norms that differ by at most 2, the normaliser is that of the whole lattice for every x, and u = 0
+    attains the difference. A draw takes n - 1 bins from the two-sided geometric law q^|v|, q = exp(-epsilon / 2), gives
+    the last bin minus their sum S and is accepted with probability q^|S|: the law of what is accepted is proportional
+    to q^|u|_1.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> int(boltzmann.add_zero_sum_laplace([30, 15, 5], 1.0, rng=1).sum())
+    50
+    """
+    centre = histogram(x)
+    half = checks.scalar("epsilon", epsilon, 1e-6, 1000) / 2
+    generator, shape = checks.generator(rng), checks.size("size", size)
+    noise = np.empty((math.prod(shape), centre.size), np.int64)
+    missing = np.arange(len(noise))
+    while missing.size:
+        part = (missing.size, centre.size - 1)
+        drawn = generator.geometric(-math.expm1(-half), part) - generator.geometric(-math.expm1(-half), part)
+        last = -drawn.sum(axis=1)
+        kept = generator.random(missing.size) < np.exp(-half * np.abs(last))
+        noise[missing[kept]] = np.column_stack([drawn, last])[kept]
+        missing = missing[~kept]
+    return centre + noise.reshape(*shape, centre.size)
+
+
+def add_discrete_gaussian(
+    x: ArrayLike,
+    sigma: float,
+    *,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Integers:
+    """Return x plus discrete Gaussian noise of weight exp(-u^2 / (2 sigma^2)) on every bin, (*size, n).
 
     (epsilon, delta)-differentially private by `discrete_gaussian_delta`, for no finite epsilon with delta 0.
     Counts may be negative and the total is not kept. Raises ValueError unless x is a histogram, sigma in
@@ -48,7 +115,7 @@ def add_discrete_gaussian(
     centre = histogram(x)
     support, law = _discrete_gaussian(sigma)
     cumulative = np.cumsum(law)
-    uniforms = checks.generator(rng).random(_shape(size, centre.size)) * cumulative[-1]
+    uniforms = checks.generator(rng).random((*checks.size("size", size), centre.size)) * cumulative[-1]
     return centre + support[np.searchsorted(cumulative, uniforms, side="right")]
 
 
@@ -64,7 +131,7 @@ def discrete_gaussian_delta(sigma: float, epsilon: ArrayLike) -> Array:
     near = np.arange(-math.ceil(WINDOW * sigma) - 1, math.ceil(WINDOW * sigma) + 2)
     one = np.exp(-(near**2) / (2 * sigma**2)).sum()  # to the last bit, as `parity`: what is left out is below e^-100
     parity = np.array([np.exp(-((near - 0.5 * odd) ** 2) / sigma**2).sum() for odd in (0, 1)]) / one**2
-    return np.array([_gain(sigma, e, parity) for e in levels.ravel()]).reshape(levels.shape)
+    return checks.plain(np.array([_gain(sigma, e, parity) for e in levels.ravel()]).reshape(levels.shape))
 
 
 def calibrate_sigma(epsilon: float, delta: float) -> float:
@@ -84,7 +151,7 @@ def calibrate_sigma(epsilon: float, delta: float) -> float:
     return high
 
 
-def nearest_histogram(noisy: ArrayLike, total: int, *, rng: np.random.Generator | None = None) -> Integers:
+def nearest_histogram(noisy: ArrayLike, total: int, *, rng: np.random.Generator | int | None = None) -> Integers:
     """Return a histogram of this total nearest to integer counts (..., n) in squared distance, same shape.
 
     The real projection lowers the counts that stay positive by one common amount; in integers some of them are
@@ -92,9 +159,9 @@ def nearest_histogram(noisy: ArrayLike, total: int, *, rng: np.random.Generator 
     Raises ValueError unless the counts are integers within 10^9 of 0 and total is in 1..10^9.
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
-    counts = checks.real("noisy", noisy, -LARGEST_TOTAL, LARGEST_TOTAL)
-    if counts.ndim == 0 or (counts != np.floor(counts)).any():
-        raise ValueError("noisy must be integer counts (..., n)")
+    counts = checks.integers("noisy", noisy, -LARGEST_TOTAL, LARGEST_TOTAL).astype(float)
+    if counts.ndim == 0:
+        raise ValueError("noisy must be counts (..., n), got one number")
     # a count that stays positive keeps at least 1 / n, since the common amount is a fraction over at most n
     kept = project_to_simplex(counts, total=total) > 0.5 / counts.shape[-1]
     excess = (counts * kept).sum(axis=-1, keepdims=True) - total
@@ -117,10 +184,6 @@ def _gain(sigma: float, epsilon: float, parity: Array) -> float:
     D = np.arange(first, first + math.ceil(WINDOW * sigma) + 4)
     gain = -np.expm1(np.minimum(epsilon - (D + 1) / sigma**2, 0.0))
     return float(gain @ (np.exp(-(D**2) / (4 * sigma**2)) * parity[D % 2]))
-
-
-def _shape(size: int | None, bins: int) -> tuple[int, ...]:
-    return (bins,) if size is None else (checks.integer("size", size, 0), bins)
 
 
 def _discrete_gaussian(sigma: float) -> tuple[Integers, Array]:

@@ -9,8 +9,8 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
+from dpsim.checks import Array
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 LARGEST_TABLE = 50_000_000  # numbers in one array: 400 MB
@@ -20,14 +20,12 @@ SCALE = 1e100  # weights up to here and temperatures from its inverse: no expone
 
 def histogram(x: ArrayLike) -> Integers:
     """Return x as integers; raises ValueError unless 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
-    counts = checks.real("x", x, 0.0, LARGEST_TOTAL)
+    counts = checks.integers("x", x, 0, LARGEST_TOTAL)
     if counts.ndim != 1 or counts.size < 2:
         raise ValueError(f"x must be one histogram with at least 2 bins, got shape {counts.shape}")
-    if (counts != np.floor(counts)).any():
-        raise ValueError(f"x must have integer counts, got {counts[counts != np.floor(counts)][0]:g}")
     if not 1 <= counts.sum() <= LARGEST_TOTAL:
-        raise ValueError(f"x must count from 1 to {LARGEST_TOTAL} individuals, got {counts.sum():g}")
-    return counts.astype(np.int64)
+        raise ValueError(f"x must count from 1 to {LARGEST_TOTAL} individuals, got {counts.sum()}")
+    return counts
 
 
 def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
@@ -116,9 +114,9 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
     Raises ValueError when z is not of integers >= 0 that sum to the total, or the space is beyond 64 bits.
     """
     total = checks.integer("total", total, 0, LARGEST_TOTAL)
-    states = np.asarray(z)
-    if states.ndim == 0 or not np.issubdtype(states.dtype, np.integer) or (states.size and states.min() < 0):
-        raise ValueError("z must be histograms (..., n) of integers >= 0")
+    states = checks.integers("z", z, 0)
+    if states.ndim == 0:
+        raise ValueError("z must be histograms (..., n), got a number")
     if (states.sum(axis=-1) != total).any():
         raise ValueError(f"z must be histograms with the total {total}")
     bins = states.shape[-1]
@@ -133,7 +131,7 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
         for k in range(bins - 1 - i):
             ahead = ahead * (left + k) // (k + 1)
         index += ahead
-    return index
+    return checks.plain(index)
 
 
 def ordered_pairs(bins: int) -> list[tuple[int, int]]:

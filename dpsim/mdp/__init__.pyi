@@ -1,9 +1,14 @@
 from .model import (
     MDP as MDP,
-    random_mdp as random_mdp,
     startup_mdp as startup_mdp,
     STARTUP_STATES as STARTUP_STATES,
     STARTUP_ACTIONS as STARTUP_ACTIONS,
+    random_mdp as random_mdp,
+)
+from .privacy import (
+    privatize as privatize,
+    perturb as perturb,
+    perturb_with_noise as perturb_with_noise,
 )
 from .planning import (
     synthesize as synthesize,
@@ -11,7 +16,6 @@ from .planning import (
     iterations_needed as iterations_needed,
 )
 from .privacy import (
-    privatize as privatize,
     value_bounds as value_bounds,
     cost_of_privacy as cost_of_privacy,
 )
@@ -19,13 +23,10 @@ from .concentration import (
     concentration_radius as concentration_radius,
     deviation_probability as deviation_probability,
 )
-from .inner_problem import (
-    extreme_values as extreme_values,
-)
 from . import (
     model as model,
-    planning as planning,
     privacy as privacy,
+    planning as planning,
     concentration as concentration,
     inner_problem as inner_problem,
 )

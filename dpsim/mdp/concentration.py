@@ -6,12 +6,11 @@ import itertools
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, signal, special
 
 from dpsim import checks
-
-Array = NDArray[np.float64]
+from dpsim.checks import Array
 
 LARGEST_EXACT_K = 1e5  # the exact radius takes seconds there, and its time grows as sqrt(k)
 
@@ -40,9 +39,9 @@ def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "pap
     k = checks.real("k", k, 0.0, LARGEST_EXACT_K if kind == "exact" else math.inf, open_low=True)
     beta = checks.real("beta", beta, 0.0, 1.0, open_low=True, open_high=True)
     if kind == "exact":
-        return np.asarray(np.vectorize(_exact_radius, otypes=[float])(k, beta))
+        return checks.plain(np.vectorize(_exact_radius, otypes=[float])(k, beta))
     log_failure = np.log((2 * n if kind == "union" else 1) / beta)
-    return np.asarray(np.minimum(np.sqrt(log_failure / (2 * (k + 1))), 1.0))
+    return checks.plain(np.minimum(np.sqrt(log_failure / (2 * (k + 1))), 1.0))
 
 
 def _exact_radius(k: float, beta: float) -> float:

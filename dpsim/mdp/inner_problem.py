@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsim.mdp.concentration import Array
+from dpsim.checks import Array
 
 
 @numba.njit(cache=True, nogil=True)

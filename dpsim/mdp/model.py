@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
+from dpsim.checks import Array
 
-Array = NDArray[np.float64]
 Policy = NDArray[np.int64]
 
 
@@ -41,11 +41,12 @@ class MDP:
         states, actions = shape[-3:-1]
         allowed = _allowed_actions(self.allowed, states, actions)
         ignored = np.eye(1, states)[0]  # any probability vector passes the check below
-        transitions = checks.simplex("transitions", np.where(allowed[..., None], self.transitions, ignored))
+        kept = _where_allowed("transitions", self.transitions, allowed[..., None], ignored)
+        transitions = checks.simplex("transitions", kept)
         transitions = np.where(allowed[..., None], transitions, 0.0)
         if np.shape(self.rewards) != (states, actions):
             raise ValueError(f"rewards must have shape ({states}, {actions}), got {np.shape(self.rewards)}")
-        rewards = checks.real("rewards", np.where(allowed, self.rewards, 0.0))
+        rewards = checks.real("rewards", _where_allowed("rewards", self.rewards, allowed, 0.0))
         horizon = None if self.horizon is None else checks.integer("horizon", self.horizon, 1)
         discount = checks.scalar("discount", self.discount, 0.0, 1.0, open_high=horizon is None)
         terminal = _terminal_values(self.terminal, horizon, states)
@@ -70,11 +71,18 @@ class MDP:
 def _allowed_actions(allowed: ArrayLike | None, states: int, actions: int) -> NDArray[np.bool_]:
     """Return the checked mask of actions, a copy; all of them for None."""
     mask = np.ones((states, actions), dtype=bool) if allowed is None else np.array(allowed)
-    if mask.dtype != np.bool_ or mask.shape != (states, actions):
+    if isinstance(allowed, np.ma.MaskedArray) or mask.dtype != np.bool_ or mask.shape != (states, actions):
         raise ValueError(f"allowed must be booleans of shape ({states}, {actions}), got {mask.dtype} {mask.shape}")
     if not mask.any(axis=1).all():
         raise ValueError(f"allowed must have an action in every state, got none in {int(np.argmin(mask.any(axis=1)))}")
     return mask
+
+
+def _where_allowed(name: str, value: Any, allowed: NDArray[np.bool_], other: ArrayLike) -> NDArray[Any]:
+    """Return the entries of allowed actions and `other` elsewhere, once the whole is of a kind that may be real."""
+    if isinstance(value, np.ma.MaskedArray) or np.asarray(value).dtype.kind not in "iufO":
+        checks.real(name, value)
+    return np.where(allowed, value, other)
 
 
 def _terminal_values(terminal: ArrayLike | None, horizon: int | None, states: int) -> Array | None:
@@ -92,7 +100,7 @@ def _terminal_values(terminal: ArrayLike | None, horizon: int | None, states: in
 def random_mdp(
     states: int,
     actions: int,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
     *,
     horizon: int | None = None,
     discount: float = 1.0,
@@ -155,27 +163,31 @@ def _refuse_other(name: str, value: Any) -> None:
 
 def _checked_policy(mdp: MDP, policy: ArrayLike) -> Policy:
     """Return the policy as integers (..., horizon, S), or (..., S) for a discounted model."""
-    array = np.asarray(policy)
     states, actions = mdp.rewards.shape
+    array = checks.integers("policy", policy, 0, actions - 1)
     shape = (states,) if mdp.horizon is None else (mdp.horizon, states)
-    if array.dtype.kind not in "iu" or array.shape[-len(shape) :] != shape:
+    if array.shape[-len(shape) :] != shape:
         wanted = ", ".join(map(str, shape))
-        raise ValueError(f"policy must be integers of shape (..., {wanted}), got {array.dtype} {array.shape}")
-    if array.min() < 0 or array.max() >= actions:
-        raise ValueError(f"policy must be in [0, {actions - 1}], got {array.min()} to {array.max()}")
+        raise ValueError(f"policy must have shape (..., {wanted}), got {array.shape}")
     forbidden = ~mdp.allowed[np.arange(states), array]
     if forbidden.any():
         where = np.argwhere(forbidden)[0]
         raise ValueError(f"policy must play allowed actions, got {array[tuple(where)]} in state {where[-1]}")
-    return array.astype(np.int64, copy=False)
+    return array
+
+
+def _support(support: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return the support once it is booleans (S, A, S)."""
+    mask = np.asarray(support)
+    if isinstance(support, np.ma.MaskedArray) or mask.dtype != np.bool_ or mask.shape != shape:
+        raise ValueError(f"support must be booleans of shape {shape}, got {mask.dtype} {mask.shape}")
+    return mask
 
 
 def _checked_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool_]:
-    """Return the support as booleans (S, A, S), everything for None."""
+    """Return the support as booleans (S, A, S) that hold every positive entry, everything for None."""
     shape = private.transitions.shape[-3:]
-    mask = np.ones(shape, dtype=bool) if support is None else np.asarray(support)
-    if mask.dtype != np.bool_ or mask.shape != shape:
-        raise ValueError(f"support must be booleans of shape {shape}, got {mask.dtype} {mask.shape}")
+    mask = np.ones(shape, dtype=bool) if support is None else _support(support, shape)
     outside = (private.transitions > 0) & ~mask
     if outside.any():
         where = tuple(int(i) for i in np.argwhere(outside)[0][-3:])

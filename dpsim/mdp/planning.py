@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.mdp.model import MDP, Array, Policy, _checked_policy, _refuse_other
+from dpsim.checks import Array
+from dpsim.mdp.model import MDP, Policy, _checked_policy, _refuse_other
 
 
 def synthesize(mdp: MDP, *, tolerance: float | None = None) -> tuple[Policy, Array]:

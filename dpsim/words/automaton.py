@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
+from dpsim.checks import Array
 from dpsim.words.space import Chain, Codes, word_space
 from dpsim.words.suffix_tables import (
     Exponents,
@@ -28,8 +29,6 @@ from dpsim.words.suffix_tables import (
     suffix_table,
     tilted_table,
 )
-
-Array = NDArray[np.float64]
 
 # Machine-word additions up to which the exact integers are computed; about a tenth of a second.
 EXACT_WORK = 10**8
@@ -49,7 +48,7 @@ def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
 
 def log_integers(values: NDArray[Any]) -> Array:
     """Return the natural logarithms of non-negative integers of any size; zero gives minus infinity."""
-    flat = [math.log(value) if value > 0 else -math.inf for value in values.ravel().tolist()]
+    flat = [math.log(value) if value > 0 else -math.inf for value in np.asarray(values).ravel().tolist()]
     return np.array(flat, dtype=float).reshape(values.shape)
 
 
@@ -58,8 +57,8 @@ class HammingAutomaton:
 
     word: n >= 1 letters; over an alphabet `letters` (labels, or their number m for 0 to m - 1), or a
     trajectory of a chain, `adjacency` (m, m) dense or sparse, that follows (and does not contain) the state
-    `start`. The word must be feasible. Raises ValueError for an empty or infeasible word, unknown letters or
-    states, a malformed adjacency.
+    `start`, or begins in any state for ANYWHERE. The word must be feasible. Raises ValueError for an empty or
+    infeasible word, unknown letters or states, a malformed adjacency.
     """
 
     def __init__(
@@ -111,17 +110,20 @@ class HammingAutomaton:
         s = 1; on a chain s = m, and before the first letter x is the start state. Rows of states that no
         accepted word visits are zero. Algorithms 1 and 2 of Benvenuti et al. 2026.
         """
-        distance = int(self._feasible("distance", distance))
+        distance = int(self._feasible("distance", checks.integer("distance", distance, 0, self.length)))
         if self.space.chain is None:
             return _alphabet_policy(self.codes, len(self.space.labels), distance)
         return chain_policy(self.codes, *self.space.chain, *self._table, distance)
 
     def sample(
-        self, distance: ArrayLike, size: int | None = None, rng: np.random.Generator | None = None
+        self,
+        distance: ArrayLike,
+        size: int | Sequence[int] | None = None,
+        rng: np.random.Generator | int | None = None,
     ) -> NDArray[Any]:
         """Return words drawn uniformly among the feasible ones at the given distance.
 
-        distance: an integer, giving (n,) or (size, n); or integers (...), without size, giving (..., n), one
+        distance: an integer, giving (*size, n); or integers (...), without size, giving (..., n), one
         word for each. Letters are labels. Raises ValueError where no feasible word has that distance.
         The error of the law in total variation is at most n * (largest number of successors) * 2**-52.
         """
@@ -130,7 +132,7 @@ class HammingAutomaton:
         if size is not None:
             if distances.ndim:
                 raise ValueError(f"size must be None when distance has shape {distances.shape}, got {size}")
-            distances = np.full(checks.integer("size", size, 0), distances)
+            distances = np.full(checks.size("size", size), distances)
         flat = distances.ravel()
         if self.space.chain is None:
             codes = _sample_alphabet(self.codes, len(self.space.labels), flat, rng)
@@ -139,15 +141,19 @@ class HammingAutomaton:
         return self.space.decode(codes.reshape(*distances.shape, self.length))
 
     def sample_tilted(
-        self, rate: float, size: int | None = None, rng: np.random.Generator | None = None
+        self,
+        rate: float,
+        size: int | Sequence[int] | None = None,
+        rng: np.random.Generator | int | None = None,
     ) -> NDArray[Any]:
-        """Return feasible words (n,) or (size, n) drawn with probability proportional to exp(-rate * distance).
+        """Return feasible words (*size, n) drawn with probability proportional to exp(-rate * distance).
 
         rate >= 0. Cost and memory grow with length times transitions, without the factor of the distances.
         """
         rate = checks.scalar("rate", rate, 0.0)
         rng = checks.generator(rng)
-        draws = 1 if size is None else checks.integer("size", size, 0)
+        shape = checks.size("size", size)
+        draws = math.prod(shape)
         if self.space.chain is None:
             wrong = (len(self.space.labels) - 1) * math.exp(-rate)
             distances = rng.binomial(self.length, wrong / (1.0 + wrong), draws)
@@ -155,19 +161,17 @@ class HammingAutomaton:
         else:
             weights = tilted_table(self.codes, *self.space.chain[:2], math.exp(-rate))
             codes = sample_tilted(self.codes, *self.space.chain, *weights, math.exp(-rate), draws, rng)
-        return self.space.decode(codes[0] if size is None else codes)
+        return self.space.decode(codes.reshape(*shape, self.length))
 
     def _feasible(self, name: str, distance: ArrayLike) -> Codes:
-        values = checks.real(name, distance, 0, self.length)
-        rounded = values.astype(np.int64)
+        values = checks.integers(name, distance, 0, self.length)
         possible = np.isfinite(self.log_counts)
-        bad = (rounded != values) | ~possible[rounded]
-        if bad.any():
+        if not possible[values].all():
             raise ValueError(
-                f"{name} must be an integer in [0, {self.length}] at which a feasible word exists "
-                f"({np.flatnonzero(possible).tolist()}), got {np.asarray(values)[bad].flat[0]:g}"
+                f"{name} must be one at which a feasible word exists ({np.flatnonzero(possible).tolist()}), "
+                f"got {values[~possible[values]].flat[0]}"
             )
-        return rounded
+        return values
 
     @cached_property
     def _exact_is_cheap(self) -> bool:

@@ -17,13 +17,12 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
+from dpsim.checks import Array
 from dpsim.words.automaton import alphabet_counts
 from dpsim.words.normaliser_bound import NormaliserRatio, normaliser_ratio
 from dpsim.words.pair_search import Law, Word, random_pairs, search
-from dpsim.words.selection import MECHANISMS, log_integrals, log_word_probability
+from dpsim.words.selection import MECHANISMS, best_offset, log_integrals, log_word_probability
 from dpsim.words.space import Chain, Codes, WordSpace, successors, word_space
-
-Array = NDArray[np.float64]
 
 # Feasible words up to which all pairs are compared; a second or two at worst.
 ENUMERATED = 1500
@@ -31,6 +30,8 @@ ENUMERATED = 1500
 LARGEST = 1000.0
 # Covers every rounding of the bounds.
 SLACK = 1e-9
+# How near to epsilon the search for a nominal epsilon comes, as a share of it, and its most steps.
+CLOSE, STEPS = 1e-3, 20
 
 
 class WordEpsilon(NamedTuple):
@@ -51,7 +52,7 @@ def exact_word_epsilon(
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
     offset: int | None = None,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> WordEpsilon:
     """Return (lower, upper, witness): what the mechanism of nominal epsilon spends on words of this length.
 
@@ -143,20 +144,62 @@ def _largest_loss(distance: Codes, log_f: Array, b: int) -> tuple[float, int, in
 
 def _by_bounds(space: WordSpace, n: int, law: Law, rng: np.random.Generator) -> WordEpsilon:
     assert space.chain is not None
-    pairs, upper = random_pairs(space.chain, n, law.b, rng), law.epsilon
-    if law.b == 1 and law.epsilon <= LARGEST:
-        rate = law.epsilon / 2.0
-        ratio = normaliser_ratio(space.chain, n, rate)
-        if ratio.pair is not None:
-            pairs.append((tuple(ratio.pair[0].tolist()), tuple(ratio.pair[1].tolist())))
-        if law.mechanism == "permute-and-flip":
-            upper = min(upper, _permute_and_flip_bound(ratio, rate))
-        else:
-            upper = min(upper, rate + ratio.upper)
+    pairs, (upper, ratio) = random_pairs(space.chain, n, law.b, rng), _upper(space.chain, n, law)
+    if ratio is not None and ratio.pair is not None:
+        pairs.append((tuple(ratio.pair[0].tolist()), tuple(ratio.pair[1].tolist())))
     if not pairs:
         return WordEpsilon(0.0, upper, None)
     lower, (w, v) = search(pairs, space.chain, law, rng)
     return WordEpsilon(min(lower, upper), upper, (space.decode(np.array(w)), space.decode(np.array(v))))
+
+
+def _upper(chain: Chain, n: int, law: Law) -> tuple[float, NormaliserRatio | None]:
+    """Return a proven bound on what a mechanism spends on a chain, and the bounds on normalisers it came from."""
+    if law.b > 1 or law.epsilon > LARGEST:
+        return law.epsilon, None
+    rate = law.epsilon / 2.0
+    ratio = normaliser_ratio(chain, n, rate)
+    bound = _permute_and_flip_bound(ratio, rate) if law.mechanism == "permute-and-flip" else rate + ratio.upper
+    return min(law.epsilon, bound), ratio
+
+
+def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:
+    """Return a law that spends at most epsilon on words of n letters, what it spends, and whether that is exact.
+
+    It reads the space, the length and the parameters alone. On all words of an alphabet the exponential mechanism and
+    the staircase of nominal epsilon 2 epsilon spend epsilon exactly. Elsewhere the nominal epsilon, which is itself a
+    bound, is raised towards 2 epsilon as far as the exact epsilon (or, on a large chain, its proven bound) allows.
+    """
+    b = min(b, n)  # words further apart than their length do not exist
+    law = Law(mechanism, epsilon, b, 0 if mechanism == "staircase" else None)
+    if space.chain is None and mechanism != "permute-and-flip":
+        law = law._replace(epsilon=2.0 * epsilon, offset=None)
+        if mechanism == "staircase":
+            law = law._replace(offset=best_offset(alphabet_counts(n, len(space.labels)), 2.0 * epsilon, b))
+        return law, epsilon, len(space.labels) > 1
+    exact = space.chain is None or _feasible_words(space.chain, n) <= ENUMERATED
+
+    def spent(law: Law) -> float:
+        if space.chain is None:
+            return _on_alphabet(space, n, law).upper + SLACK
+        return _by_enumeration(space, n, law).upper + SLACK if exact else _upper(space.chain, n, law)[0]
+
+    best = law, epsilon, False  # the theorem's: a mechanism spends at most its nominal epsilon
+    if b > 1 and not exact:
+        return best
+    aim = (1.0 - CLOSE / 2.0) * epsilon
+    low, below, high, above = 0.0, aim, 2.0 * epsilon, 0.0
+    for _ in range(STEPS):  # false position (Illinois)
+        nominal = max(epsilon, low + (high - low) * below / (below + above))
+        cost = spent(law._replace(epsilon=nominal))
+        if cost > epsilon:
+            high, above, below = nominal, cost - aim, below / 2.0
+            continue
+        best = law._replace(epsilon=nominal), cost, exact
+        if above == 0.0 or cost >= (1.0 - CLOSE) * epsilon:
+            break
+        low, below, above = nominal, aim - cost, above / 2.0
+    return best
 
 
 def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:

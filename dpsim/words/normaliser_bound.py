@@ -19,9 +19,8 @@ import scipy.sparse as sp
 from numba import njit
 from numpy.typing import NDArray
 
+from dpsim.checks import Array
 from dpsim.words.space import Chain, Codes
-
-Array = NDArray[np.float64]
 
 # Windows expanded, and the gap between the bounds at which the search stops.
 WINDOWS, GAP = 10_000, 1e-3
@@ -94,7 +93,7 @@ def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side
 
 def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float, tuple[Codes, Codes] | None]:
     def bound(window: Window) -> float:
-        return float(_window_bound(*window, n, q, *before, *after))
+        return float(_window_bound(window, n, q, before, after))
 
     heap = [(-bound(window), order, window) for order, window in enumerate(_narrow_windows(before, after, n))]
     if not heap:
@@ -241,30 +240,22 @@ def _inflow(indptr: Codes, indices: Codes, message: Array) -> Array:
 
 
 @njit(cache=True)
-def _inflow_bounds(
-    letters: Codes, far: int, q: float, indptr: Codes, indices: Codes, low: Array, high: Array, first: Array
-) -> tuple[Array, Array]:
+def _inflow_bounds(letters: Codes, far: int, q: float, side: Side) -> tuple[Array, Array]:
     """Return bounds on what feeds letter i from one side; `letters` run inwards from position `far`."""
     if len(letters) == 0:
-        return first, first
-    box_low, box_high = low[far, letters[0]], high[far, letters[0]]
+        return side.first, side.first
+    low, high = side.low[far, letters[0]], side.high[far, letters[0]]
     for k in range(1, len(letters)):
-        box_low, box_high = _step(indptr, indices, box_low, box_high, letters[k], q)
-    return _inflow(indptr, indices, box_low), _inflow(indptr, indices, box_high)
+        low, high = _step(side.indptr, side.indices, low, high, letters[k], q)
+    return _inflow(side.indptr, side.indices, low), _inflow(side.indptr, side.indices, high)
 
 
 @njit(cache=True)
-def _window_bound(
-    word: Codes, first: int, last: int, i: int, other: int, n: int, q: float,
-    before_indptr: Codes, before_indices: Codes, before_low: Array, before_high: Array, _bf: Array, before_first: Array,
-    after_indptr: Codes, after_indices: Codes, after_low: Array, after_high: Array, _af: Array, after_first: Array,
-) -> float:  # fmt: skip
+def _window_bound(window: Window, n: int, q: float, before: Side, after: Side) -> float:
     """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with this window; exact on a whole word."""
-    left = _inflow_bounds(word[first:i], first, q, before_indptr, before_indices, before_low, before_high, before_first)
-    right = _inflow_bounds(
-        word[i + 1 : last + 1][::-1].copy(), n - 1 - last, q,
-        after_indptr, after_indices, after_low, after_high, after_first,
-    )  # fmt: skip
+    word, first, last, i, other = window
+    left = _inflow_bounds(word[first:i].copy(), first, q, before)
+    right = _inflow_bounds(word[i + 1 : last + 1][::-1].copy(), n - 1 - last, q, after)
     low, high = left[0] * right[0], left[1] * right[1]
     kept, replaced = low[word[i]], high[other]
     rest = max(0.0, low.sum() - kept - low[other])

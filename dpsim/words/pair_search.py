@@ -7,13 +7,11 @@ from operator import ne
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpsim.checks import Array
 from dpsim.words.selection import log_word_probability
 from dpsim.words.space import Chain, Codes, successors
 from dpsim.words.suffix_tables import log_counts_of_words, log_normalisers
-
-Array = NDArray[np.float64]
 
 # Random words whose neighbours are compared, the best pairs to climb from, random restarts near the best one (for a
 # law that is slower to evaluate, fewer), and the additions to spend on each stage.

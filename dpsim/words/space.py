@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from enum import Enum
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +15,19 @@ from dpsim import checks
 Codes = NDArray[np.int64]
 
 
+class _Start(Enum):
+    ANYWHERE = "anywhere"
+
+
+ANYWHERE: Final = _Start.ANYWHERE
+"""The start of words whose first letter may be any state and is a part of the secret."""
+
+
 class Chain(NamedTuple):
-    """The feasible transitions of a Markov chain in compressed rows, and the code of its start state."""
+    """The feasible transitions of a Markov chain in compressed rows, and the code of its start state.
+
+    Words that may begin anywhere follow one more state than there are labels, which leads to all and is never entered.
+    """
 
     indptr: Codes
     indices: Codes
@@ -40,7 +52,7 @@ class WordSpace(NamedTuple):
 
     def encode(self, word: Sequence[Hashable] | ArrayLike) -> Codes:
         """Return the codes (n,) of a non-empty feasible word; ValueError names what is wrong with it."""
-        letters = word.tolist() if isinstance(word, np.ndarray) else list(word)  # type: ignore[arg-type]
+        letters = _listed("word", word)
         if not letters:
             raise ValueError("word must have at least one letter, got an empty one")
         codes = np.array([self.code("word", letter) for letter in letters], dtype=np.int64)
@@ -59,7 +71,9 @@ class WordSpace(NamedTuple):
     def code(self, name: str, label: Any) -> int:
         """Return the code of a label; ValueError names the argument it came from."""
         try:
-            return self.labels.index(label)
+            code = self.labels.index(label)
+            if isinstance(label, bool | np.bool_) == isinstance(self.labels[code], bool | np.bool_):
+                return code
         except ValueError:
             pass
         first, last = self.labels[0], self.labels[-1]
@@ -82,11 +96,12 @@ def word_space(
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
 ) -> WordSpace:
-    """Return the space of words over an alphabet, or of the trajectories of a chain that leave a start state.
+    """Return the space of words over an alphabet, or of the trajectories of a chain.
 
     letters: the labels, or their number m for 0 to m - 1; may be left out with an adjacency. adjacency:
-    (m, m), dense or scipy sparse, non-zero where the transition row -> column is feasible; transition
-    probabilities serve. start: a label, needed exactly when an adjacency is given. Raises ValueError.
+    (m, m), dense or scipy sparse, non-zero where the transition row -> column is feasible; booleans and transition
+    probabilities serve. start: the label of the state that words leave, or ANYWHERE, needed exactly when an
+    adjacency is given. Raises ValueError.
     """
     if adjacency is None:
         if letters is None:
@@ -100,28 +115,44 @@ def word_space(
         raise ValueError(f"letters must have one label per state, {rows.shape[0]}, got {len(labels)}")
     if start is None:
         raise ValueError("start must be one of the states when an adjacency is given, got None")
-    space = WordSpace(labels, None)
-    chain = Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), space.code("start", start))
-    return WordSpace(labels, chain)
+    if start is ANYWHERE:
+        rows = sp.csr_array(sp.block_array([[rows, None], [np.ones((1, len(labels))), np.zeros((1, 1))]]))
+        first = len(labels)
+    else:
+        first = WordSpace(labels, None).code("start", start)
+    return WordSpace(labels, Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), first))
 
 
 def _feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
-    matrix: Any = adjacency if sp.issparse(adjacency) else checks.real("adjacency", adjacency, 0.0)
+    matrix: Any = adjacency
+    if not sp.issparse(adjacency):
+        booleans = not isinstance(adjacency, np.ma.MaskedArray) and np.asarray(adjacency).dtype == np.bool_
+        matrix = checks.real("adjacency", np.asarray(adjacency, dtype=float) if booleans else adjacency, 0.0)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(f"adjacency must be a square matrix (m, m) with m >= 1, got shape {matrix.shape}")
     rows = sp.csr_array(matrix, copy=True)
-    checks.real("adjacency", rows.data, 0.0)
+    checks.real("adjacency", rows.data.astype(float) if rows.dtype == np.bool_ else rows.data, 0.0)
     rows.sum_duplicates()
     rows.eliminate_zeros()
     return rows
 
 
 def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
-    if isinstance(letters, (int, np.integer)):
+    if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
-    labels = letters.tolist() if isinstance(letters, np.ndarray) else list(letters)
+    labels = _listed("letters", letters)
     if not labels or len(set(labels)) != len(labels):
         raise ValueError(f"letters must be one or more different labels, got {labels!r}")
     if any(label != label for label in labels):  # not-a-number: no word could use it
         raise ValueError(f"letters must be labels that equal themselves, got {labels!r}")
     return range(len(labels)) if labels == list(range(len(labels))) else labels
+
+
+def _listed(name: str, labels: Any) -> list[Any]:
+    """Return the labels of a sequence, an array or a Series, in their order; ValueError for anything else."""
+    flat = hasattr(labels, "__array__") and np.ndim(labels) == 1 and not isinstance(labels, np.ma.MaskedArray)
+    if flat:
+        return list(labels.tolist())
+    if isinstance(labels, Sequence) and not isinstance(labels, bytes):
+        return list(labels)
+    raise ValueError(f"{name} must be a sequence of labels, got {labels!r}")

@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dpsim.checks import Array
 from dpsim.words.space import Chain, Codes
 
-Array = NDArray[np.float64]
 Exponents = NDArray[np.int16]
 
 UNIT = 2.0**512

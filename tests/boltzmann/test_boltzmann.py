@@ -11,6 +11,8 @@ from scipy import stats
 from scipy.special import gammaln
 
 from dpsim import boltzmann
+from dpsim.boltzmann.limit import log_normalisers
+from dpsim.boltzmann.space import temperature
 
 ALPHA = 1e-6  # of accepting tests; the seeds are fixed
 WRONG = 1.1  # a temperature that statistical tests must reject
@@ -205,7 +207,7 @@ def test_exact_epsilon_between_s_and_two_s_over_t():
 def test_log_normalisers(total, bins, weights, t):
     space = enumerate_histograms(total, bins)
     brute = [math.log(math.fsum(math.exp(cost(z, x, weights) / t) for z in space)) for x in space]
-    np.testing.assert_allclose(boltzmann.log_normalisers(total, bins, t, weights), brute, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(log_normalisers(total, bins, t, weights), brute, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
@@ -259,10 +261,14 @@ def test_chain_has_the_k_step_law(x, t, weights, steps):
         assert p_value(states, law, sum(x)) > ALPHA
 
 
+def spectral_gap(x, t, weights):
+    """1 less the second largest modulus of the chain's eigenvalues."""
+    return 1 - np.sort(np.abs(np.linalg.eigvals(brute_matrix(x, t, weights, "bins"))))[-2]
+
+
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
 def test_chain_reaches_the_stationary_law(x, t, weights):
-    gap = boltzmann.spectral_gap(x, t, weights=weights)
-    steps = math.ceil(12 / gap)
+    steps = math.ceil(12 / spectral_gap(x, t, weights))
     draws = boltzmann.metropolis(x, t, steps, chains=DRAWS, weights=weights, rng=np.random.default_rng(12))
     assert p_value(draws, np.exp(boltzmann.log_stationary(x, t, weights)), sum(x)) > ALPHA
 
@@ -419,18 +425,6 @@ def test_mixing_delta_against_brute_force(total, bins, t, weights, epsilon):
     assert result.exact[0, 0] == 1
 
 
-@pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
-def test_spectral_gap(x, t, weights):
-    gap = boltzmann.spectral_gap(x, t, weights=weights)
-    P = brute_matrix(x, t, weights, "bins")
-    assert gap == pytest.approx(1 - np.sort(np.abs(np.linalg.eigvals(P)))[-2], abs=1e-9)
-    law = brute_law(x, t, weights)
-    here = np.all(enumerate_histograms(sum(x), len(x)) == x, axis=1)
-    for k in (1, 10, 100):
-        distance = 0.5 * np.abs(boltzmann.k_step_law(x, t, k, weights=weights) - law).sum()
-        assert distance <= (1 - gap) ** k / (2 * math.sqrt(law[here][0])) + 1e-12
-
-
 # refusals ---------------------------------------------------------------------------------------------------
 
 ASYMMETRIC = [[1, 2, 0], [0, 1, 0], [0, 0, 1]]
@@ -439,12 +433,12 @@ HISTOGRAMS = [
     ([], r"x .*at least 2 bins.*\(0,\)"),
     ([5], r"x .*at least 2 bins.*\(1,\)"),
     ([0, 0, 0], "x must count from 1 to 1000000000 individuals, got 0"),
-    ([1, -2, 3], r"x must be in \[0, .*got -2"),
-    ([1, 2.5, 3], "x must have integer counts, got 2.5"),
-    ([1, math.nan, 3], r"x must be in .*got nan"),
+    ([1, -2, 3], "x must be integers from 0 to 1000000000, got -2"),
+    ([1, 2.5, 3], "x must be integers from 0 .*got 2.5"),
+    ([1, math.nan, 3], "x must be integers .*got nan"),
     ([[1, 2], [3, 4]], r"x .*\(2, 2\)"),
     (["a", "b"], "x must be real numbers"),
-    ([1e9, 1e9], r"x must count from 1 to 1000000000 individuals, got 2e\+09"),
+    ([1e9, 1e9], "x must count from 1 to 1000000000 individuals, got 2000000000"),
 ]
 WEIGHTS = [
     ([1, 2], r"weights must have shape \(3,\) or \(3, 3\), got \(2,\)"),
@@ -464,16 +458,13 @@ LAWS = [
     lambda x, t, w: boltzmann.expected_objective(x, t, w),
     lambda x, t, w: boltzmann.transition_matrix(x, t, weights=w),
     lambda x, t, w: boltzmann.k_step_law(x, t, 3, weights=w),
-    lambda x, t, w: boltzmann.spectral_gap(x, t, weights=w),
 ]
 SPACE_FUNCTIONS = [
     boltzmann.epsilon_bound,
-    boltzmann.log_normalisers,
+    log_normalisers,
     boltzmann.exact_epsilon_limit,
     lambda total, bins, t, weights=None: boltzmann.mixing_delta(total, bins, t, 3, weights=weights),
-    lambda total, bins, t, weights=None: (
-        boltzmann.sensitivity(total, bins, weights) if t > 0 else boltzmann.temperature(t)
-    ),
+    lambda total, bins, t, weights=None: boltzmann.sensitivity(total, bins, weights) if t > 0 else temperature(t),
 ]
 
 
@@ -525,8 +516,8 @@ def test_spaces_refused(function):
         (lambda: boltzmann.configurations(1000, 10), "total 1000 and bins 10 must give at most 50000000"),
         (lambda: boltzmann.configurations(10**9, 10**6), "must give at most 50000000"),
         (lambda: boltzmann.configuration_index([[1, 2]], 4), "z must be histograms with the total 4"),
-        (lambda: boltzmann.configuration_index([1.0, 2.0], 3), "z must be histograms .* integers"),
-        (lambda: boltzmann.configuration_index([4, -1], 3), "z must be histograms .* integers >= 0"),
+        (lambda: boltzmann.configuration_index([1.5, 1.5], 3), "z must be integers of at least 0, got 1.5"),
+        (lambda: boltzmann.configuration_index([4, -1], 3), "z must be integers of at least 0, got -1"),
         (lambda: boltzmann.configuration_index(np.ones(80, int), 80), "64-bit"),
         (
             lambda: boltzmann.objective([1, 2], [1, 2, 3]),
@@ -571,16 +562,15 @@ def test_spaces_refused(function):
         ),
         (
             lambda: boltzmann.k_step_law([1, 2], 1, [1, -2]),
-            "steps must be an integer of at least 0, got -2",
+            "steps must be integers of at least 0, got -2",
         ),
         (
             lambda: boltzmann.mixing_delta(3, 2, 1, 1, epsilon=-1),
             r"epsilon must be in \[0, inf\), got -1",
         ),
         (lambda: boltzmann.mixing_delta(50, 5, 1, 1), "at most 3000 histograms, got 316251"),
-        (lambda: boltzmann.spectral_gap([50, 0, 0, 0, 0], 1), "at most 3000 histograms, got 316251"),
         (
-            lambda: boltzmann.log_normalisers(50, 5, 1, semidefinite(5, 5, 1)),
+            lambda: log_normalisers(50, 5, 1, semidefinite(5, 5, 1)),
             "at most 30000 histograms",
         ),
     ],
@@ -592,8 +582,9 @@ def test_other_refusals(call, message):
 
 def test_generators_refused():
     for call in (boltzmann.sample_exact, lambda x, t, rng: boltzmann.metropolis(x, t, 1, rng=rng)):
-        with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator"):
-            call([1, 2], 1.0, rng=1)
+        with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator, an integer or None, got str"):
+            call([1, 2], 1.0, rng="1")
+        assert (call([1, 2], 1.0, rng=1) == call([1, 2], 1.0, rng=np.random.default_rng(1))).all()
 
 
 @settings(max_examples=150, deadline=None)

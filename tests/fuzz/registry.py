@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dpsim import accounting, datasets, dirichlet, figures, mdp
+from dpsim import boltzmann as boltzmann_
 from dpsim import release as release_
 from dpsim import words as words_
 from dpsim.datasets import taxi
@@ -136,6 +137,14 @@ def ordered(check: Check) -> Check:
         assert (np.asarray(result[0]) <= np.asarray(result[1]) + 1e-9 * (1 + np.abs(result[1]))).all()
 
     return both
+
+
+def spending(privatize: Callable[..., Any], **arguments: Any) -> Any:
+    """Return the value of a release, once it spends at most what was asked for."""
+    release = privatize(**arguments)
+    assert release.epsilon <= arguments["epsilon"] and release.delta <= arguments.get("delta", 0.0)
+    assert release.simulation == (arguments["rng"] is not None)
+    return release.value
 
 
 # ---------------------------------------------------------------------------------------- strategies of arguments
@@ -590,8 +599,34 @@ add(
 )
 add("mdp.planning.synthesize", finite, mdp=models, tolerance=maybe(real(1e-6, 1.0)))
 add("mdp.planning.evaluate", value, planned.map(lambda x: {"mdp": x["model"], "policy": x["policy"]}))
-add("mdp.privacy.privatize", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
-    call=lambda **kw: mdp.privatize(**kw).transitions)  # fmt: skip
+add("mdp.privacy.perturb", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
+    call=lambda **kw: mdp.perturb(**kw).transitions)  # fmt: skip
+noises = {"scale": real(1e-3, 10.0), "rng": rng, "size": size, "noise": st.sampled_from(["laplace", "gaussian"])}
+add(
+    "mdp.privacy.perturb_with_noise",
+    probability,
+    st.tuples(models, st.fixed_dictionaries(noises)).map(
+        lambda x: {"mdp": x[0], "support": np.ones(x[0].transitions.shape, bool), **x[1]}
+    ),
+    call=lambda **kw: mdp.perturb_with_noise(**kw).transitions,
+)
+secret = st.fixed_dictionaries(
+    {
+        "mdp": models.filter(lambda model: len(model.rewards) > 1),
+        "epsilon": real(20.0, 60.0),
+        "delta": real(1e-9, 0.1),
+        "shift": real(0.01, 0.05),
+        "rng": rng,
+    }
+)
+add(
+    "mdp.privacy.privatize",
+    probability,
+    secret.map(
+        lambda x: {**x, "support": np.ones(x["mdp"].transitions.shape, bool), "vectors": 1, "eta": 0.1, "shrink": True}
+    ),
+    call=lambda **kw: spending(mdp.privatize, **kw).transitions,
+)
 add("mdp.privacy.value_bounds", ordered(value), around("private"))
 add("mdp.privacy.cost_of_privacy", value, around("private"))
 discounted = models.filter(lambda model: model.horizon is None)
@@ -682,6 +717,19 @@ paths = st.lists(st.floats(-9, 9), min_size=6, max_size=6).map(lambda x: np.arra
 add("boltzmann.mechanism.stopping_times", between(0, 3), means=paths, tolerance=real(0, 9), hold=st.integers(1, 4))
 add("boltzmann.exact_sampling.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
 leave_out("boltzmann.exact_sampling.tilted_tables", "tables behind sample_exact, which checks their arguments")
+leave_out("boltzmann.exact_sampling.refuse_large_tables", "a check of privatize")
+asked_for = {"epsilon": real(1e-3, 1e3), "rng": rng, "mechanism": st.sampled_from(["boltzmann", "laplace"])}
+add(
+    "boltzmann.mechanism.privatize",
+    non_negative,
+    histograms(**asked_for).map(
+        lambda d: (
+            {name: d[name] for name in asked_for}
+            | {"histogram": d["x"], "total": int(d["x"].sum()), "bins": d["x"].size}
+        )
+    ),
+    call=lambda **kw: spending(boltzmann_.privatize, **kw),
+)
 add("boltzmann.limit.expected_objective", between(high=1e-12), histograms(t=warmth))
 add("boltzmann.limit.log_normalisers", non_negative, spaces(t=warmth))
 add("boltzmann.limit.exact_epsilon_limit", non_negative, spaces(t=warmth))
@@ -689,7 +737,6 @@ chain = {"t": warmth, "proposal": st.sampled_from(["bins", "individual"])}
 add("boltzmann.mixing.transition_matrix", probability, histograms(**chain))
 step_numbers = st.one_of(st.integers(0, 4), st.just([0, 3]))
 add("boltzmann.mixing.k_step_law", sums_to_one, histograms(**chain, steps=step_numbers))
-add("boltzmann.mixing.spectral_gap", probability, histograms(t=warmth))
 mixing = spaces(t=real(0.1, 1e3), steps=step_numbers, epsilon=maybe(real(0, 9)))
 add("boltzmann.mixing.mixing_delta", non_negative, mixing)
 
@@ -712,8 +759,9 @@ add("boltzmann.limit.scaled_points", finite, scaled, checked=False)
 small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
 add("boltzmann.limit.delta_at_epsilon", probability, **small, epsilon=epsilons)
 add("boltzmann.limit.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999))
-noised = {"size": maybe(st.integers(0, 3)), "rng": rng}
+noised = {"size": size, "rng": rng}
 bare = histograms().map(lambda d: d["x"])
+add("boltzmann.noise.add_zero_sum_laplace", finite, x=bare, epsilon=real(1e-6, 1000.0), **noised)
 add("boltzmann.noise.add_discrete_laplace", finite, x=bare, epsilon=real(1e-6, 1000.0), **noised)
 add("boltzmann.noise.add_discrete_gaussian", finite, x=bare, sigma=real(0.01, 1000.0), **noised)
 add("boltzmann.noise.discrete_gaussian_delta", probability, sigma=real(0.01, 1e4), epsilon=levels)
@@ -768,7 +816,6 @@ pmf = with_counts(law(), "mechanism", "offset")
 add("words.selection.log_word_probability", between(high=1e-9), with_counts(law()))
 add("words.selection.permute_and_flip_pmf", sums_to_one, pmf)
 add("words.selection.exponential_pmf", sums_to_one, pmf)
-add("words.selection.staircase_pmf", sums_to_one, with_counts(law(("staircase",)), "mechanism"))
 add("words.selection.best_offset", between(0, 2), pmf)
 add("words.selection.expected_error", between(0, 6), with_counts(law()))
 add("words.selection.expected_error_bounds", ordered(between(-100, 6)), pmf)
@@ -776,12 +823,18 @@ add("words.selection.expected_error_floor", between(0, 6), pmf)
 add("words.selection.error_reduction", between(0, 0.5), pmf)
 add("words.selection.reduction_limit", between(0, 0.5), epsilon=levels, n=st.integers(1, 50), b=st.integers(1, 9))
 add("words.selection.tail_bound", probability, deviation=reals(1e-9, 1e6), n=st.integers(1, 50))
-add("words.selection.draw_distances", between(0, 6), with_counts(law(), size=st.integers(0, 3), rng=rng))
+add("words.selection.draw_distances", between(0, 6), with_counts(law(), size=size, rng=rng))
 leave_out("words.selection.log_integrals", "kernel behind log_word_probability, which checks its arguments")
-privatized = st.tuples(st.one_of(worded, spelled), law(), maybe(st.integers(0, 3)), rng).map(
+privatized = st.tuples(st.one_of(worded, spelled), law(), size, rng).map(
     lambda x: {**x[0], **x[1], "size": x[2], "rng": x[3]}
 )
 add("words.mechanism.privatize_word", non_negative, privatized)
+known = st.sampled_from([None, *words_.MECHANISMS])
+for_release = st.tuples(st.one_of(worded, spelled), real(1e-3, 60.0), st.integers(1, 3), known, rng).map(
+    lambda x: {**x[0], "epsilon": x[1], "b": x[2], "mechanism": x[3], "rng": x[4]}
+)
+add("words.mechanism.privatize", non_negative, for_release, call=lambda **kw: spending(words_.privatize, **kw))
+leave_out("words.exact_epsilon.calibrated", "behind privatize, which checks its arguments")
 spaces_of_words = st.sampled_from([{"letters": 3}, {"letters": "abc"}, {"adjacency": RING, "start": 0}, {"letters": 1}])
 spent = st.tuples(spaces_of_words, law(), st.integers(1, 4), rng).map(
     lambda x: {**x[0], **x[1], "length": x[2], "rng": x[3]}

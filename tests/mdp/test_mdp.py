@@ -117,7 +117,7 @@ def test_discounted_evaluation_agrees_with_quantecon(mdp):
 @pytest.mark.parametrize("mdp", [MODELS["action sets"], DISCOUNTED["action sets"], MODELS["startups"]])
 def test_a_batch_equals_its_members(mdp):
     k = np.array([2.0, 30.0])
-    private = mdps.privatize(mdp, k, generator(23), size=3)
+    private = mdps.perturb(mdp, k, generator(23), size=3)
     assert private.batch == (3, 2)
     policy, values = mdps.synthesize(private)
     true = mdps.evaluate(mdp, policy)
@@ -376,7 +376,7 @@ def test_deviation_probabilities_agree_with_draws_and_not_with_another_k(k, radi
 @pytest.mark.parametrize("mdp", [MODELS["startups"], MODELS["holes"], MODELS["action sets"]])
 def test_releases_keep_supports_and_the_mean(mdp):
     k = np.array([5.0, 100.0])
-    private = mdps.privatize(mdp, k, generator(71), size=(50, 40))
+    private = mdps.perturb(mdp, k, generator(71), size=(50, 40))
     assert private.batch == (50, 40, 2)
     assert (private.transitions[..., mdp.transitions == 0] == 0).all()
     assert (private.allowed == mdp.allowed).all()
@@ -406,7 +406,7 @@ def test_random_vectors_counts_what_the_mechanism_perturbs():
 )
 def test_bounds_at_a_valid_radius_hold_in_every_run(mdp, kind):
     k = np.array([2.0, 20.0, 300.0])
-    private = mdps.privatize(mdp, k, generator(83), size=300)
+    private = mdps.perturb(mdp, k, generator(83), size=300)
     policy, values = mdps.synthesize(private)
     true = mdps.evaluate(mdp, policy)
     radius = mdps.concentration_radius(k, 1e-3 / mdp.random_vectors, len(mdp.rewards), kind)
@@ -425,7 +425,7 @@ def test_a_policy_picks_lucky_vectors():
     transitions[0] = [0.0, 0.5, 0.5]
     transitions[1, :, 1] = transitions[2, :, 2] = 1.0
     mdp = MDP(transitions, np.zeros((3, actions)), horizon=1, terminal=[0.0, 1.0, 0.0])
-    private = mdps.privatize(mdp, k, generator(91), size=500)
+    private = mdps.perturb(mdp, k, generator(91), size=500)
     policy, _ = mdps.synthesize(private)
     true = mdps.evaluate(mdp, policy)[..., 0]
 
@@ -538,17 +538,17 @@ PATIENT = DISCOUNTED["small"]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: mdps.evaluate(STARTUP, RULES[:3]), r"policy must be integers of shape \(..., 6, 7\)"),
-        (lambda: mdps.evaluate(STARTUP, RULES * 1.0), "policy must be integers"),
-        (lambda: mdps.evaluate(STARTUP, RULES + 7), r"policy must be in \[0, 5\], got 7 to 12"),
+        (lambda: mdps.evaluate(STARTUP, RULES[:3]), r"policy must have shape \(..., 6, 7\)"),
+        (lambda: mdps.evaluate(STARTUP, RULES * 0.5), "policy must be integers from 0 to 5, got 2.5"),
+        (lambda: mdps.evaluate(STARTUP, RULES + 7), "policy must be integers from 0 to 5, got"),
         (lambda: mdps.evaluate(STARTUP, 0 * RULES), "policy must play allowed actions, got 0 in state 1"),
-        (lambda: mdps.evaluate(PATIENT, [0, 1]), r"policy must be integers of shape \(..., 3\)"),
+        (lambda: mdps.evaluate(PATIENT, [0, 1]), r"policy must have shape \(..., 3\)"),
         (lambda: mdps.synthesize(PATIENT, tolerance=0.0), r"tolerance must be in \(0, inf\), got 0"),
         (lambda: mdps.iterations_needed(STARTUP, 1e-3), "horizon must be None, got 6"),
         (lambda: mdps.iterations_needed(PATIENT, -1.0), r"tolerance must be in \(0, inf\), got -1"),
-        (lambda: mdps.privatize(STARTUP, 0.0), r"k must be in \(0, inf\), got 0"),
+        (lambda: mdps.perturb(STARTUP, 0.0), r"k must be in \(0, inf\), got 0"),
         (
-            lambda: mdps.privatize(mdps.privatize(STARTUP, [1.0, 2.0]), 1.0),
+            lambda: mdps.perturb(mdps.perturb(STARTUP, [1.0, 2.0]), 1.0),
             r"mdp must be one model, .*\(2,\)",
         ),
         (lambda: mdps.value_bounds(STARTUP, RULES, -0.1, 0.1), r"radius must be in \[0, 1\], got -0.1"),

@@ -28,7 +28,7 @@ def best_seconds(work, repetitions):
 def private_plan(states, actions, horizon):
     """Return a released random model (k = 10) and its policy."""
     rng = np.random.default_rng([states, actions, horizon])
-    private = mdps.privatize(mdps.random_mdp(states, actions, rng, horizon=horizon), 10.0, rng)
+    private = mdps.perturb(mdps.random_mdp(states, actions, rng, horizon=horizon), 10.0, rng)
     return private, mdps.synthesize(private)[0]
 
 
@@ -77,7 +77,7 @@ def batches():
     """Print the time of one cost of privacy in a batch of 50 releases at each of 12 k."""
     rng = np.random.default_rng(1)
     k = np.geomspace(1, 100, 12)
-    private = mdps.privatize(mdps.random_mdp(20, 5, rng, horizon=10), k, rng, size=50)
+    private = mdps.perturb(mdps.random_mdp(20, 5, rng, horizon=10), k, rng, size=50)
     policy = mdps.synthesize(private)[0]
     radius = mdps.concentration_radius(k, BETA, 20)
     seconds = best_seconds(lambda: mdps.cost_of_privacy(private, policy, radius, BETA), 5)
@@ -88,7 +88,7 @@ def large_model():
     """Print the steps of a model with 1,000 states."""
     mdp = mdps.random_mdp(1000, 5, np.random.default_rng(1), horizon=10)
     start = perf_counter()
-    private = mdps.privatize(mdp, 50.0, np.random.default_rng(2))
+    private = mdps.perturb(mdp, 50.0, np.random.default_rng(2))
     released = perf_counter()
     policy, _ = mdps.synthesize(private)
     planned = perf_counter()

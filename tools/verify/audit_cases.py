@@ -230,7 +230,7 @@ def decision_cases() -> Iterator[Case]:
         models.append(model.MDP(transitions, np.zeros((3, 2)), horizon=1))
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        released = mdp.privatize(models[side], factor * k, rng, size=size)
+        released = mdp.perturb(models[side], factor * k, rng, size=size)
         return factor * k * shift * log_ratio(released.transitions[:, 0, 1])
 
     def claim(epsilon: Array) -> Array:

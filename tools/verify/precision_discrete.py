@@ -218,7 +218,7 @@ def word_checks() -> list[Check]:
         ),
         Check(
             "automaton.alphabet_counts, logarithms",
-            lambda n, m, d: words.log_integers(words.alphabet_counts(n, m))[min(d, n)],
+            lambda n, m, d: words.automaton.log_integers(words.alphabet_counts(n, m))[min(d, n)],
             lambda n, m, d: mp.log(mp.binomial(n, min(d, n)) * mp.mpf(m - 1) ** min(d, n)),
             grid([1, 30, 10_000], [2, 5, 10**6], [0, 1, 17, 10_000]),
             1e-14,
@@ -298,7 +298,7 @@ def histogram_checks() -> list[Check]:
     rows = grid([0, 5, 20, 35], powers(-3, 6), [1.0, 0.0, 7.5])
 
     def normaliser(x: int, t: float, weight: float) -> Any:
-        return boltzmann.log_normalisers(7, 3, t, [1.0, weight, 1.0])[x]
+        return boltzmann.limit.log_normalisers(7, 3, t, [1.0, weight, 1.0])[x]
 
     return [
         Check("boltzmann_exact.log_normalisers", normaliser, log_normaliser, rows, 1e-13, log=True),
@@ -326,7 +326,7 @@ def histogram_checks() -> list[Check]:
         ),
         Check(
             "boltzmann_exact.log_normalisers, full W",
-            lambda x, t: boltzmann.log_normalisers(3, 3, t, FULL)[x],
+            lambda x, t: boltzmann.limit.log_normalisers(3, 3, t, FULL)[x],
             lambda x, t: mp.log(mp.fsum(mp.exp(full_cost(z, SMALL[x], FULL) / t) for z in SMALL)),
             grid([0, 3, 9], powers(-2, 6)),
             1e-13,

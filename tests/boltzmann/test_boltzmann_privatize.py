@@ -1,0 +1,165 @@
+"""boltzmann.privatize: the law of the release for all neighbours, by enumeration; labels; what is public."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsim import boltzmann, private
+from dpsim.boltzmann import exact_sampling, noise
+
+CASES = [(5, 3, None), (4, 4, None), (1, 2, None), (6, 3, [1.0, 2.0, 0.5]), (7, 2, [3.0, 3.0])]
+
+
+def moves(x):
+    """The histograms after one individual moved."""
+    for i, j in itertools.permutations(range(len(x)), 2):
+        if x[i]:
+            y = np.array(x)
+            y[i] -= 1
+            y[j] += 1
+            yield tuple(y.tolist())
+
+
+@pytest.mark.parametrize(("total", "bins", "weights"), CASES)
+def test_the_release_spends_at_most_what_it_says(total, bins, weights):
+    public = {"total": total, "bins": bins, "weights": weights}
+    space = [tuple(z) for z in boltzmann.configurations(total, bins).tolist()]
+    for epsilon in (0.2, 1.0, 6.0):
+        release = boltzmann.privatize(space[0], epsilon=epsilon, rng=1, **public)
+        t = release.parameters["t"]
+        laws = {x: boltzmann.log_stationary(x, t, weights) for x in space}
+        spent = max((laws[x] - laws[y]).max() for x in space for y in moves(x))
+        assert spent <= release.epsilon * (1 + 1e-12) and release.epsilon <= epsilon
+        if total == 1:  # there the bound is attained: a sensitivity one too small fails
+            assert spent == pytest.approx(epsilon, rel=1e-12)
+        assert release.epsilon == pytest.approx(epsilon, rel=1e-12)
+        assert f"epsilon {release.epsilon!r} (a proven bound), delta 0" in release.statement
+
+
+def test_the_temperature_is_that_of_the_proven_bound():
+    s = 4 * 50 - 2  # the sensitivity for equal weights
+    t = boltzmann.privatize([50, 0, 0], epsilon=2.0, total=50, bins=3, rng=1).parameters["t"]
+    assert t == s / 2.0
+    t = boltzmann.privatize([1, 0], epsilon=5.0, total=1, bins=2, rng=1).parameters["t"]
+    assert boltzmann.exact_epsilon_limit(1, 2, t) <= 5.0 < boltzmann.exact_epsilon_limit(1, 2, t / 2)
+
+
+@pytest.mark.parametrize("mechanism", ["boltzmann", "laplace"])
+def test_the_release_has_the_law_of_its_mechanism(mechanism):
+    x, total, epsilon, drawn = (2, 0, 1), 3, 1.5, 4000
+    rng = np.random.default_rng(7)
+    public = {"epsilon": epsilon, "total": total, "bins": 3, "mechanism": mechanism, "rng": rng}
+    made = np.array([boltzmann.privatize(x, **public).value for _ in range(drawn)])
+    seen = np.bincount(boltzmann.configuration_index(made, total), minlength=10)
+    expected = np.exp(boltzmann.log_stationary(x, 10 / epsilon)) if mechanism == "boltzmann" else projected(x, epsilon)
+    score = ((seen - drawn * expected) ** 2 / (drawn * expected)).sum()
+    assert score < 10 + 6 * math.sqrt(20)
+
+
+def lattice(reach, bins):
+    """All integer vectors of sum 0 with entries within the reach, and their weights' exponents."""
+    head = np.array(list(itertools.product(range(-reach, reach + 1), repeat=bins - 1)))
+    return np.column_stack([head, -head.sum(axis=1)])
+
+
+def projected(x, epsilon, reach=40):
+    """The law of zero-sum noise and projection, by enumeration; ties of the projection count in shares."""
+    noises = lattice(reach, len(x))
+    weight = np.exp(-epsilon * np.abs(noises).sum(axis=1) / 2)
+    space = boltzmann.configurations(sum(x), len(x))
+    apart = ((space[:, None] - (x + noises)) ** 2).sum(axis=-1)
+    nearest = apart == apart.min(axis=0)
+    return (nearest / nearest.sum(axis=0)) @ weight / weight.sum()
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 2.0])
+@pytest.mark.parametrize("bins", [2, 3])
+def test_zero_sum_noise_is_exactly_epsilon_private(bins, epsilon):
+    law = {tuple(u): epsilon * sum(map(abs, u)) / 2 for u in lattice(12, bins).tolist()}
+    shifted = []
+    for u in law:
+        for i, j in itertools.permutations(range(bins), 2):
+            v = list(u)
+            v[i] += 1
+            v[j] -= 1
+            if tuple(v) in law:
+                shifted.append(law[tuple(v)] - law[u])
+    assert max(shifted) == pytest.approx(epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 3.0])
+def test_zero_sum_noise_has_its_law(epsilon):
+    drawn = 60_000
+    x = np.array([5, 3, 9])
+    noisy = boltzmann.add_zero_sum_laplace(x, epsilon, size=(2, drawn // 2), rng=8)
+    assert noisy.shape == (2, drawn // 2, 3) and (noisy.sum(axis=-1) == x.sum()).all()
+    support = lattice(60, 3)
+    weight = np.exp(-epsilon * np.abs(support).sum(axis=1) / 2)
+    weight /= weight.sum()
+    seen = np.zeros((400, 400))
+    np.add.at(seen, tuple((noisy.reshape(-1, 3)[:, :2] - x[:2] + 200).T), 1)
+    observed = seen[tuple((support[:, :2] + 200).T)]
+    kept = drawn * weight > 10
+    score = ((observed - drawn * weight)[kept] ** 2 / (drawn * weight)[kept]).sum()
+    assert score < kept.sum() + 6 * math.sqrt(2 * kept.sum())
+    wrong = weight**1.05 / (weight**1.05).sum()
+    assert ((observed - drawn * wrong)[kept] ** 2 / (drawn * wrong)[kept]).sum() > kept.sum() + 6 * math.sqrt(
+        kept.sum()
+    )
+
+
+def test_a_series_keeps_its_labels():
+    counts = pd.Series([3, 1, 0], index=["red", "green", "blue"], name="balls")
+    for mechanism in ("boltzmann", "laplace"):
+        value = boltzmann.privatize(counts, epsilon=1.0, total=4, bins=3, mechanism=mechanism).value
+        assert value.index.equals(counts.index) and value.name == "balls"
+        assert value.sum() == 4 and (value >= 0).all()
+
+
+def test_parameters_and_statement_do_not_depend_on_the_histogram():
+    for mechanism in ("boltzmann", "laplace"):
+        public = {"epsilon": 1.1, "total": 4, "bins": 3, "mechanism": mechanism}
+        made = [boltzmann.privatize(x, rng=1, **public) for x in boltzmann.configurations(4, 3)]
+        assert len({(r.statement, r.epsilon, r.delta, tuple(r.parameters.items())) for r in made}) == 1
+
+
+def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
+    good = {"epsilon": 1.0, "total": 4, "bins": 3}
+    for bad in ({"epsilon": 0.0}, {"total": 0}, {"bins": 1}, {"weights": np.eye(3) + 0.1}, {"weights": [0, 0, 0]}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            boltzmann.privatize("not read", **{**good, **bad})
+    for bad in ([4, 0], [3, 3, 3], [[4, 0, 0]]):
+        with pytest.raises(ValueError, match="histogram must have 3 bins and the total 4, got other ones"):
+            boltzmann.privatize(bad, **good)
+    for name in good:
+        with pytest.raises(TypeError, match="required keyword-only"):
+            boltzmann.privatize([4, 0, 0], **{k: v for k, v in good.items() if k != name})
+    with pytest.raises(ValueError, match="at most 50000000 table terms"):
+        boltzmann.privatize("not read", epsilon=1e-6, total=10**9, bins=100)
+
+
+def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
+    rng = np.random.default_rng(9)
+    for _ in range(200):
+        x = rng.multinomial(int(rng.integers(1, 300)), rng.dirichlet(np.full(4, 0.3)))
+        a = 10.0 ** rng.uniform(-4, 2.5, 4) * (rng.random(4) < 0.9)
+        offset = exact_sampling.tilted_tables(x, a)[2]
+        monkeypatch.setattr(exact_sampling, "LARGEST_TABLE", int(offset[-1]) - 1)
+        with pytest.raises(ValueError, match="table terms"):
+            exact_sampling.refuse_large_tables(int(x.sum()), a)
+        monkeypatch.undo()
+
+
+def test_a_given_generator_marks_a_simulation():
+    public = {"epsilon": 0.1, "total": 900, "bins": 3}
+    assert boltzmann.privatize([300] * 3, rng=2, **public).statement.startswith(private.SIMULATION)
+    releases = [boltzmann.privatize([300] * 3, **public) for _ in range(2)]
+    assert not releases[0].simulation and "SIMULATION" not in releases[0].statement
+    assert (releases[0].value != releases[1].value).any()
+    for draw in (boltzmann.sample_exact, noise.add_zero_sum_laplace):
+        one, two = np.random.default_rng(4), np.random.default_rng(4)
+        assert (draw([3, 2, 1], 2.0, size=9, rng=one) == draw([3, 2, 1], 2.0, size=9, rng=two)).all()
+        assert one.random() == two.random()
