@@ -100,6 +100,13 @@ class Unit:
             return f"somebody with at most {self.events} event{'s' * (self.events > 1)} in all"
         return f"somebody with at most {self.events_per_row} events in each of at most {self.rows} rows (origins)"
 
+    @property
+    def short(self) -> str:
+        """The unit in short: "event", "2x5" (events in a row x rows) or "10" (events in all)."""
+        if self.events is not None:
+            return str(self.events)
+        return "event" if self.is_event else f"{self.events_per_row}x{self.rows}"
+
     def sensitivities(self, adjacency: str = "add-remove") -> tuple[int, int]:
         """Return the largest 1-norm, and squared 2-norm, of what one unit changes in the counts."""
         c, r = self.most
