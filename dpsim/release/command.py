@@ -129,7 +129,9 @@ def counted(
     **limits: int | None,
 ) -> pd.DataFrame:
     """Return the counts of a file of events, or of trajectories "user,time,place"."""
-    given = {name: value for name, value in {**limits, "where": where, "categories": categories}.items() if value}
+    given: dict[str, Any] = {
+        name: value for name, value in {**limits, "where": where, "categories": categories}.items() if value
+    }
     if trajectory is not None:
         names = [name.strip() for name in trajectory.split(",")]
         if len(names) != 3 or origin or destination or count or unit:

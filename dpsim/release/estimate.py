@@ -6,7 +6,7 @@ strata by what the noisy margins make one expect, m = departures x arrivals / to
 follow a mixture of a few small integers and of uniform pieces between multiples of m, whose weights are found by
 expectation-maximisation. The posterior mean is better where noise is large against most counts; it minimises squared,
 not absolute error, and with noise below one event the noisy counts themselves are nearer. So its weight is
-w = w = min(1, E|Z| / 2), a public number.
+w = min(1, E|Z| / 2), a public number.
 
 Rows are normalised. A row without a positive noisy count, and, from w = 1/4 on, one whose noisy total is not above 2 w
 standard deviations of its own noise, gets the shares of arrivals. Margins that cannot be told from noise (two standard
@@ -85,7 +85,7 @@ def estimated(support: Support, noisy: Integers, noise: Noise, totals: Integers 
     share = min(1.0, 0.5 * noise.mean_absolute) if rule(support.kind) == RULE else 0.0
     if share:
         weights = (1.0 - share) * weights + share * posterior_means(support, noisy, noise, totals)
-    arrivals = np.bincount(support.indices, weights, minlength=n)
+    arrivals = np.bincount(support.indices, weights, minlength=n).astype(float)
     sums = row_sums(weights, support)
     evidence = row_sums(noisy.astype(float), support) if totals is None else totals.astype(float)
     least = EVIDENCE * share * np.sqrt(noise.variance * support.sizes) if totals is None else np.zeros(n)
@@ -106,7 +106,9 @@ def posterior_means(support: Support, noisy: Integers, noise: Noise, totals: Int
     """Return the posterior mean of each count under the prior learned from all of them; see the module."""
     expected = _expected(support, noisy, noise, totals)
     values = noisy.astype(float)
-    edges = np.quantile(expected, np.linspace(0.0, 1.0, STRATA + 1)[1:-1]) if expected.size else []
+    if not values.size:
+        return values
+    edges = np.quantile(expected, np.linspace(0.0, 1.0, STRATA + 1)[1:-1])
     stratum = np.searchsorted(edges, expected)
     top = max(float(values.max(initial=0.0)), 1.0) + 40.0 * math.sqrt(noise.variance)
     weights, tells = [], np.zeros(STRATA, dtype=bool)
@@ -132,7 +134,7 @@ def posterior_means(support: Support, noisy: Integers, noise: Noise, totals: Int
 
 def row_sums(values: Array, support: Support) -> Array:
     """Return the sum of each row's pairs."""
-    return np.bincount(support.rows, values, minlength=len(support.labels))
+    return np.bincount(support.rows, values, minlength=len(support.labels)).astype(float)
 
 
 def _expected(support: Support, noisy: Integers, noise: Noise, totals: Integers | None) -> Array:
@@ -141,7 +143,7 @@ def _expected(support: Support, noisy: Integers, noise: Noise, totals: Integers 
     sizes_in = np.bincount(support.indices, minlength=n)
     rows = _shrunk(row_sums(noisy.astype(float), support), support.sizes, noise.variance)
     rows = rows if totals is None else totals / max(float(totals.sum()), 1.0)
-    columns = _shrunk(np.bincount(support.indices, noisy, minlength=n), sizes_in, noise.variance)
+    columns = _shrunk(np.bincount(support.indices, noisy, minlength=n).astype(float), sizes_in, noise.variance)
     product = rows[support.rows] * columns[support.indices]
     return product * (max(float(noisy.sum()), 1.0) / max(float(product.sum()), 1e-300))
 

@@ -43,8 +43,9 @@ def plan(
     Returns
     -------
     DataFrame
-        epsilon, unit ("event", "2x5" events in a row x rows, "10" events in all), mechanism, scale, mean_noise (E|Z| of a count), threshold (of private pairs, with delta),
-        error_bound: of the mean total variation of a row, weighted by events.
+        epsilon, unit ("event", "2x5" events in a row x rows, "10" events in all), mechanism, scale, mean_noise (E|Z| of
+        a count), threshold (of private pairs, with delta), error_bound: of the mean total variation
+        of a row, weighted by events.
 
     Notes
     -----
