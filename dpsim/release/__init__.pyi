@@ -38,6 +38,12 @@ from .audit import (
     privacy_loss as privacy_loss,
     delta_lower_bound as delta_lower_bound,
 )
+from .intervals import (
+    probability_intervals as probability_intervals,
+    stationary_intervals as stationary_intervals,
+    passage_intervals as passage_intervals,
+    conditional_interval as conditional_interval,
+)
 from .budget import (
     Limit as Limit,
     spend as spend,
@@ -56,5 +62,12 @@ from .command import (
     read_categories as read_categories,
     read_graph as read_graph,
 )
-from . import support as support, chain as chain, draws as draws, estimate as estimate, budget as budget
+from . import (
+    support as support,
+    chain as chain,
+    draws as draws,
+    estimate as estimate,
+    budget as budget,
+    intervals as intervals,
+)
 from . import planning as planning, files as files, audit as audit, command as command
