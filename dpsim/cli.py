@@ -168,31 +168,60 @@ def fetch(url: str | None) -> None:
 
 @main.command()
 @click.argument("file")
-@click.option("--origin", required=True, metavar="COL", help="Column of the state an event leaves.")
-@click.option("--destination", required=True, metavar="COL", help="Column of the state it enters.")
+@click.option("--origin", metavar="COL", help="Column of the state an event leaves.")
+@click.option("--destination", metavar="COL", help="Column of the state it enters.")
+@click.option("--count", metavar="COL", help="Column of how many events a row stands for (default: one).")
+@click.option("--trajectory", metavar="UNIT,TIME,PLACE", help="Instead: a table of visits, and its three columns.")
+@click.option("--max-gap", metavar="TIME", help="With --trajectory: visits further apart are no event (30min).")
+@click.option("--where", help="SQL boolean: the rows to count.")
 @click.option("--epsilon", required=True, type=float, help="Privacy loss in all, above 0.")
-@click.option("--delta", required=True, type=float, help="Probability of a larger loss, in (0, 1).")
+@click.option("--delta", default=0.0, show_default=True, help="Probability of a larger loss, in [0, 1).")
 @click.option("--output", required=True, metavar="DIR", help="New folder of the release.")
 @click.option("--categories", metavar="FILE", help="The states, one a line, known without the data.")
 @click.option("--graph", metavar="FILE", help="csv or Parquet of the possible pairs origin, destination: public too.")
-@click.option("--outside", default="error", help="Events outside what is declared: error (default), or drop.")
-@click.option("--where", help="SQL boolean: the rows to count.")
-@click.option("--totals", default="released", help="Row totals: released with noise (default), or public already.")
-@click.option("--unit", metavar="COL", help="Column of the unit to protect; without, one event.")
-@click.option("--events-per-row", type=int, help="Events kept of a unit in each row (default 1).")
-@click.option("--rows", type=int, help="Rows kept of a unit (default 1).")
-@click.option("--mechanism", default="posterior", help="posterior (default), or paper: Benvenuti et al. 2026.")
-@click.option("--eta", type=float, help="With --mechanism paper: smallest share, known without the data.")
+@click.option("--pairs", help="With --categories: all (default), or private: those that occur often enough.")
+@click.option("--totals", metavar="FILE", help="csv or Parquet of row totals (label, total) that are public already.")
+@click.option("--unit", metavar="COL", help="Column of the person to protect, with limits; without, one event.")
+@click.option("--events", type=int, help="Events kept of a unit in all.")
+@click.option("--events-per-row", type=int, help="Or: events kept of a unit in each row ...")
+@click.option("--rows", type=int, help="... and rows kept of a unit.")
+@click.option("--mechanism", help="laplace or gaussian (default: the one with the smaller expected error).")
+@click.option("--budget", metavar="FILE", help="Record of what the data have spent; one for each data set.")
+@click.option("--limit", metavar="E,D", help="What all its releases may spend; needed for a new budget file.")
 @click.option("--seed", type=int, help="For simulations: the output is then not a private release.")
 def release(**options: Any) -> None:
     """Turn a table of events (csv, Parquet, folder or glob) into a private Markov chain.
 
-    Without --categories or --graph the states are chosen privately, at a share of the budget. Nothing is written
-    unless all of it can be.
+    Noisy counts are published, and the chain estimated from them. Without --categories or --graph the pairs, and with
+    them the states, are chosen privately, which needs a delta. Nothing is written unless all of it can be.
     """
     from dpsim import release as release_
 
     for line in release_.run(**options):
+        click.echo(line)
+
+
+@main.command()
+@click.option("--states", required=True, type=int, help="How many states there are.")
+@click.option("--events", required=True, type=int, help="About how many events: a public guess.")
+@click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Privacy losses.")
+@click.option("--delta", default=0.0, show_default=True, help="Probability of a larger loss, in [0, 1).")
+@click.option("--pairs", type=int, help="How many pairs a declared graph allows (default: all).")
+@click.option("--limits", metavar="U,U,...", help="Units: event, 10 (events in all), 2x5 (events a row x rows).")
+@click.option("--units", type=int, help="How many units there are: delta is compared with 1/units.")
+@click.option("--mechanism", help="laplace or gaussian (default: the one with the smaller expected error).")
+@click.option("--data", metavar="FILE", help="Also simulate releases of these data: NOT private, for their owner.")
+@click.option("--origin", metavar="COL", help="With --data.")
+@click.option("--destination", metavar="COL", help="With --data.")
+@click.option("--count", metavar="COL", help="With --data.")
+@click.option("--where", help="With --data.")
+@click.option("--categories", metavar="FILE", help="With --data: the states.")
+@click.option("--graph", metavar="FILE", help="With --data: or the possible pairs.")
+def plan(**options: Any) -> None:
+    """Show what noise and error a release would have, from public numbers, before anything is spent."""
+    from dpsim import release as release_
+
+    for line in release_.plan_lines(**options):
         click.echo(line)
 
 

@@ -26,6 +26,9 @@ from .events import (
     distinct_labels as distinct_labels,
     positions as positions,
 )
+from .limits import (
+    Limits as Limits,
+)
 from .fetch import (
     Expected as Expected,
     Month as Month,
@@ -33,4 +36,4 @@ from .fetch import (
     counts_file as counts_file,
     fetch_taxi_month as fetch_taxi_month,
 )
-from . import tables as tables, taxi as taxi, roads as roads, events as events, fetch as fetch
+from . import tables as tables, taxi as taxi, roads as roads, events as events, limits as limits, fetch as fetch

@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpsim import checks, streams
+from dpsim.datasets import limits
 
 Integers = NDArray[np.int64]
 
@@ -124,6 +125,7 @@ def count_transitions(
         "truncated": before - kept,
         "kept": kept,
     }
+    result.attrs[limits.RECORD] = limits.Limits(kept, *((c, r) if unit else (None, None)))
     return result
 
 
