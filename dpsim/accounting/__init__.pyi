@@ -18,13 +18,16 @@ from .composition import (
 )
 from .units import (
     Unit as Unit,
-    Plan as Plan,
-    unit_epsilon as unit_epsilon,
-    calibrate as calibrate,
-    row_error_bound as row_error_bound,
-    plan as plan,
-    events_needed as events_needed,
+    Noise as Noise,
+    laplace_noise as laplace_noise,
+    gaussian_noise as gaussian_noise,
+    gaussian_delta_bound as gaussian_delta_bound,
+    chosen_noise as chosen_noise,
+    pair_threshold as pair_threshold,
+    pair_delta as pair_delta,
     EVENT as EVENT,
+    LAPLACE as LAPLACE,
+    GAUSSIAN as GAUSSIAN,
 )
 from .noise import (
     gaussian_delta as gaussian_delta,

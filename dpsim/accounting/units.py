@@ -1,337 +1,308 @@
-"""What the release Dir(kappa (c + alpha)) of a table of transitions costs one unit, and the choice of alpha and kappa.
+"""What noisy integer counts cost a unit: the noise, its exact or proven privacy, and the threshold of private pairs.
 
-A unit is one event, or a person, a car, a session with at most c events in each of at most r rows (origins).
-Neighbouring tables differ in one unit:
-  "replace"     the unit's events end elsewhere; the origins, and with them the row totals, are public;
-  "add-remove"  the unit is there or not.
+A unit is one event, or a person, a car, a session with limits on its events. Neighbouring tables differ in one unit:
+"add-remove", it is there or not; "replace", its events end elsewhere and the row totals are public.
 
-Rows are drawn independently, so a unit costs the composition of its r rows. In one row it moves the counts by an
-integer vector d. Normalised independent Gammas of shapes kappa (c_j + alpha) are that Dirichlet, so the pair of
-products Gamma(p_j) against Gamma(p_j + kappa d_j) dominates; under "replace" it is equivalent, because the total is an
-independent Gamma of the same shape on both sides. With a = kappa alpha, the worst case of c events is
-t = kappa c: all of them between the same two categories. Under "replace" the pair is Beta(a + t, a) against
-Beta(a, a + t), under "add-remove" Gamma(a) against Gamma(a + t) both ways: the pairs of dpsim.accounting.
+A unit with at most c events in each of at most r rows moves the counts by an integer vector v with |v|_1 <= c r and
+|v|_2^2 <= c^2 r; one with at most M events in all by |v|_1 <= M and |v|_2^2 <= M^2, which is c = M, r = 1. Under
+"replace" each row loses as many events as it gains: 2 c r and 2 c^2 r.
 
-Proof that no pattern is worse, for a >= 1/2 (c = 1 needs none). Take the coordinates with d_j > 0, sum d_j = c; the
-others are mirrored. Let v in [0, 1] lead from the table (0) to its neighbour (1). The logarithm of Gamma(b + u) is
-infinitely divisible, its jumps -y having intensity e^(-(b+u) y) / (y (1 - e^-y)) (the Frullani form of log Gamma);
-so the jumps x of c log X, X ~ Gamma(a + kappa c v), have intensity e^(-kappa v x) h(c) / x, with
-h(d) = e^(-a x/d) / (1 - e^(-x/d)), and those of S = sum d_j log G_j, G_j ~ Gamma(p_j + kappa d_j v), at most
-e^(-kappa v x) sum_j h(d_j) / x. With y = x/d, h(d)/d = y e^(-a y) / ((1 - e^-y) x), whose logarithm falls in y at rate
-a - (1/y - 1/(e^y - 1)) >= a - 1/2 >= 0. So h(d)/d rises with d, sum_j h(d_j) <= h(c): the second process is a
-thinning of the first, with a probability free of v. v tilts both laws exponentially in c log X and in S, so the jumps
-given c log X, and (G_j) given S, have laws free of v. Hence X -> jumps -> thinned jumps -> S -> (G_j) is a random map
-that knows nothing of v and carries the pair of X to the pair of (G_j): no divergence can be larger. Fewer events than
-c give a smaller t, which is a random map of t too.
+Discrete Laplace of scale s: P(z) is proportional to e^(-|z|/s), so the privacy loss is at most |v|_1 / s.
+Discrete Gaussian: for an integer v its Renyi divergence of order alpha is at most alpha |v|_2^2 / (2 sigma^2)
+(Canonne, Kamath and Steinke 2020), hence delta by their Proposition 12. One cell moved by 1 is exact.
+
+Private pairs. A pair is released if its count is above 0 and its noisy count at least tau. Let x have a unit that y has
+not. A pair that x alone has passes with T(tau - v), T the tail of the noise and v its events; let delta_p bound the sum
+of these. For a set of outputs S, P(x in S) <= delta_p + P(the other pairs of x in S), and the others cost what the
+noise costs. The other way, with A the outputs of those others, P(x in S) >= (1 - delta_p) P(A in S) by independence, so
+(1 - delta_p) P(y in S) <= e^epsilon P(x in S) + (1 - delta_p) delta. Both ways: epsilon, and delta + delta_p.
+The sum: T(u) is convex at integers u >= 0, as the noise's law falls there; so sum T(tau - v_i) over v_i >= 1 with
+sum v_i <= C is convex in the number of parts once all but one part are 1, and largest for one pair of C events or C
+pairs of 1: delta_p <= r max(T(tau - c), c T(tau - 1)) for tau > c. Which rows the pairs lie in plays no part, because
+their noises are independent: for M events in all, c = M and r = 1.
 """
 
 from __future__ import annotations
 
-import functools
 import math
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from dp_accounting.pld import pld_pmf
-from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import gammainc, gammaincc, gammaincinv, gammaln, polygamma
+from dp_accounting.pld import privacy_loss_mechanism
+from scipy.optimize import minimize_scalar
+from scipy.special import erfcx
 
 from dpsim import checks
-from dpsim.accounting import dirichlet
-from dpsim.checks import Array
 
-ADJACENCIES = ("replace", "add-remove")
-SMALLEST_SHAPE = 0.5  # of kappa alpha, where a unit may have several events in a row: the proof needs it
-SMALLEST_EPSILON = 1e-6  # of a plan: the alphas and kappas of smaller ones leave the range of the accounting
-LARGEST_EPSILON = 1e30
-SMALLEST_COMPOSED_DELTA = 1e-11  # of units with several rows
-_SLACK = 1e-12  # of delta, for the rounding of the convolutions
-_TAIL = 1e-15  # mass beyond the grid of losses: counted as infinite loss
-# of the Gamma pair, whose deltas need e^loss times masses above 1e-308; the rest counts as infinite
-_LARGEST_LOSS = 650.0
-_STEPS = 20  # grid steps in one standard deviation of the loss
-_WIDEST = 1e4  # largest alpha considered, relative to the smallest that one row allows
-_GRID = 48  # values of alpha in the first pass; a quarter when each needs convolutions
+LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
+MECHANISMS = (LAPLACE, GAUSSIAN)
+ADJACENCIES = ("add-remove", "replace")
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
+LARGEST_LIMIT = 10**6  # of a unit's events: with the smallest epsilon the noise stays far below 2^63
+NOISE_SHARE = 0.5  # of delta, for Gaussian noise where private pairs need delta too
+_UP = 1.0 + 1e-9  # a bound in double precision is stated this much larger
+_SUMMED = 10_000.0  # sigma up to which tails of the discrete Gaussian are summed
 
 
-class Unit(NamedTuple):
-    """Whose presence is protected: at most `events_per_row` events in each of at most `rows` origins."""
+def _limit(name: str, value: int) -> int:
+    return checks.integer(name, value, 1, LARGEST_LIMIT)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Whose presence is protected.
+
+    Parameters
+    ----------
+    events_per_row, rows : int, from 1 to 10^6
+        At most so many events in each of at most so many rows (origins).
+    events : int, from 1 to 10^6
+        Instead: at most so many events in all, wherever.
+
+    Examples
+    --------
+    >>> Unit()
+    Unit(events_per_row=1, rows=1, events=None)
+    >>> Unit(events=10).words
+    'somebody with at most 10 events in all'
+    """
 
     events_per_row: int = 1
     rows: int = 1
+    events: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events_per_row", _limit("events_per_row", self.events_per_row))
+        object.__setattr__(self, "rows", _limit("rows", self.rows))
+        if self.events is not None:
+            object.__setattr__(self, "events", _limit("events", self.events))
+            if self.events_per_row != 1 or self.rows != 1:
+                raise ValueError(f"events must stand alone, without events_per_row and rows, got {self.events}")
 
     @property
-    def events(self) -> int:
-        """The most events a unit can have."""
-        return self.events_per_row * self.rows
+    def most(self) -> tuple[int, int]:
+        """The largest number of events in one row, and of rows that can have as many."""
+        return (self.events_per_row, self.rows) if self.events is None else (self.events, 1)
 
-    def checked(self) -> Unit:
-        """Return the unit once both limits are integers of at least 1 (ValueError); TypeError for anything else."""
-        if not isinstance(self, Unit):  # called as Unit.checked(argument)
-            raise TypeError(f"unit must be a Unit, got {type(self).__name__}")
-        return Unit(checks.integer("events_per_row", self.events_per_row, 1), checks.integer("rows", self.rows, 1, 999))
+    @property
+    def is_event(self) -> bool:
+        """Whether the unit is one event."""
+        return self.most == (1, 1)
+
+    @property
+    def words(self) -> str:
+        """The unit in words."""
+        if self.is_event and self.events is None:
+            return "one event; somebody with several events is protected in each of them, not in all together"
+        if self.events is not None:
+            return f"somebody with at most {self.events} event{'s' * (self.events > 1)} in all"
+        return f"somebody with at most {self.events_per_row} events in each of at most {self.rows} rows (origins)"
+
+    def sensitivities(self, adjacency: str = "add-remove") -> tuple[int, int]:
+        """Return the largest 1-norm, and squared 2-norm, of what one unit changes in the counts."""
+        c, r = self.most
+        times = 2 if checks.choice("adjacency", adjacency, ADJACENCIES) == "replace" else 1
+        return times * c * r, times * c * c * r
 
 
 EVENT = Unit()
 
 
-class Plan(NamedTuple):
-    """The parameters of a release and what is known before the data are looked at."""
+class Noise(NamedTuple):
+    """Independent integer noise of one law for every count, and what it costs."""
 
-    alpha: float
-    """Public pseudo-count of every allowed transition."""
-    kappa: float
-    """Tempering: the largest that epsilon allows at this alpha."""
+    mechanism: str
+    """ "discrete Laplace" or "discrete Gaussian"."""
+    scale: float
+    """s of P(z) ~ e^(-|z|/s), or sigma of P(z) ~ e^(-z^2/(2 sigma^2)): this double, exactly."""
     epsilon: float
-    """What the release spends at delta: at most the target."""
     delta: float
-    error: float
-    """Proven bound on the expected total variation error of a row, averaged over events."""
+    """The guarantee: exact for the Laplace noise (delta 0), a proven bound for the Gaussian."""
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise (of the Gaussian: sigma^2, which is an upper bound)."""
+        if self.mechanism == GAUSSIAN:
+            return self.scale**2
+        return 2.0 * math.exp(-1.0 / self.scale) / math.expm1(-1.0 / self.scale) ** 2
+
+    @property
+    def mean_absolute(self) -> float:
+        """E|Z|."""
+        if self.mechanism == LAPLACE:
+            return 2.0 * math.exp(-1.0 / self.scale) / -math.expm1(-2.0 / self.scale)
+        if self.scale > _SUMMED:
+            return self.scale * math.sqrt(2.0 / math.pi)
+        z = np.arange(1, math.ceil(40.0 * self.scale) + 2)
+        weights = np.exp(-0.5 * (z / self.scale) ** 2)
+        return float(2.0 * (z @ weights) / (1.0 + 2.0 * weights.sum()))
+
+    def log_tail(self, least: int) -> float:
+        """Return log P(Z >= least) for an integer least >= 1: exact for Laplace noise, an upper bound for Gaussian."""
+        least = checks.integer("least", least, 1)
+        if self.mechanism == LAPLACE:
+            return -least / self.scale - math.log1p(math.exp(-1.0 / self.scale))
+        return _log_gaussian_tail(least, self.scale)
 
 
-def unit_epsilon(delta: float, *, kappa: float, alpha: float, unit: Unit = EVENT, adjacency: str = "replace") -> float:
-    """Return the epsilon at delta of Dir(kappa (counts + alpha)) for a unit.
+def laplace_noise(epsilon: float, sensitivity: int) -> Noise:
+    """Return the discrete Laplace noise that keeps a 1-norm change of `sensitivity` within epsilon.
 
-    Exact for r = 1 (for one event, and where c events can move between the same two of n >= 3 categories); for r > 1
-    an upper bound by convolution of discretised losses (connect-the-dots), or, where these pass 650, r times what one
-    row costs at delta / r. delta in (0, 1], for r > 1 in [1e-11, 1]. Raises ValueError outside these ranges and those
-    of `accounting.posterior_epsilon`, and when c > 1 with kappa alpha < 1/2, where the worst pattern is not proven.
-    """
-    unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
-    kappa = checks.scalar("kappa", kappa, 0.0, open_low=True)
-    alpha = checks.scalar("alpha", alpha, 0.0, open_low=True)
-    c = unit.events_per_row
-    if c > 1 and kappa * alpha < SMALLEST_SHAPE:
-        raise ValueError(f"kappa alpha must be at least {SMALLEST_SHAPE} for units of several events a row, "
-                         f"got {kappa * alpha:g}")  # fmt: skip
-    one_row = float(dirichlet.posterior_epsilon(delta, kappa=kappa * c, alpha=alpha / c, adjacency=adjacency))
-    if unit.rows == 1:
-        return one_row
-    delta = checks.scalar("delta", delta, SMALLEST_COMPOSED_DELTA, 1.0)
-    pmfs = _losses(kappa * alpha, kappa * c, unit, adjacency)
-    composed = max(_composed_epsilon(delta, pmf, unit.rows) for pmf in pmfs)
-    if math.isfinite(composed):
-        return composed
-    share = dirichlet.posterior_epsilon(delta / unit.rows, kappa=kappa * c, alpha=alpha / c, adjacency=adjacency)
-    return unit.rows * float(share)
-
-
-def calibrate(epsilon: float, delta: float, alpha: ArrayLike, unit: Unit, adjacency: str) -> Array:
-    """Return the largest kappa of each alpha, rounded down, with unit_epsilon <= epsilon; 0 where there is none.
-
-    0 stands for an alpha at or below the privacy floor, and for a kappa alpha below 1/2 where that is not allowed.
-    epsilon in (0, 1e30], delta in (0, 1), for units of several rows in [1e-11, 1); alpha / c in [1e-18, 1e18]. Raises
-    ValueError outside these ranges.
-    """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, LARGEST_EPSILON, open_low=True)
-    unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
-    delta = _delta_of(unit, delta)
-    c = unit.events_per_row
-    alphas = checks.real("alpha", alpha, 0.0, open_low=True)
-    kappas = np.zeros(alphas.shape)
-    single = dirichlet.posterior_floor(delta, alpha=alphas / c, adjacency=adjacency) < epsilon
-    if single.any():
-        kappas[single] = (
-            dirichlet.calibrate_kappa(epsilon, delta, alpha=alphas[single] / c, adjacency=adjacency) * (1 - 1e-9) / c
-        )
-    if unit.rows > 1:
-        for index in np.ndindex(kappas.shape):
-            kappas[index] = _composed_kappa(epsilon, delta, float(alphas[index]), float(kappas[index]), unit, adjacency)
-    if c > 1:
-        kappas[kappas * alphas < SMALLEST_SHAPE] = 0.0
-    return kappas
-
-
-def row_error_bound(n: ArrayLike, N: ArrayLike, kappa: ArrayLike, alpha: ArrayLike) -> Array:
-    """Return a bound on E||x - c/N||_TV of x ~ Dir(kappa (c + alpha)), for all counts c of N events in n categories.
-
-    Proof: the mean of x is at distance n alpha / (N + n alpha) ||c/N - 1/n||_TV <= (1 - 1/n) n alpha / (N + n alpha)
-    from c/N, and sum_j sqrt(Var x_j) <= sqrt((n - 1) / (kappa (N + n alpha) + 1)). At most 1 - 1/n + spread; capped at
-    1. Arguments broadcast; N >= 0 (for N = 0 there is no c/N: the prior's 1 - 1/n + spread).
-    """
-    n, N = checks.real("n", n, 1.0), checks.real("N", N, 0.0)
-    kappa, alpha = checks.real("kappa", kappa, 0.0), checks.real("alpha", alpha, 0.0, open_low=True)
-    weight = N + n * alpha
-    return np.minimum(1.0, alpha * (n - 1.0) / weight + 0.5 * np.sqrt((n - 1.0) / (kappa * weight + 1.0)))
-
-
-def plan(
-    epsilon: float, delta: float, n: ArrayLike, N: ArrayLike, *, unit: Unit = EVENT, adjacency: str = "replace"
-) -> Plan:
-    """Return alpha and kappa chosen from public numbers alone: n (rows,) allowed destinations, N (rows,) row totals.
-
-    Rule: alpha runs over a grid above the privacy floor, each with the largest kappa that epsilon allows; kept is the
-    alpha with the smallest `row_error_bound`, averaged over rows with weights N (over rows when all are 0). Two more
-    passes refine the grid round its best alpha. epsilon in [1e-6, 1e30], delta in (0, 1), for units of several rows in
-    [1e-11, 1); n >= 1, N >= 0. Raises ValueError outside these ranges, and for an epsilon that no alpha reaches.
+    The scale is a double s, and the sampler draws with exactly that rational number; s is the least double for which
+    sensitivity / s <= epsilon in rational arithmetic. epsilon in [1e-6, 1e6], sensitivity >= 1 (ValueError).
     """
     epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON, LARGEST_EPSILON)
-    unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
-    delta = _delta_of(unit, delta)
-    sizes, totals, weights = _row_groups(n, N)
-    alphas, kappas = _frontier(epsilon, delta, unit, adjacency)
-    for _ in range(2):
-        best = int(np.argmin(_mean_error(sizes, totals, weights, kappas, alphas)))
-        near = np.linspace(alphas[max(best - 1, 0)], alphas[min(best + 1, len(alphas) - 1)], 9)[1:-1]
-        found = calibrate(epsilon, delta, near, unit, adjacency)
-        alphas, kappas = np.append(alphas, near[found > 0]), np.append(kappas, found[found > 0])
-        alphas, kappas = alphas[order := np.argsort(alphas)], kappas[order]
-    errors = _mean_error(sizes, totals, weights, kappas, alphas)
-    best = int(np.argmin(errors))
-    alpha, kappa = float(alphas[best]), float(kappas[best])
-    spent = unit_epsilon(delta, kappa=kappa, alpha=alpha, unit=unit, adjacency=adjacency)
-    return Plan(alpha, kappa, spent, delta, float(errors[best]))
+    sensitivity = checks.integer("sensitivity", sensitivity, 1)
+    scale = sensitivity / epsilon
+    while Fraction(sensitivity) / Fraction(scale) > Fraction(epsilon):
+        scale = math.nextafter(scale, math.inf)
+    return Noise(LAPLACE, scale, _rounded_up(Fraction(sensitivity) / Fraction(scale)), 0.0)
 
 
-def events_needed(
-    target: float, epsilon: float, delta: float, n: int, *, unit: Unit = EVENT, adjacency: str = "replace"
-) -> float:
-    """Return how many events a row of n destinations needs for a `row_error_bound` of `target` in (0, 1).
+def gaussian_noise(epsilon: float, delta: float, squared: int) -> Noise:
+    """Return the discrete Gaussian noise that keeps a squared 2-norm change within (epsilon, delta).
 
-    alpha and kappa are chosen for that number, on the grid of `plan`. epsilon and delta as in `plan`, n >= 1. Raises
-    ValueError outside these ranges, and for a target that e^60 events do not reach.
+    squared >= 1: an integer. For 1, one cell moved by one, the accounting is exact (dp-accounting), else the Renyi
+    bound. epsilon in [1e-6, 1e6], delta in (0, 1) (ValueError).
     """
-    target = checks.scalar("target", target, 0.0, 1.0, open_low=True, open_high=True)
-    n = checks.integer("n", n, 1)
     epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON, LARGEST_EPSILON)
-    unit, adjacency = Unit.checked(unit), checks.choice("adjacency", adjacency, ADJACENCIES)
-    alphas, kappas = _frontier(epsilon, _delta_of(unit, delta), unit, adjacency)
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    squared = checks.integer("squared", squared, 1)
+    low = high = math.sqrt(squared) / epsilon
+    while gaussian_delta_bound(epsilon, high, squared) > delta:
+        high *= 2.0
+    while low > 1e-2 and gaussian_delta_bound(epsilon, low, squared) <= delta:
+        low *= 0.5
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        if gaussian_delta_bound(epsilon, middle, squared) <= delta:
+            high = middle
+        else:
+            low = middle
+    return Noise(GAUSSIAN, high, epsilon, gaussian_delta_bound(epsilon, high, squared))
 
-    def excess(log_events: float) -> float:
-        return float(row_error_bound(n, math.exp(log_events), kappas, alphas).min()) - target
 
-    if n == 1 or excess(0.0) <= 0.0:
+def gaussian_delta_bound(epsilon: float, sigma: float, squared: int) -> float:
+    """Return delta(epsilon) of discrete Gaussian noise for integer changes of squared 2-norm `squared`, rounded up.
+
+    The least over alpha > 1 of exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) (1 - 1/alpha)^alpha: each alpha is
+    a proven bound, so how well the minimum is found does not matter. Exact for squared = 1 and sigma <= 10^4.
+    """
+    epsilon, sigma = checks.scalar("epsilon", epsilon, 0.0), checks.scalar("sigma", sigma, 0.0, open_low=True)
+    squared = checks.integer("squared", squared, 1)
+    rho = squared / (2.0 * sigma * sigma)
+
+    def log_delta(log_order: float) -> float:
+        order = math.exp(log_order)  # alpha - 1
+        return order * ((order + 1.0) * rho - epsilon) - math.log(order) - (order + 1.0) * math.log1p(1.0 / order)
+
+    centre = math.log(max((epsilon / rho - 1.0) / 2.0, 1e-3))
+    found = minimize_scalar(log_delta, bounds=(centre - 3.0, centre + 3.0), method="bounded", options={"xatol": 1e-10})
+    bound = min(1.0, math.exp(min(0.0, float(found.fun))) * _UP)
+    return min(bound, _one_cell(epsilon, sigma)) if squared == 1 and sigma <= _SUMMED else bound
+
+
+def _one_cell(epsilon: float, sigma: float) -> float:
+    """Return delta of one cell moved by one; below a sigma of 1/40 only a flip to the neighbour's value is seen."""
+    if sigma < 0.025:
         return 1.0
-    if excess(60.0) > 0.0:
-        raise ValueError(f"target must be at least {target + excess(60.0):.3g}, got {target:g}: e^60 events miss it")
-    return math.ceil(math.exp(brentq(excess, 0.0, 60.0, xtol=1e-6)))
+    loss = privacy_loss_mechanism.DiscreteGaussianPrivacyLoss(sigma, sensitivity=1)
+    return min(1.0, float(loss.get_delta_for_epsilon(epsilon)) * _UP)
 
 
-def _delta_of(unit: Unit, delta: float) -> float:
-    """Return delta once it is in (0, 1), and not too small for convolutions where a unit has several rows."""
-    if unit.rows > 1:
-        return checks.scalar("delta", delta, SMALLEST_COMPOSED_DELTA, 1.0, open_high=True)
-    return checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+def chosen_noise(
+    epsilon: float,
+    delta: float,
+    unit: Unit = EVENT,
+    *,
+    adjacency: str = "add-remove",
+    pairs: bool = False,
+    mechanism: str | None = None,
+) -> Noise:
+    """Return the noise with the smaller expected |Z| for a unit: from public numbers alone.
 
+    Parameters
+    ----------
+    epsilon : float, from 1e-6 to 1e6
+    delta : float in [0, 1)
+        0 allows discrete Laplace noise alone.
+    pairs : bool
+        Whether private pairs need delta too: then Gaussian noise has half of it.
+    mechanism : "discrete Laplace" or "discrete Gaussian"
+        To force one.
 
-@functools.lru_cache(maxsize=16)
-def _frontier(epsilon: float, delta: float, unit: Unit, adjacency: str) -> tuple[Array, Array]:
-    """Return a grid of alphas above the floor and the largest kappa of each."""
-    c = unit.events_per_row
-    high = 1.0 + (1.0 - 2.0 * math.log(delta)) / epsilon  # both floors are below -log(delta) / alpha
-    low = high * 1e-12
+    Raises
+    ------
+    ValueError
+        Outside these ranges, and for Gaussian noise with delta 0.
 
-    def above(log_alpha: float) -> float:
-        return float(dirichlet.posterior_floor(delta, alpha=math.exp(log_alpha), adjacency=adjacency)) - epsilon
-
-    if above(math.log(low)) > 0.0:
-        low = math.exp(brentq(above, math.log(low), math.log(high), xtol=1e-12))
-    smallest = c * max(low, 1e-3)
-    count = _GRID if unit.rows == 1 else _GRID // 4
-    alphas = smallest * np.geomspace(1.0 + 1e-3, _WIDEST, count)
-    kappas = calibrate(epsilon, delta, alphas, unit, adjacency)
-    if not (kappas > 0).any():
-        raise ValueError(
-            f"epsilon must be larger for units of {unit.events_per_row} events in each of {unit.rows} rows at delta "
-            f"{delta:g}, got {epsilon:g}: no alpha up to {alphas[-1]:.3g} reaches it"
-        )
-    return alphas[kappas > 0], kappas[kappas > 0]
-
-
-def _row_groups(n: ArrayLike, N: ArrayLike) -> tuple[Array, Array, Array]:
-    """Return the distinct (n, N) and their weights, which sum to 1."""
-    sizes, totals = np.broadcast_arrays(checks.real("n", n, 1.0), checks.real("N", N, 0.0))
-    pairs, times = np.unique(np.stack([sizes.ravel(), totals.ravel()], axis=1), axis=0, return_counts=True)
-    weights = times * pairs[:, 1] if pairs[:, 1].any() else times.astype(float)
-    return pairs[:, 0], pairs[:, 1], weights / weights.sum()
-
-
-def _mean_error(sizes: Array, totals: Array, weights: Array, kappas: Array, alphas: Array) -> Array:
-    return np.array([weights @ row_error_bound(sizes, totals, kappa, alpha) for kappa, alpha in zip(kappas, alphas)])
-
-
-# --- several rows -----------------------------------------------------------------------------------------------------
-
-
-def _composed_kappa(epsilon: float, delta: float, alpha: float, high: float, unit: Unit, adjacency: str) -> float:
-    """Return the largest kappa, within a thousandth below, whose r rows cost at most epsilon; 0 when there is none."""
-    smallest = SMALLEST_SHAPE / alpha if unit.events_per_row > 1 else high * 1e-6
-    if high <= smallest or _cost(delta, smallest, alpha, unit, adjacency) > epsilon:
-        return 0.0
-
-    def excess(log_kappa: float) -> float:
-        return _cost(delta, math.exp(log_kappa), alpha, unit, adjacency) - epsilon
-
-    log_kappa = brentq(excess, math.log(smallest), math.log(high), xtol=1e-4, rtol=1e-6)
-    while excess(log_kappa) > 0.0:
-        log_kappa -= 5e-4
-    return math.exp(log_kappa)
-
-
-def _cost(delta: float, kappa: float, alpha: float, unit: Unit, adjacency: str) -> float:
-    pmfs = _losses(kappa * alpha, kappa * unit.events_per_row, unit, adjacency)
-    return max(_composed_epsilon(delta, pmf, unit.rows) for pmf in pmfs)
-
-
-def _composed_epsilon(delta: float, pmf: pld_pmf.PLDPmf, rows: int) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):  # its truncation bounds overflow where they do not bind
-        if pmf.get_delta_for_epsilon(math.inf) >= 1.0:  # all of it beyond the grid
-            return math.inf
-        composed = pmf.self_compose(rows, _TAIL)
-        return float(composed.get_epsilon_for_delta(delta * (1.0 - 1e-9) - _SLACK))
-
-
-def _losses(a: float, t: float, unit: Unit, adjacency: str) -> list[pld_pmf.PLDPmf]:
-    """Return the dominating loss distribution of one row, in each direction (once where they agree)."""
-    if adjacency == "replace":
-        deviation = t * math.sqrt(polygamma(1, a) + polygamma(1, a + t))
-        end = float(dirichlet.posterior_epsilon(_TAIL / unit.rows, kappa=t, alpha=a / t))
-        grid, interval = _loss_grid(deviation, end)
-        half = dirichlet.posterior_delta(grid[grid.size // 2 :], kappa=t, alpha=a / t)
-        upper = np.append(half[:0:-1], half)
-        return [_dominating(grid, interval, upper, upper)]
-    deviation = t * math.sqrt(polygamma(1, a))
-    removal, addition = _gamma_ends(a, t, _TAIL / unit.rows)
-    # at most 20 a step, so that the grid ends before e^loss overflows
-    grid, interval = _loss_grid(min(deviation, 20.0 * _STEPS), min(max(removal, addition), _LARGEST_LOSS))
-    small, large = _gamma_deltas(np.abs(grid), a, t)
-    return [_dominating(grid, interval, small, large), _dominating(grid, interval, large, small)]
-
-
-def _loss_grid(deviation: float, end: float) -> tuple[Array, float]:
-    interval = max(deviation / _STEPS, end / 20_000)
-    reach = math.ceil(end / interval) + 1
-    return np.arange(-float(reach), reach + 1.0) * interval, interval
-
-
-def _dominating(grid: Array, interval: float, forward: Array, backward: Array) -> pld_pmf.PLDPmf:
-    """Return the connect-the-dots distribution of a pair with delta `forward` at |grid|, its mirror's `backward`.
-
-    delta(-e) of a pair is 1 - e^-e + e^-e delta(e) of its mirror.
+    Examples
+    --------
+    >>> chosen_noise(1.0, 1e-6).mechanism
+    'discrete Laplace'
+    >>> chosen_noise(1.0, 1e-6, Unit(events_per_row=1, rows=100)).mechanism
+    'discrete Gaussian'
     """
-    decay = np.exp(-np.abs(grid))
-    deltas = np.where(grid >= 0.0, forward, -np.expm1(-np.abs(grid)) + decay * backward)
-    deltas = np.minimum.accumulate(deltas)
-    return pld_pmf.create_pmf_pessimistic_connect_dots(interval, np.rint(grid / interval).astype(np.int64), deltas)
+    if not isinstance(unit, Unit):
+        raise TypeError(f"unit must be a Unit, got {type(unit).__name__}")
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
+    if mechanism is not None:
+        checks.choice("mechanism", mechanism, MECHANISMS)
+    first, squared = unit.sensitivities(adjacency)
+    laplace = laplace_noise(epsilon, first)
+    if mechanism == LAPLACE or (mechanism is None and delta == 0.0):
+        return laplace
+    if delta == 0.0:
+        raise ValueError("delta must be in (0, 1) for discrete Gaussian noise, got 0")
+    gaussian = gaussian_noise(epsilon, NOISE_SHARE * delta if pairs else delta, squared)
+    if mechanism == GAUSSIAN or gaussian.mean_absolute < laplace.mean_absolute:
+        return gaussian
+    return laplace
 
 
-def _gamma_ends(a: float, t: float, tail: float) -> tuple[float, float]:
-    """Return the losses beyond which Gamma(a) against Gamma(a+t), and the reverse, has at most `tail`."""
-    gap = float(gammaln(a + t) - gammaln(a))
-    low = max(float(gammaincinv(a, tail)), 1e-300)
-    high = float(gammaincinv(a + t, 1.0 - max(tail, 1e-16))) + 20.0
-    return gap - t * math.log(low), t * math.log(high) - gap
+def pair_threshold(noise: Noise, unit: Unit, delta: float) -> tuple[int, float]:
+    """Return the least threshold tau of private pairs that delta allows, and the delta it spends (rounded up).
 
-
-def _gamma_deltas(epsilon: Array, a: float, t: float) -> tuple[Array, Array]:
-    """Return delta(epsilon >= 0) of Gamma(a) against Gamma(a+t) and of the reverse.
-
-    The loss log Gamma(a+t)/Gamma(a) - t log x is monotone, so both events are half lines.
+    delta in (0, 1): for the pairs alone, beside the noise's own. Raises ValueError outside.
     """
-    gap = gammaln(a + t) - gammaln(a)
-    with np.errstate(over="ignore"):
-        below, above = np.exp((gap - epsilon) / t), np.exp(np.minimum((gap + epsilon) / t, 700.0))
-        forward = gammainc(a, below) - np.exp(epsilon) * gammainc(a + t, below)
-        backward = gammaincc(a + t, above) - np.exp(epsilon) * gammaincc(a, above)
-    return np.clip(np.nan_to_num(forward), 0.0, 1.0), np.clip(np.nan_to_num(backward), 0.0, 1.0)
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
+    low = unit.most[0]
+    high = low + 1
+    while pair_delta(noise, unit, high) > delta:
+        low, high = high, low + 2 * (high - low)
+    while high - low > 1:  # low fails or is not above c
+        middle = (low + high) // 2
+        low, high = (low, middle) if pair_delta(noise, unit, middle) <= delta else (middle, high)
+    return high, pair_delta(noise, unit, high)
+
+
+def pair_delta(noise: Noise, unit: Unit, threshold: int) -> float:
+    """Return the bound r max(T(tau - c), c T(tau - 1)) for a threshold tau > c, rounded up."""
+    c, r = unit.most
+    threshold = checks.integer("threshold", threshold, c + 1)
+    one, many = noise.log_tail(threshold - c), math.log(c) + noise.log_tail(threshold - 1)
+    return min(1.0, math.exp(min(0.0, math.log(r) + max(one, many))) * _UP)
+
+
+def _log_gaussian_tail(least: int, sigma: float) -> float:
+    """Return a bound on log P(Z >= least): the sum, or beyond its inflexion the integral from half a step before.
+
+    The normaliser is at least sqrt(2 pi) sigma (Poisson's summation formula) and at least 1.
+    """
+    log_normaliser = max(0.0, math.log(sigma) + 0.5 * math.log(2.0 * math.pi))
+    if sigma <= _SUMMED:
+        steps = np.arange(math.ceil(40.0 * sigma) + 2)
+        terms = np.exp(-steps * (2.0 * least + steps) / (2.0 * sigma * sigma)).sum()
+        return float(math.log(terms) - 0.5 * (least / sigma) ** 2 - log_normaliser) + 1e-12
+    start = (least - 0.5) / sigma
+    first = 0.0 if start >= 1.0 else 1.0  # before the inflexion: the first term and the integral from there
+    start = start if start >= 1.0 else least / sigma
+    integral = sigma * math.sqrt(0.5 * math.pi) * float(erfcx(start / math.sqrt(2.0)))
+    return math.log(first + integral) - 0.5 * start * start - log_normaliser + 1e-12
+
+
+def _rounded_up(value: Fraction) -> float:
+    rounded = float(value)
+    return rounded if Fraction(rounded) >= value else math.nextafter(rounded, math.inf)

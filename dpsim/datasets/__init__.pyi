@@ -28,6 +28,9 @@ from .events import (
     as_declared as as_declared,
     positions as positions,
 )
+from .limits import (
+    Limits as Limits,
+)
 from .fetch import (
     Expected as Expected,
     Month as Month,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpsim import checks
+from dpsim.datasets import limits as records
 from dpsim.datasets import sources
 
 Integers = NDArray[np.int64]
@@ -23,6 +25,17 @@ Integers = NDArray[np.int64]
 LARGEST_COUNT = 2**53  # in one row of a table of counts: beyond, floats skip whole numbers
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # names of columns that tables of counts use
 WHOLE = r"0|-?[1-9]\d{0,17}"  # words that are integers
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """The trips of each pair within the categories before any was truncated: the owner's, to measure utility with."""
+
+    trips: pd.DataFrame
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Before:
+        """Return itself: pandas copies what is attached to a table at every step."""
+        return self
 
 
 def count_transitions(
@@ -73,7 +86,8 @@ def count_transitions(
         Sorted by origin and destination (`in_order`). `attrs["report"]` holds numbers for the owner of the data, which
         are no part of a private release: "rows" read (after `where`), the "events" they stand for, those "missing" an
         origin, a destination or a unit, those "outside" the categories, those "truncated", and the rest, "kept".
-        `attrs["before"]` holds, for each pair that occurs within the categories, its trips before truncation.
+        `attrs["before"]` holds the trips before truncation (`Before`), and `attrs["limits"]` what was kept of each unit
+        (`Limits`): a release refuses counts whose limits are not those of its unit.
 
     Raises
     ------
@@ -118,7 +132,7 @@ def count_transitions(
         )
     if outside == "error" and (table["kind"] == "outside").any():
         raise ValueError(_refusal(int(table.loc[table["kind"] == "outside", "trips"].sum()), declared or []))
-    return _result(table, declared)
+    return _result(table, declared, limits)
 
 
 def count_trajectories(
@@ -179,7 +193,7 @@ def count_trajectories(
             "as a whole, because taking out one visit changes three transitions"
         )
     moves = _moves(source, unit, time, place, _seconds(max_gap), where, connection)
-    return count_transitions(
+    trips = count_transitions(
         moves, "origin", "destination", categories=categories, outside=outside, unit="unit", events=events,
         events_per_row=events_per_row, rows=rows,
     )  # fmt: skip
@@ -260,7 +274,7 @@ def _warn_of_counts(columns: Sequence[str], named: Sequence[str]) -> None:
         )
 
 
-def _result(table: pd.DataFrame, declared: list[Any] | None) -> pd.DataFrame:
+def _result(table: pd.DataFrame, declared: list[Any] | None, limits: tuple[int, int | None] | None) -> pd.DataFrame:
     """Return the counts with labels as declared, or words, in order, and what only the owner may know."""
     totals = table.groupby("kind")["trips"].sum()
     pairs = table[(table["kind"] == "kept") & (table["trips"] > 0)]
@@ -275,7 +289,10 @@ def _result(table: pd.DataFrame, declared: list[Any] | None) -> pd.DataFrame:
         "truncated": int(totals.get("kept", 0)) - kept,
         "kept": kept,
     }
-    result.attrs["before"] = pairs.drop(columns="kept")
+    result.attrs["before"] = Before(pairs.drop(columns="kept"))
+    most, rows = (None, None) if limits is None else limits
+    strict = {"events": most} if rows is None else {"events_per_row": most, "rows": rows}
+    result.attrs[records.RECORD] = records.Limits(kept, **strict)
     return result
 
 

@@ -1,20 +1,28 @@
-from .chain import (
+from .support import (
     Support as Support,
-    PrivateChain as PrivateChain,
+    PrivatePairs as PrivatePairs,
     all_pairs as all_pairs,
     declared_graph as declared_graph,
+    private_pairs as private_pairs,
+    from_pairs as from_pairs,
     counts_on as counts_on,
+    seen_pairs as seen_pairs,
+)
+from .chain import (
+    PrivateChain as PrivateChain,
     release_chain as release_chain,
-    release_papers_chain as release_papers_chain,
-    OBSERVED as OBSERVED,
-    SIMULATION as SIMULATION,
+    held_limits as held_limits,
+    in_words as in_words,
+    unit_of as unit_of,
+    RELEASED as RELEASED,
 )
 from .draws import (
-    Source as Source,
-    log_gamma as log_gamma,
-    dirichlet_rows as dirichlet_rows,
-    noisy_totals as noisy_totals,
-    chosen_labels as chosen_labels,
+    noisy_counts as noisy_counts,
+)
+from .estimate import (
+    Estimate as Estimate,
+    estimated as estimated,
+    row_sums as row_sums,
 )
 from .files import (
     write_release as write_release,
@@ -35,4 +43,5 @@ from .command import (
     read_categories as read_categories,
     read_graph as read_graph,
 )
-from . import chain as chain, draws as draws, files as files, audit as audit, command as command
+from . import support as support, chain as chain, draws as draws, estimate as estimate
+from . import files as files, audit as audit, command as command

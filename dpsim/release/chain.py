@@ -1,353 +1,386 @@
-"""A private Markov chain from a table of transitions: what is drawn, and what it costs.
+"""A private Markov chain from a table of transitions: noisy integer counts, and what is estimated from them.
 
-Each row i becomes one draw of Dir(kappa (c_i + alpha)), c_i the counts of the transitions allowed from i.
-
-Why it is private. The guarantee speaks of two tables that differ in one unit (dpsim.unit_privacy), and covers
-everything that depends on the data:
-  the categories   declared by the user without looking at the data: free. Else chosen by a thresholded noisy count
-                   (an event adds 1 to the count of each of its ends): epsilon_1, delta_1.
-  the support      all pairs of categories, or a graph declared by the user: free. Which transitions are seen in the
-                   data is not: one event that appears would make a zero positive, and anybody would see it.
-  the row totals   public (then neighbours differ in where events end: "replace"), or unknown: then a unit may be there
-                   or not ("add-remove") and the totals are released with discrete Laplace noise: epsilon_2.
-  alpha, kappa     chosen by `unit_privacy.plan` from the totals above, n, epsilon and delta alone: free, as
-                   post-processing.
-  the matrix       (epsilon_3, delta_3) for every value of the above, exact or bounded by unit_privacy.unit_epsilon.
-Adaptive composition adds the epsilons and the deltas: the sums are what the release states. Replacing an event by one
-with another origin is one removal and one addition: twice the stated loss under "add-remove". What is drawn from the
-result (stationary distribution, walks) is post-processing and free.
+Why it is private: dpsim.accounting.units has the proofs. Released are the noisy counts on a public support:
+  all pairs, a declared graph   every pair has a noisy count, seen or not;
+  pairs chosen privately        those whose noisy count reaches a threshold, which costs delta; the labels are declared,
+                                or those of the chosen pairs.
+Everything else is computed from these and from public arguments: the estimate of the chain, its error bars, walks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from importlib import metadata
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpsim import accounting, checks, datasets, markov
-from dpsim.accounting import units
-from dpsim.accounting.units import EVENT, Unit
+from dpsim import accounting, checks, markov
+from dpsim.accounting.units import EVENT, LAPLACE, Noise, Unit
 from dpsim.checks import Array
-from dpsim.datasets import events
-from dpsim.release import draws as release_draws
+from dpsim.datasets import limits as data_limits
+from dpsim.private import SIMULATION
+from dpsim.release import draws, estimate
+from dpsim.release import support as supports
+from dpsim.release.support import PrivatePairs, Support
 
 Integers = NDArray[np.int64]
 
-SELECTION_SHARE = 0.2  # of epsilon, when the categories are chosen privately; and half of delta
-TOTALS_SHARE = 0.1  # of epsilon, when the row totals are released
-SMALLEST_EPSILON = 1e-5  # of which the matrix gets at least 0.7: what `unit_privacy.plan` needs, several times over
-LARGEST_DENSE = 3_000  # categories up to which all pairs may be allowed
-SIMULATION = "simulation: not a private release"
-FLOATING_POINT = (
-    "The probabilities are drawn in double precision, while the proof is about real numbers: it does not cover an "
-    "attacker who learns from the last bits of the floats (Mironov 2012)."
-)
-OBSERVED = (
-    "the support of a release must not be read from the data: a transition that one event makes possible would be seen "
-    "by everybody. Declare a public graph, or allow all pairs"
-)
+RELEASED = "private release"
+WORTH_A_WARNING = 10.0  # epsilon
+_PACKAGES = ("dpsim-compendium", "numpy", "scipy", "pandas", "opendp", "dp-accounting", "ibis-framework", "duckdb")
+_WORDS = {
+    "add-remove": "the unit is in the table or not",
+    "replace": "the unit's events end elsewhere; where they begin, and with it the row totals, is public",
+}
 
 
-class Support(NamedTuple):
-    """The categories, and the transitions allowed from each as csr (indptr, indices): public."""
-
-    categories: list[Any]
-    indptr: Integers
-    indices: Integers
-
-    @property
-    def sizes(self) -> Integers:
-        """How many destinations are allowed from each category."""
-        return np.diff(self.indptr)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PrivateChain:
-    """A released chain: everything in it may be published (unless it is a simulation)."""
+    """A released chain: everything in it may be published, unless it is a simulation.
+
+    It is determined by what is released, so one read back from its files equals the one written.
+
+    Parameters
+    ----------
+    support : Support
+        The labels and the pairs that have a noisy count.
+    noisy : (pairs,) integers
+        The noisy counts, aligned with the support; they may be negative.
+    statement : dict
+        Mechanism, scale, budget, unit, adjacency, support, versions, whether it is a simulation: for statement.json.
+    totals : (n,) integers or None
+        The row totals where they are public, as they were given.
+    """
 
     support: Support
-    matrix: Any
-    """scipy.sparse csr (n, n), the allowed transitions."""
-    totals: Array
-    """Row totals: as declared public, or as released."""
-    row_errors: Array
-    """Bound on the expected total variation error of each row, at these totals."""
+    noisy: Integers
     statement: dict[str, Any]
-    """Mechanism, parameters, budget, unit, caveats: the side-car."""
+    totals: Integers | None = None
+
+    def __repr__(self) -> str:
+        s = self.statement
+        return (
+            f"PrivateChain({len(self.labels)} labels, {self.noisy.size} pairs, epsilon {s['epsilon']:.4g}, "
+            f"delta {s['delta']:.3g}, {s['mechanism']}{', SIMULATION' if s['simulation'] else ''})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PrivateChain):
+            return NotImplemented
+        same = self.labels == other.labels and self.statement == other.statement
+        mine, theirs = (
+            (c.support.indptr, c.support.indices, c.noisy, () if c.totals is None else c.totals) for c in (self, other)
+        )
+        return same and all(np.array_equal(a, b) for a, b in zip(mine, theirs))
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
-    def status(self) -> str:
-        """ "private release", or that it is none."""
-        return str(self.statement["status"])
+    def labels(self) -> tuple[Any, ...]:
+        """The labels of the states, in the order of the matrix."""
+        return self.support.labels
 
-    def stationary(self) -> Array:
-        """Return the stationary distribution (n,); ValueError when the declared graph is not irreducible."""
-        return markov.stationary_distribution(self.matrix)
+    @property
+    def noise(self) -> Noise:
+        """The law of the noise in the counts."""
+        s = self.statement
+        return Noise(s["mechanism"], s["scale"], s["epsilon"], s["delta"])
 
+    @cached_property
+    def estimate(self) -> estimate.Estimate:
+        """The estimated chain as scipy.sparse, the probabilities of the support's pairs, and the empty rows."""
+        return estimate.estimated(self.support, self.noisy, self.noise, self.totals)
 
-def all_pairs(categories: Sequence[Any]) -> Support:
-    """Return the support of all pairs of 2 to `LARGEST_DENSE` distinct categories (ValueError)."""
-    labels = datasets.distinct_labels("categories", categories)
-    n = len(labels)
-    if n > LARGEST_DENSE:
-        raise ValueError(
-            f"categories must be at most {LARGEST_DENSE} when all pairs are allowed, got {n}: declare a public graph "
-            "of the transitions that are possible"
-        )
-    return Support(labels, np.arange(0, n * n + 1, n), np.tile(np.arange(n), n))
+    @property
+    def empty(self) -> list[Any]:
+        """The labels whose rows have no positive noisy count, and were filled by the rule of the statement."""
+        return [self.labels[i] for i in self.estimate.empty]
 
+    @property
+    def counts(self) -> pd.DataFrame:
+        """The noisy counts: columns origin, destination, noisy_count."""
+        origin, destination = (self._named(place) for place in (self.support.rows, self.support.indices))
+        return pd.DataFrame({"origin": origin, "destination": destination, "noisy_count": self.noisy})
 
-def declared_graph(graph: pd.DataFrame, categories: Sequence[Any] | None = None) -> Support:
-    """Return the support of a public graph: columns origin, destination, a row for each allowed transition.
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """The estimate: columns origin, destination, probability, of the pairs of positive probability."""
+        matrix = self.estimate.matrix.tocoo()
+        seen = matrix.data > 0.0
+        origin, destination = (self._named(place[seen]) for place in matrix.coords)
+        return pd.DataFrame({"origin": origin, "destination": destination, "probability": matrix.data[seen]})
 
-    categories: in the order wanted (default: the labels of the graph, sorted). Raises ValueError for missing columns
-    or labels, repeated pairs, and categories from which no transition is allowed.
-    """
-    if isinstance(graph, str):
-        raise ValueError(f"graph must be a table of allowed pairs, got {graph!r}: {OBSERVED}")
-    if not isinstance(graph, pd.DataFrame):
-        raise TypeError(f"graph must be a DataFrame of allowed pairs, got {type(graph).__name__}")
-    missing = {"origin", "destination"} - set(graph.columns)
-    if missing:
-        raise ValueError(
-            f"graph must have the columns origin and destination, got {', '.join(map(str, graph.columns))}"
-        )
-    ends = graph[["origin", "destination"]]
-    if ends.isna().any(axis=None):
-        raise ValueError("graph must have an origin and a destination in each row, got an empty one")
-    labels = pd.unique(pd.concat([ends["origin"], ends["destination"]])) if categories is None else categories
-    labels = datasets.distinct_labels("categories", sorted(labels) if categories is None else categories)
-    origin, destination = (datasets.positions(ends[column], labels) for column in ("origin", "destination"))
-    if (origin < 0).any() or (destination < 0).any():
-        bad = ends[(origin < 0) | (destination < 0)].iloc[0]
-        raise ValueError(f"graph: the pair {bad['origin']}, {bad['destination']} is not among the categories")
-    n = len(labels)
-    keys = np.sort(origin * n + destination)
-    if (np.diff(keys) == 0).any():
-        key = int(keys[np.flatnonzero(np.diff(keys) == 0)[0]])
-        raise ValueError(f"graph: the pair {labels[key // n]}, {labels[key % n]} must occur once, got it twice or more")
-    indptr = np.searchsorted(keys, np.arange(n + 1, dtype=np.int64) * n)
-    if (np.diff(indptr) == 0).any():
-        closed = labels[int(np.flatnonzero(np.diff(indptr) == 0)[0])]
-        raise ValueError(f"graph must allow a transition from each category, got none from {closed}")
-    return Support(labels, indptr, keys % n)
+    @property
+    def text(self) -> str:
+        """The statement in words."""
+        return in_words(self)
 
+    def matrix(self) -> pd.DataFrame | sparse.csr_array:
+        """Return the transition matrix: a labelled DataFrame, or scipy.sparse csr for more than 3,000 labels."""
+        P = self.estimate.matrix
+        if len(self.labels) > supports.LARGEST_DENSE:
+            return P
+        index = pd.Index(self.labels, name="origin")
+        return pd.DataFrame(P.toarray(), index=index, columns=pd.Index(self.labels, name="destination"))
 
-def counts_on(trips: pd.DataFrame, support: Support, outside: str = "error") -> tuple[Integers, int]:
-    """Return the counts aligned with support.indices, and how many trips are on pairs that are not allowed.
+    def stationary(self) -> pd.Series:
+        """Return the stationary distribution by label; ValueError where the estimated chain is not irreducible."""
+        if not self.labels:
+            raise ValueError("the release has no labels: no pair passed the threshold")
+        pi = markov.stationary_distribution(self.estimate.matrix)
+        return pd.Series(pi, index=pd.Index(self.labels, name="label"), name="stationary")
 
-    trips: columns origin, destination, trips, as `events.count_transitions` gives them. outside "error" raises
-    ValueError naming such pairs, "drop" leaves them out.
-    """
-    checks.choice("outside", outside, ("error", "drop"))
-    if not isinstance(support, Support):
-        raise TypeError(f"support must be a Support, got {type(support).__name__}")
-    _refuse_other_tables(trips)
-    n = len(support.categories)
-    origin, destination = (
-        datasets.positions(trips[column], support.categories) for column in ("origin", "destination")
-    )
-    keys = np.repeat(np.arange(n, dtype=np.int64), support.sizes) * n + support.indices
-    wanted = origin * n + destination
-    place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    fits = (origin >= 0) & (destination >= 0) & (keys[place] == wanted)
-    numbers = trips["trips"].to_numpy(np.int64)
-    if (numbers < 0).any():
-        raise ValueError(f"trips must be at least 0, got {int(numbers.min())}")
-    lost = int(numbers[~fits].sum())
-    if lost and outside == "error":
-        some = trips.loc[~fits & (numbers > 0), ["origin", "destination"]].head(events.SHOWN)
-        pairs = ", ".join(f"{a} -> {b}" for a, b in some.itertuples(index=False))
-        raise ValueError(f"trips: {lost} are on pairs that are not allowed ({pairs}); allow them, or drop them "
-                         "with outside=\"drop\"")  # fmt: skip
-    counts = np.zeros(keys.size, dtype=np.int64)
-    np.add.at(counts, place[fits], numbers[fits])
-    return counts, lost
+    def departures(self) -> Array:
+        """Return the share of events that begin in each state (n,): from the public totals, or the noisy counts."""
+        weights = self.totals if self.totals is not None else estimate.row_sums(self.noisy.astype(float), self.support)
+        weights = np.maximum(weights, 0.0)
+        return weights / weights.sum() if weights.any() else np.full(len(self.labels), 1.0 / max(len(self.labels), 1))
+
+    def walk(self, n: int, start: Any = None, rng: np.random.Generator | int | None = None) -> list[Any]:
+        """Return a walk of n steps as labels, start included; start: a label, or None to draw one of `departures`."""
+        generator = checks.generator(rng)
+        if start is None:
+            first = int(generator.choice(len(self.labels), p=self.departures()))
+        elif start in self.labels:
+            first = self.labels.index(start)
+        else:
+            raise ValueError(f"start must be one of the labels, got {start!r}")
+        return self._named(markov.random_walk(self.estimate.matrix, first, n, rng=generator)).tolist()
+
+    def synthetic(self, trips: int, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
+        """Return a table of independent synthetic trips: columns origin, destination."""
+        generator, trips = checks.generator(rng), checks.integer("trips", trips, 0)
+        P = self.estimate.matrix
+        origin = generator.choice(len(self.labels), size=trips, p=self.departures())
+        destination = markov.random_walk(P, origin, 1, size=trips, rng=generator)[:, 1] if trips else origin
+        return pd.DataFrame({"origin": self._named(origin), "destination": self._named(destination)})
+
+    def _named(self, places: Integers) -> Any:
+        labels = pd.Series(list(self.labels), dtype=None if self.labels else object)
+        return labels.to_numpy()[np.asarray(places, dtype=np.int64)]
 
 
 def release_chain(
     trips: pd.DataFrame,
     *,
     epsilon: float,
-    delta: float,
-    categories: Sequence[Any] | None = None,
-    graph: pd.DataFrame | None = None,
-    totals: str = "released",
+    delta: float = 0.0,
+    support: Support | PrivatePairs | None = None,
     unit: Unit = EVENT,
-    outside: str = "error",
-    seed: int | None = None,
+    mechanism: str | None = None,
+    totals: Mapping[Any, int] | pd.Series | None = None,
+    limited: bool = False,
+    rng: np.random.Generator | int | None = None,
 ) -> PrivateChain:
-    """Return a private chain, (epsilon, delta) in all; the module's text says for whom and why.
+    """Return a private chain: noisy integer counts, (epsilon, delta) in all for a unit.
 
-    trips: columns origin, destination, trips; for a unit of several events already truncated to its limits
-    (`events.count_transitions` does it). categories or graph: declared; with neither the categories are chosen
-    privately, which needs totals="released". totals: "released" or "public". seed: None for a real release; a number
-    makes it a simulation, which says so. epsilon in [1e-5, 1e30], so that its shares are in the range of what they pay
-    for; delta in (0, 1), for a unit of several rows at least 2e-11. Raises ValueError outside these ranges, for targets
-    no alpha reaches, and for events outside what is declared (outside="drop" leaves them out).
+    Parameters
+    ----------
+    trips : DataFrame
+        Columns origin, destination, trips, as `datasets.count_transitions` gives them, with the record of what was
+        kept of each unit. Events outside the support are left out.
+    epsilon : float, from 1e-6 to 1e6
+    delta : float in [0, 1)
+        0 allows discrete Laplace noise on a declared support alone.
+    support : Support or PrivatePairs
+        From `all_pairs`, `declared_graph` or `private_pairs`; None: pairs chosen privately, which give the labels.
+    unit : accounting.Unit
+        Whose presence is protected. Unless it is one event, the counts' record must be at least as strict.
+    mechanism : "discrete Laplace" or "discrete Gaussian"
+        None: the one with the smaller expected error at the unit's sensitivities.
+    totals : mapping or Series
+        Row totals by label that are public already, never read from the table. Neighbours then differ in where a
+        unit's events end ("replace").
+    limited : bool
+        The owner's word that the counts, which have no record, hold the unit's limits already.
+    rng : numpy.random.Generator or int
+        Makes a simulation, which must not be published. None: the operating system's entropy.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges; for counts that are not limited to the unit; for private pairs without delta; for totals
+        together with truncated counts or private pairs.
+
+    Examples
+    --------
+    >>> trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 400]})
+    >>> chain = release_chain(trips, epsilon=1.0, support=supports.all_pairs(["a", "b"]), rng=1)
+    >>> chain
+    PrivateChain(2 labels, 4 pairs, epsilon 1, delta 0, discrete Laplace, SIMULATION)
     """
-    epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON, units.LARGEST_EPSILON)
-    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    checks.choice("totals", totals, ("released", "public"))
-    unit, source = Unit.checked(unit), release_draws.Source(seed)
-    if isinstance(graph, str):
-        raise ValueError(f"graph must be a table of allowed pairs, got {graph!r}: {OBSERVED}")
-    budget: list[dict[str, Any]] = []
-    if graph is not None:
-        support = declared_graph(graph, categories)
-    elif categories is not None:
-        support = all_pairs(categories)
+    support = PrivatePairs(None) if support is None else support
+    if not isinstance(support, Support | PrivatePairs):
+        raise TypeError(
+            f"support must be made by all_pairs, declared_graph or private_pairs, got {type(support).__name__}: the "
+            "pairs must not be read from the data, where one event that makes a pair possible is seen by everybody"
+        )
+    if not isinstance(unit, Unit):
+        raise TypeError(f"unit must be a Unit, got {type(unit).__name__}")
+    chosen = isinstance(support, PrivatePairs)
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=chosen, open_high=True)
+    held = held_limits(trips, unit, limited)
+    public = None if totals is None else _public_totals(totals, support, trips)
+    adjacency = "add-remove" if public is None else "replace"
+    noise = accounting.chosen_noise(epsilon, delta, unit, adjacency=adjacency, pairs=chosen, mechanism=mechanism)
+    generator = None if rng is None else checks.generator(rng)
+    facts: dict[str, Any] = {
+        "status": RELEASED if generator is None else SIMULATION,
+        "simulation": generator is not None,
+        "epsilon": noise.epsilon,
+        "delta": noise.delta,
+        "mechanism": noise.mechanism,
+        "scale": noise.scale,
+        "mechanism_chosen_by": "the owner" if mechanism else "the smaller expected error, from public numbers alone",
+        "adjacency": adjacency,
+        "unit": {"events_per_row": unit.most[0], "rows": unit.most[1]} if unit.events is None
+        else {"events": unit.events},
+        "limits": held,
+        "costs": [{"what": "counts", "epsilon": noise.epsilon, "delta": noise.delta}],
+        "threshold": None,
+    }  # fmt: skip
+    if isinstance(support, PrivatePairs):
+        found, noisy = _private_pairs(trips, support, noise, unit, delta, facts, generator)
     else:
-        support = _chosen_support(trips, epsilon, delta, totals, unit, source, budget)
-        outside = "drop"
-    counts, _ = counts_on(trips, support, outside)
-    row_totals = np.add.reduceat(counts, support.indptr[:-1])
-    if totals == "released":
-        row_totals, spent = release_draws.noisy_totals(row_totals, TOTALS_SHARE * epsilon, unit.events, source)
-        budget.append({"what": "row totals", "epsilon": spent, "delta": 0.0, "method": "discrete Laplace (OpenDP)"})
-    adjacency = "replace" if totals == "public" else "add-remove"
-    left = (epsilon - sum(b["epsilon"] for b in budget), delta - sum(b["delta"] for b in budget))
-    plan = accounting.plan(*left, support.sizes, row_totals, unit=unit, adjacency=adjacency)
-    budget.append({"what": "matrix", "epsilon": plan.epsilon, "delta": plan.delta, "method": "Dir(kappa (c + alpha))"})
-    draws = release_draws.dirichlet_rows(plan.kappa * (counts.astype(float) + plan.alpha), support.indptr, source)
-    widest = int(support.sizes.max())
-    enough = accounting.events_needed(0.1, *left, widest, unit=unit, adjacency=adjacency)
-    facts = {
-        "mechanism": "row i is one draw of Dir(kappa (c_i + alpha)), c_i the counts from i",
-        "alpha": plan.alpha,
-        "kappa": plan.kappa,
-        "rule": "the alpha with the smallest proven bound on the mean row error, with the largest kappa epsilon allows",
-        "mean_row_error_bound": plan.error,
-        "events_in_a_row_for_error_0.1": enough,
+        counts, _ = supports.counts_on(trips, support)
+        found, noisy = support, draws.noisy_counts(np.minimum(counts, draws.LARGEST_COUNT), noise, generator)
+    facts |= {
+        "support": found.kind,
+        "pairs": int(noisy.size),
+        "row_totals": "noisy, the sums of the counts" if public is None else "public, as given",
+        "estimate": estimate.RULE,
+        "empty_rows": estimate.EMPTY_RULE,
+        "randomness": "operating system (OpenDP)" if generator is None else "a generator that was given",
+        "versions": _versions(),
     }
-    return _finished(support, draws, row_totals, plan, budget, totals, unit, source, facts)
+    return PrivateChain(found, noisy, facts, public)
 
 
-def release_papers_chain(
-    trips: pd.DataFrame, *, epsilon: float, delta: float, eta: float, categories: Sequence[Any], seed: int | None = None
-) -> PrivateChain:
-    """Return a chain released by the Dirichlet mechanism of Benvenuti et al. 2026: row i one draw of Dir(k_i c_i/N_i).
-
-    eta: border of the simplex, declared without looking at the data. Every row's shares must be at least eta
-    (Definition 2); row totals are public and a neighbour differs in where one event ends. k_i is the largest that
-    epsilon allows by the exact accounting (accounting.calibrate_k). Raises ValueError naming the assumption that
-    fails; that refusal depends on the data and is for their owner. Assumption 4 (k >= 3/(2 eta)) is needed by the
-    paper's Theorem 1 alone: the statement says when it fails.
-    """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    eta, source = checks.scalar("eta", eta, 0.0, open_low=True), release_draws.Source(seed)
-    if eta >= 0.25:
-        raise ValueError(f"eta must be in (0, 0.25), got {eta:g}: Assumption 3 of Benvenuti et al. 2026 fails")
-    support = all_pairs(categories)
-    n = len(support.categories)
-    counts = counts_on(trips, support)[0].reshape(n, n)
-    row_totals = counts.sum(axis=1)
-    low = np.flatnonzero((counts < eta * row_totals[:, None]).any(axis=1) | (row_totals == 0))
-    if low.size:
+def held_limits(trips: pd.DataFrame, unit: Unit, limited: bool = False) -> str:
+    """Return in words what makes sure that a unit has no more events than it may; ValueError where nothing does."""
+    kept = data_limits.record(trips)
+    if unit.is_event:
+        if kept is not None and kept.truncated:
+            raise ValueError(
+                "unit must have the limits of the counts, got one event: of truncated counts, an event that goes "
+                "brings in others that had been left out"
+            )
+        if kept is not None and kept.trajectories:
+            raise ValueError(
+                "unit must be somebody with limits for counts of trajectories, got one event: a visit that goes "
+                "changes three counts"
+            )
+        return "none needed: the unit is one event"
+    if kept is None or not kept.truncated:
+        if limited and kept is None:
+            return "the owner's word: the counts came with these limits"
         raise ValueError(
-            f"eta must be at most the smallest share of each row, got {eta:g}: the bordered simplex of Definition 2 "
-            f"(Benvenuti et al. 2026) does not hold row {support.categories[low[0]]} and {low.size - 1} more; the "
-            "default mechanism needs no such assumption"
+            f"unit: {unit.words} needs counts that were truncated to these limits (count_transitions with unit, and "
+            "events_per_row and rows, or events), or, for counts without a record, limited=True"
         )
-    k = accounting.calibrate_k(epsilon, delta, shift=1.0 / row_totals, eta=eta) * (1.0 - 1e-9)
-    spent = float(accounting.exact_epsilon(delta, k, shift=1.0 / row_totals, eta=eta).max())
-    shares = counts / row_totals[:, None]
-    draws = release_draws.dirichlet_rows((k[:, None] * shares).ravel(), support.indptr, source)
-    spread = 0.5 * np.sqrt((n - 1.0) / (k + 1.0))
-    verdict = "holds" if k.min() >= 1.5 / eta else "fails (the exact accounting does not need it)"
-    facts = {
-        "mechanism": "row i is one draw of Dir(k_i c_i / N_i) (Benvenuti et al. 2026, Definition 5)",
-        "eta": eta,
-        "k_smallest": float(k.min()),
-        "k_largest": float(k.max()),
-        "assumptions": "the guarantee holds among tables whose shares are all at least eta; Assumption 4, "
-        f"k >= 3/(2 eta) = {1.5 / eta:.4g}, {verdict}",
-        "mean_row_error_bound": float(row_totals @ np.minimum(1.0, spread) / row_totals.sum()),
-    }
-    plan = accounting.Plan(0.0, 0.0, spent, delta, 0.0)
-    budget = [{"what": "matrix", "epsilon": spent, "delta": delta, "method": "Dirichlet mechanism, exact accounting"}]
-    chain = _finished(support, draws, row_totals, plan, budget, "public", EVENT, source, facts)
-    return PrivateChain(chain.support, chain.matrix, chain.totals, np.minimum(1.0, spread), chain.statement)
+    c, r = unit.most
+    if unit.events is not None:
+        strict = (kept.events or (kept.events_per_row or 0) * (kept.rows or 0)) <= unit.events
+    elif kept.events is not None:
+        strict = kept.events <= min(c, r)
+    else:
+        strict = (kept.events_per_row or 0) <= c and (kept.rows or 0) <= r
+    if not strict:
+        said = f"{kept.events} events in all" if kept.events else f"{kept.events_per_row} events in {kept.rows} rows"
+        raise ValueError(f"unit: {unit.words}, but the counts were truncated to {said}, which is more")
+    return "truncated before counting"
 
 
-def _refuse_other_tables(trips: pd.DataFrame) -> None:
-    """Raise TypeError or ValueError unless trips is a table with the three columns of counts."""
-    if not isinstance(trips, pd.DataFrame):
-        raise TypeError(f"trips must be a DataFrame, got {type(trips).__name__}")
-    if not {"origin", "destination", "trips"} <= set(trips.columns):
-        raise ValueError(f"trips must have the columns origin, destination and trips, got {list(trips.columns)}")
+def _public_totals(
+    totals: Mapping[Any, int] | pd.Series, support: Support | PrivatePairs, trips: pd.DataFrame
+) -> Integers:
+    if isinstance(support, PrivatePairs):
+        raise ValueError("totals must not be given with pairs chosen privately: declare the categories or a graph")
+    if not isinstance(totals, Mapping | pd.Series):
+        raise TypeError(f"totals must map labels to public row totals, got {type(totals).__name__}")
+    kept = data_limits.record(trips)
+    if kept is not None and kept.truncated:
+        raise ValueError("totals must not be given with truncated counts, whose totals are not the public ones")
+    given = {str(label): total for label, total in totals.items()}
+    missing = [label for label in support.labels if str(label) not in given]
+    if missing:
+        raise ValueError(f"totals must have every label, got none for {missing[0]!r}")
+    return checks.integers("totals", [given[str(label)] for label in support.labels], 0, draws.LARGEST_COUNT)
 
 
-def _chosen_support(
+def _private_pairs(
     trips: pd.DataFrame,
-    epsilon: float,
+    wanted: PrivatePairs,
+    noise: Noise,
+    unit: Unit,
     delta: float,
-    totals: str,
-    unit: Unit,
-    source: release_draws.Source,
-    budget: list[dict[str, Any]],
-) -> Support:
-    """Return all pairs of the categories that pass the threshold; their share is added to the budget."""
-    if totals == "public":
-        raise ValueError('totals must be "released" when the categories are not declared, got "public"')
-    _refuse_other_tables(trips)
-    ends = trips[["origin", "destination"]].astype(str)
-    away = ends["origin"] != ends["destination"]  # an event within a category counts once
-    counts = trips["trips"].groupby(ends["origin"]).sum()
-    counts = counts.add(trips.loc[away, "trips"].groupby(ends.loc[away, "destination"]).sum(), fill_value=0)
-    touched = (2 * unit.events, 2 * unit.events, unit.events)
-    labels, threshold, epsilon_1, delta_1 = release_draws.chosen_labels(
-        counts.astype(int).to_dict(), SELECTION_SHARE * epsilon, 0.5 * delta, touched, source
-    )
-    budget.append({"what": "categories", "epsilon": epsilon_1, "delta": delta_1,
-                   "method": f"noisy counts of at least {threshold} (OpenDP)"})  # fmt: skip
-    if len(labels) < 2:
-        raise ValueError(
-            f"categories: {len(labels)} passed the threshold of {threshold} events, at least 2 must; declare them, or "
-            "give a larger epsilon or delta"
-        )
-    original = {str(label): label for column in ("origin", "destination") for label in trips[column]}
-    return all_pairs(sorted(original[label] for label in labels))
-
-
-def _finished(
-    support: Support,
-    draws: Array,
-    row_totals: Any,
-    plan: accounting.Plan,
-    budget: list[dict[str, Any]],
-    totals: str,
-    unit: Unit,
-    source: release_draws.Source,
     facts: dict[str, Any],
-) -> PrivateChain:
-    n = len(support.categories)
-    matrix = sparse.csr_array((draws, support.indices, support.indptr), shape=(n, n))
-    neighbours = {
-        "public": "the unit's events end elsewhere; the row totals are public",
-        "released": "the unit is in the table or not; the row totals are released with noise",
-    }
-    statement = {
-        "status": "private release" if source.seed is None else SIMULATION,
-        "epsilon": sum(share["epsilon"] for share in budget),
-        "delta": sum(share["delta"] for share in budget),
-        "budget": budget,
-        "unit": {"events_per_row": unit.events_per_row, "rows": unit.rows},
-        "neighbours": neighbours[totals],
-        **facts,
-        "randomness": source.name,
-        "floating_point": FLOATING_POINT,
-        "categories_from": "noisy counts" if budget[0]["what"] == "categories" else "declared",
-        "allowed_transitions": len(support.indices),
-        "row_totals": totals,
-    }
-    errors = np.ones(n)
-    if plan.alpha:
-        errors = accounting.row_error_bound(support.sizes, row_totals, plan.kappa, plan.alpha)
-    return PrivateChain(support, matrix, np.asarray(row_totals, dtype=float), errors, statement)
+    generator: np.random.Generator | None,
+) -> tuple[Support, Integers]:
+    """Return the pairs that pass the threshold and their noisy counts; what they cost goes into the facts."""
+    threshold, spent = accounting.pair_threshold(noise, unit, delta - noise.delta)
+    labels, rows, columns, counts, _ = supports.seen_pairs(trips, wanted.labels)
+    noisy = draws.noisy_counts(np.minimum(counts, draws.LARGEST_COUNT), noise, generator)
+    kept = noisy >= threshold
+    rows, columns, noisy = rows[kept], columns[kept], noisy[kept]
+    if wanted.labels is None:
+        used, places = np.unique(np.append(rows, columns), return_inverse=True)
+        labels = tuple(labels[i] for i in used)
+        rows, columns = places[: rows.size], places[rows.size :]
+    kind = supports.PRIVATE_LABELS if wanted.labels is None else supports.PRIVATE_PAIRS
+    found, order = supports.from_pairs(labels, rows, columns, kind)
+    facts["threshold"] = threshold
+    facts["delta"] = noise.delta + spent
+    facts["costs"].append({"what": "pairs chosen privately", "epsilon": 0.0, "delta": spent})
+    return found, noisy[order]
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "not installed as a package"
+    return versions
+
+
+def unit_of(statement: Mapping[str, Any]) -> Unit:
+    """Return the unit of a statement."""
+    return Unit(**statement["unit"])
+
+
+def in_words(chain: PrivateChain) -> str:
+    """Return the statement of a release in plain sentences."""
+    s = chain.statement
+    law = "e^(-|z| / scale)" if s["mechanism"] == LAPLACE else "e^(-z^2 / (2 scale^2))"
+    exact = "exact" if s["mechanism"] == LAPLACE and s["threshold"] is None else "a proven bound"
+    lines = [SIMULATION] if s["simulation"] else []
+    lines += [
+        f"Guarantee: epsilon {s['epsilon']:.6g}, delta {s['delta']:.3g} ({exact}), for tables that differ in one unit: "
+        f"{_WORDS[s['adjacency']]}.",
+        f"Unit: {unit_of(s).words}. Limits: {s['limits']}.",
+        f"Mechanism: {s['mechanism']} noise on each count, P(z) proportional to {law}, scale {s['scale']:.8g}, chosen "
+        f"by {s['mechanism_chosen_by']}. The integers are drawn exactly ({s['randomness']}).",
+        f"Pairs: {s['support']}; {s['pairs']} have a noisy count, among {len(chain.labels)} labels.",
+    ]
+    for cost in s["costs"]:
+        lines.append(f"Spent on the {cost['what']}: epsilon {cost['epsilon']:.6g}, delta {cost['delta']:.3g}.")
+    if s["threshold"] is not None:
+        lines.append(f"A pair is released when it occurs and its noisy count is at least {s['threshold']}.")
+    lines.append(f"Row totals: {s['row_totals']}.")
+    lines.append(f"The chain is estimated from the noisy counts alone: {s['estimate']}.")
+    if chain.empty:
+        shown = ", ".join(map(str, chain.empty[:10])) + (", ..." if len(chain.empty) > 10 else "")
+        lines.append(f"Rows that were filled, {len(chain.empty)}: {shown}. Rule: {s['empty_rows']}.")
+    if s["epsilon"] > WORTH_A_WARNING:
+        lines.append(f"Warning: epsilon is above {WORTH_A_WARNING:g}, which protects little.")
+    lines.append("Another release from the same data adds its epsilon and delta to these.")
+    return "\n".join(lines)

@@ -1,0 +1,156 @@
+"""What is public before a release: the labels, and the pairs that may have a count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpsim import datasets
+
+Integers = NDArray[np.int64]
+
+LARGEST_DENSE = 3_000  # labels up to which all pairs may be allowed
+ALL_PAIRS = "all pairs of the declared labels"
+GRAPH = "a declared graph"
+PRIVATE_PAIRS = "pairs chosen privately among the declared labels"
+PRIVATE_LABELS = "pairs chosen privately, which give the labels"
+
+
+class Support(NamedTuple):
+    """The labels and the pairs that have a noisy count: row i has the columns indices[indptr[i]:indptr[i + 1]]."""
+
+    labels: tuple[Any, ...]
+    indptr: Integers
+    indices: Integers
+    kind: str
+
+    @property
+    def sizes(self) -> Integers:
+        """How many destinations each row has."""
+        return np.diff(self.indptr)
+
+    @property
+    def rows(self) -> Integers:
+        """The row of each pair."""
+        return np.repeat(np.arange(len(self.labels)), self.sizes)
+
+
+class PrivatePairs(NamedTuple):
+    """Pairs still to be chosen privately, among declared labels or (None) any."""
+
+    labels: tuple[Any, ...] | None
+
+
+def all_pairs(labels: Sequence[Any]) -> Support:
+    """Return the support of all pairs of 2 to 3,000 distinct labels, declared without the data (ValueError)."""
+    listed = datasets.distinct_labels("categories", labels)
+    n = len(listed)
+    if n > LARGEST_DENSE:
+        raise ValueError(
+            f"categories must be at most {LARGEST_DENSE} when all pairs are allowed, got {n}: declare a public graph "
+            "of the transitions that are possible, or let the pairs be chosen privately"
+        )
+    return Support(tuple(listed), np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), ALL_PAIRS)
+
+
+def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
+    """Return the support of a public graph: columns origin, destination, a row for each allowed transition.
+
+    labels: in the order wanted (default: those of the graph, sorted). Raises ValueError for missing columns or labels,
+    repeated pairs, and labels from which no transition is allowed.
+    """
+    if not isinstance(graph, pd.DataFrame):
+        raise TypeError(f"graph must be a DataFrame of allowed pairs, got {type(graph).__name__}")
+    missing = {"origin", "destination"} - set(graph.columns)
+    if missing:
+        raise ValueError(
+            f"graph must have the columns origin and destination, got {', '.join(map(str, graph.columns))}"
+        )
+    ends = graph[["origin", "destination"]]
+    if ends.isna().any(axis=None):
+        raise ValueError("graph must have an origin and a destination in each row, got an empty one")
+    if labels is None:
+        labels = sorted(pd.unique(pd.concat([ends["origin"], ends["destination"]])))
+    listed = datasets.distinct_labels("categories", labels)
+    origin, destination = (datasets.positions(ends[column], listed) for column in ("origin", "destination"))
+    if (origin < 0).any() or (destination < 0).any():
+        bad = ends[(origin < 0) | (destination < 0)].iloc[0]
+        raise ValueError(f"graph: the pair {bad['origin']}, {bad['destination']} is not among the categories")
+    n = len(listed)
+    keys = np.sort(origin * n + destination)
+    if (np.diff(keys) == 0).any():
+        key = int(keys[np.flatnonzero(np.diff(keys) == 0)[0]])
+        raise ValueError(f"graph: the pair {listed[key // n]}, {listed[key % n]} must occur once, got it twice or more")
+    indptr = np.searchsorted(keys, np.arange(n + 1, dtype=np.int64) * n)
+    if (np.diff(indptr) == 0).any():
+        closed = listed[int(np.flatnonzero(np.diff(indptr) == 0)[0])]
+        raise ValueError(f"graph must allow a transition from each category, got none from {closed}: add a self-loop")
+    return Support(tuple(listed), indptr, keys % n, GRAPH)
+
+
+def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
+    """Return the order to choose the pairs privately, among declared labels or (None) among all that occur."""
+    return PrivatePairs(None if labels is None else tuple(datasets.distinct_labels("categories", labels)))
+
+
+def from_pairs(labels: Sequence[Any], rows: Integers, columns: Integers, kind: str) -> tuple[Support, Integers]:
+    """Return the support of distinct pairs in any order, and the order that sorts them."""
+    order = np.lexsort((columns, rows))
+    indptr = np.searchsorted(rows[order], np.arange(len(labels) + 1))
+    return Support(tuple(labels), indptr.astype(np.int64), columns[order], kind), order
+
+
+def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
+    """Return the counts of a declared support, aligned with its pairs, and how many events are on no pair of it."""
+    _refuse_other_tables(trips)
+    n = len(support.labels)
+    origin, destination = (datasets.positions(trips[column], support.labels) for column in ("origin", "destination"))
+    keys = support.rows * n + support.indices
+    wanted = origin * n + destination
+    place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    fits = (origin >= 0) & (destination >= 0) & (keys[place] == wanted)
+    numbers = trips["trips"].to_numpy(np.int64)
+    counts = np.zeros(keys.size, dtype=np.int64)
+    np.add.at(counts, place[fits], numbers[fits])
+    return counts, int(numbers[~fits].sum())
+
+
+def seen_pairs(
+    trips: pd.DataFrame, labels: tuple[Any, ...] | None
+) -> tuple[tuple[Any, ...], Integers, Integers, Integers, int]:
+    """Return labels, rows, columns and counts of the pairs that occur, each once, and the events outside the labels.
+
+    Without declared labels they are words: two labels that read alike are one.
+    """
+    _refuse_other_tables(trips)
+    numbers = trips["trips"].to_numpy(np.int64)
+    if labels is None:
+        words = trips[["origin", "destination"]].astype(str)
+        codes, found = pd.factorize(pd.concat([words["origin"], words["destination"]], ignore_index=True), sort=True)
+        labels = tuple(found)
+        origin, destination = codes[: len(trips)].astype(np.int64), codes[len(trips) :].astype(np.int64)
+    else:
+        origin, destination = (datasets.positions(trips[column], labels) for column in ("origin", "destination"))
+    inside = (origin >= 0) & (destination >= 0) & (numbers > 0)
+    outside = int(numbers[(origin < 0) | (destination < 0)].sum())
+    n = max(len(labels), 1)
+    keys, place = np.unique(origin[inside] * n + destination[inside], return_inverse=True)
+    counts = np.zeros(keys.size, dtype=np.int64)
+    np.add.at(counts, place, numbers[inside])
+    return labels, keys // n, keys % n, counts, outside
+
+
+def _refuse_other_tables(trips: pd.DataFrame) -> None:
+    """Raise TypeError or ValueError unless trips is a table with the three columns of counts."""
+    if not isinstance(trips, pd.DataFrame):
+        raise TypeError(f"trips must be a DataFrame, got {type(trips).__name__}")
+    if not {"origin", "destination", "trips"} <= set(trips.columns):
+        raise ValueError(f"trips must have the columns origin, destination and trips, got {list(trips.columns)}")
+    if not pd.api.types.is_integer_dtype(trips["trips"].dtype) and len(trips):
+        raise ValueError(f"trips must be whole numbers, got dtype {trips['trips'].dtype}")
+    if len(trips) and trips["trips"].min() < 0:
+        raise ValueError(f"trips must be at least 0, got {int(trips['trips'].min())}")
