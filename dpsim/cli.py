@@ -155,34 +155,50 @@ def fetch(url: str | None) -> None:
     click.echo(f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}")
 
 
+INPUT = (
+    click.argument("file"),
+    click.option("--origin", metavar="COL", help="Column of the state an event leaves."),
+    click.option("--destination", metavar="COL", help="Column of the state it enters."),
+    click.option("--count", metavar="COL", help="Column that says for how many events a row stands."),
+    click.option("--trajectory", metavar="USER,TIME,PLACE", help="Columns of a table of visits, in place of these."),
+    click.option("--max-gap", metavar="TIME", help="Longest time between two visits in a row, 30min for instance."),
+    click.option("--where", metavar="SQL", help="Rows to count: a SQL boolean of yours, run as it stands."),
+    click.option("--categories", metavar="FILE", help="The states, one a line, known without the data."),
+    click.option("--graph", metavar="FILE", help="Table of the possible pairs, origin and destination: public too."),
+    click.option("--outside", default="drop", help="Events outside what is declared: drop (default), or error."),
+    click.option("--unit", metavar="COL", help="Column of the person or car to protect; without, one event."),
+    click.option("--events", type=int, metavar="M", help="Events kept of a unit in all."),
+    click.option("--events-per-row", type=int, metavar="C", help="Or: events kept of a unit from each origin (1)."),
+    click.option("--rows", type=int, metavar="R", help="and origins kept of a unit (1)."),
+)
+"""What a table of events is, and what is declared about it."""
+
+
+def _with_input(command: Any) -> Any:
+    for option in reversed(INPUT):
+        command = option(command)
+    return command
+
+
 @main.command()
-@click.argument("file")
-@click.option("--origin", required=True, metavar="COL", help="Column of the state an event leaves.")
-@click.option("--destination", required=True, metavar="COL", help="Column of the state it enters.")
+@_with_input
 @click.option("--epsilon", required=True, type=float, help="Privacy loss in all, above 0.")
-@click.option("--delta", required=True, type=float, help="Probability of a larger loss, in (0, 1).")
+@click.option("--delta", default=0.0, type=float, help="Probability of a larger loss, in [0, 1).")
 @click.option("--output", required=True, metavar="DIR", help="New folder of the release.")
-@click.option("--categories", metavar="FILE", help="The states, one a line, known without the data.")
-@click.option("--graph", metavar="FILE", help="csv or Parquet of the possible pairs origin, destination: public too.")
-@click.option("--outside", default="error", help="Events outside what is declared: error (default), or drop.")
-@click.option("--where", help="SQL boolean: the rows to count.")
-@click.option("--totals", default="released", help="Row totals: released with noise (default), or public already.")
-@click.option("--unit", metavar="COL", help="Column of the unit to protect; without, one event.")
-@click.option("--events-per-row", type=int, help="Events kept of a unit in each row (default 1).")
-@click.option("--rows", type=int, help="Rows kept of a unit (default 1).")
-@click.option("--mechanism", default="posterior", help="posterior (default), or paper: Benvenuti et al. 2026.")
-@click.option("--eta", type=float, help="With --mechanism paper: smallest share, known without the data.")
+@click.option("--owner", "owner_folder", metavar="DIR", help="New folder of what only you may see (DIR_OWNER_ONLY).")
+@click.option("--mechanism", help="Force discrete Laplace or discrete Gaussian noise.")
 @click.option("--seed", type=int, help="For simulations: the output is then not a private release.")
 def release(**options: Any) -> None:
-    """Turn a table of events (csv, Parquet, folder or glob) into a private Markov chain.
+    """Turn a table of events, trips or visits into a private Markov chain.
 
-    Without --categories or --graph the states are chosen privately, at a share of the budget. Nothing is written
-    unless all of it can be.
+    Takes csv, tsv and jsonl (also .gz, .zst), Parquet, a folder or a glob. Without --categories or --graph the pairs
+    are chosen privately. What goes to standard output may be published; what is for you alone goes to standard
+    error. Nothing is written unless all of it can be.
     """
     from dpsim import release as release_
 
     for line in release_.run(**options):
-        click.echo(line)
+        click.echo(line.text, err=line.private)
 
 
 @main.command()

@@ -7,9 +7,10 @@ label is never depends on the other rows of the table.
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -197,13 +198,23 @@ def count_trajectories(
         moves, "origin", "destination", categories=categories, outside=outside, unit="unit", events=events,
         events_per_row=events_per_row, rows=rows,
     )  # fmt: skip
+    trips.attrs[records.RECORD] = replace(trips.attrs[records.RECORD], trajectories=True)
+    return trips
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
 
 
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
-    """Return the labels as a list once there are at least two, all different and none missing (ValueError)."""
+    """Return declared labels as integers when all of them are, else as words.
+
+    Raises ValueError unless there are at least two, all different and none missing.
+
+    Examples
+    --------
+    >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
+    ([0, 1, 2], ['1', 'x'])
+    """
     listed = list(labels.tolist() if isinstance(labels, np.ndarray) else labels)
     if isinstance(labels, str) or len(listed) < 2:
         raise ValueError(f"{name} must be a list of at least 2 labels, got {labels!r}"[:200])
@@ -211,8 +222,13 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
     if words.isna().any():
         raise ValueError(f"{name} must all have a label, got an empty one")
     if words.duplicated().any():
-        raise ValueError(f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once")
-    return listed
+        raise ValueError(f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once"[:200])
+    integers = all(_is_int64(label) for label in listed)
+    return [int(label) for label in listed] if integers else words.tolist()
+
+
+def _is_int64(label: Any) -> bool:
+    return isinstance(label, numbers.Integral) and not isinstance(label, bool) and -(2**63) <= int(label) < 2**63
 
 
 def in_order(labels: Sequence[Any]) -> list[Any]:
@@ -291,23 +307,18 @@ def _result(table: pd.DataFrame, declared: list[Any] | None, limits: tuple[int, 
     }
     result.attrs["before"] = Before(pairs.drop(columns="kept"))
     most, rows = (None, None) if limits is None else limits
-    strict = {"events": most} if rows is None else {"events_per_row": most, "rows": rows}
-    result.attrs[records.RECORD] = records.Limits(kept, **strict)
+    result.attrs[records.RECORD] = (
+        records.Limits(kept, events=most) if rows is None else records.Limits(kept, events_per_row=most, rows=rows)
+    )
     return result
 
 
 def _sorted(pairs: pd.DataFrame, declared: list[Any] | None) -> pd.DataFrame:
-    if declared is not None:
-        known = {sources.whole_word(label): label for label in declared}
-        whole = pd.api.types.is_integer_dtype(pd.Series(declared).dtype)
-        kind: Any = np.int64 if whole else (str if all(isinstance(label, str) for label in declared) else object)
-        for name in ("origin", "destination"):
-            pairs[name] = pd.Series([known[word] for word in pairs[name]], index=pairs.index, dtype=kind)
-    else:
-        pairs = pairs.astype({"origin": str, "destination": str})
-    ranks = {
-        label: place for place, label in enumerate(in_order(pd.unique(pd.concat([pairs.origin, pairs.destination]))))
-    }
+    """Return pairs of words in order, as integers where integers were declared."""
+    whole = declared is not None and isinstance(declared[0], int)
+    pairs = pairs.astype(dict.fromkeys(("origin", "destination"), np.int64 if whole else str))
+    labels = in_order(pd.unique(pd.concat([pairs["origin"], pairs["destination"]])))
+    ranks = {label: place for place, label in enumerate(labels)}
     order = np.lexsort([pairs[name].map(ranks).to_numpy(np.int64) for name in ("destination", "origin")])
     return pairs.iloc[order].reset_index(drop=True)
 
@@ -354,8 +365,8 @@ def _limits(
     unit: str | None, events: int | None, per_row: int | None, rows: int | None
 ) -> tuple[int, int | None] | None:
     """Return how many events are kept, and from how many origins each; no number of origins: events in all."""
-    given = {"events": events, "events_per_row": per_row, "rows": rows}
-    given = {name: checks.integer(name, value, 1) for name, value in given.items() if value is not None}
+    named = {"events": events, "events_per_row": per_row, "rows": rows}
+    given = {name: checks.integer(name, value, 1) for name, value in named.items() if value is not None}
     if unit is None:
         if given:
             raise ValueError(f"unit must name a column when {next(iter(given))} is given, got None")

@@ -26,11 +26,16 @@ from .estimate import (
 )
 from .files import (
     write_release as write_release,
+    load_release as load_release,
     new_folder as new_folder,
-    side_car as side_car,
-    utility_table as utility_table,
-    report as report,
-    owner_utility as owner_utility,
+    owner_folder as owner_folder,
+)
+from .owner import (
+    counted as counted,
+    compared as compared,
+)
+from .report import (
+    page as page,
 )
 from .audit import (
     replicated_events as replicated_events,
@@ -38,10 +43,14 @@ from .audit import (
     telling as telling,
     audited as audited,
 )
-from .command import (
-    run as run,
+from .inputs import (
+    Input as Input,
     read_categories as read_categories,
     read_graph as read_graph,
 )
+from .command import (
+    run as run,
+)
 from . import support as support, chain as chain, draws as draws, estimate as estimate
-from . import files as files, audit as audit, command as command
+from . import owner as owner, report as report
+from . import inputs as inputs, files as files, audit as audit, command as command
