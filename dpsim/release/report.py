@@ -113,8 +113,8 @@ def _pictures(chain: PrivateChain) -> str:
         ),
         _figure(
             _bars(_largest(chain), half),
-            f"The largest noisy counts. Each red interval is the noisy count ± {half:,}, which the known law of the noise "
-            f"exceeds at most {1 - COVERAGE:.0%} of the time; it speaks of the counts after any limits on a unit.",
+            f"The largest noisy counts. Each red interval is the noisy count ± {half:,}, which the known law of the "
+            f"noise exceeds at most {1 - COVERAGE:.0%} of the time; it is about the counts after any limits.",
         ),
     ]
     return "\n".join(pictures)
