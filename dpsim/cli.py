@@ -155,50 +155,74 @@ def fetch(url: str | None) -> None:
     click.echo(f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}")
 
 
-INPUT = (
-    click.argument("file"),
+EVENTS = (
     click.option("--origin", metavar="COL", help="Column of the state an event leaves."),
     click.option("--destination", metavar="COL", help="Column of the state it enters."),
-    click.option("--count", metavar="COL", help="Column that says for how many events a row stands."),
-    click.option("--trajectory", metavar="USER,TIME,PLACE", help="Columns of a table of visits, in place of these."),
-    click.option("--max-gap", metavar="TIME", help="Longest time between two visits in a row, 30min for instance."),
+    click.option("--count", metavar="COL", help="Column of how many events a row stands for (default: one)."),
     click.option("--where", metavar="SQL", help="Rows to count: a SQL boolean of yours, run as it stands."),
     click.option("--categories", metavar="FILE", help="The states, one a line, known without the data."),
     click.option("--graph", metavar="FILE", help="Table of the possible pairs, origin and destination: public too."),
-    click.option("--outside", default="drop", help="Events outside what is declared: drop (default), or error."),
-    click.option("--unit", metavar="COL", help="Column of the person or car to protect; without, one event."),
-    click.option("--events", type=int, metavar="M", help="Events kept of a unit in all."),
-    click.option("--events-per-row", type=int, metavar="C", help="Or: events kept of a unit from each origin (1)."),
-    click.option("--rows", type=int, metavar="R", help="and origins kept of a unit (1)."),
 )
 """What a table of events is, and what is declared about it."""
 
 
-def _with_input(command: Any) -> Any:
-    for option in reversed(INPUT):
+def _about_events(command: Any) -> Any:
+    for option in reversed(EVENTS):
         command = option(command)
     return command
 
 
 @main.command()
-@_with_input
+@click.argument("file")
+@_about_events
+@click.option("--trajectory", metavar="USER,TIME,PLACE", help="Instead: a table of visits, and its three columns.")
+@click.option("--max-gap", metavar="TIME", help="With --trajectory: visits further apart are no event (30min).")
+@click.option("--outside", default="drop", show_default=True, help="Events outside what is declared: drop, or error.")
 @click.option("--epsilon", required=True, type=float, help="Privacy loss in all, above 0.")
-@click.option("--delta", default=0.0, type=float, help="Probability of a larger loss, in [0, 1).")
+@click.option("--delta", default=0.0, show_default=True, help="Probability of a larger loss, in [0, 1).")
 @click.option("--output", required=True, metavar="DIR", help="New folder of the release.")
-@click.option("--owner", "owner_folder", metavar="DIR", help="New folder of what only you may see (DIR_OWNER_ONLY).")
-@click.option("--mechanism", help="Force discrete Laplace or discrete Gaussian noise.")
+@click.option("--owner", "owner_folder", metavar="DIR", help="New folder for you alone (default: DIR_OWNER_ONLY).")
+@click.option("--pairs", help="With --categories: all (default), or private: those that occur often enough.")
+@click.option("--totals", metavar="FILE", help="Table of row totals (label, total) that are public already.")
+@click.option("--unit", metavar="COL", help="Column of the person to protect, with limits; without, one event.")
+@click.option("--events", type=int, help="Events kept of a unit in all.")
+@click.option("--events-per-row", type=int, help="Or: events kept of a unit in each row ...")
+@click.option("--rows", type=int, help="... and rows kept of a unit.")
+@click.option("--mechanism", help="laplace or gaussian (default: the one with the smaller expected error).")
+@click.option("--budget", metavar="FILE", help="Record of what the data have spent; one for each data set.")
+@click.option("--limit", metavar="E,D", help="What all its releases may spend; needed for a new budget file.")
 @click.option("--seed", type=int, help="For simulations: the output is then not a private release.")
 def release(**options: Any) -> None:
     """Turn a table of events, trips or visits into a private Markov chain.
 
-    Takes csv, tsv and jsonl (also .gz, .zst), Parquet, a folder or a glob. Without --categories or --graph the pairs
-    are chosen privately. What goes to standard output may be published; what is for you alone goes to standard
-    error. Nothing is written unless all of it can be.
+    Takes csv, tsv and jsonl (also .gz, .zst), Parquet, a folder or a glob. Noisy counts are published, and the chain
+    estimated from them. Without --categories or --graph the pairs, and with them the states, are chosen privately,
+    which needs a delta. Standard output may be published, standard error is for you. Nothing is written unless all of
+    it can be.
     """
     from dpsim import release as release_
 
     for line in release_.run(**options):
         click.echo(line.text, err=line.private)
+
+
+@main.command()
+@click.option("--states", required=True, type=int, help="How many states there are.")
+@click.option("--events", required=True, type=int, help="About how many events: a public guess.")
+@click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Privacy losses.")
+@click.option("--delta", default=0.0, show_default=True, help="Probability of a larger loss, in [0, 1).")
+@click.option("--pairs", type=int, help="How many pairs a declared graph allows (default: all).")
+@click.option("--limits", metavar="U,U,...", help="Units: event, 10 (events in all), 2x5 (events a row x rows).")
+@click.option("--units", type=int, help="How many units there are: delta is compared with 1/units.")
+@click.option("--mechanism", help="laplace or gaussian (default: the one with the smaller expected error).")
+@click.option("--data", metavar="FILE", help="Also simulate releases of these data: NOT private, for their owner.")
+@_about_events
+def plan(**options: Any) -> None:
+    """Show what noise and error a release would have, from public numbers, before anything is spent."""
+    from dpsim import release as release_
+
+    for line in release_.plan_lines(**options):
+        click.echo(line)
 
 
 @main.command()

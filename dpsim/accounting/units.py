@@ -88,17 +88,24 @@ class Unit:
 
     @property
     def is_event(self) -> bool:
-        """Whether the unit is one event."""
-        return self.most == (1, 1)
+        """Whether the unit is one event (of a person with one event at most it is the person: `Unit(events=1)`)."""
+        return self.events is None and self.most == (1, 1)
 
     @property
     def words(self) -> str:
         """The unit in words."""
-        if self.is_event and self.events is None:
+        if self.is_event:
             return "one event; somebody with several events is protected in each of them, not in all together"
         if self.events is not None:
             return f"somebody with at most {self.events} event{'s' * (self.events > 1)} in all"
         return f"somebody with at most {self.events_per_row} events in each of at most {self.rows} rows (origins)"
+
+    @property
+    def short(self) -> str:
+        """The unit in short: "event", "2x5" (events in a row x rows) or "10" (events in all)."""
+        if self.events is not None:
+            return str(self.events)
+        return "event" if self.is_event else f"{self.events_per_row}x{self.rows}"
 
     def sensitivities(self, adjacency: str = "add-remove") -> tuple[int, int]:
         """Return the largest 1-norm, and squared 2-norm, of what one unit changes in the counts."""

@@ -6,6 +6,7 @@ from .support import (
     private_pairs as private_pairs,
     from_pairs as from_pairs,
     counts_on as counts_on,
+    checked_table as checked_table,
     seen_pairs as seen_pairs,
 )
 from .chain import (
@@ -38,19 +39,31 @@ from .report import (
     page as page,
 )
 from .audit import (
-    replicated_events as replicated_events,
-    released_rows as released_rows,
-    telling as telling,
-    audited as audited,
+    replicated as replicated,
+    privacy_loss as privacy_loss,
+    delta_lower_bound as delta_lower_bound,
+)
+from .budget import (
+    Limit as Limit,
+    spend as spend,
+    spent as spent,
+    composed as composed,
+    covers as covers,
+)
+from .planning import (
+    plan as plan,
+    measured as measured,
+    warnings as warnings,
 )
 from .inputs import (
-    Input as Input,
     read_categories as read_categories,
     read_graph as read_graph,
+    read_totals as read_totals,
 )
 from .command import (
     run as run,
+    plan_lines as plan_lines,
 )
-from . import support as support, chain as chain, draws as draws, estimate as estimate
-from . import owner as owner, report as report
-from . import inputs as inputs, files as files, audit as audit, command as command
+from . import support as support, chain as chain, draws as draws, estimate as estimate, budget as budget
+from . import planning as planning, owner as owner, report as report, files as files, inputs as inputs
+from . import audit as audit, command as command

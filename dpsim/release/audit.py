@@ -1,95 +1,57 @@
-"""A statistical audit of a release: does it leak more than it claims, as far as many draws can show?
+"""A statistical audit of releases: do they leak more than they claim, as far as many draws can show?
 
-For adjacent tables and a claim (epsilon, delta), every event A has P(A) <= e^epsilon Q(A) + delta. The event audited is
-the most telling one, that the privacy loss log dP/dQ of the claimed mechanism exceeds epsilon: it follows from the
-claim's parameters alone, not from the draws. An audit can find a fault; it proves nothing right, and events too rare to
-be seen (delta below about 0.01) escape it.
+For neighbouring tables P and Q and a claim (epsilon, delta), every event A has P(A) <= e^epsilon Q(A) + delta. The
+event audited is the most telling one, that the privacy loss log dP/dQ of the claimed mechanism exceeds a level: it
+follows from the claim and the two tables alone, not from the draws. An audit can find a fault; it proves nothing right,
+and events too rare to be seen (delta below about 0.01) escape it.
+
+Many copies of a unit, each with states of its own, make one release as good as many: the noises of different counts
+are independent, and nothing else is random.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from numpy.typing import ArrayLike
 
-from dpsim import accounting, checks, datasets
+from dpsim import accounting, checks
+from dpsim.accounting.units import LAPLACE, Noise
 from dpsim.checks import Array
-from dpsim.release import chain as release_chain
-
-Integers = NDArray[np.int64]
 
 
-def replicated_events(rows: ArrayLike, states: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return an event table in which many states have the same counts, and its graph of possible pairs.
+def replicated(events: pd.DataFrame, copies: int) -> pd.DataFrame:
+    """Return a table of events (columns unit, origin, destination) as many times, copy k with units and states k:name.
 
-    rows (k, d): state i has the counts of row i modulo k, how many events go to i+1, ..., i+d modulo `states` > d.
-    Rows are drawn independently, so one release of this table is states / k independent draws of each of the k rows.
+    Examples
+    --------
+    >>> replicated(pd.DataFrame({"unit": ["u"], "origin": ["a"], "destination": ["b"]}), 2)
+      unit origin destination
+    0  0:u    0:a         0:b
+    1  1:u    1:a         1:b
     """
-    counts = checks.real("rows", rows, 0.0, 1e6)
-    if counts.ndim != 2 or (counts != np.floor(counts)).any():
-        raise ValueError(f"rows must be integers of shape (k, d), got {rows!r}"[:200])
-    k, d = counts.shape
-    states = checks.integer("states", states, d + 1)
-    start, step = np.repeat(np.arange(states), d), np.tile(np.arange(1, d + 1), states)
-    graph = pd.DataFrame({"origin": start, "destination": (start + step) % states})
-    times = counts.astype(np.int64)[np.arange(states) % k].ravel()
-    return graph.loc[np.repeat(np.arange(states * d), times)].reset_index(drop=True), graph
+    copies = checks.integer("copies", copies, 1)
+    number = pd.Series(np.repeat(np.arange(copies), len(events)).astype(str))
+    tiled = pd.concat([events[["unit", "origin", "destination"]].astype(str)] * copies, ignore_index=True)
+    return tiled.apply(lambda column: number + ":" + column)
 
 
-def released_rows(
-    rows: ArrayLike, draws: int, *, epsilon: float, delta: float, seed: int, totals: str = "public"
-) -> tuple[Array, release_chain.PrivateChain]:
-    """Return `draws` draws (draws, k, d) of each of the rows (k, d) by the whole way from events to release, and that.
+def privacy_loss(noisy: ArrayLike, counts: ArrayLike, others: ArrayLike, noise: Noise) -> Array:
+    """Return log P/Q of noisy counts (..., cells) under the noise claimed, about `counts` (P) against `others` (Q)."""
+    y, p, q = (np.asarray(array, dtype=float) for array in (noisy, counts, others))
+    if noise.mechanism == LAPLACE:
+        return (np.abs(y - q) - np.abs(y - p)).sum(axis=-1) / noise.scale
+    return ((y - q) ** 2 - (y - p) ** 2).sum(axis=-1) / (2.0 * noise.scale**2)
 
-    The k rows are released together, with one alpha and kappa. k draws > d.
+
+def delta_lower_bound(losses: ArrayLike, other_losses: ArrayLike, epsilon: float, risk: float) -> float:
+    """Return a lower bound of delta(epsilon), wrong with probability `risk`: from losses of draws of P and of Q.
+
+    Independent draws of one law each; the event is that the loss exceeds epsilon (with Clopper-Pearson bounds).
     """
-    k, d = np.shape(rows)
-    states = k * checks.integer("draws", draws, 1)
-    table, graph = replicated_events(rows, states)
-    trips = datasets.count_transitions(table, "origin", "destination")
-    chain = release_chain.release_chain(
-        trips, graph=graph, categories=range(states), epsilon=epsilon, delta=delta, totals=totals, seed=seed
-    )
-    place = (chain.support.indices.reshape(states, d) - np.arange(states)[:, None]) % states - 1
-    ordered = np.empty((states, d))
-    np.put_along_axis(ordered, place, chain.matrix.data.reshape(states, d), axis=1)
-    return ordered.reshape(draws, k, d), chain
-
-
-def telling(draws: Array, row: ArrayLike, other: ArrayLike, *, epsilon: float, alpha: float, kappa: float) -> Integers:
-    """Return for each draw (..., d) whether log Dir(kappa (row + alpha)) - log Dir(kappa (other + alpha)) > epsilon.
-
-    row, other (..., d) broadcast with the draws.
-    """
-    p = kappa * (np.asarray(row, dtype=float) + alpha)
-    q = kappa * (np.asarray(other, dtype=float) + alpha)
-    constant = gammaln(p.sum(axis=-1)) - gammaln(q.sum(axis=-1)) - (gammaln(p) - gammaln(q)).sum(axis=-1)
-    loss = constant + (np.log(np.maximum(draws, 1e-300)) * (p - q)).sum(axis=-1)
-    return (loss > epsilon).astype(np.int64)
-
-
-def audited(
-    draws: Array,
-    other_draws: Array,
-    rows: ArrayLike,
-    others: ArrayLike,
-    *,
-    epsilon: float,
-    alpha: float,
-    kappa: float,
-    risk: float,
-) -> tuple[Array, float]:
-    """Return lower bounds of delta at epsilon: of each pair of rows (k,), and of their mean.
-
-    draws, other_draws (m, k, d) of rows and others (k, d); alpha, kappa as claimed. All k + 1 bounds hold at once but
-    with probability `risk`. The bound of the mean sums the hits: a sum of unequal independent Bernoullis has lighter
-    tails than the binomial of the same mean (Hoeffding 1956).
-    """
-    settings = {"epsilon": epsilon, "alpha": alpha, "kappa": kappa}
-    hits = [telling(x, rows, others, **settings).sum(axis=0) for x in (draws, other_draws)]
-    m, k = draws.shape[:2]
-    share = risk / (k + 1)
-    each, _ = accounting.delta_bounds(epsilon, hits[0], hits[1], m, share / 2)
-    pooled, _ = accounting.delta_bounds(epsilon, hits[0].sum(), hits[1].sum(), m * k, share / 2)
-    return each, float(pooled)
+    first, second = (checks.real(n, x) if np.isfinite(x).all() else np.asarray(x, dtype=float)
+                     for n, x in (("losses", losses), ("other_losses", other_losses)))  # fmt: skip
+    if first.size != second.size or not first.size:
+        raise ValueError(f"losses must be as many as other_losses, at least one, got {first.size} and {second.size}")
+    hits = [int((array > epsilon).sum()) for array in (first, second)]
+    return float(accounting.delta_bounds(epsilon, *hits, first.size, risk / 2)[0])

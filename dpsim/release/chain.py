@@ -9,6 +9,7 @@ Everything else is computed from these and from public arguments: the estimate o
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from dpsim.datasets import limits as data_limits
 from dpsim.private import SIMULATION
 from dpsim.release import draws, estimate
 from dpsim.release import support as supports
+from dpsim.release.budget import Limit, as_dict, spend
 from dpsim.release.support import PrivatePairs, Support
 
 Integers = NDArray[np.int64]
@@ -177,6 +179,8 @@ def release_chain(
     mechanism: str | None = None,
     totals: Mapping[Any, int] | pd.Series | None = None,
     limited: bool = False,
+    budget: str | os.PathLike[str] | None = None,
+    limit: Limit | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> PrivateChain:
     """Return a private chain: noisy integer counts, (epsilon, delta) in all for a unit.
@@ -200,6 +204,10 @@ def release_chain(
         unit's events end ("replace").
     limited : bool
         The owner's word that the counts, which have no record, hold the unit's limits already.
+    budget : path
+        A budget file in which the release is recorded before anything is drawn (dpsim.release.budget).
+    limit : Limit
+        What all releases of the data may spend; needed where the budget file does not exist yet.
     rng : numpy.random.Generator or int
         Makes a simulation, which must not be published. None: the operating system's entropy.
 
@@ -207,7 +215,7 @@ def release_chain(
     ------
     ValueError
         Outside these ranges; for counts that are not limited to the unit; for private pairs without delta; for totals
-        together with truncated counts or private pairs.
+        together with truncated counts or private pairs; where the budget's limit would be passed.
 
     Examples
     --------
@@ -230,24 +238,28 @@ def release_chain(
     public = None if totals is None else _public_totals(totals, support, trips)
     adjacency = "add-remove" if public is None else "replace"
     noise = accounting.chosen_noise(epsilon, delta, unit, adjacency=adjacency, pairs=chosen, mechanism=mechanism)
+    threshold, leaked = accounting.pair_threshold(noise, unit, delta - noise.delta) if chosen else (None, 0.0)
     generator = None if rng is None else checks.generator(rng)
     facts: dict[str, Any] = {
         "status": RELEASED if generator is None else SIMULATION,
         "simulation": generator is not None,
         "epsilon": noise.epsilon,
-        "delta": noise.delta,
+        "delta": min(delta, noise.delta + leaked) if chosen else noise.delta,
         "mechanism": noise.mechanism,
         "scale": noise.scale,
         "mechanism_chosen_by": "the owner" if mechanism else "the smaller expected error, from public numbers alone",
         "adjacency": adjacency,
-        "unit": {"events_per_row": unit.most[0], "rows": unit.most[1]} if unit.events is None
-        else {"events": unit.events},
+        "unit": as_dict(unit),
         "limits": held,
-        "costs": [{"what": "counts", "epsilon": noise.epsilon, "delta": noise.delta}],
-        "threshold": None,
+        "costs": [{"what": "counts", "epsilon": noise.epsilon, "delta": noise.delta}]
+        + ([{"what": "pairs chosen privately", "epsilon": 0.0, "delta": leaked}] if chosen else []),
+        "threshold": threshold,
     }  # fmt: skip
+    supports.checked_table(trips)
+    if budget is not None and generator is None:
+        spend(budget, epsilon=facts["epsilon"], delta=facts["delta"], unit=unit, adjacency=adjacency, limit=limit)
     if isinstance(support, PrivatePairs):
-        found, noisy = _private_pairs(trips, support, noise, unit, delta, facts, generator)
+        found, noisy = _private_pairs(trips, support, noise, threshold or 0, generator)
     else:
         counts, _ = supports.counts_on(trips, support)
         found, noisy = support, draws.noisy_counts(np.minimum(counts, draws.LARGEST_COUNT), noise, generator)
@@ -255,7 +267,7 @@ def release_chain(
         "support": found.kind,
         "pairs": int(noisy.size),
         "row_totals": "noisy, the sums of the counts" if public is None else "public, as given",
-        "estimate": estimate.RULE,
+        "estimate": estimate.rule(found.kind),
         "empty_rows": estimate.EMPTY_RULE,
         "randomness": "operating system (OpenDP)" if generator is None else "a generator that was given",
         "versions": _versions(),
@@ -319,13 +331,10 @@ def _private_pairs(
     trips: pd.DataFrame,
     wanted: PrivatePairs,
     noise: Noise,
-    unit: Unit,
-    delta: float,
-    facts: dict[str, Any],
+    threshold: int,
     generator: np.random.Generator | None,
 ) -> tuple[Support, Integers]:
-    """Return the pairs that pass the threshold and their noisy counts; what they cost goes into the facts."""
-    threshold, spent = accounting.pair_threshold(noise, unit, delta - noise.delta)
+    """Return the pairs whose noisy count reaches the threshold, and these counts."""
     labels, rows, columns, counts, _ = supports.seen_pairs(trips, wanted.labels)
     noisy = draws.noisy_counts(np.minimum(counts, draws.LARGEST_COUNT), noise, generator)
     kept = noisy >= threshold
@@ -336,9 +345,6 @@ def _private_pairs(
         rows, columns = places[: rows.size], places[rows.size :]
     kind = supports.PRIVATE_LABELS if wanted.labels is None else supports.PRIVATE_PAIRS
     found, order = supports.from_pairs(labels, rows, columns, kind)
-    facts["threshold"] = threshold
-    facts["delta"] = noise.delta + spent
-    facts["costs"].append({"what": "pairs chosen privately", "epsilon": 0.0, "delta": spent})
     return found, noisy[order]
 
 
@@ -361,14 +367,15 @@ def in_words(chain: PrivateChain) -> str:
     """Return the statement of a release in plain sentences."""
     s = chain.statement
     law = "e^(-|z| / scale)" if s["mechanism"] == LAPLACE else "e^(-z^2 / (2 scale^2))"
-    exact = "exact" if s["mechanism"] == LAPLACE and s["threshold"] is None else "a proven bound"
+    proven = "exact" if s["mechanism"] == LAPLACE and s["threshold"] is None else "a proven bound"
+    drawn = "simulated" if s["simulation"] else "drawn exactly"
     lines = [SIMULATION] if s["simulation"] else []
     lines += [
-        f"Guarantee: epsilon {s['epsilon']:.6g}, delta {s['delta']:.3g} ({exact}), for tables that differ in one unit: "
-        f"{_WORDS[s['adjacency']]}.",
+        f"Guarantee: epsilon {s['epsilon']:.6g}, delta {s['delta']:.3g} ({proven}), for tables that differ in one "
+        f"unit: {_WORDS[s['adjacency']]}.",
         f"Unit: {unit_of(s).words}. Limits: {s['limits']}.",
         f"Mechanism: {s['mechanism']} noise on each count, P(z) proportional to {law}, scale {s['scale']:.8g}, chosen "
-        f"by {s['mechanism_chosen_by']}. The integers are drawn exactly ({s['randomness']}).",
+        f"by {s['mechanism_chosen_by']}. The integers are {drawn} ({s['randomness']}).",
         f"Pairs: {s['support']}; {s['pairs']} have a noisy count, among {len(chain.labels)} labels.",
     ]
     for cost in s["costs"]:

@@ -1,25 +1,62 @@
-"""The chain estimated from noisy counts: post-processing, which costs no privacy."""
+"""The chain estimated from noisy counts: post-processing, which costs no privacy.
+
+Two estimates of each count are mixed. The first is the noisy count, at least 0. The second is its posterior mean under
+a prior that is learned from the noisy counts themselves (empirical Bayes; Robbins 1956, Laird 1978): pairs are put into
+strata by what the noisy margins make one expect, m = departures x arrivals / total, and in each stratum the counts
+follow a mixture of a few small integers and of uniform pieces between multiples of m, whose weights are found by
+expectation-maximisation. The posterior mean is better where noise is large against most counts; it minimises squared,
+not absolute error, and with noise below one event the noisy counts themselves are nearer. So its weight is
+w = min(1, E|Z| / 2), a public number.
+
+Rows are normalised. A row without a positive noisy count, and, from w = 1/4 on, one whose noisy total is not above 2 w
+standard deviations of its own noise, gets the shares of arrivals. Margins that cannot be told from noise (two standard
+deviations of the sum of squares) are not used, nor is a prior whose likelihood hardly beats that of the margins alone.
+
+The rule was chosen on five tables (tools/bench/release.py), before anybody's own data: see there for what it was
+compared with.
+"""
 
 from __future__ import annotations
 
+import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import ndtr
 
-from dpsim.accounting.units import Noise
+from dpsim import streams
+from dpsim.accounting.units import LAPLACE, Noise
 from dpsim.checks import Array
+from dpsim.release import support as supports
 from dpsim.release.support import Support
 
 Integers = NDArray[np.int64]
 
-COMMONEST = 10  # destinations that an empty row without pairs is given
-RULE = "negative noisy counts to 0, rows normalised"
-EMPTY_RULE = (
-    "a row without a positive noisy count is given the shares of arrivals of its allowed destinations (uniform where "
-    f"these have none); without any pair, those of the {COMMONEST} commonest destinations"
+COMMONEST = 10  # destinations that a row without pairs is given
+EVIDENCE = 2.0  # standard deviations of its noise that the total of a row must exceed
+SILENT = 0.25  # weight of the posterior means from which rows are judged by their totals: noise is not fine
+STRATA = 8
+LEAST_GAIN = 12.0  # nats of likelihood by which a stratum's prior must beat the margins alone
+RULE = (
+    "empirical Bayes: noisy counts (at least 0) mixed with their posterior means under a prior learned from them, "
+    "rows normalised"
 )
+PLAIN_RULE = "noisy counts of the chosen pairs, rows normalised"
+EMPTY_RULE = (
+    "a row without a positive noisy count, or, where the noise is not fine (w = min(1, E|Z| / 2) at least 1/4), whose "
+    "noisy total is not above 2 w standard deviations of its noise, has the shares of arrivals of its allowed "
+    f"destinations; one without any pair, those of the {COMMONEST} commonest destinations"
+)
+_RATIOS = np.append(0.0, np.geomspace(1e-2, 1e6, 33))  # ends of the prior's pieces, in units of m
+_INTEGERS = 6  # the prior's small integers 0, 1, ...; with coarse noise 0 alone
+_COARSE = 4.0  # E|Z| from which noise hides integers
+_LEARNED_ON = 20_000  # pairs of a stratum
+_PASSES = 60  # of expectation-maximisation
+_CHUNK = 100_000
+_UNIFORM = 0.01  # share of the uniform law in the margins, so that no pair is ruled out
 
 
 class Estimate(NamedTuple):
@@ -30,30 +67,142 @@ class Estimate(NamedTuple):
     probabilities: Array
     """Of the pairs of the support."""
     empty: Integers
-    """Rows without a positive noisy count."""
+    """Rows that say nothing, filled by `EMPTY_RULE`."""
+
+
+def rule(kind: str) -> str:
+    """Return in words how a chain on this kind of support is estimated."""
+    return PLAIN_RULE if kind in (supports.PRIVATE_PAIRS, supports.PRIVATE_LABELS) else RULE
 
 
 def estimated(support: Support, noisy: Integers, noise: Noise, totals: Integers | None = None) -> Estimate:
-    """Return the chain estimated from the noisy counts of a support, by the module's rule."""
+    """Return the chain estimated from the noisy counts of a support, by the module's rule.
+
+    Of pairs chosen privately every noisy count is far above 0, and is taken as it is.
+    """
     n = len(support.labels)
     weights = np.maximum(noisy, 0).astype(float)
+    share = min(1.0, 0.5 * noise.mean_absolute) if rule(support.kind) == RULE else 0.0
+    if share:
+        weights = (1.0 - share) * weights + share * posterior_means(support, noisy, noise, totals)
+    arrivals = np.bincount(support.indices, weights, minlength=n).astype(float)
     sums = row_sums(weights, support)
-    empty = np.flatnonzero(sums == 0.0)
-    arrivals = np.bincount(support.indices, weights, minlength=n)
-    if empty.size:
-        hit = np.isin(support.rows, empty)
-        weights[hit] = arrivals[support.indices[hit]]
-        sums = row_sums(weights, support)
-        weights[hit & (sums[support.rows] == 0.0)] = 1.0
-        sums = row_sums(weights, support)
+    evidence = row_sums(noisy.astype(float), support) if totals is None else totals.astype(float)
+    least = EVIDENCE * share * np.sqrt(noise.variance * support.sizes) if totals is None else np.zeros(n)
+    silent = evidence <= least if share >= SILENT else np.zeros(n, dtype=bool)
+    empty = np.flatnonzero(silent | (sums <= 0.0))
+    filled = np.zeros(n, dtype=bool)
+    filled[empty] = True
+    at = filled[support.rows]
+    weights[at] = arrivals[support.indices[at]]
+    sums = row_sums(weights, support)
+    weights[at & (sums[support.rows] <= 0.0)] = 1.0
+    sums = row_sums(weights, support)
     probabilities = weights / np.repeat(np.where(sums > 0.0, sums, 1.0), support.sizes)
     return Estimate(_matrix(support, probabilities, arrivals), probabilities, empty)
 
 
+def posterior_means(support: Support, noisy: Integers, noise: Noise, totals: Integers | None = None) -> Array:
+    """Return the posterior mean of each count under the prior learned from all of them; see the module."""
+    expected = _expected(support, noisy, noise, totals)
+    values = noisy.astype(float)
+    if not values.size:
+        return values
+    edges = np.quantile(expected, np.linspace(0.0, 1.0, STRATA + 1)[1:-1])
+    stratum = np.searchsorted(edges, expected)
+    top = max(float(values.max(initial=0.0)), 1.0) + 40.0 * math.sqrt(noise.variance)
+    weights, tells = [], np.zeros(STRATA, dtype=bool)
+    for g in range(STRATA):
+        place = np.flatnonzero(stratum == g)
+        some = place[:: max(1, -(-place.size // _LEARNED_ON))]
+        likelihood, _, alone = _parts(values[some], expected[some], noise, top)
+        weights.append(_learned(likelihood))
+        tells[g] = np.log(likelihood @ weights[g]).sum() - alone.sum() > LEAST_GAIN
+    mixture, means = np.array(weights), np.empty(values.size)
+
+    def fill(start: int) -> None:
+        part = slice(start, start + _CHUNK)
+        likelihood, centres, _ = _parts(values[part], expected[part], noise, top)
+        posterior = likelihood * mixture[stratum[part]]
+        means[part] = (posterior * centres).sum(axis=1) / posterior.sum(axis=1)
+        means[part] = np.where(tells[stratum[part]], means[part], expected[part])
+
+    with ThreadPoolExecutor(streams.threads()) as pool:
+        list(pool.map(fill, range(0, values.size, _CHUNK)))
+    return means
+
+
 def row_sums(values: Array, support: Support) -> Array:
     """Return the sum of each row's pairs."""
-    cumulative = np.append(0.0, np.cumsum(values))
-    return cumulative[support.indptr[1:]] - cumulative[support.indptr[:-1]]
+    return np.bincount(support.rows, values, minlength=len(support.labels)).astype(float)
+
+
+def _expected(support: Support, noisy: Integers, noise: Noise, totals: Integers | None) -> Array:
+    """Return what the margins make one expect of each pair."""
+    n = len(support.labels)
+    sizes_in = np.bincount(support.indices, minlength=n)
+    rows = _shrunk(row_sums(noisy.astype(float), support), support.sizes, noise.variance)
+    rows = rows if totals is None else totals / max(float(totals.sum()), 1.0)
+    columns = _shrunk(np.bincount(support.indices, noisy, minlength=n).astype(float), sizes_in, noise.variance)
+    product = rows[support.rows] * columns[support.indices]
+    return product * (max(float(noisy.sum()), 1.0) / max(float(product.sum()), 1e-300))
+
+
+def _shrunk(sums: Array, sizes: Integers, variance: float) -> Array:
+    """Return noisy sums moved towards the same mean for every pair, at least 0, as shares.
+
+    The factor of James and Stein 1961, but for a chi-square that noise alone exceeds in one case of forty.
+    """
+    mean = max(float(sums.sum()) / max(int(sizes.sum()), 1), 0.0)
+    moved = sums - sizes * mean
+    spread = float((moved**2 / (np.maximum(sizes, 1) * variance)).sum()) if variance else math.inf
+    kept = max(0.0, 1.0 - (len(sums) + EVIDENCE * math.sqrt(2.0 * len(sums))) / spread) if spread > 0.0 else 0.0
+    shares = np.maximum(sizes * mean + kept * moved, 0.0)
+    shares = shares / shares.sum() if shares.any() else np.zeros(len(sums))
+    return (1.0 - _UNIFORM) * shares + _UNIFORM / max(len(sums), 1)
+
+
+def _parts(values: Array, expected: Array, noise: Noise, top: float) -> tuple[Array, Array, Array]:
+    """Return each value's likelihood under each part of the prior, the mean of the count there, and log P given m."""
+    s = noise.scale
+    integers = np.arange(_INTEGERS if noise.mean_absolute < _COARSE else 1, dtype=float)
+    ends = expected[:, None] * _RATIOS
+    ends = np.concatenate([ends, np.maximum(2.0 * ends[:, -1:], top)], axis=1)
+    if noise.mechanism == LAPLACE:
+        values = np.maximum(values, 0.0)[:, None]  # below 0 the likelihood keeps its shape
+        points = np.exp(-np.abs(values - integers) / s)
+        alone = -np.abs(values[:, 0] - expected) / s
+        moved = ends - values
+        decay = np.exp(-np.abs(moved) / s)
+        mass = np.diff(np.where(moved < 0.0, decay, 2.0 - decay), axis=1) * s
+        moment = np.diff(-s * decay * (np.abs(moved) + s), axis=1)
+    else:
+        values = np.maximum(values, -6.0 * s)[:, None]
+        points = np.exp(-0.5 * ((values - integers) / s) ** 2)
+        alone = -0.5 * ((values[:, 0] - expected) / s) ** 2
+        moved = (ends - values) / s
+        low, high = moved[:, :-1], moved[:, 1:]
+        area = np.where(low > 0.0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+        mass = math.sqrt(2.0 * math.pi) * s * area
+        moment = s * s * -np.diff(np.exp(-0.5 * moved**2), axis=1)
+    low, high = ends[:, :-1], ends[:, 1:]
+    within = np.divide(moment, mass, out=np.zeros_like(mass), where=mass > 1e-12 * s)
+    means = np.clip(values + within, low, high)
+    points_of = np.broadcast_to(integers, (len(values), integers.size))
+    likelihood = np.concatenate([points, mass / np.maximum(high - low, 1e-300)], axis=1)
+    return likelihood, np.concatenate([points_of, means], axis=1), alone
+
+
+def _learned(likelihood: Array) -> Array:
+    """Return the weights of the prior's parts by expectation-maximisation, with one pair's worth of the uniform law."""
+    parts = likelihood.shape[1]
+    weights = np.full(parts, 1.0 / parts)
+    for _ in range(_PASSES if len(likelihood) else 0):
+        posterior = likelihood * weights
+        total = posterior.sum(axis=1, keepdims=True)
+        weights = (posterior / total).sum(axis=0) + 1.0 / parts
+        weights /= weights.sum()
+    return weights
 
 
 def _matrix(support: Support, probabilities: Array, arrivals: Array) -> sparse.csr_array:

@@ -7,36 +7,25 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dpsim import datasets
 from dpsim.accounting.units import EVENT, Unit
 from dpsim.datasets import events as counting
 from dpsim.datasets import sources
+from dpsim.release import support as supports
 
+ENDS = ("origin", "destination")
 ARGUMENTS = re.compile(
     r"^(categories|count|delta|epsilon|events|events_per_row|graph|max_gap|outside|output|owner|rows|seed|unit|where)\b"
     r"|\b(events_per_row|max_gap)\b"
 )
 """Names of arguments as messages of the library use them: at their start, or wherever only an argument is called so."""
-
-
-class Input(NamedTuple):
-    """What a release is made of."""
-
-    trips: pd.DataFrame
-    """The counts, with the record of their limits and the owner's report."""
-    labels: list[Any] | None
-    """The declared states."""
-    graph: pd.DataFrame | None
-    """The declared pairs."""
-    unit: Unit
-    """Whose presence is protected."""
-    said: list[str]
-    """Warnings, which depend on the names of the columns alone."""
 
 
 def as_options(message: str) -> str:
@@ -50,50 +39,46 @@ def as_options(message: str) -> str:
     return ARGUMENTS.sub(lambda found: "--" + found.group().replace("_", "-"), message)
 
 
-def read(
-    *,
+def counted(
     file: str,
+    *,
     origin: str | None = None,
     destination: str | None = None,
     count: str | None = None,
     trajectory: str | None = None,
     max_gap: str | None = None,
     where: str | None = None,
-    categories: str | None = None,
-    graph: str | None = None,
+    categories: Sequence[Any] | None = None,
     outside: str = "drop",
     unit: str | None = None,
     events: int | None = None,
     events_per_row: int | None = None,
     rows: int | None = None,
-) -> Input:
-    """Return what the options of the command line say; every refusal is a ValueError in their words.
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the counts of a table of events or of visits, and warnings, which depend on the names of columns alone.
 
     Parameters
     ----------
     file : str
         A table as `datasets.open_events` takes it.
-    origin, destination, count, where, outside, unit, events, events_per_row, rows
+    origin, destination, count, where, categories, outside, unit, events, events_per_row, rows
         As `datasets.count_transitions` takes them.
     trajectory : str
-        In place of origin and destination: "USER,TIME,PLACE", the columns of a table of visits; max_gap as
+        In place of origin, destination and unit: "USER,TIME,PLACE", the columns of a table of visits; max_gap as
         `datasets.count_trajectories` takes it.
-    categories, graph : str
-        Files of what is declared: states, one a line; pairs, with columns origin and destination.
+
+    Raises
+    ------
+    ValueError
+        In the words of the command line.
     """
     if (origin is None or destination is None) == (trajectory is None) or (trajectory and (origin or destination)):
         raise ValueError("give --origin and --destination, or --trajectory USER,TIME,PLACE for a table of visits")
     if trajectory is None and max_gap is not None:
         raise ValueError("--max-gap goes with --trajectory")
-    columns = [name for name in (origin, destination) if name] + (trajectory or "").split(",")[2:]
-    labels = None if categories is None else read_categories(categories, columns)
-    pairs = None if graph is None else read_graph(graph)
-    if labels is None and pairs is not None:
-        labels = datasets.in_order(pd.unique(pd.concat([pairs["origin"], pairs["destination"]])))
     limits = {"events": events, "events_per_row": events_per_row, "rows": rows}
-    settings: dict[str, Any] = {"where": where, "categories": labels, "outside": outside, **limits}
+    settings: dict[str, Any] = {"where": where, "categories": categories, "outside": outside, **limits}
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
         warnings.filterwarnings("always", message="each row counts as one event")
         try:
             if trajectory is None:
@@ -104,8 +89,7 @@ def read(
                 trips = datasets.count_trajectories(file, *names, max_gap=max_gap, **settings)
         except ValueError as error:
             raise ValueError(as_options(str(error))) from error
-    protected = _unit(unit if trajectory is None else "visits", **limits)
-    return Input(trips, labels, pairs, protected, [f"{found.message} (--count)" for found in caught])
+    return trips, [f"{found.message} (--count)" for found in caught if "as one event" in str(found.message)]
 
 
 def _visits(trajectory: str, unit: str | None, count: str | None, limits: dict[str, int | None]) -> list[str]:
@@ -122,13 +106,61 @@ def _visits(trajectory: str, unit: str | None, count: str | None, limits: dict[s
     return names
 
 
-def _unit(column: str | None, events: int | None, events_per_row: int | None, rows: int | None) -> Unit:
-    if column is None:
+def unit_of_limits(
+    unit: str | None, *, events: int | None = None, events_per_row: int | None = None, rows: int | None = None
+) -> Unit:
+    """Return the unit that the options describe: an event, or somebody with limits (ValueError)."""
+    if unit is None:
+        if events is not None or events_per_row is not None or rows is not None:
+            raise ValueError("--unit must name a column where --events, --events-per-row or --rows is given")
         return EVENT
-    return Unit(events=events) if events else Unit(events_per_row or 1, rows or 1)
+    if events is not None:
+        if events_per_row is not None or rows is not None:
+            raise ValueError("--events must stand alone, without --events-per-row and --rows")
+        return Unit(events=events)
+    if events_per_row is None and rows is None:
+        raise ValueError("--unit needs its limits: --events M in all, or --events-per-row C and --rows R")
+    chosen = Unit(events_per_row=events_per_row or 1, rows=rows or 1)
+    return Unit(events=1) if chosen.is_event else chosen
 
 
-def read_categories(file: str, columns: list[str] | tuple[str, ...] = ()) -> list[Any]:
+def unit_from(word: str) -> Unit:
+    """Return the unit of "2x5" (events in a row x rows), of "10" (events in all) or of "event"."""
+    if word.strip() == "event":
+        return EVENT
+    parts = word.strip().split("x")
+    if not all(part.isdigit() for part in parts) or len(parts) > 2:
+        raise ValueError(f"--limits must be event, 10 (events in all) or 2x5 (events in a row x rows), got {word!r}")
+    return Unit(events=int(parts[0])) if len(parts) == 1 else Unit(int(parts[0]), int(parts[1]))
+
+
+def public_support(
+    categories: str | None, graph: str | None, pairs: str | None, delta: float, columns: Sequence[str | None] = ()
+) -> supports.Support | supports.PrivatePairs:
+    """Return what is declared: all pairs of the categories, a graph, or pairs to be chosen privately.
+
+    columns: names of the table's columns, which a header of the categories would repeat.
+    """
+    if pairs is not None and pairs not in ("all", "private"):
+        raise ValueError(f"--pairs must be all or private, got {pairs!r}")
+    labels = None if categories is None else read_categories(categories, [name for name in columns if name])
+    try:
+        if graph is not None:
+            if pairs is not None:
+                raise ValueError("--pairs must not be given with a graph, which declares them")
+            return supports.declared_graph(read_graph(graph), labels)
+        if labels is not None and pairs != "private":
+            return supports.all_pairs(labels)
+    except ValueError as error:
+        raise ValueError(as_options(str(error))) from error
+    if pairs == "all":
+        raise ValueError("--pairs all needs --categories")
+    if delta == 0.0:
+        raise ValueError("--delta must be in (0, 1) where pairs are chosen privately: or declare --categories")
+    return supports.private_pairs(labels)
+
+
+def read_categories(file: str, columns: Sequence[str] = ()) -> list[Any]:
     """Return the labels of a text file, one a line, as integers when all of them are; empty lines do not count.
 
     columns: names that a header would have. Raises ValueError for a file that is no UTF-8 text, for a header, and like
@@ -150,13 +182,30 @@ def read_categories(file: str, columns: list[str] | tuple[str, ...] = ()) -> lis
 
 def read_graph(file: str) -> pd.DataFrame:
     """Return the columns origin and destination of a table of pairs; integers when all labels are."""
-    try:
-        table = sources.open_events(file, {"origin": "origin", "destination": "destination"})
-        pairs = sources.fetched(table, file)
-    except ValueError as error:
-        raise ValueError(f"--graph: {error}") from error
-    if pairs.isna().any(axis=None):
-        raise ValueError(f"--graph: {file!r} must have an origin and a destination in each row")
-    ends = pairs["origin"].tolist() + pairs["destination"].tolist()
-    labels = counting.as_declared(ends)
+    pairs = _words(file, ENDS, "graph")
+    labels = counting.as_declared(pairs["origin"].tolist() + pairs["destination"].tolist())
     return pd.DataFrame({"origin": labels[: len(pairs)], "destination": labels[len(pairs) :]})
+
+
+def read_totals(file: str) -> dict[str, int]:
+    """Return the public row totals of a table with the columns label and total."""
+    table = _words(file, ("label", "total"), "totals")
+    twice = table["label"][table["label"].duplicated()]
+    if len(twice):
+        raise ValueError(f"--totals: {file!r} must have each label once, got {twice.iloc[0]!r} twice")
+    totals = pd.to_numeric(table["total"], errors="coerce").to_numpy(float, na_value=np.nan)
+    bad = ~((totals >= 0) & (totals <= counting.LARGEST_COUNT) & (totals == np.floor(totals)))
+    if bad.any():
+        raise ValueError(f"--totals: {file!r} must have whole numbers of at least 0, got {table['total'][bad].iloc[0]}")
+    return dict(zip(table["label"], totals.astype(np.int64).tolist()))
+
+
+def _words(file: str, columns: tuple[str, str], what: str) -> pd.DataFrame:
+    """Return two columns of a table that is declared, as words, none of them missing."""
+    try:
+        table = sources.fetched(sources.open_events(file, {name: name for name in columns}), file)
+    except ValueError as error:
+        raise ValueError(f"--{what}: {error}") from error
+    if table.isna().any(axis=None):
+        raise ValueError(f"--{what}: {file!r} must have {columns[0]} and {columns[1]} in each row, got an empty one")
+    return table

@@ -14,29 +14,37 @@ from scipy import sparse
 from dpsim import datasets, markov
 from dpsim.checks import Array
 from dpsim.release.chain import PrivateChain
+from dpsim.release.support import GRAPH, PrivatePairs, Support, counts_on
 
 REDUCIBLE = "not compared: the owner's own chain is reducible, so that it has no single stationary distribution"
 NOT_RELEASED = "not compared: the released chain has no single stationary distribution"
 
 
-def counted(report: dict[str, int]) -> str:
+def counted(trips: pd.DataFrame, support: Support | PrivatePairs | None = None) -> str:
     """Return what became of the rows of a table, in one sentence: for the console and for the owner's file.
 
     Parameters
     ----------
-    report : dict
-        `attrs["report"]` of what `datasets.count_transitions` gives.
+    trips : DataFrame
+        What `datasets.count_transitions` gave.
+    support : Support, optional
+        Of a declared graph, which may not allow all pairs.
 
     Examples
     --------
-    >>> counted({"rows": 3, "events": 7, "missing": 1, "outside": 2, "truncated": 0, "kept": 4})
-    '3 rows for 7 events: 1 without an origin, destination or unit, 2 outside the categories, 0 truncated, 4 counted'
+    >>> table = pd.DataFrame({"from": ["a", "b", None, "c"], "to": ["b", "a", "a", "a"], "n": [3, 1, 1, 2]})
+    >>> counted(datasets.count_transitions(table, "from", "to", count="n", categories=["a", "b"]))
+    '4 rows for 7 events: 1 without an origin, destination or unit, 2 outside the categories, 0 truncated, 4 counted'
     """
+    report = trips.attrs["report"]
     r = {name: f"{number:,}" for name, number in report.items()}
     events = "" if report["rows"] == report["events"] else f" for {r['events']} events"
+    barred = ""
+    if isinstance(support, Support) and support.kind == GRAPH:
+        barred = f", of these {counts_on(trips, support)[1]:,} left out on pairs that the graph does not allow"
     return (
         f"{r['rows']} rows{events}: {r['missing']} without an origin, destination or unit, {r['outside']} outside the "
-        f"categories, {r['truncated']} truncated, {r['kept']} counted"
+        f"categories, {r['truncated']} truncated, {r['kept']} counted{barred}"
     )
 
 
@@ -66,7 +74,7 @@ def compared(chain: PrivateChain, trips: pd.DataFrame) -> dict[str, Any]:
     moved[lost] = 1.0
     facts: dict[str, Any] = {"status": chain.statement["status"]}
     if "report" in trips.attrs:
-        facts |= {"counted": counted(trips.attrs["report"]), **trips.attrs["report"]}
+        facts |= {"counted": counted(trips, chain.support), **trips.attrs["report"]}
     facts |= {
         "rows_of_the_table": int(seen.size),
         "rows_whose_state_was_not_released": int(np.isin(seen, lost).sum()),

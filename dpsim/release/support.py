@@ -106,7 +106,7 @@ def from_pairs(labels: Sequence[Any], rows: Integers, columns: Integers, kind: s
 
 def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     """Return the counts of a declared support, aligned with its pairs, and how many events are on no pair of it."""
-    _refuse_other_tables(trips)
+    checked_table(trips)
     n = len(support.labels)
     origin, destination = (datasets.positions(trips[column], support.labels) for column in ("origin", "destination"))
     keys = support.rows * n + support.indices
@@ -126,7 +126,7 @@ def seen_pairs(
 
     Without declared labels they are words: two labels that read alike are one.
     """
-    _refuse_other_tables(trips)
+    checked_table(trips)
     numbers = trips["trips"].to_numpy(np.int64)
     if labels is None:
         words = trips[["origin", "destination"]].astype(str)
@@ -144,7 +144,7 @@ def seen_pairs(
     return labels, keys // n, keys % n, counts, outside
 
 
-def _refuse_other_tables(trips: pd.DataFrame) -> None:
+def checked_table(trips: pd.DataFrame) -> None:
     """Raise TypeError or ValueError unless trips is a table with the three columns of counts."""
     if not isinstance(trips, pd.DataFrame):
         raise TypeError(f"trips must be a DataFrame, got {type(trips).__name__}")

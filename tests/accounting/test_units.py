@@ -1,201 +1,267 @@
-"""What a unit costs: against the exact accounting, numerical convolutions, and patterns that must not be worse."""
+"""What noisy counts cost: against brute force over integers, many digits, and enumeration of what a unit can do."""
 
-from __future__ import annotations
+import math
+from fractions import Fraction
+from itertools import product
 
+import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.signal import fftconvolve
-from scipy.special import gammaln
 
-from dpsim import accounting, dirichlet
-from dpsim.accounting import Unit, units
-
-STEP = 0.005
+from dpsim import accounting
+from dpsim.accounting import GAUSSIAN, LAPLACE, Noise, Unit, units
 
 
-def scaled_log_gamma(shape: float, scale: float) -> tuple[int, np.ndarray]:
-    """Return the density of scale * log Gamma(shape) on a grid of STEP, and the index of its first point."""
-    reach = max(45.0 / shape, 8.0)
-    ends = sorted((-reach * scale, 5.5 * scale))
-    first = int(np.floor(ends[0] / STEP))
-    y = np.arange(first, int(np.ceil(ends[1] / STEP)) + 1) * STEP / scale
-    return first, np.exp(shape * y - np.exp(y) - gammaln(shape)) / abs(scale)
+def law(noise: Noise, reach: int) -> np.ndarray:
+    """Return P(Z = -reach ... reach) of the noise."""
+    z = np.arange(-reach, reach + 1)
+    weights = np.exp(-np.abs(z) / noise.scale if noise.mechanism == LAPLACE else -0.5 * (z / noise.scale) ** 2)
+    return weights / weights.sum()
 
 
-def profile(moves: list[int], a: float, kappa: float, epsilon: np.ndarray) -> np.ndarray:
-    """Return delta(epsilon) of independent Gammas whose shapes a move by kappa * moves (the lower one is a)."""
-    law, other = (
-        [(a + kappa * max(sign * d, 0), d) for d in moves] for sign in (-1, 1)
-    )  # (shape, coefficient of log G in the loss)
-    constant = sum(gammaln(q) - gammaln(p) for (p, _), (q, _) in zip(law, other))
-    densities = []
-    for side in (law, other):
-        first, density = 0, np.array([1.0 / STEP])
-        for shape, d in side:
-            start, part = scaled_log_gamma(shape, -kappa * d)
-            first, density = first + start, fftconvolve(density, part) * STEP
-        densities.append((first, np.maximum(density, 0.0)))
-    first = densities[0][0]
-    loss = constant + (first + np.arange(densities[0][1].size)) * STEP
-    p = densities[0][1]
-    return np.array([(p * np.maximum(-np.expm1(e - loss), 0.0)).sum() * STEP for e in epsilon])
-
-
-def test_numerical_profile_agrees_with_the_exact_one() -> None:
-    epsilon = np.array([0.0, 0.3, 1.0])
-    for a, kappa in ((0.5, 0.4), (3.0, 0.5)):
-        exact = accounting.posterior_delta(epsilon, kappa=kappa, alpha=a / kappa)
-        np.testing.assert_allclose(profile([1, -1], a, kappa, epsilon), exact, rtol=2e-3, atol=1e-9)
-        add = accounting.posterior_delta(epsilon, kappa=kappa, alpha=a / kappa, adjacency="add-remove")
-        both = np.maximum(profile([1], a, kappa, epsilon), profile([-1], a, kappa, epsilon))
-        np.testing.assert_allclose(both, add, rtol=2e-3, atol=1e-9)
-
-
-@pytest.mark.parametrize("a", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("kappa", [0.2, 1.0])
-@pytest.mark.parametrize(
-    ("moves", "worst"),
-    [([1, 1], [2]), ([2, 1], [3]), ([1, 1, -2], [2, -2]), ([1, 1, -1, -1], [2, -2]), ([-1, -1, -1], [-3])],
-)
-def test_no_pattern_is_worse_than_all_events_together(
-    a: float, kappa: float, moves: list[int], worst: list[int]
-) -> None:
-    epsilon = np.array([0.0, 0.2, 0.7, 1.5])
-    assert (profile(moves, a, kappa, epsilon) <= profile(worst, a, kappa, epsilon) * (1 + 1e-6) + 1e-9).all()
-
-
-def test_key_inequality_of_the_proof() -> None:
-    x = np.geomspace(1e-4, 60, 200)
-    for a in (0.5, 0.7, 2.0, 30.0):
-        rate = [np.exp(-a * x / d) / -np.expm1(-x / d) for d in range(1, 8)]
-        for one in range(1, 7):
-            for two in range(1, 8 - one):
-                assert (rate[one - 1] + rate[two - 1] <= rate[one + two - 1] * (1 + 1e-12)).all()
-    d = np.arange(1.0, 3.0)
-    below = np.exp(-0.3 * 1e-2 / d) / -np.expm1(-1e-2 / d)  # a < 1/2: it fails, which is why 1/2 is demanded
-    assert 2 * below[0] > below[1]
-
-
-@pytest.mark.parametrize("adjacency", units.ADJACENCIES)
-def test_one_row_is_the_exact_accounting(adjacency: str) -> None:
-    for c in (1, 3):
-        got = accounting.unit_epsilon(1e-6, kappa=0.3, alpha=20.0, unit=Unit(c, 1), adjacency=adjacency)
-        assert got == accounting.posterior_epsilon(1e-6, kappa=0.3 * c, alpha=20.0 / c, adjacency=adjacency)
-
-
-def test_several_rows_replace_against_the_bracket_of_accounting() -> None:
-    for c, r, kappa, alpha in ((1, 5, 0.3, 20.0), (2, 3, 0.2, 40.0)):
-        low, high = accounting.compose_posterior(kappa * c, alpha=alpha / c, count=r).epsilon_bounds(1e-6)
-        got = accounting.unit_epsilon(1e-6, kappa=kappa, alpha=alpha, unit=Unit(c, r))
-        assert low <= got <= high * 1.001
-
-
-def test_several_rows_add_remove_against_convolution() -> None:
-    a, kappa, r = 6.0, 0.3, 4
-    epsilon = accounting.unit_epsilon(1e-3, kappa=kappa, alpha=a / kappa, unit=Unit(1, r), adjacency="add-remove")
-    exact = max(profile([sign] * r, a, kappa, np.array([epsilon]))[0] for sign in (1, -1))
-    assert 0.99 * 1e-3 < exact <= 1e-3 * (1 + 1e-4)
-
-
-def test_losses_beyond_the_exponential_are_not_forgotten() -> None:
-    for kappa, alpha, delta in ((209.0, 1.0, 1e-3), (453.0, 1.0, 1.0), (50.0, 10.0, 1e-9)):
-        one, two = (
-            accounting.unit_epsilon(delta, kappa=kappa, alpha=alpha, unit=Unit(3, rows), adjacency="add-remove")
-            for rows in (1, 2)
+def profile(noise: Noise, change: tuple[int, ...], epsilon: float, reach: int = 60) -> float:
+    """Return delta(epsilon) of independent noises on cells that change by `change`, by brute force."""
+    p = law(noise, reach)
+    z = np.arange(-reach, reach + 1)
+    losses, masses = np.zeros(1), np.ones(1)
+    for v in change:
+        logs = (
+            (np.abs(z + v) - np.abs(z)) / noise.scale
+            if noise.mechanism == LAPLACE
+            else ((z + v) ** 2 - z**2) / (2 * noise.scale**2)
         )
-        assert one <= two < np.inf
+        losses = (losses[:, None] + logs).ravel()
+        masses = (masses[:, None] * p).ravel()
+    return float((masses * np.maximum(-np.expm1(np.minimum(epsilon - losses, 0.0)), 0.0)).sum())
 
 
-def test_more_events_and_more_rows_cost_more() -> None:
-    def cost(c: int, r: int) -> float:
-        return accounting.unit_epsilon(1e-5, kappa=0.1, alpha=60.0, unit=Unit(c, r), adjacency="add-remove")
+def patterns(unit: Unit) -> list[tuple[int, ...]]:
+    """Return every way in which a unit can spread its events over four pairs, two in each of two rows."""
+    found = []
+    for v in product(range(4), repeat=4):
+        rows = [v[0] + v[1], v[2] + v[3]]
+        if unit.events is not None:
+            fits = sum(v) <= unit.events
+        else:
+            fits = max(rows) <= unit.events_per_row and sum(r > 0 for r in rows) <= unit.rows
+        if fits and any(v):
+            found.append(v)
+    return found
 
-    assert cost(1, 1) < cost(2, 1) < cost(3, 1)
-    assert cost(1, 1) < cost(1, 2) < cost(1, 4)
-    assert cost(1, 4) < cost(4, 1)  # spread over rows the same events cost less
+
+UNITS = [Unit(), Unit(2, 1), Unit(1, 2), Unit(2, 2), Unit(events=3)]
 
 
-# --- the rule ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("unit", UNITS)
+def test_sensitivities_are_reached_and_never_exceeded(unit: Unit) -> None:
+    first, squared = unit.sensitivities()
+    assert max(sum(v) for v in patterns(unit)) == first
+    assert max(sum(x * x for x in v) for v in patterns(unit)) == squared
 
 
+@pytest.mark.parametrize("unit", UNITS)
+def test_sensitivities_of_replacing_are_reached_and_never_exceeded(unit: Unit) -> None:
+    first, squared = unit.sensitivities("replace")
+    c, r = unit.most
+    moves = [
+        np.subtract(v, w)
+        for v in patterns(unit)
+        for w in patterns(unit)
+        if v[0] + v[1] == w[0] + w[1] and v[2] + v[3] == w[2] + w[3]
+    ]
+    assert max(int(np.abs(d).sum()) for d in moves) == first == 2 * c * r
+    assert max(int(d @ d) for d in moves) == squared
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.7])
+def test_laplace_noise_loses_epsilon_and_one_less_would_not_do(unit: Unit, epsilon: float) -> None:
+    first = unit.sensitivities()[0]
+    noise = units.laplace_noise(epsilon, first)
+    worst = max(sum(v) / noise.scale for v in patterns(unit))
+    assert epsilon * (1 - 1e-9) < worst <= epsilon * (1 + 1e-15)
+    if first > 1:
+        assert max(sum(v) / units.laplace_noise(epsilon, first - 1).scale for v in patterns(unit)) > epsilon * 1.1
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1 / 3, 0.7, 1.0, math.pi, 745.0, 1e6])
+@pytest.mark.parametrize("sensitivity", [1, 3, 10, 999_983])
+def test_the_scale_is_the_least_double_that_keeps_epsilon_in_rational_arithmetic(
+    epsilon: float, sensitivity: int
+) -> None:
+    noise = units.laplace_noise(epsilon, sensitivity)
+    assert Fraction(sensitivity) / Fraction(noise.scale) <= Fraction(noise.epsilon) <= Fraction(epsilon)
+    below = math.nextafter(noise.scale, 0.0)
+    assert Fraction(sensitivity) / Fraction(below) > Fraction(epsilon)
+
+
+@pytest.mark.parametrize("unit", [Unit(), Unit(2, 1), Unit(1, 2), Unit(events=2)])
+def test_gaussian_noise_keeps_delta_for_every_pattern(unit: Unit) -> None:
+    epsilon, delta = 1.0, 1e-3
+    noise = units.gaussian_noise(epsilon, delta, unit.sensitivities()[1])
+    assert noise.delta <= delta
+    deltas = [profile(noise, tuple(x for x in v if x), epsilon) for v in patterns(unit)]
+    assert max(deltas) <= noise.delta * (1 + 1e-12)
+
+
+def test_gaussian_noise_for_one_less_would_leak() -> None:
+    epsilon, delta = 1.0, 1e-3
+    for unit, change in ((Unit(2, 1), (2,)), (Unit(events=3), (3,)), (Unit(1, 2), (1, 1))):
+        squared = unit.sensitivities()[1]
+        smaller = {4: 1, 9: 4, 2: 1}[squared]
+        assert profile(units.gaussian_noise(epsilon, delta, smaller), change, epsilon) > delta
+
+
+def test_one_cell_is_exact_and_several_are_the_renyi_bound() -> None:
+    for sigma in (0.4, 1.0, 5.0, 40.0):
+        noise = Noise(GAUSSIAN, sigma, 0.5, 0.0)
+        exact = profile(noise, (1,), 0.5, reach=math.ceil(40 * sigma))
+        assert units.gaussian_delta_bound(0.5, sigma, 1) == pytest.approx(exact, rel=1e-7)
+        assert units.gaussian_delta_bound(0.5, sigma, 1) >= exact * (1 - 1e-12)
+    with mp.workdps(30):
+        for epsilon, sigma, squared in ((1.0, 5.0, 2), (0.01, 300.0, 9), (8.0, 3.0, 25)):
+            rho = mp.mpf(squared) / (2 * mp.mpf(sigma) ** 2)
+
+            def bound(a, rho=rho, epsilon=epsilon):  # type: ignore[no-untyped-def]
+                return mp.exp((a - 1) * (a * rho - epsilon)) / (a - 1) * (1 - 1 / a) ** a
+
+            grid = min(bound(1 + mp.mpf(10) ** (mp.mpf(i) / 40)) for i in range(-80, 120))
+            ours = units.gaussian_delta_bound(epsilon, sigma, squared)
+            assert 0.99 * float(min(grid, 1)) <= ours <= float(min(grid, 1)) * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 2.0, 17.0])
+def test_tails_and_moments(mechanism: str, scale: float) -> None:
+    noise = Noise(mechanism, scale, 1.0, 0.0)
+    reach = math.ceil(60 * scale)
+    p, z = law(noise, reach), np.arange(-reach, reach + 1)
+    assert noise.mean_absolute == pytest.approx(float(p @ np.abs(z)), rel=1e-9)
+    variance = float(p @ z**2)
+    assert noise.variance == pytest.approx(variance, rel=1e-9) or variance <= noise.variance <= scale**2
+    for least in range(1, math.ceil(8 * scale) + 2):
+        exact = float(p[z >= least].sum())
+        assert exact * (1 - 1e-9) <= math.exp(noise.log_tail(least))
+        if mechanism == LAPLACE or scale >= 1.0:
+            assert math.exp(noise.log_tail(least)) == pytest.approx(exact, rel=1e-6)
+
+
+def test_the_far_tail_of_wide_gaussian_noise_is_bounded_by_its_integral() -> None:
+    with mp.workdps(40):
+        for sigma, least in ((20_000.0, 1), (20_000.0, 30_000), (1e6, 6_000_000)):
+            start = mp.mpf(least - 1) / mp.mpf(sigma)
+            exact = mp.erfc(start / mp.sqrt(2)) / 2  # of the continuous law from one step before: a little larger
+            ours = mp.exp(mp.mpf(Noise(GAUSSIAN, sigma, 1.0, 0.0).log_tail(least)))
+            below = mp.erfc(mp.mpf(least) / mp.mpf(sigma) / mp.sqrt(2)) / 2
+            assert below * (1 - mp.mpf(1e-9)) <= ours <= exact * (1 + mp.mpf(2) / sigma)
+
+
+# --- private pairs ----------------------------------------------------------------------------------------------------
+
+
+def splits(total: int) -> list[tuple[int, ...]]:
+    """Return every way to split at most `total` events into pairs of at least one."""
+    found: list[tuple[int, ...]] = [()]
+    frontier: list[tuple[int, ...]] = [()]
+    while frontier:
+        frontier = [(*s, v) for s in frontier for v in range(1, (s[-1] if s else total) + 1) if sum(s) + v <= total]
+        found += frontier
+    return found[1:]
+
+
+def leaked(noise: Noise, split: tuple[int, ...], threshold: int) -> float:
+    """Return the chance that one of the pairs that a unit alone has passes, by the laws summed."""
+    reach = math.ceil(60 * noise.scale) + threshold
+    p, z = law(noise, reach), np.arange(-reach, reach + 1)
+    return 1.0 - math.prod(1.0 - float(p[z + v >= threshold].sum()) for v in split)
+
+
+def test_the_known_threshold_and_its_leak_one_below() -> None:
+    noise = units.laplace_noise(1.0, 2)
+    threshold, spent = units.pair_threshold(noise, Unit(2, 1), 1e-3)
+    assert threshold == 16
+    assert spent <= 1e-3 < units.pair_delta(noise, Unit(2, 1), 15)
+    assert leaked(noise, (1, 1), 15) == pytest.approx(1.135e-3, rel=1e-3)
+    assert leaked(noise, (1, 1), 16) < 1e-3
+
+
+@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
+@pytest.mark.parametrize("unit", [Unit(), Unit(2, 1), Unit(4, 1), Unit(events=5), Unit(1, 3), Unit(2, 2)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.4, 1e-3), (1.0, 0.02), (3.0, 1e-4)])
+def test_thresholds_by_enumeration_of_every_split(mechanism: str, unit: Unit, epsilon: float, delta: float) -> None:
+    noise = accounting.chosen_noise(epsilon, delta, unit, pairs=True, mechanism=mechanism)
+    threshold, spent = units.pair_threshold(noise, unit, delta - noise.delta)
+    c, r = unit.most
+    rows = splits(c)
+    worst = [sum(several, ()) for several in product(rows, repeat=r)] if unit.rows > 1 else rows
+    found = max(leaked(noise, split, threshold) for split in worst)
+    assert found <= spent <= (delta - noise.delta) * (1 + 1e-12)
+    if threshold > c + 1:
+        pairs = max(math.fsum(-math.expm1(math.log1p(-leaked(noise, (v,), threshold - 1))) for v in s) for s in worst)
+        assert pairs > (delta - noise.delta) * (
+            1 - 1e-6
+        )  # one lower: the sum over the pairs of the worst split is above
+
+
+def test_the_whole_law_of_private_pairs_keeps_its_statement() -> None:
+    """A pair that both tables have and one that x alone has, outputs enumerated: epsilon and delta, both ways."""
+    for mechanism, unit in ((LAPLACE, Unit(2, 1)), (GAUSSIAN, Unit(2, 1)), (LAPLACE, Unit(events=2))):
+        epsilon, delta = 1.0, 0.05
+        noise = accounting.chosen_noise(epsilon, delta, unit, pairs=True, mechanism=mechanism)
+        threshold, spent = units.pair_threshold(noise, unit, delta - noise.delta)
+        reach = math.ceil(50 * noise.scale) + threshold
+        values = np.arange(threshold, threshold + reach)
+
+        def output(count: int, noise=noise, reach=reach, values=values) -> np.ndarray:  # type: ignore[no-untyped-def]
+            """Return P(absent), then P(each released value)."""
+            if count == 0:
+                return np.append(1.0, np.zeros(values.size))
+            p = law(noise, 2 * reach)
+            shown = p[np.clip(values - count + 2 * reach, 0, 4 * reach)]
+            return np.append(1.0 - shown.sum(), shown)
+
+        for common, one, new in ((threshold, 1, 1), (threshold, 2, 0), (3, 0, 2), (1, 1, 1)):
+            x = np.outer(output(common + one), output(new))
+            y = np.outer(output(common), output(0))
+            for p, q in ((x, y), (y, x)):
+                assert np.maximum(p - math.exp(epsilon) * q, 0.0).sum() <= noise.delta + spent + 1e-12
+
+
+# --- the choice -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [Unit(), Unit(2, 5), Unit(20, 3), Unit(1, 200), Unit(events=40)])
 @pytest.mark.parametrize("adjacency", units.ADJACENCIES)
-@pytest.mark.parametrize("totals", [[40_000.0], [500.0, 3_000.0, 90_000.0], [20.0], [0.0]])
-def test_the_rule_is_optimal(adjacency: str, totals: list[float]) -> None:
-    epsilon, delta, n = 1.0, 1e-6, 40
-    plan = accounting.plan(epsilon, delta, n, totals, adjacency=adjacency)
-    assert epsilon * (1 - 1e-6) < plan.epsilon <= epsilon
-    floor = float(accounting.posterior_floor(delta, alpha=plan.alpha, adjacency=adjacency))
-    assert floor < epsilon
-    alphas = np.geomspace(11.0, 1e5, 400)
-    kappas = accounting.calibrate(epsilon, delta, alphas, Unit(), adjacency)
-    kept = kappas > 0
-    weights = np.array(totals) / sum(totals) if sum(totals) else np.ones(len(totals)) / len(totals)
-    errors = [weights @ accounting.row_error_bound(n, totals, k, a) for k, a in zip(kappas[kept], alphas[kept])]
-    assert plan.error <= min(errors) * 1.001
+def test_the_smaller_expected_error_is_chosen(unit: Unit, adjacency: str) -> None:
+    both = [
+        accounting.chosen_noise(1.0, 1e-6, unit, adjacency=adjacency, mechanism=mechanism)
+        for mechanism in (LAPLACE, GAUSSIAN)
+    ]
+    chosen = accounting.chosen_noise(1.0, 1e-6, unit, adjacency=adjacency)
+    assert chosen == min(both, key=lambda noise: noise.mean_absolute)
+    assert accounting.chosen_noise(1.0, 0.0, unit, adjacency=adjacency).mechanism == LAPLACE
 
 
-@pytest.mark.parametrize("unit", [Unit(3, 1), Unit(2, 2)])
-def test_the_rule_for_units(unit: Unit) -> None:
-    plan = accounting.plan(1.5, 1e-5, 20, [5000.0], unit=unit, adjacency="add-remove")
-    assert 1.5 * 0.995 < plan.epsilon <= 1.5
-    assert unit.events_per_row == 1 or plan.kappa * plan.alpha >= 0.5
-    again = accounting.unit_epsilon(1e-5, kappa=plan.kappa, alpha=plan.alpha, unit=unit, adjacency="add-remove")
-    assert again == plan.epsilon
-
-
-@pytest.mark.parametrize("epsilon", [1e-6, 1e30])
-@pytest.mark.parametrize("delta", [5e-324, 0.5, 1 - 1e-16])
-def test_the_rule_at_the_ends_of_its_range(epsilon: float, delta: float) -> None:
-    plan = accounting.plan(epsilon, delta, 5, [100.0, 0.0])
-    assert 0.0 <= plan.epsilon <= epsilon and np.isfinite(plan).all()
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(0, 3000), min_size=2, max_size=9), st.floats(0.05, 50.0), st.floats(0.02, 3.0))
-def test_error_bound_holds_for_every_row(counts: list[int], alpha: float, kappa: float) -> None:
-    if not sum(counts):
-        counts = [1, *counts[1:]]
-    exact = dirichlet.posterior_absolute_error(np.array(counts), kappa=kappa, alpha=alpha).sum() / 2
-    bound = accounting.row_error_bound(len(counts), sum(counts), kappa, alpha)
-    assert exact <= bound * (1 + 1e-9)
-
-
-def test_events_needed() -> None:
-    needed = accounting.events_needed(0.1, 1.0, 1e-6, 50)
-    assert accounting.plan(1.0, 1e-6, 50, [needed]).error == pytest.approx(0.1, rel=5e-3)
-    assert accounting.plan(1.0, 1e-6, 50, [50.0]).error > 0.9  # 50 events among 50 destinations: mostly prior
-    assert accounting.events_needed(0.1, 1.0, 1e-6, 1) == 1
+def test_gaussian_noise_is_chosen_for_a_unit_that_touches_many_pairs() -> None:
+    assert accounting.chosen_noise(1.0, 1e-6, Unit(1, 200)).mechanism == GAUSSIAN
+    assert accounting.chosen_noise(1.0, 1e-6, Unit(events=200)).mechanism == LAPLACE
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: accounting.plan(0, 1e-6, 3, [9.0]), "epsilon must be in [1e-06, 1e+30], got 0"),
-        (lambda: accounting.plan(1, 1e-12, 3, [9.0], unit=Unit(1, 2)), "delta must be in [1e-11, 1), got 1e-12"),
-        (
-            lambda: accounting.unit_epsilon(1, kappa=1, alpha=1e-300, unit=Unit(1, 2), adjacency="add-remove"),
-            "alpha must be in [1e-18, 1e+18], got 1e-300",
-        ),
-        (
-            lambda: accounting.unit_epsilon(1e-12, kappa=1, alpha=1, unit=Unit(1, 2)),
-            "delta must be in [1e-11, 1], got 1e-12",
-        ),
-        (lambda: accounting.plan(1, 0, 3, [9.0]), "delta must be in (0, 1), got 0"),
-        (lambda: accounting.plan(1, 1, 3, [9.0]), "delta must be in (0, 1), got 1"),
-        (
-            lambda: accounting.plan(1, 1e-6, 3, [9.0], unit=Unit(0, 1)),
-            "events_per_row must be an integer of at least",
-        ),
-        (lambda: accounting.plan(1, 1e-6, 3, [9.0], unit=Unit(1, 0)), "rows must be an integer from 1 to 999"),
-        (lambda: accounting.plan(1, 1e-6, 3, [9.0], adjacency="other"), "adjacency must be one of"),
-        (lambda: accounting.plan(1, 1e-6, 3, [-1.0]), "N must be in [0, inf)"),
-        (lambda: accounting.events_needed(1.0, 1, 1e-6, 3), "target must be in (0, 1)"),
-        (
-            lambda: accounting.unit_epsilon(1e-6, kappa=0.01, alpha=10, unit=Unit(2, 1)),
-            "kappa alpha must be at least 0.5",
-        ),
+        (lambda: Unit(0, 1), "events_per_row must be an integer from 1"),
+        (lambda: Unit(1, 0), "rows must be an integer from 1"),
+        (lambda: Unit(events=0), "events must be an integer from 1"),
+        (lambda: Unit(2, 1, events=3), "events must stand alone"),
+        (lambda: Unit().sensitivities("other"), "adjacency must be one of"),
+        (lambda: accounting.chosen_noise(0, 0.1), "epsilon must be in [1e-06, 1e+06], got 0"),
+        (lambda: accounting.chosen_noise(1, 1), "delta must be in [0, 1), got 1"),
+        (lambda: accounting.chosen_noise(1, 0, mechanism=GAUSSIAN), "delta must be in (0, 1) for discrete Gaussian"),
+        (lambda: accounting.chosen_noise(1, 0, mechanism="normal"), "mechanism must be one of"),
+        (lambda: accounting.gaussian_noise(1, 0.0, 1), "delta must be in (0, 1), got 0"),
+        (lambda: accounting.pair_delta(accounting.laplace_noise(1, 2), Unit(2, 1), 2), "threshold must be an integer"),
+        (lambda: accounting.pair_threshold(accounting.laplace_noise(1, 2), Unit(2, 1), 0), "delta must be in (0, 1)"),
     ],
 )
 def test_refusals(call: object, words: str) -> None:
