@@ -81,7 +81,7 @@ audit: test-env  ## draws against every privacy claim, and every closed form aga
 	$(BIN)/python -m tools.verify.precision
 
 fuzz: test-env  ## 10,000 cases of every public function; notebooks at the ends of their parameters (some hours)
-	$(BIN)/python -m pytest tests/fuzz tests/fuzz/notebook_ends.py --hypothesis-profile=long -n auto --dist worksteal
+	$(BIN)/python -m pytest tests/fuzz tests/fuzz/notebook_ends.py tests/fuzz/all_neighbours.py --hypothesis-profile=long -n auto --dist worksteal
 
 faults: test-env  ## kill, fill the disk, damage data, on purpose, with runs of full size (half an hour)
 	$(BIN)/python tests/faults/faults.py --full

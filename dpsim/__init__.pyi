@@ -13,5 +13,6 @@ from . import release as release
 from . import runner as runner
 from . import streams as streams
 from . import words as words
+from .release import load_release as load_release
 
 __version__: str

@@ -166,21 +166,35 @@ def fetch(url: str | None) -> None:
     click.echo(f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}")
 
 
+EVENTS = (
+    click.option("--origin", metavar="COL", help="Column of the state an event leaves."),
+    click.option("--destination", metavar="COL", help="Column of the state it enters."),
+    click.option("--count", metavar="COL", help="Column of how many events a row stands for (default: one)."),
+    click.option("--where", metavar="SQL", help="Rows to count: a SQL boolean of yours, run as it stands."),
+    click.option("--categories", metavar="FILE", help="The states, one a line, known without the data."),
+    click.option("--graph", metavar="FILE", help="Table of the possible pairs, origin and destination: public too."),
+)
+"""What a table of events is, and what is declared about it."""
+
+
+def _about_events(command: Any) -> Any:
+    for option in reversed(EVENTS):
+        command = option(command)
+    return command
+
+
 @main.command()
 @click.argument("file")
-@click.option("--origin", metavar="COL", help="Column of the state an event leaves.")
-@click.option("--destination", metavar="COL", help="Column of the state it enters.")
-@click.option("--count", metavar="COL", help="Column of how many events a row stands for (default: one).")
-@click.option("--trajectory", metavar="UNIT,TIME,PLACE", help="Instead: a table of visits, and its three columns.")
+@_about_events
+@click.option("--trajectory", metavar="USER,TIME,PLACE", help="Instead: a table of visits, and its three columns.")
 @click.option("--max-gap", metavar="TIME", help="With --trajectory: visits further apart are no event (30min).")
-@click.option("--where", help="SQL boolean: the rows to count.")
+@click.option("--outside", default="drop", show_default=True, help="Events outside what is declared: drop, or error.")
 @click.option("--epsilon", required=True, type=float, help="Privacy loss in all, above 0.")
 @click.option("--delta", default=0.0, show_default=True, help="Probability of a larger loss, in [0, 1).")
 @click.option("--output", required=True, metavar="DIR", help="New folder of the release.")
-@click.option("--categories", metavar="FILE", help="The states, one a line, known without the data.")
-@click.option("--graph", metavar="FILE", help="csv or Parquet of the possible pairs origin, destination: public too.")
+@click.option("--owner", "owner_folder", metavar="DIR", help="New folder for you alone (default: DIR_OWNER_ONLY).")
 @click.option("--pairs", help="With --categories: all (default), or private: those that occur often enough.")
-@click.option("--totals", metavar="FILE", help="csv or Parquet of row totals (label, total) that are public already.")
+@click.option("--totals", metavar="FILE", help="Table of row totals (label, total) that are public already.")
 @click.option("--unit", metavar="COL", help="Column of the person to protect, with limits; without, one event.")
 @click.option("--events", type=int, help="Events kept of a unit in all.")
 @click.option("--events-per-row", type=int, help="Or: events kept of a unit in each row ...")
@@ -190,15 +204,17 @@ def fetch(url: str | None) -> None:
 @click.option("--limit", metavar="E,D", help="What all its releases may spend; needed for a new budget file.")
 @click.option("--seed", type=int, help="For simulations: the output is then not a private release.")
 def release(**options: Any) -> None:
-    """Turn a table of events (csv, Parquet, folder or glob) into a private Markov chain.
+    """Turn a table of events, trips or visits into a private Markov chain.
 
-    Noisy counts are published, and the chain estimated from them. Without --categories or --graph the pairs, and with
-    them the states, are chosen privately, which needs a delta. Nothing is written unless all of it can be.
+    Takes csv, tsv and jsonl (also .gz, .zst), Parquet, a folder or a glob. Noisy counts are published, and the chain
+    estimated from them. Without --categories or --graph the pairs, and with them the states, are chosen privately,
+    which needs a delta. Standard output may be published, standard error is for you. Nothing is written unless all of
+    it can be.
     """
     from dpsim import release as release_
 
     for line in release_.run(**options):
-        click.echo(line)
+        click.echo(line.text, err=line.private)
 
 
 @main.command()
@@ -211,12 +227,7 @@ def release(**options: Any) -> None:
 @click.option("--units", type=int, help="How many units there are: delta is compared with 1/units.")
 @click.option("--mechanism", help="laplace or gaussian (default: the one with the smaller expected error).")
 @click.option("--data", metavar="FILE", help="Also simulate releases of these data: NOT private, for their owner.")
-@click.option("--origin", metavar="COL", help="With --data.")
-@click.option("--destination", metavar="COL", help="With --data.")
-@click.option("--count", metavar="COL", help="With --data.")
-@click.option("--where", help="With --data.")
-@click.option("--categories", metavar="FILE", help="With --data: the states.")
-@click.option("--graph", metavar="FILE", help="With --data: or the possible pairs.")
+@_about_events
 def plan(**options: Any) -> None:
     """Show what noise and error a release would have, from public numbers, before anything is spent."""
     from dpsim import release as release_

@@ -18,12 +18,14 @@ from .roads import (
     ETA as ETA,
     ETA_BAR as ETA_BAR,
 )
+from .spill import connect as connect
+from .sources import open_events as open_events
 from .events import (
-    connect as connect,
-    open_events as open_events,
     count_transitions as count_transitions,
-    trajectory_transitions as trajectory_transitions,
+    count_trajectories as count_trajectories,
     distinct_labels as distinct_labels,
+    in_order as in_order,
+    as_declared as as_declared,
     positions as positions,
 )
 from .limits import (
@@ -36,4 +38,12 @@ from .fetch import (
     counts_file as counts_file,
     fetch_taxi_month as fetch_taxi_month,
 )
-from . import tables as tables, taxi as taxi, roads as roads, events as events, limits as limits, fetch as fetch
+from . import (
+    tables as tables,
+    taxi as taxi,
+    roads as roads,
+    events as events,
+    sources as sources,
+    spill as spill,
+    fetch as fetch,
+)

@@ -1,67 +1,42 @@
 """From tables of events to counts of transitions, through Ibis: DuckDB on this machine, or any other connection.
 
-Rows are read in a stream and grouped by the database, so that memory is bounded by its limit and by the number of
-distinct pairs, whatever the number of rows. A `where` is SQL of the connection's own dialect.
+Rows are grouped by the database, so that memory is bounded by its limit and by the number of distinct pairs that are
+kept, whatever the number of rows. Labels are words in a fixed order (`in_order`), unless integers are declared: what a
+label is never depends on the other rows of the table.
 """
 
 from __future__ import annotations
 
-import difflib
-import glob
-import os
-import tempfile
-import uuid
+import numbers
+import warnings
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpsim import checks, streams
-from dpsim.datasets import limits
+from dpsim import checks
+from dpsim.datasets import limits as records
+from dpsim.datasets import sources
 
 Integers = NDArray[np.int64]
 
-MEMORY_LIMIT = "1GiB"  # of the embedded DuckDB; it spills to the temporary folder beyond
-FORMATS = {".csv": "read_csv", ".parquet": "read_parquet"}
-SHOWN = 10  # strangers and columns that a message lists
+LARGEST_COUNT = 2**53  # in one row of a table of counts: beyond, floats skip whole numbers
+LIKE_COUNTS = ("trips", "count", "counts", "n")  # names of columns that tables of counts use
+WHOLE = r"0|-?[1-9]\d{0,17}"  # words that are integers
 
 
-def connect() -> Any:
-    """Return an embedded DuckDB connection of Ibis: memory at most `MEMORY_LIMIT`, threads as `streams.threads`."""
-    import ibis  # slow to import, and most commands count nothing
+@dataclass(frozen=True, eq=False)
+class Before:
+    """The trips of each pair within the categories before any was truncated: the owner's, to measure utility with."""
 
-    return ibis.duckdb.connect(
-        memory_limit=MEMORY_LIMIT,
-        threads=streams.threads(),
-        temp_directory=tempfile.gettempdir(),
-        preserve_insertion_order=False,
-    )
+    trips: pd.DataFrame
 
-
-def open_events(source: Any, *, where: str | None = None, connection: Any = None, words: Sequence[str] = ()) -> Any:
-    """Return an Ibis table of the events.
-
-    source: the path of a .csv or .parquet file, a glob, a folder of such files, a DataFrame, or an Ibis table.
-    where: a SQL boolean ("fare_amount > 10"), the rows to keep. connection: an Ibis connection that reads the files
-    (default: `connect()`; an Ibis table brings its own). words: columns of a csv to read as text, so that "007" stays
-    what it is. Raises ValueError when there is no such file, a file is not what its ending says, or `where` fails.
-    """
-    import ibis
-
-    if isinstance(source, ibis.Table):
-        table = source
-    elif isinstance(source, pd.DataFrame):
-        if not len(source.columns):
-            raise ValueError("source must have columns, got a DataFrame without")
-        table = (connection or connect()).create_table(f"events_{uuid.uuid4().hex}", obj=source, temp=True)
-    elif isinstance(source, str | os.PathLike):
-        table = _read_files(os.fspath(source), connection or connect(), words)
-    else:
-        raise TypeError(f"source must be a path, a DataFrame or an Ibis table, got {type(source).__name__}")
-    return table if where is None else _filtered(table, where)
+    def __deepcopy__(self, memo: dict[int, Any]) -> Before:
+        """Return itself: pandas copies what is attached to a table at every step."""
+        return self
 
 
 def count_transitions(
@@ -69,294 +44,361 @@ def count_transitions(
     origin: str,
     destination: str,
     *,
+    count: str | None = None,
     where: str | None = None,
     categories: Sequence[Any] | None = None,
-    outside: str = "error",
+    outside: str = "drop",
     unit: str | None = None,
+    events: int | None = None,
     events_per_row: int | None = None,
     rows: int | None = None,
     connection: Any = None,
 ) -> pd.DataFrame:
-    """Return columns origin, destination, trips: how often each transition occurs, pairs that occur only, sorted.
+    """Return how often each transition occurs: columns origin, destination, trips; pairs that occur only.
 
-    source, where, connection: as `open_events`. origin, destination: names of columns. Labels are integers when all
-    are whole numbers, else words; a pair of declared categories comes back as it was declared.
-    categories: the labels that may occur, declared without looking at the data; other labels raise ValueError, which
-    lists them, or, with outside="drop", are left out.
-    unit, events_per_row (c), rows (r): keep of each unit at most r origins and c events in each of them, before
-    counting. Which ones is decided by an md5 hash of the unit and the event, so that it depends on the unit's own
-    events alone: adding or removing a unit changes nothing else, which is what privacy for units needs.
+    Parameters
+    ----------
+    source, where, connection
+        The table of events, as `open_events` takes it.
+    origin, destination : str
+        The columns of the state that an event leaves, and of the state that it enters.
+    count : str, optional
+        A column that says for how many events a row stands. Without it each row is one event, and a column called
+        trips, count, counts or n raises a warning.
+    categories : sequence, optional
+        The states that may occur, declared without looking at the data. Their labels come back as they were declared;
+        without them labels are words.
+    outside : {"drop", "error"}
+        What happens to events with an end outside the categories: they are left out and counted in the report, or
+        refused, with a message that depends on the data and is for their owner alone.
+    unit : str, optional
+        The column of the person, car or session to protect. Adding or removing a unit changes nothing but its own
+        share, which is what privacy for units needs.
+    events : int >= 1, optional
+        The number of events that are kept of a unit in all.
+    events_per_row, rows : int >= 1, optional
+        In its place: the number of events kept of a unit from each origin, and of origins (default 1 each).
+    connection : ibis.BaseBackend, optional
+        What reads files.
 
-    `.attrs["report"]` of the result is {"rows", "missing", "outside", "truncated", "kept"}: the rows read (after
-    `where`), those without an origin, destination or unit, those outside the categories, those truncated, and the rest.
-    These numbers are the data owner's, not part of a private release. Raises ValueError for missing columns (with the
-    columns there are) and when no row is left.
+    Returns
+    -------
+    DataFrame
+        Sorted by origin and destination (`in_order`). `attrs["report"]` holds numbers for the owner of the data, which
+        are no part of a private release: "rows" read (after `where`), the "events" they stand for, those "missing" an
+        origin, a destination or a unit, those "outside" the categories, those "truncated", and the rest, "kept".
+        `attrs["before"]` holds the trips before truncation (`Before`), and `attrs["limits"]` what was kept of each unit
+        (`Limits`): a release refuses counts whose limits are not those of its unit.
+
+    Raises
+    ------
+    ValueError
+        A column is missing; a count is negative, missing or fractional; a file cannot be read.
+
+    Notes
+    -----
+    The origins that are kept of a unit are the first by an md5 hash of unit and origin. Of its N events from an origin
+    (or in all) c are kept by systematic sampling: events are laid out pair by pair in the order of a hash, and every
+    (N / c)-th is kept from a start that a hash of the unit gives. Each event is as likely to be kept as any other, and
+    a row that stands for many events is never written out.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]})
+    >>> count_transitions(table, "from", "to")
+      origin destination  trips
+    0   home        shop      2
+    1   shop        home      1
     """
     outside = checks.choice("outside", outside, ("error", "drop"))
     declared = None if categories is None else distinct_labels("categories", categories)
-    c, r = _limits(unit, events_per_row, rows)
-    table = open_events(source, where=where, connection=connection, words=[origin, destination])
-    events = _named(table, {"origin": origin, "destination": destination} | ({"unit": unit} if unit else {}))
+    limits = _limits(unit, events, events_per_row, rows)
+    columns = {"origin": origin, "destination": destination}
+    columns |= {name: column for name, column in (("unit", unit), ("count", count)) if column is not None}
+    tables = sources.read(source, where=where, text=list(columns.values()), connection=connection)
+    words = sources.as_words(tables, columns, ids=["unit"])
+    if count is None:
+        _warn_of_counts(tables[0].columns, list(columns.values()))
 
-    grouped = events.group_by(["origin", "destination"] + (["no_unit"] if unit else []))
-    counted = grouped.aggregate(trips=events.count()).to_pandas()
-    total = int(counted["trips"].sum())
-    if not total:
-        raise ValueError(f"source: no rows{' are left by where' if where else ''}, there must be at least one")
-    missing = counted[["origin", "destination"]].isna().any(axis=1)
-    if unit:
-        missing |= counted["no_unit"]
-    pairs = _whole(counted[~missing])
-    strange = _strangers(pairs, declared)
-    if strange.any() and outside == "error":
-        raise ValueError(_refusal(pairs[strange], declared or []))
-    pairs = pairs[~strange]
-    before = int(pairs["trips"].sum())
-    if unit:
-        pairs = _whole(_truncated(events, declared, c, r).to_pandas())
-    kept = int(pairs["trips"].sum())
-    if not kept:
-        raise ValueError("source: no row has an origin and a destination among the categories, at least one must")
-    result = _labelled(pairs, declared)
-    result.attrs["report"] = {
-        "rows": total,
-        "missing": int(counted.loc[missing, "trips"].sum()),
-        "outside": total - int(counted.loc[missing, "trips"].sum()) - before,
-        "truncated": before - kept,
-        "kept": kept,
-    }
-    result.attrs[limits.RECORD] = limits.Limits(kept, *((c, r) if unit else (None, None)))
-    return result
-
-
-def trajectory_transitions(
-    source: Any, unit: str, time: str, state: str, *, where: str | None = None, connection: Any = None
-) -> Any:
-    """Return an Ibis table with columns unit, origin, destination: each unit's states in the order of time, in pairs.
-
-    For `count_transitions`, which also takes unit="unit" then. source, where, connection: as `open_events`. Rows at
-    the same time are put in the order of their states. A row without a state breaks its unit's trajectory, and one
-    without unit or time stands alone: both give rows with gaps, which count_transitions reports as missing.
-    """
-    import ibis
-
-    table = open_events(source, where=where, connection=connection, words=[state])
-    rows = table.select(**{name: table[_column(table, column)] for name, column in
-                           (("unit", unit), ("time", time), ("state", state))})  # fmt: skip
-    placed = rows.filter(rows.unit.notnull() & rows.time.notnull())
-    window = ibis.window(group_by=placed.unit, order_by=[placed.time, placed.state])
-    moves = placed.mutate(destination=placed.state.lead().over(window), more=placed.unit.lead().over(window).notnull())
-    lost = rows.filter(rows.unit.isnull() | rows.time.isnull())
-    nothing = ibis.null(rows.state.type())
-    return (
-        moves.filter(moves.more)
-        .select("unit", origin="state", destination="destination")
-        .union(lost.select("unit", origin=nothing, destination=nothing))
+    grouped = _grouped(words, declared)
+    grouped = grouped.mutate(kept=grouped.trips if limits is None else _kept(grouped, *limits))
+    summed = grouped.group_by(["kind", "origin", "destination"]).aggregate(
+        **{name: grouped[name].sum().cast("int64") for name in ("rows", "trips", "kept", "wrong")}
     )
-
-
-def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
-    """Return the labels as a list once there are at least two, all different and none missing (ValueError)."""
-    listed = list(labels.tolist() if isinstance(labels, np.ndarray) else labels)
-    if isinstance(labels, str) or len(listed) < 2:
-        raise ValueError(f"{name} must be a list of at least 2 labels, got {labels!r}"[:200])
-    words = pd.Series([str(label) for label in listed])
-    if pd.isna(pd.Series(listed, dtype=object)).any() or (words == "").any():
-        raise ValueError(f"{name} must all have a label, got an empty one")
-    if words.duplicated().any():
-        raise ValueError(f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once")
-    return listed
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
-def _read_files(path: str, connection: Any, words: Sequence[str]) -> Any:
-    files = _files(path)
-    endings = {Path(file).suffix.lower() for file in files}
-    if len(endings) != 1 or not endings <= set(FORMATS):
-        shown = ", ".join(sorted(endings)) or "none"
-        raise ValueError(f"source must be files that end in .csv or in .parquet, all alike, got {path!r} ({shown})")
-    ending = endings.pop()
-    for file in files:
-        _check_contents(file, ending)
-    try:
-        if ending == ".csv":
-            return _read_csv(files, connection, words)
-        return connection.read_parquet(files if len(files) > 1 else files[0])
-    except Exception as error:  # each database has its own classes
-        raise ValueError(f"{path}: not a readable {ending[1:]} table ({_first_line(error)})") from error
-
-
-def _files(path: str) -> list[str]:
-    if os.path.isdir(path):
-        inside = sorted(str(file) for file in Path(path).rglob("*") if file.suffix.lower() in FORMATS)
-        if not inside:
-            raise ValueError(f"source: the folder {path!r} holds no .csv or .parquet file")
-        return inside
-    if os.path.exists(path):
-        return [path]
-    if glob.has_magic(path):
-        found = sorted(glob.glob(path, recursive=True))
-        if found:
-            return found
-    raise ValueError(f"source: there is no file {path!r}")
-
-
-def _check_contents(file: str, ending: str) -> None:
-    """Refuse a file that is not what its ending says, before a reader guesses at it."""
-    with open(file, "rb") as stream:
-        start = stream.read(4096)
-        stream.seek(max(0, os.path.getsize(file) - 4))
-        end = stream.read(4)
-    if not start:
-        raise ValueError(f"{file}: the file is empty")
-    if ending == ".parquet" and not (start[:4] == end == b"PAR1"):
-        raise ValueError(f"{file}: not a Parquet file although its name ends in .parquet (or it was cut short)")
-    if ending == ".csv" and (start[:4] == b"PAR1" or b"\0" in start or start[:2] == b"\x1f\x8b"):
-        raise ValueError(f"{file}: not a csv file although its name ends in .csv")
-
-
-def _read_csv(files: list[str], connection: Any, words: Sequence[str]) -> Any:
-    if connection.name != "duckdb":
-        return connection.read_csv(files if len(files) > 1 else files[0], header=True, inferSchema=True)
-    table = connection.read_csv(files, header=True)
-    kinds = {word: "string" for word in words if word in table.columns}
-    return connection.read_csv(files, header=True, types=kinds) if kinds else table
-
-
-def _filtered(table: Any, where: str) -> Any:
-    if not isinstance(where, str) or not where.strip():
-        raise ValueError(f"where must be a SQL boolean, got {where!r}")
-    name = f"events_{uuid.uuid4().hex}"
-    try:
-        return table.alias(name).sql(f"SELECT * FROM {name} WHERE (\n{where}\n)")
-    except Exception as error:
+    table = sources.fetched(summed, source)
+    if (wrong := int(table["wrong"].sum())) > 0:
         raise ValueError(
-            f"where must be a SQL boolean over the columns {_listed(table.columns)}, got {where!r} "
-            f"({_first_line(error)})"
-        ) from error
+            f"count must be a whole number from 0 to 2^53 in each row, the column {count!r} has {wrong:,} rows with a "
+            "negative, missing, fractional or larger one"
+        )
+    if outside == "error" and (table["kind"] == "outside").any():
+        raise ValueError(_refusal(int(table.loc[table["kind"] == "outside", "trips"].sum()), declared or []))
+    return _result(table, declared, limits)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+def count_trajectories(
+    source: Any,
+    unit: str,
+    time: str,
+    place: str,
+    *,
+    max_gap: str | None = None,
+    where: str | None = None,
+    categories: Sequence[Any] | None = None,
+    outside: str = "drop",
+    events: int | None = None,
+    events_per_row: int | None = None,
+    rows: int | None = None,
+    connection: Any = None,
+) -> pd.DataFrame:
+    """Return how often units move from one place to another, from a table with a row for each visit.
 
+    Parameters
+    ----------
+    source, where, categories, outside, connection
+        As `count_transitions` takes them; `where` chooses visits.
+    unit, time, place : str
+        The columns of the person, car or session, of the time of a visit (dates, or numbers that count seconds), and
+        of the place.
+    max_gap : str, optional
+        The longest time between two visits that makes a transition, "30min" for instance; without it any time does.
+    events, events_per_row, rows : int >= 1
+        What is kept of a unit, as in `count_transitions`. One of them must be given: taking one visit out of a-b-c
+        makes a-c and changes three counts, so that a single event is nothing that can be protected here.
 
-def _column(table: Any, name: str) -> str:
-    if name not in table.columns:
-        near = difflib.get_close_matches(str(name), table.columns, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"source: there is no column {name!r} among {_listed(table.columns)}{hint}")
-    return name
+    Returns
+    -------
+    DataFrame
+        As `count_transitions`; the rows of its report are transitions, and visits without a unit or a time.
 
+    Raises
+    ------
+    ValueError
+        As `count_transitions`; no limit is given; `max_gap` is no length of time.
 
-def _listed(values: Sequence[Any]) -> str:
-    shown = ", ".join(repr(value) if isinstance(value, str) else str(value) for value in values[:SHOWN])
-    return shown + (f" and {len(values) - SHOWN} more" if len(values) > SHOWN else "")
+    Notes
+    -----
+    Visits at the same time are put in the order of their places. A visit without a place breaks its unit's trajectory:
+    the two transitions round it are missing.
+
+    Examples
+    --------
+    >>> visits = pd.DataFrame({"who": ["p", "p", "p"], "at": [0, 60, 7200], "zone": ["a", "b", "c"]})
+    >>> count_trajectories(visits, "who", "at", "zone", max_gap="30min", events=5)
+      origin destination  trips
+    0      a           b      1
+    """
+    if events is None and events_per_row is None and rows is None:
+        raise ValueError(
+            "a limit must be given for trajectories, events, or events_per_row and rows: the unit is the person or car "
+            "as a whole, because taking out one visit changes three transitions"
+        )
+    moves = _moves(source, unit, time, place, _seconds(max_gap), where, connection)
+    trips = count_transitions(
+        moves, "origin", "destination", categories=categories, outside=outside, unit="unit", events=events,
+        events_per_row=events_per_row, rows=rows,
+    )  # fmt: skip
+    trips.attrs[records.RECORD] = replace(trips.attrs[records.RECORD], trajectories=True)
+    return trips
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
 
 
-def _named(table: Any, columns: dict[str, str]) -> Any:
-    """Return the columns under our names: labels integers or words, missing ones null, the unit as words."""
-    chosen = {name: table[_column(table, column)] for name, column in columns.items()}
-    for name in ("origin", "destination"):
-        chosen[name] = _as_label(name, columns[name], chosen[name])
-    if "unit" in chosen:
-        chosen["unit"] = chosen["unit"].cast("string")
-        chosen["no_unit"] = chosen["unit"].isnull()
-    return table.select(**chosen)
+def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
+    """Return declared labels as integers when all of them are, else as words.
+
+    Raises ValueError unless there are at least two, all different and none missing.
+
+    Examples
+    --------
+    >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
+    ([0, 1, 2], ['1', 'x'])
+    """
+    listed = list(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+    if isinstance(labels, str) or len(listed) < 2:
+        raise ValueError(f"{name} must be a list of at least 2 labels, got {labels!r}"[:200])
+    words = pd.Series([sources.whole_word(label) for label in listed], dtype=object)
+    if words.isna().any():
+        raise ValueError(f"{name} must all have a label, got an empty one")
+    if words.duplicated().any():
+        raise ValueError(f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once"[:200])
+    integers = all(_is_int64(label) for label in listed)
+    return [int(label) for label in listed] if integers else words.tolist()
 
 
-def _as_label(name: str, column: str, values: Any) -> Any:
-    if values.type().is_floating():  # whole numbers with gaps come as floats
-        values = values.nullif(float("nan"))
-        if (values != values.floor()).any().as_scalar().to_pyarrow().as_py():
-            raise ValueError(f"{name}: the column {column!r} must hold whole numbers or words, got fractions")
-        return values.cast("int64")
-    return values.cast("int64") if values.type().is_integer() else values.cast("string")
+def _is_int64(label: Any) -> bool:
+    return isinstance(label, numbers.Integral) and not isinstance(label, bool) and -(2**63) <= int(label) < 2**63
 
 
-def _whole(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the pairs with integers where a column with gaps came as floats."""
-    floats = [name for name in ("origin", "destination") if pd.api.types.is_float_dtype(pairs[name].dtype)]
-    return pairs.astype(dict.fromkeys(floats, np.int64))
+def in_order(labels: Sequence[Any]) -> list[Any]:
+    """Return labels in their fixed order: whole numbers by size, then words by code point.
+
+    Which of two labels comes first depends on these two alone.
+
+    Examples
+    --------
+    >>> in_order(["10", "shop", "2", "Shop", "007"])
+    ['2', '10', '007', 'Shop', 'shop']
+    """
+    return sorted(labels, key=_place)
+
+
+def as_declared(words: Sequence[str]) -> list[Any]:
+    """Return words of a public file as integers when all of them are, else as they are.
+
+    Examples
+    --------
+    >>> as_declared(["1", "20"]), as_declared(["1", "x"])
+    ([1, 20], ['1', 'x'])
+    """
+    whole = bool(len(words)) and pd.Series(words, dtype="str").str.fullmatch(WHOLE).all()
+    return [int(word) for word in words] if whole else list(words)
 
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
-    """Return the place of each value among the labels, -1 for strangers; not all integers, they compare as words."""
+    """Return the place of each value among the labels, -1 for strangers; both are compared as the reader's words."""
     if pd.api.types.is_integer_dtype(values.dtype) and (numbers := np.asarray(labels)).dtype.kind == "i":
         return pd.Index(numbers).get_indexer(values).astype(np.int64)
-    return pd.Index([str(label) for label in labels]).get_indexer(values.astype(str)).astype(np.int64)
+    codes, distinct = pd.factorize(values)
+    words = pd.Index([sources.whole_word(label) for label in labels], dtype=object)
+    found = words.get_indexer(pd.Index([sources.whole_word(value) for value in distinct], dtype=object))
+    return np.append(found, -1)[codes].astype(np.int64)
 
 
-def _strangers(pairs: pd.DataFrame, declared: list[Any] | None) -> pd.Series:
-    if declared is None:
-        return pd.Series(False, index=pairs.index)
-    ends = [positions(pairs[column], declared) for column in ("origin", "destination")]
-    return pd.Series((ends[0] < 0) | (ends[1] < 0), index=pairs.index)
+def _place(label: Any) -> tuple[int, int, str]:
+    word = str(label)
+    sign, digits = word.startswith("-"), word.removeprefix("-")
+    whole = digits.isascii() and digits.isdigit() and (word == "0" or digits[0] != "0")
+    return (0, -int(digits) if sign else int(digits), word) if whole else (1, 0, word)
 
 
-def _refusal(pairs: pd.DataFrame, declared: list[Any]) -> str:
-    known = {str(label) for label in declared}
-    labels = pd.concat([pairs["origin"], pairs["destination"]]).astype(str)
-    values = sorted(set(labels) - known, key=lambda label: (len(label), label))
+def _refusal(strange: int, declared: list[Any]) -> str:
     return (
-        f"categories: {int(pairs['trips'].sum())} rows have an origin or destination outside the {len(declared)} "
-        f'declared ones: {_listed(values)}; declare them too, or leave these rows out with outside="drop"'
+        f"outside: {strange:,} events have an end outside the {len(declared)} declared categories, and outside is set "
+        "to error; drop, the default, leaves them out"
     )
 
 
-def _labelled(pairs: pd.DataFrame, declared: list[Any] | None) -> pd.DataFrame:
-    """Return the pairs sorted, labels as declared, or integers when all are whole numbers, else words."""
-    ends = pairs[["origin", "destination"]].reset_index(drop=True)
-    if declared is not None:
-        labels = pd.Series(declared)
-        ends = ends.apply(lambda column: labels.take(positions(column, declared)).array)
-    elif not all(pd.api.types.is_integer_dtype(dtype) for dtype in ends.dtypes):
-        ends = ends.astype(str)
-        if ends.apply(lambda column: column.str.fullmatch(r"0|-?[1-9]\d{0,17}")).all(axis=None):
-            ends = ends.astype(np.int64)
-    result = ends.assign(trips=pairs["trips"].to_numpy(np.int64))
-    return result.sort_values(["origin", "destination"], ignore_index=True)
+def _warn_of_counts(columns: Sequence[str], named: Sequence[str]) -> None:
+    found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
+    if found:
+        warnings.warn(
+            f"each row counts as one event, although the table has a column {found[0]!r}: name it as the count if a "
+            "row stands for that many events",
+            stacklevel=3,
+        )
 
 
-# --- units ------------------------------------------------------------------------------------------------------------
+def _result(table: pd.DataFrame, declared: list[Any] | None, limits: tuple[int, int | None] | None) -> pd.DataFrame:
+    """Return the counts with labels as declared, or words, in order, and what only the owner may know."""
+    totals = table.groupby("kind")["trips"].sum()
+    pairs = table[(table["kind"] == "kept") & (table["trips"] > 0)]
+    pairs = _sorted(pairs[["origin", "destination", "trips", "kept"]].reset_index(drop=True), declared)
+    result = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
+    kept = int(result["trips"].sum())
+    result.attrs["report"] = {
+        "rows": int(table["rows"].sum()),
+        "events": int(totals.sum()),
+        "missing": int(totals.get("missing", 0)),
+        "outside": int(totals.get("outside", 0)),
+        "truncated": int(totals.get("kept", 0)) - kept,
+        "kept": kept,
+    }
+    result.attrs["before"] = Before(pairs.drop(columns="kept"))
+    most, rows = (None, None) if limits is None else limits
+    result.attrs[records.RECORD] = (
+        records.Limits(kept, events=most) if rows is None else records.Limits(kept, events_per_row=most, rows=rows)
+    )
+    return result
 
 
-def _limits(unit: str | None, events_per_row: int | None, rows: int | None) -> tuple[int, int]:
-    if unit is None:
-        if events_per_row is not None or rows is not None:
-            raise ValueError("unit must name a column when events_per_row or rows is given, got None")
-        return 1, 1
-    return checks.integer("events_per_row", events_per_row or 1, 1), checks.integer("rows", rows or 1, 1)
+def _sorted(pairs: pd.DataFrame, declared: list[Any] | None) -> pd.DataFrame:
+    """Return pairs of words in order, as integers where integers were declared."""
+    whole = declared is not None and isinstance(declared[0], int)
+    pairs = pairs.astype(dict.fromkeys(("origin", "destination"), np.int64 if whole else str))
+    labels = in_order(pd.unique(pd.concat([pairs["origin"], pairs["destination"]])))
+    ranks = {label: place for place, label in enumerate(labels)}
+    order = np.lexsort([pairs[name].map(ranks).to_numpy(np.int64) for name in ("destination", "origin")])
+    return pairs.iloc[order].reset_index(drop=True)
 
 
-def _truncated(events: Any, declared: list[Any] | None, c: int, r: int) -> Any:
-    """Return the counts of what is left of each unit: r origins, and c events of each, in the order of a hash.
+# --- grouping and truncation ------------------------------------------------------------------------------------------
 
-    The hash takes in how often the event has occurred before in its unit, so that a frequent destination is not kept
-    or lost as a whole.
-    """
+
+def _grouped(words: Any, declared: list[Any] | None) -> Any:
+    """Return one row for each kind (kept, missing, outside, nothing) and, of what is kept, each unit and pair."""
     import ibis
 
-    t = events.filter(events.origin.notnull() & events.destination.notnull() & ~events.no_unit)
-    t = t.mutate(origin_word=t.origin.cast("string"), destination_word=t.destination.cast("string"))
+    missing = words.origin.isnull() | words.destination.isnull()
+    if "unit" in words.columns:
+        missing |= words.unit.isnull()
+    kind = missing.ifelse("missing", "kept")
     if declared is not None:
-        known = ibis.memtable({"label": [str(label) for label in declared]})
-        t = t.filter(t.origin_word.isin(known.label) & t.destination_word.isin(known.label))
-    same = ibis.window(group_by=[t.unit, t.origin_word, t.destination_word])
-    t = t.mutate(copy=ibis.row_number().over(same))
-    t = t.mutate(
-        row_hash=_hash(t.unit, t.origin_word),
-        event_hash=_hash(t.unit, t.origin_word, t.destination_word, t["copy"].cast("string")),
+        known = ibis.memtable({"label": [sources.whole_word(label) for label in declared]})
+        inside = words.origin.isin(known.label) & words.destination.isin(known.label)
+        kind = missing.ifelse("missing", inside.ifelse("kept", "outside"))
+    number, wrong = _numbers(words)
+    kind = (number > 0).ifelse(kind, "nothing")  # a row for no event takes no place among those of its unit
+    table = words.mutate(kind=kind, number=number, bad=wrong)
+    ends = [name for name in ("origin", "destination", "unit") if name in words.columns]
+    table = table.mutate(**{name: (table.kind == "kept").ifelse(table[name], None) for name in ends})
+    return table.group_by(["kind", *ends]).aggregate(
+        rows=table.count(), trips=table.number.sum().cast("int64"), wrong=table.bad.sum().cast("int64")
     )
-    by_row = ibis.window(group_by=t.unit, order_by=[t.row_hash, t.origin_word])
-    by_event = ibis.window(group_by=[t.unit, t.origin_word], order_by=[t.event_hash, t.destination_word])
-    t = t.mutate(row=ibis.dense_rank().over(by_row), event=ibis.row_number().over(by_event))
-    t = t.filter((t["row"] < r) & (t.event < c))
-    return t.group_by(["origin", "destination"]).aggregate(trips=t.count())
+
+
+def _numbers(words: Any) -> tuple[Any, Any]:
+    """Return for how many events a row stands, and 1 where that is no whole number of at least 0."""
+    import ibis
+
+    one, none = ibis.literal(1, "int64"), ibis.literal(0, "int64")
+    if "count" not in words.columns:
+        return one, none
+    value = words["count"].try_cast("float64")
+    whole = value.try_cast("int64")  # rounded: a fraction, and what is too large, does not come back
+    good = ((whole.cast("float64") == value) & (whole >= 0) & (whole <= LARGEST_COUNT)).fill_null(False)
+    return good.ifelse(whole, none), good.ifelse(none, one)
+
+
+def _limits(
+    unit: str | None, events: int | None, per_row: int | None, rows: int | None
+) -> tuple[int, int | None] | None:
+    """Return how many events are kept, and from how many origins each; no number of origins: events in all."""
+    named = {"events": events, "events_per_row": per_row, "rows": rows}
+    given = {name: checks.integer(name, value, 1) for name, value in named.items() if value is not None}
+    if unit is None:
+        if given:
+            raise ValueError(f"unit must name a column when {next(iter(given))} is given, got None")
+        return None
+    if "events" in given:
+        if len(given) > 1:
+            raise ValueError("events limits a unit in all: give it alone, or events_per_row and rows")
+        return given["events"], None
+    return given.get("events_per_row", 1), given.get("rows", 1)
+
+
+def _kept(grouped: Any, most: int, rows: int | None) -> Any:
+    """Return how many events are kept of each unit and pair: `most` from each of `rows` origins, or in all."""
+    import ibis
+
+    part = [grouped.unit] if rows is None else [grouped.unit, grouped.origin]
+    order = [_hash(grouped.unit, grouped.origin, grouped.destination), grouped.origin, grouped.destination]
+    total = grouped.trips.sum().over(ibis.window(group_by=part)).cast("float64")
+    upto = grouped.trips.sum().over(ibis.cumulative_window(group_by=part, order_by=order)).cast("float64")
+    start = _fraction(_hash(*part, ibis.literal("start")))
+
+    def places(events: Any) -> Any:
+        """Return how many of the regular places lie among the first events of the unit."""
+        return ibis.greatest(0.0, ibis.least(float(most), (events * float(most) / total - start).ceil()))
+
+    number = grouped.trips.cast("float64")
+    sampled = ibis.least(places(upto) - places(upto - number), number)
+    kept = (total <= most).ifelse(grouped.trips, sampled.cast("int64"))
+    if rows is not None:
+        by_row = ibis.window(group_by=grouped.unit, order_by=[_hash(grouped.unit, grouped.origin), grouped.origin])
+        kept = (ibis.dense_rank().over(by_row) < rows).ifelse(kept, 0)
+    return (grouped.kind == "kept").ifelse(kept, 0)
 
 
 def _hash(*words: Any) -> Any:
@@ -364,3 +406,56 @@ def _hash(*words: Any) -> Any:
     for word in words[1:]:
         joined = joined.concat("\x1f", word)
     return joined.hexdigest("md5").left(12)  # 48 bits: short enough for databases to keep in place
+
+
+def _fraction(digits: Any) -> Any:
+    """Return the first 5 hexadecimal digits as a number in [0, 1)."""
+    import ibis
+
+    places = [ibis.literal("0123456789abcdef").find(digits.substr(place, 1)) for place in range(5)]
+    return sum(place.cast("float64") / 16.0 ** (i + 1) for i, place in enumerate(places))
+
+
+# --- trajectories -----------------------------------------------------------------------------------------------------
+
+
+def _moves(
+    source: Any, unit: str, time: str, place: str, seconds: float | None, where: str | None, connection: Any
+) -> Any:
+    """Return columns unit, origin, destination: each unit's places in the order of time, in pairs."""
+    import ibis
+
+    columns = {"unit": unit, "time": time, "place": place}
+    visits = sources.open_events(source, columns, where=where, ids=["unit"], connection=connection)
+    number = visits.time.try_cast("float64")
+    stamp = number.isnull().ifelse(visits.time, None).try_cast("timestamp('UTC')")
+    visits = visits.mutate(number=number, stamp=stamp)
+    timed = visits.unit.notnull() & (visits.number.notnull() | visits.stamp.notnull())
+    placed = visits.filter(timed)
+    order = [placed.stamp.isnull(), placed.stamp, placed.number, placed.place]
+    window = ibis.window(group_by=placed.unit, order_by=order)
+    after = {f"next_{name}": placed[name].lead().over(window) for name in ("place", "number", "stamp")}
+    moves = placed.mutate(**after)
+    linked = moves.next_number.notnull() & moves.number.notnull() | moves.next_stamp.notnull() & moves.stamp.notnull()
+    if seconds is not None:
+        late = moves.stamp + ibis.interval(microseconds=round(1e6 * seconds))
+        linked &= ((moves.next_number - moves.number <= seconds) | (moves.next_stamp <= late)).fill_null(False)
+    lost = visits.filter(~timed)
+    nothing = ibis.null("string")
+    return (
+        moves.filter(linked)
+        .select("unit", origin="place", destination="next_place")
+        .union(lost.select("unit", origin=nothing, destination=nothing))
+    )
+
+
+def _seconds(max_gap: str | None) -> float | None:
+    if max_gap is None:
+        return None
+    try:
+        seconds = float(pd.Timedelta(max_gap).total_seconds())
+    except (ValueError, TypeError) as error:
+        raise ValueError(f'max_gap must be a length of time such as "30min" or "2h", got {max_gap!r}') from error
+    if not seconds > 0:
+        raise ValueError(f"max_gap must be above 0, got {max_gap!r}")
+    return seconds

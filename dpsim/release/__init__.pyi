@@ -27,11 +27,16 @@ from .estimate import (
 )
 from .files import (
     write_release as write_release,
+    load_release as load_release,
     new_folder as new_folder,
-    side_car as side_car,
-    utility_table as utility_table,
-    report as report,
-    owner_utility as owner_utility,
+    owner_folder as owner_folder,
+)
+from .owner import (
+    counted as counted,
+    compared as compared,
+)
+from .report import (
+    page as page,
 )
 from .audit import (
     replicated as replicated,
@@ -56,18 +61,15 @@ from .planning import (
     measured as measured,
     warnings as warnings,
 )
+from .inputs import (
+    read_categories as read_categories,
+    read_graph as read_graph,
+    read_totals as read_totals,
+)
 from .command import (
     run as run,
     plan_lines as plan_lines,
-    read_categories as read_categories,
-    read_graph as read_graph,
 )
-from . import (
-    support as support,
-    chain as chain,
-    draws as draws,
-    estimate as estimate,
-    budget as budget,
-    intervals as intervals,
-)
-from . import planning as planning, files as files, audit as audit, command as command
+from . import support as support, chain as chain, draws as draws, estimate as estimate, budget as budget
+from . import intervals as intervals, planning as planning, owner as owner, report as report, files as files
+from . import inputs as inputs, audit as audit, command as command

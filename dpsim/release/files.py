@@ -1,12 +1,16 @@
-"""The files of a release, written whole or not at all: what may be published, and what is for the data owner only."""
+"""The files of a release, written whole or not at all, and read back.
+
+What may be published lies in one folder; what is for the owner of the data alone in another one, which only its owner
+can open (mode 0700, files 0600). What the first holds, its files, their columns, types and order, depends on the
+released counts and on public choices alone.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
-from importlib import metadata
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -16,182 +20,186 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from dpsim import markov
-from dpsim.checks import Array
-from dpsim.markov import stationary
-from dpsim.release import chain as release_chain
+from dpsim.private import SIMULATION
+from dpsim.release import owner as owner_
+from dpsim.release import report
+from dpsim.release import support as supports
 from dpsim.release.chain import PrivateChain
 
-OWNER_FOLDER = "OWNER_ONLY_not_private"
-MOSTLY_PRIOR = 0.5  # mean row error bound from which the report warns
-_PACKAGES = ("dpsim-compendium", "numpy", "scipy", "opendp", "dp-accounting", "ibis-framework", "duckdb")
+STATEMENT, REPORT, OWNER = "statement.json", "report.html", "owner.json"
+ENDS = ("origin", "destination")
 
 
 def write_release(
-    chain: PrivateChain, folder: str | os.PathLike[str], trips: pd.DataFrame | None = None
-) -> dict[str, Any]:
-    """Write a release into a new folder and return the side-car's contents.
+    chain: PrivateChain,
+    folder: str | os.PathLike[str],
+    trips: pd.DataFrame | None = None,
+    owner: str | os.PathLike[str] | None = None,
+) -> list[Path]:
+    """Write a release into a new folder and return the paths of what may be published.
 
-    matrix.csv, matrix.parquet (origin, destination, probability), states.csv (category, row_total, error_bound,
-    stationary where the declared graph is irreducible), release.json (side-car), report.md; and, when the trips are
-    given, utility.json in OWNER_ONLY_not_private, which compares with them. Of a simulation every file says so: the
-    tables in a column `note`. Raises ValueError when the folder exists and is not empty.
+    Parameters
+    ----------
+    chain : PrivateChain
+        What `release_chain` gave.
+    folder : path
+        A new or empty folder, for counts, chain and states (each as csv and Parquet), statement.json and report.html.
+        Of a simulation every file says so, the tables in a column `note`.
+    trips : DataFrame, optional
+        The counts that went in. With them the owner's folder is written.
+    owner : path, optional
+        Another new folder, for owner.json, which compares the release with the owner's own table and must not be
+        published (default: the folder's name with "_OWNER_ONLY").
+
+    Raises
+    ------
+    ValueError
+        A folder exists and is not empty, or the owner's folder lies inside the released one.
+
+    Notes
+    -----
+    Labels are written unchanged. A spreadsheet may take a label such as "=A1" in a csv for a formula.
     """
     target = new_folder(folder)
-    partial = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    private = None if trips is None else owner_folder(target, owner)
+    partial = _beside(target)
+    hidden = None if private is None else _beside(private)
     try:
-        pi = _stationary(chain)
-        card = side_car(chain)
-        matrix = _matrix_table(chain)
-        pa.csv.write_csv(matrix, partial / "matrix.csv")
-        pa.parquet.write_table(matrix, partial / "matrix.parquet")
-        states = utility_table(chain).assign(**({} if pi is None else {"stationary": pi}))
-        _marked(states, chain).to_csv(partial / "states.csv", index=False)
-        (partial / "release.json").write_text(json.dumps(card, indent=2, default=_plain) + "\n", encoding="utf-8")
-        (partial / "report.md").write_text(report(chain, pi), encoding="utf-8")
-        if trips is not None:
-            (partial / OWNER_FOLDER).mkdir()
-            owner = {"FOR THE DATA OWNER ONLY": "not private: computed from the data", "status": chain.status}
-            text = json.dumps(owner | owner_utility(chain, trips, pi), indent=2, default=_plain)
-            (partial / OWNER_FOLDER / "utility.json").write_text(text + "\n", encoding="utf-8")
-        if target.exists():
-            target.rmdir()
-        os.replace(partial, target)
+        partial.mkdir(parents=True)
+        _write_public(chain, partial)
+        if hidden is not None and private is not None and trips is not None:
+            hidden.mkdir(parents=True, mode=0o700)
+            _write_owner(owner_.compared(chain, trips), hidden)
+            _replace(hidden, private)
+        _replace(partial, target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
+        if hidden is not None and not hidden.exists() and private is not None:  # moved already
+            shutil.rmtree(private, ignore_errors=True)
+        shutil.rmtree(hidden, ignore_errors=True) if hidden is not None else None
         raise
-    return card
+    return sorted(target.iterdir())
+
+
+def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
+    """Return a release from its folder; it equals the one that was written.
+
+    Parameters
+    ----------
+    folder : path
+        What `dpsim release` or `write_release` has written: statement.json, states.parquet and counts.parquet are read.
+
+    Raises
+    ------
+    ValueError
+        The folder holds no release, or its files do not belong together.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dpsim import release
+    >>> trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 400]})
+    >>> chain = release.release_chain(trips, epsilon=1.0, support=release.all_pairs(["a", "b"]), rng=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_release(chain, folder)
+    ...     load_release(folder) == chain
+    True
+    """
+    place = Path(folder)
+    try:
+        statement = json.loads((place / STATEMENT).read_text(encoding="utf-8"))
+        states = pa.parquet.read_table(place / "states.parquet")
+        counts = pa.parquet.read_table(place / "counts.parquet")
+        labels = states["label"].to_pylist()
+        index = pd.Index(labels)
+        rows, columns = (index.get_indexer(counts[name].to_pandas()).astype(np.int64) for name in ENDS)
+        noisy = counts["noisy_count"].to_numpy().astype(np.int64)
+        totals = states["row_total"].to_numpy().astype(np.int64) if "row_total" in states.column_names else None
+        kind = statement["support"]
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        raise ValueError(f"{os.fspath(folder)!r} holds no release that can be read ({error})") from error
+    if (rows < 0).any() or (columns < 0).any() or len(noisy) != statement.get("pairs"):
+        raise ValueError(f"{os.fspath(folder)!r}: the files do not belong together, or one of them was changed")
+    support, order = supports.from_pairs(labels, rows, columns, kind)
+    return PrivateChain(support, noisy[order], statement, totals)
 
 
 def new_folder(folder: str | os.PathLike[str]) -> Path:
     """Return the path once nothing stands there but perhaps an empty folder (ValueError)."""
     target = Path(os.path.abspath(folder))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ValueError(f"output must be a new or empty folder, got {str(folder)!r}: a release is never overwritten")
+        raise ValueError(f"output must be a new or empty folder, got {os.fspath(folder)!r}: none is ever overwritten")
     return target
 
 
-def side_car(chain: PrivateChain) -> dict[str, Any]:
-    """Return what is published beside the matrix: the statement, the categories, the versions; nothing unpaid."""
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "not installed as a package"
-    return {**chain.statement, "categories": chain.support.categories, "versions": versions}
+def owner_folder(target: Path, owner: str | os.PathLike[str] | None = None) -> Path:
+    """Return the new folder of the owner's part, beside the released one unless another is named (ValueError)."""
+    private = new_folder(target.with_name(f"{target.name}_OWNER_ONLY") if owner is None else owner)
+    inside, outside = Path(os.path.realpath(private)), Path(os.path.realpath(target))
+    if inside == outside or outside in inside.parents or inside in outside.parents:
+        raise ValueError(f"owner must be a folder outside the released one, got {os.fspath(private)!r}")
+    return private
 
 
-def utility_table(chain: PrivateChain) -> pd.DataFrame:
-    """Return columns category, allowed_destinations, row_total, row_error_bound: without another look at the data."""
-    return pd.DataFrame(
-        {
-            "category": chain.support.categories,
-            "allowed_destinations": chain.support.sizes,
-            "row_total": chain.totals.astype(np.int64),
-            "row_error_bound": chain.row_errors,
-        }
-    )
-
-
-def report(chain: PrivateChain, pi: Array | None) -> str:
-    """Return the report for readers of the release (Markdown): what it cost, what it is good for, what to beware of."""
-    s = chain.statement
-    bound = s["mean_row_error_bound"]
-    lines = [f"# {chain.status[0].upper()}{chain.status[1:]}", ""]
-    lines += [f"- epsilon {s['epsilon']:.6g}, delta {s['delta']:.3g}, for neighbours that differ in one unit: "
-              f"{s['neighbours']}.", f"- Unit: {_unit(**s['unit'])}."]  # fmt: skip
-    for share in s["budget"]:
-        lines.append(f"- Spent on the {share['what']}: epsilon {share['epsilon']:.4g}, delta {share['delta']:.3g} "
-                     f"({share['method']}).")  # fmt: skip
-    parameters = [f"{name} {s[name]:.6g}" for name in ("alpha", "kappa", "eta", "k_smallest", "k_largest") if name in s]
-    lines.append(f"- Mechanism: {s['mechanism']}; {', '.join(parameters)}.")
-    if "assumptions" in s:
-        lines.append(f"- Assumptions: {s['assumptions']}.")
-    n, allowed = len(chain.support.categories), s["allowed_transitions"]
-    lines.append(
-        f"- {n} categories ({s['categories_from']}), {allowed} allowed transitions, row totals {s['row_totals']}."
-    )
-    lines.append(f"- Expected total variation error of a row, averaged over events: at most {bound:.3g} (proven, "
-                 "computed without looking at the data again).")  # fmt: skip
-    if bound > MOSTLY_PRIOR:
-        lines.append("- **This release is mostly prior**: there are too few events a row for this epsilon.")
-    if "events_in_a_row_for_error_0.1" in s:
-        lines.append(f"- A row needs about {s['events_in_a_row_for_error_0.1']} events for an error bound of 0.1.")
-    if pi is None:
-        lines.append("- No stationary distribution: the declared graph does not lead from everywhere to everywhere.")
-    elif n <= stationary.DENSE_UP_TO:
-        factor = markov.half_row_distance(markov.fundamental_matrix(chain.matrix.toarray()))
-        lines.append(
-            f"- The stationary distribution is off by at most {float(factor):.3g} times the largest row error."
-        )
-    lines += [f"- Randomness: {s['randomness']}. {s['floating_point']}",
-              f"- Publish every file but the folder {OWNER_FOLDER}, if there is one.", ""]  # fmt: skip
-    return "\n".join(lines)
-
-
-def owner_utility(chain: PrivateChain, trips: pd.DataFrame, pi: Array | None) -> dict[str, Any]:
-    """Return how far the release is from the data: numbers for their owner only, never to be published."""
+def tables(chain: PrivateChain) -> dict[str, pa.Table]:
+    """Return the tables that are published, labels as integers where all are, else as text."""
+    whole = bool(chain.labels) and all(isinstance(label, int) for label in chain.labels)
+    kind = pa.int64() if whole else pa.string()
+    named = pa.array(chain.labels if whole else [str(label) for label in chain.labels], kind)
     support = chain.support
-    counts, outside = release_chain.counts_on(trips, support, "drop")
-    totals = np.add.reduceat(counts, support.indptr[:-1]).astype(float)
-    shares = counts / np.repeat(np.maximum(totals, 1.0), support.sizes)
-    moved = 0.5 * np.add.reduceat(np.abs(shares - chain.matrix.data), support.indptr[:-1])
-    seen = totals > 0
-    result: dict[str, Any] = {
-        **trips.attrs.get("report", {}),
-        "trips_on_allowed_pairs": int(totals.sum()),
-        "trips_left_out": outside,
-        "rows_without_events": int((~seen).sum()),
-        "mean_row_total_variation": float(totals @ moved / totals.sum()) if seen.any() else None,
-        "largest_row_total_variation": float(moved[seen].max()) if seen.any() else None,
-        "stationary_total_variation": None,
-    }
-    if pi is not None and seen.all():
-        empirical = chain.matrix.copy()
-        empirical.data = shares
-        try:
-            truth = markov.stationary_distribution(empirical)
-            result["stationary_total_variation"] = float(0.5 * np.abs(truth - pi).sum())
-        except ValueError:  # the chain as counted need not be irreducible
-            pass
-    return result
+    matrix = chain.estimate.matrix.tocoo()
+    rows, columns = (np.asarray(place, dtype=np.int64) for place in matrix.coords)
+    found = {
+        "counts": {"origin": named.take(pa.array(support.rows)), "destination": named.take(pa.array(support.indices)),
+                   "noisy_count": chain.noisy},
+        "chain": {"origin": named.take(pa.array(rows)), "destination": named.take(pa.array(columns)),
+                  "probability": matrix.data},
+        "states": _states(chain, named),
+    }  # fmt: skip
+    return {name: _marked(pa.table(columns), chain) for name, columns in found.items()}
 
 
-def _unit(events_per_row: int, rows: int) -> str:
-    if events_per_row * rows == 1:
-        return "one event (someone with many events is protected in each of them, not in all together)"
-    return f"someone with at most {events_per_row} events in each of at most {rows} rows (origins)"
-
-
-def _stationary(chain: PrivateChain) -> Array | None:
+def _states(chain: PrivateChain, named: pa.Array) -> dict[str, Any]:
+    filled = np.zeros(len(chain.labels), dtype=bool)
+    filled[chain.estimate.empty] = True
+    states: dict[str, Any] = {"label": named, "departures": chain.departures(), "filled": filled}
+    if chain.totals is not None:
+        states["row_total"] = chain.totals
     try:
-        return chain.stationary()
-    except ValueError:  # the declared graph is not irreducible: public, and said in the report
-        return None
+        states["stationary"] = chain.stationary().to_numpy()
+    except ValueError:  # the released chain is reducible, or empty: seen by everybody
+        states["stationary"] = pa.nulls(len(named), pa.float64())
+    return states
 
 
-def _matrix_table(chain: PrivateChain) -> pa.Table:
-    labels = np.array(chain.support.categories)
-    columns = {
-        "origin": np.repeat(labels, chain.support.sizes),
-        "destination": labels[chain.support.indices],
-        "probability": chain.matrix.data,
-    }
-    table = pa.table(columns)
-    if chain.status == release_chain.SIMULATION:
-        note = pa.DictionaryArray.from_arrays(np.zeros(len(table), dtype=np.int8), [release_chain.SIMULATION])
+def _marked(table: pa.Table, chain: PrivateChain) -> pa.Table:
+    if chain.statement["simulation"]:
+        note = pa.DictionaryArray.from_arrays(np.zeros(len(table), dtype=np.int8), [SIMULATION])
         table = table.append_column("note", note.cast(pa.string()))
-    return table.replace_schema_metadata({"status": chain.status})
+    return table.replace_schema_metadata({"status": chain.statement["status"]})
 
 
-def _marked(table: pd.DataFrame, chain: PrivateChain) -> pd.DataFrame:
-    return table.assign(note=release_chain.SIMULATION) if chain.status == release_chain.SIMULATION else table
+def _write_public(chain: PrivateChain, folder: Path) -> None:
+    for name, table in tables(chain).items():
+        pa.csv.write_csv(table, folder / f"{name}.csv")
+        pa.parquet.write_table(table, folder / f"{name}.parquet")
+    (folder / STATEMENT).write_text(json.dumps(chain.statement, indent=2) + "\n", encoding="utf-8")
+    (folder / REPORT).write_text(report.page(chain), encoding="utf-8")
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    return str(value)
+def _write_owner(facts: dict[str, Any], folder: Path) -> None:
+    file = folder / OWNER
+    text = json.dumps({"FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"} | facts, indent=2)
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+        stream.write(text + "\n")
+
+
+def _beside(target: Path) -> Path:
+    """Return a name in the same folder for what is not whole yet."""
+    return target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
+
+
+def _replace(partial: Path, target: Path) -> None:
+    if target.exists():
+        target.rmdir()  # empty, as `new_folder` has seen
+    os.replace(partial, target)

@@ -74,7 +74,7 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
     if ends.isna().any(axis=None):
         raise ValueError("graph must have an origin and a destination in each row, got an empty one")
     if labels is None:
-        labels = sorted(pd.unique(pd.concat([ends["origin"], ends["destination"]])))
+        labels = datasets.in_order(pd.unique(pd.concat([ends["origin"], ends["destination"]])))
     listed = datasets.distinct_labels("categories", labels)
     origin, destination = (datasets.positions(ends[column], listed) for column in ("origin", "destination"))
     if (origin < 0).any() or (destination < 0).any():

@@ -1,0 +1,21 @@
+"""Neighbouring tables with the same noise: one in six of the kinds, the others are tried by `make fuzz`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import neighbours
+import pytest
+
+SOME = list(neighbours.cases())[::6]
+
+
+@pytest.mark.parametrize("case", SOME, ids=[case.name for case in SOME])
+def test_everything_published_follows_from_the_noisy_counts(
+    case: neighbours.Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbours.check(case, tmp_path, monkeypatch)
+
+
+def test_there_are_a_hundred_kinds() -> None:
+    assert len({case.name for case in neighbours.cases()}) >= 100
