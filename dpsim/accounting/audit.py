@@ -25,6 +25,11 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Ar
 
     hits: integers in 0..draws, draws: integers in 1..2^53; they broadcast. alpha in [1e-100, 1/2]: the chance of each
     bound alone to be wrong, within 1e-8 of it whatever the probability (Clopper and Pearson 1934). Raises ValueError.
+
+    Examples
+    --------
+    >>> [float(bound.round(4)) for bound in clopper_pearson(5, 100, 0.025)]
+    [0.0164, 0.1128]
     """
     draws = _whole("draws", draws, 1.0)
     hits = _whole("hits", hits, 0.0)
@@ -47,6 +52,11 @@ def delta_bounds(
     event fixed before the draws; upper bounds delta(epsilon) only if E is where the likelihood ratio exceeds e^epsilon.
     Either holds with probability 1 - 2 alpha at least: divide the error allowed over all tests by twice the number of
     bounds used. Raises ValueError.
+
+    Examples
+    --------
+    >>> [float(bound.round(3)) for bound in delta_bounds(0.0, 900, 100, 1000, 0.025)]
+    [0.759, 0.836]
     """
     weight = np.exp(checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
     low_p, high_p = clopper_pearson(hits_p, draws, alpha)

@@ -118,6 +118,11 @@ def compose(
     and there are at most 10,000 in all.
     interval: the grid of the losses; None: 1/500 of a typical standard deviation of one loss. Raises
     ValueError outside the ranges.
+
+    Examples
+    --------
+    >>> float(compose(20.6, shift=1 / 98, eta=0.073, count=3).epsilon(1e-6).round(2))
+    2.57
     """
     eta, shift = _border(eta, shift)
     return _compose(*_scaled("k", k, eta, shift), count, interval)
@@ -126,7 +131,13 @@ def compose(
 def compose_posterior(
     kappa: ArrayLike, *, alpha: ArrayLike, count: ArrayLike = 1, interval: float | None = None
 ) -> Composition:
-    """Return the composition of releases Dir(kappa (counts + alpha)), replace-one adjacency, as `compose`."""
+    """Return the composition of releases Dir(kappa (counts + alpha)), replace-one adjacency, as `compose`.
+
+    Examples
+    --------
+    >>> float(compose_posterior(1.0, alpha=10.0, count=3).epsilon(1e-6).round(2))
+    3.78
+    """
     return _compose(*_scaled("kappa", kappa, _pseudo_count(alpha), _ONE), count, interval)
 
 

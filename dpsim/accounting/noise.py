@@ -16,8 +16,8 @@ from scipy.special import log_ndtr
 from dpsim import checks
 
 CELLS = 200_000  # of the grid of the losses of many Laplace variables, whose delta is rounded up
-MARGIN = 1e-9  # by which a Gaussian scale is rounded up
-SMALLEST_SHARE = 1e-5  # of delta in the probability of a loss above epsilon: below it the peer's difference cancels
+MARGIN = 1e-10  # by which a Gaussian scale is rounded up
+SMALLEST_SHARE = 1e-4  # of delta in the probability of a loss above epsilon: below it the peer's difference cancels
 
 
 def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> float:
@@ -37,7 +37,7 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     Returns
     -------
     float
-        By dp-accounting, rounded up by 1e-9 relative.
+        By dp-accounting, rounded up by 1e-10 relative.
 
     Raises
     ------

@@ -37,6 +37,11 @@ def dirichlet_mechanism(
     below that (5e-324) is returned as 0.0, which no float can avoid: `log_dirichlet` gives its logarithm.
     Raises ValueError for p off the simplex, k outside (0, 1e300], or a positive k p_i below 1e-290. Source:
     Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6 (one row per leading index).
+
+    Examples
+    --------
+    >>> dirichlet_mechanism([0.2, 0.3, 0.5], 100.0, rng=1).round(2)
+    array([0.19, 0.29, 0.52])
     """
     return _draws(p, k, size, rng, logs=False)
 
@@ -53,6 +58,11 @@ def log_dirichlet(
 
     For parameters so small that the draws themselves underflow: at k p_i = 1e-6 most logarithms are below
     -1e5. Arguments and errors: as `dirichlet_mechanism`.
+
+    Examples
+    --------
+    >>> log_dirichlet([0.2, 0.3, 0.5], 100.0, rng=1).round(2)
+    array([-1.64, -1.24, -0.66])
     """
     return _draws(p, k, size, rng, logs=True)
 

@@ -26,6 +26,11 @@ def noisy_matrix(
 
     noise: "laplace" (scale: mean absolute value) or "gaussian" (scale: standard deviation). Raises ValueError for P off
     the simplex, a scale that is not positive, another noise.
+
+    Examples
+    --------
+    >>> noisy_matrix([[0.5, 0.5]], 0.1, "laplace", rng=1).round(2)
+    array([[0.5 , 0.73]])
     """
     rng = checks.generator(rng)
     P = checks.simplex("P", P)
@@ -46,6 +51,13 @@ def project_matrices(
     onto: "simplex", where rows may lose entries and a chain its irreducibility, or "bordered" (eta, eta_bar and the
     masks as in `simplex.project_to_bordered_simplex`), where every protected entry stays positive. Only the support is
     sorted, row by row of the matrix.
+
+    Examples
+    --------
+    >>> masks = np.full((2, 2), True)
+    >>> project_matrices([[0.7, 0.4], [0.1, 0.9]], eta=0.1, eta_bar=0.1, protected=masks, support=masks, onto="simplex")
+    array([[0.65, 0.35],
+           [0.1 , 0.9 ]])
     """
     checks.choice("onto", onto, ("simplex", "bordered"))
     eta, eta_bar = checks.scalar("eta", eta), checks.scalar("eta_bar", eta_bar)

@@ -88,7 +88,7 @@ def privatize(
     --------
     >>> made = privatize([0.2, 0.3, 0.5], 1.0, 1e-3, support=True, eta=0.1, records=500, rng=1)
     >>> made.value.round(2), made.simulation
-    (array([0.17, 0.35, 0.49]), True)
+    (array([0.2, 0.3, 0.5]), True)
     """
     values, labelled = private.unlabelled(P)
     vectors = checks.simplex("P", values)

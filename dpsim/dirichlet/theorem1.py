@@ -144,6 +144,11 @@ def delta_bounds(
     protected coordinate can only help, by coupling the Gamma variables).
     k in [1e-290, 1e12], eta in (0, 1/n] (or (0, 1/W]), gamma in (0, 1/(m-1)), m = n or W. Arrays broadcast;
     raises ValueError outside these ranges. Below 1e-300 the bounds fade to 0: use `log_delta_bounds`.
+
+    Examples
+    --------
+    >>> [float(bound.round(4)) for bound in delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)]
+    [0.0188, 0.0189]
     """
     lower, upper = log_delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=protected)
     return np.exp(lower), np.exp(upper)
@@ -152,7 +157,13 @@ def delta_bounds(
 def log_delta_bounds(
     k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return the logarithms of `delta_bounds`, finite (or as far as -1e300) where the bounds underflow."""
+    """Return the logarithms of `delta_bounds`, finite (or as far as -1e300) where the bounds underflow.
+
+    Examples
+    --------
+    >>> [float(bound.round(2)) for bound in log_delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)]
+    [-3.97, -3.97]
+    """
     n = checks.integer("n", n, 2)
     m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
@@ -184,6 +195,11 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
     A proven upper bound: gamma is the largest for which the upper end of `delta_bounds` stays at most delta, within
     1e-12 relative, from below. k in [1e-290, 1e12], shift, eta as in `epsilon_bound`, n >= 2 categories.
     Raises ValueError outside these ranges, and when no gamma in [1e-300, 1/n) will do.
+
+    Examples
+    --------
+    >>> float(best_epsilon_bound(0.0026, 20.6, shift=1 / 98, eta=0.073, n=5).round(3))
+    2.175
     """
     n = checks.integer("n", n, 2)
     k = checks.scalar("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
@@ -207,6 +223,12 @@ def extreme_points(n: int, eta: float) -> Array:
     """Return the n vertices of the bordered simplex, (n, n): 1 - (n-1) eta on the diagonal, eta elsewhere.
 
     n >= 2, eta in (0, 1/n]; raises ValueError otherwise.
+
+    Examples
+    --------
+    >>> extreme_points(2, 0.25)
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
     """
     n = checks.integer("n", n, 2)
     eta = checks.scalar("eta", eta, 0.0, 1.0 / n, open_low=True)
@@ -230,6 +252,11 @@ def delta_monte_carlo(
     be at least gamma (None: all). An estimate, biased upwards by the maximum over vertices: `delta_bounds`
     is the proven bracket. k > 0, gamma in (0, 1), draws >= 1; raises ValueError otherwise. It holds no
     draws in memory, and releases the interpreter, so that several may run in threads.
+
+    Examples
+    --------
+    >>> float(delta_monte_carlo([0.5, 0.5], 2.0, gamma=0.25, draws=1000, rng=1).round(1))
+    0.5
     """
     rng = checks.generator(rng)
     k = checks.scalar("k", k, 0.0, LARGEST_K, open_low=True)
