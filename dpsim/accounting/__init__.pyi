@@ -1,20 +1,20 @@
 from .dirichlet import (
     exact_delta as exact_delta,
-    log_exact_delta as log_exact_delta,
     exact_epsilon as exact_epsilon,
-    privacy_floor as privacy_floor,
     calibrate_k as calibrate_k,
+    privacy_floor as privacy_floor,
+    log_exact_delta as log_exact_delta,
     renyi_divergence as renyi_divergence,
     posterior_delta as posterior_delta,
-    log_posterior_delta as log_posterior_delta,
     posterior_epsilon as posterior_epsilon,
-    posterior_floor as posterior_floor,
     calibrate_kappa as calibrate_kappa,
+    posterior_floor as posterior_floor,
+    log_posterior_delta as log_posterior_delta,
 )
 from .composition import (
-    Composition as Composition,
     compose as compose,
     compose_posterior as compose_posterior,
+    Composition as Composition,
 )
 from .units import (
     Unit as Unit,
@@ -30,16 +30,12 @@ from .units import (
     GAUSSIAN as GAUSSIAN,
 )
 from .noise import (
-    gaussian_delta as gaussian_delta,
-    laplace_delta as laplace_delta,
     gaussian_scale as gaussian_scale,
     laplace_scale as laplace_scale,
+    laplace_delta as laplace_delta,
 )
 from .audit import (
     clopper_pearson as clopper_pearson,
     delta_bounds as delta_bounds,
-    hockey_stick as hockey_stick,
-    implied_delta as implied_delta,
-    exceedances as exceedances,
 )
-from . import dirichlet as dirichlet, composition as composition, units as units, noise as noise, audit as audit
+from . import units as units, composition as composition, dirichlet as dirichlet, noise as noise, audit as audit

@@ -75,12 +75,23 @@ def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
     Arguments broadcast. epsilon >= 0 (at 0: the total variation distance), k > 0, eta in [1e-18, 1/2),
     shift in [1e-18, 1 - 2 eta]. Values below 1e-308 come out as 0: `log_exact_delta` keeps them.
     Raises ValueError outside these ranges or when k eta or k shift is outside `PARAMETER_RANGE`.
+
+    Examples
+    --------
+    >>> float(exact_delta(0.629, 20.6, shift=1 / 98, eta=0.073).round(4))
+    0.0026
     """
     return np.exp(log_exact_delta(epsilon, k, shift=shift, eta=eta))
 
 
 def log_exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return log exact_delta, below 1e-308 too; arguments and errors as there."""
+    """Return log exact_delta, below 1e-308 too; arguments and errors as there.
+
+    Examples
+    --------
+    >>> float(log_exact_delta(100.0, 20.6, shift=1 / 98, eta=0.073).round(2))
+    -716.79
+    """
     eta, shift = _border(eta, shift)
     return _log_delta(epsilon, *_scaled("k", k, eta, shift), hockey_stick.REPLACE)
 
@@ -89,6 +100,11 @@ def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
     """Return the smallest epsilon >= 0 with exact_delta(epsilon) <= delta, rounded up.
 
     Arguments broadcast; delta in (0, 1], the others and the errors as in `exact_delta`.
+
+    Examples
+    --------
+    >>> exact_epsilon([1e-3, 1e-6], 20.6, shift=1 / 98, eta=0.073).round(3)
+    array([0.767, 1.737])
     """
     eta, shift = _border(eta, shift)
     return _epsilon(delta, *_scaled("k", k, eta, shift), hockey_stick.REPLACE)
@@ -98,6 +114,11 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
     """Return the epsilon at delta that is approached as k -> 0 and passed by no k (0 where delta allows it).
 
     Proven: max(0, (s/eta) log(s / ((2 eta + s) delta))). Arguments broadcast, ranges as in `exact_epsilon`.
+
+    Examples
+    --------
+    >>> float(privacy_floor(1e-6, shift=1 / 98, eta=0.073).round(3))
+    1.55
     """
     eta, shift = _border(eta, shift)
     return _replace_floor(_probability(delta), eta, shift)
@@ -109,6 +130,11 @@ def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: 
     At most the largest k in range. The returned k was itself evaluated. Arguments broadcast, epsilon > 0.
     Raises ValueError for a target at or below the privacy floor and says which border eta would reach it; and for one
     so little above it that the k it needs is out of range.
+
+    Examples
+    --------
+    >>> float(calibrate_k(2.0, 1e-6, shift=1 / 98, eta=0.073).round(2))
+    41.19
     """
     eta, shift = _border(eta, shift)
     return _calibrate("k", epsilon, delta, eta, shift, hockey_stick.REPLACE, _border_hint)
@@ -119,6 +145,11 @@ def renyi_divergence(order: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: A
 
     order in [1, 1 + eta/shift): it is infinite beyond, which raises ValueError. Arguments broadcast.
     D = [log B(a + order t, a + t - order t) - log B(a, a+t)] / (order - 1), written without cancellation.
+
+    Examples
+    --------
+    >>> renyi_divergence([1, 2], 20.6, shift=1 / 98, eta=0.073).round(4)
+    array([0.0377, 0.0762])
     """
     eta, shift = _border(eta, shift)
     a, t = _scaled("k", k, eta, shift)
@@ -140,18 +171,35 @@ def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
     adjacency "replace": one record moves; attained with n >= 3. "add-remove": the larger of both directions,
     the supremum over all rows. Arguments broadcast; epsilon >= 0, kappa > 0, alpha in [1e-18, 1e18]. Raises
     ValueError outside these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
+
+    Examples
+    --------
+    >>> float(posterior_delta(0.0, kappa=1.0, alpha=1.0).round(3))
+    0.5
     """
     return np.exp(log_posterior_delta(epsilon, kappa=kappa, alpha=alpha, adjacency=adjacency))
 
 
 def log_posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return log posterior_delta, below 1e-308 too; arguments and errors as there."""
+    """Return log posterior_delta, below 1e-308 too; arguments and errors as there.
+
+    Examples
+    --------
+    >>> float(log_posterior_delta(0.0, kappa=1.0, alpha=1.0).round(3))
+    -0.693
+    """
     a, t = _scaled("kappa", kappa, _pseudo_count(alpha), _ONE)
     return _log_delta(epsilon, a, t, _pair(adjacency))
 
 
 def posterior_epsilon(delta: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the smallest epsilon >= 0 with posterior_delta(epsilon) <= delta in (0, 1], rounded up."""
+    """Return the smallest epsilon >= 0 with posterior_delta(epsilon) <= delta in (0, 1], rounded up.
+
+    Examples
+    --------
+    >>> float(posterior_epsilon(0.25, kappa=1.0, alpha=1.0).round(4))
+    1.0986
+    """
     a, t = _scaled("kappa", kappa, _pseudo_count(alpha), _ONE)
     return _epsilon(delta, a, t, _pair(adjacency))
 
@@ -161,6 +209,11 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
 
     Proven: log(1 / ((2 alpha + 1) delta)) / alpha for "replace". For "add-remove" the removal decides:
     delta -> alpha^alpha / (alpha + 1)^(alpha + 1) e^(-epsilon alpha).
+
+    Examples
+    --------
+    >>> float(posterior_floor(1e-6, alpha=10.0).round(3))
+    1.077
     """
     delta, alpha = _probability(delta), _pseudo_count(alpha)
     if _pair(adjacency) == hockey_stick.REPLACE:
@@ -172,6 +225,11 @@ def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, a
     """Return the largest kappa, rounded down, whose release is (epsilon, delta)-private.
 
     As `calibrate_k`; for a target at or below the floor ValueError says which alpha would reach it.
+
+    Examples
+    --------
+    >>> float(calibrate_kappa(2.0, 1e-6, alpha=10.0).round(3))
+    0.834
     """
     alpha, pair = _pseudo_count(alpha), _pair(adjacency)
     return _calibrate("kappa", epsilon, delta, alpha, _ONE, pair, _pseudo_count_hint)

@@ -6,7 +6,7 @@ ended, so that one row changes, by 1/N_i in two entries (Definition 3).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from scipy.special import betainc
 from dpsim import accounting, checks
 from dpsim.checks import Array
 from dpsim.dirichlet import mechanism, theorem1
+
+SMALLEST_SHAPE = 1e-150  # below about 1e-154 the incomplete beta function (of SciPy 1.17) is wrong
 
 
 class Rows(NamedTuple):
@@ -36,16 +38,21 @@ def rows(counts: ArrayLike) -> Rows:
 
     eta_i is read from the data, as in the paper's simulations; the guarantee holds on the databases whose smallest
     share is at least eta_i. Raises ValueError for negative counts and for a row without any.
+
+    Examples
+    --------
+    >>> rows([2, 3, 5]).eta.round(2)
+    np.float64(0.2)
     """
     array = checks.real("counts", counts, 0.0)
     total = array.sum(axis=-1)
     if (total == 0).any():
         raise ValueError(f"counts must be positive somewhere in each row, got none in row {np.argwhere(total == 0)[0]}")
     eta = np.where(array > 0, array, np.inf).min(axis=-1) / total
-    return Rows(total, (array > 0).sum(axis=-1), eta, 1.5 / eta)
+    return Rows(*map(checks.plain, (total, (array > 0).sum(axis=-1), eta, 1.5 / eta)))
 
 
-def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> Array:
+def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> Any:
     """Return Theorem 1's epsilon of each row at k_i = factor k_min,i, shape (..., n); the chain's is the largest.
 
     A proven upper bound, with the delta of `published_delta`; m is the number of transitions that occur in the row.
@@ -53,24 +60,35 @@ def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -
     Raises ValueError outside these ranges, and for a row without neighbours on its bordered simplex, where there is
     nothing to protect and the formula has no value: 2 N_i eta_i + 1 > N_i, with 3 for the 2 where m > 2 (one kind of
     transition alone, or all equally often, for instance).
+
+    Examples
+    --------
+    >>> float(published_epsilon([20, 30, 50], gamma=1e-3).round(3))
+    0.616
     """
     row = rows(counts)
     _refuse_without_neighbours(row, np.where(row.categories > 2, 3, 2))
     k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
     epsilon = [
-        theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma, m=int(n_i))
+        theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma, n=int(n_i))
         for k_i, N_i, eta_i, n_i in _each(k, row)
     ]
-    return np.reshape(epsilon, row.total.shape)
+    return checks.plain(np.reshape(epsilon, row.total.shape))
 
 
 def published_delta(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> tuple[Array, Array]:
-    """Return proven (lower, upper) bounds on Theorem 1's delta of each row at k_i = factor k_min,i, (..., n) each."""
+    """Return proven (lower, upper) bounds on Theorem 1's delta of each row at k_i = factor k_min,i, (..., n) each.
+
+    Examples
+    --------
+    >>> [float(bound.round(4)) for bound in published_delta([20, 30, 50], gamma=1e-3)]
+    [0.0007, 0.0007]
+    """
     row = rows(counts)
     k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
     delta = [theorem1.delta_bounds(k_i, eta=eta_i, gamma=gamma, n=int(n_i)) for k_i, _, eta_i, n_i in _each(k, row)]
     lower, upper = np.moveaxis(np.array(delta), 1, 0)
-    return lower.reshape(row.total.shape), upper.reshape(row.total.shape)
+    return checks.plain(lower.reshape(row.total.shape)), checks.plain(upper.reshape(row.total.shape))
 
 
 def _refuse_without_neighbours(row: Rows, smallest: Array) -> None:
@@ -89,11 +107,16 @@ def _each(k: Array, row: Rows) -> Iterator[tuple[Any, ...]]:
     return zip(np.ravel(k), np.ravel(row.total), np.ravel(row.eta), np.ravel(row.categories))
 
 
-def exact_epsilon(counts: ArrayLike, delta: ArrayLike, *, factor: float = 1.0) -> Array:
+def exact_epsilon(counts: ArrayLike, delta: ArrayLike, *, factor: float = 1.0) -> Any:
     """Return the exact epsilon at delta of each row at k_i = factor k_min,i, (..., n); the chain's is the largest.
 
     Exact on the bordered simplex of each row (accounting.exact_epsilon): the same release as in `published_epsilon`.
     Raises ValueError as there, with 2 for every m.
+
+    Examples
+    --------
+    >>> float(exact_epsilon([20, 30, 50], 1e-6).round(3))
+    0.568
     """
     row = rows(counts)
     _refuse_without_neighbours(row, np.full(row.total.shape, 2))
@@ -106,14 +129,19 @@ def posterior_release(
     *,
     kappa: ArrayLike,
     alpha: float,
-    size: int | tuple[int, ...] | None = None,
-    rng: np.random.Generator | None = None,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Array:
     """Return draws of Dir(kappa (c + alpha)) for each row c of counts (..., n), shape (*size, ..., n).
 
     The data-free release: with alpha > 0 and kappa > 0 public, its exact epsilon (accounting.posterior_epsilon) holds
     for every database, zero counts included, and every transition stays possible. kappa broadcasts with the rows.
     Source: tempered Dirichlet posterior sampling; Geumlek, Song and Chaudhuri 2017, Ponnoprat 2023.
+
+    Examples
+    --------
+    >>> posterior_release([20, 30, 50], kappa=0.5, alpha=10.0, rng=1).round(2)
+    array([0.22, 0.29, 0.48])
     """
     weights = checks.real("counts", counts, 0.0) + checks.scalar("alpha", alpha, 0, open_low=True)
     total = weights.sum(axis=-1)
@@ -126,6 +154,11 @@ def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: Arra
 
     counts (..., n) with N > 0 in each row; kappa, alpha > 0 broadcast with the rows (...). x_i is Beta(a, b) with mean
     m, and E|x_i - p| = p (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)).
+
+    Examples
+    --------
+    >>> posterior_absolute_error([20, 30, 50], kappa=0.5, alpha=10.0).round(3)
+    array([0.047, 0.046, 0.059])
     """
     c = checks.real("counts", counts, 0.0)
     pseudo = checks.real("alpha", alpha, 0.0, open_low=True)[..., None]
@@ -133,9 +166,9 @@ def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: Arra
     share = c / rows(c).total[..., None]
     a = scale * (c + pseudo)
     total = a.sum(axis=-1, keepdims=True)
-    if (total > 1e15).any() or (a < mechanism.SMALLEST_PARAMETER).any():
+    if (total > 1e15).any() or (a < SMALLEST_SHAPE).any():
         raise ValueError(
-            f"kappa must keep kappa (counts + alpha) in [1e-290, 1e15], got {a.min():g} to {total.max():g}"
+            f"kappa must keep kappa (counts + alpha) in [{SMALLEST_SHAPE:g}, 1e15], got {a.min():g} to {total.max():g}"
         )
     b = total - a
     mean = a / (a + b)

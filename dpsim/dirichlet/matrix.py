@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,18 +31,21 @@ SMALLEST_BORDER = dirichlet.PARAMETER_RANGE[0] / VANISHING_K
 LARGEST_ROWS = 10_000
 
 
-def theorem1_epsilon(
-    k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike
-) -> Array:
+def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> Any:
     """Return the epsilon of Theorem 1, its largest over the rows, shape (...) of k.
 
     An upper bound when one row differs. protected: |W_i| of each row (or one number); b in (0, 1]; eta, eta_bar, gamma
     as in `dirichlet.epsilon_bound`, whose ValueErrors apply. The row with the smallest |W_i| decides.
+
+    Examples
+    --------
+    >>> float(theorem1_epsilon(9.87, b=0.025, eta=0.1, eta_bar=0.051, gamma=1e-3, protected=2).round(3))
+    1.168
     """
-    sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
+    sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
     shift = _half(b)
-    rows = [theorem1.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, m=m) for m in sizes]
-    return np.max(rows, axis=0)
+    rows = [theorem1.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, n=m) for m in sizes]
+    return checks.plain(np.max(rows, axis=0))
 
 
 def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected: ArrayLike) -> tuple[Array, Array]:
@@ -49,25 +53,35 @@ def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected:
 
     The paper prints 1 - max min instead, the delta of its best row. n states, the rest as in `theorem1_epsilon`. The
     row with the largest |W_i| decides.
+
+    Examples
+    --------
+    >>> [float(bound.round(4)) for bound in theorem1_delta(9.87, n=32, eta=0.1, gamma=1e-3, protected=2)]
+    [0.0188, 0.0189]
     """
-    sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
+    sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
     bounds = [theorem1.delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m) for m in sizes]
     lower, upper = np.max(bounds, axis=0)
-    return lower, upper
+    return checks.plain(lower), checks.plain(upper)
 
 
 def theorem1_best_epsilon(
     delta: float, k: ArrayLike, *, b: float, eta: float, eta_bar: float, protected: ArrayLike
-) -> Array:
+) -> Any:
     """Return the epsilon of Theorem 1 at delta in (0, 1) with the best gamma_i for each row, shape (...) of k.
 
     An upper bound when one row differs: gamma_i is the largest for which the union bound of `dirichlet.delta_bounds`
     stays at most delta. Other arguments as in `theorem1_epsilon`. Raises ValueError where gamma_i would underflow.
+
+    Examples
+    --------
+    >>> float(theorem1_best_epsilon(0.01, 9.87, b=0.025, eta=0.1, eta_bar=0.051, protected=2).round(3))
+    1.248
     """
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     k = checks.real("k", k, 0.0, open_low=True)
     eta = checks.scalar("eta", eta, 0.0, 1.0, open_low=True, open_high=True)
-    sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
+    sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
     shift = _half(b)
     rows = []
     for m in sizes:
@@ -76,14 +90,19 @@ def theorem1_best_epsilon(
             raise ValueError(
                 f"delta must be larger for k = {k.min():g} and eta = {eta:g}, got {delta:g}: gamma underflows"
             )
-        rows.append(theorem1.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, m=m))
-    return np.max(rows, axis=0)
+        rows.append(theorem1.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, n=m))
+    return checks.plain(np.max(rows, axis=0))
 
 
 def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> float:
     """Return the k at which Theorem 1 gives epsilon > 0, within 1e-12 relative.
 
     Raises ValueError for an epsilon out of range or beyond k = 1e9; other arguments as in `theorem1_epsilon`.
+
+    Examples
+    --------
+    >>> round(theorem1_k(1.168, b=0.025, eta=0.1, eta_bar=0.051, gamma=1e-3, protected=2), 2)
+    9.87
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
 
@@ -98,13 +117,18 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
     return math.exp(brentq(excess, low, high, xtol=1e-13))
 
 
-def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Array:
+def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Any:
     """Return the epsilon at delta that no k goes below when `rows` rows may differ at once, shape of delta.
 
     The lower end of the bracket at k = `VANISHING_K` (delta grows with k): below the limit by about 1e-6 relative, by
     up to 1e-2 at the smallest delta, where the bracket's margin of 1e-12 in delta shows.
     delta in [1e-11, 1]; b in [0.002, 1]; eta in [0.001, 1/2 - b/4]; rows in 1..10,000. Raises ValueError outside these
     ranges.
+
+    Examples
+    --------
+    >>> float(privacy_floor(1e-2, b=0.1, eta=0.1, rows=2).round(2))
+    2.21
     """
     return _composed(VANISHING_K, b, eta, rows).epsilon_lower_bound(delta)
 
@@ -115,6 +139,11 @@ def smallest_border(epsilon: float, delta: float, *, b: float, rows: int) -> flo
     epsilon > 0, delta in [1e-11, 1], b in [0.002, 1], rows in 1..10,000. With |W| protected entries a row has room for
     eta up to (1 - eta_bar) / |W| only. Raises ValueError outside these ranges and when no eta does, or only one below
     0.001.
+
+    Examples
+    --------
+    >>> round(smallest_border(3.0, 1e-2, b=0.1, rows=1), 3)
+    0.057
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
     delta, widest = checks.scalar("delta", delta, 1e-11, 1.0), 0.5 * (1.0 - _shift(b))
@@ -141,6 +170,11 @@ def largest_k(epsilon: float, delta: float, *, b: float, eta: float, rows: int) 
     The k returned was itself evaluated: its proven upper bound of epsilon at delta meets the target. epsilon > 0, delta
     in [1e-11, 1]; eta, b, rows as in `privacy_floor`. Raises ValueError outside these ranges and for an epsilon below
     the floor, or beyond what k = 1e6 spends.
+
+    Examples
+    --------
+    >>> round(largest_k(6.0, 1e-2, b=0.1, eta=0.1, rows=1), 1)
+    89.4
     """
     epsilon, delta = checks.scalar("epsilon", epsilon, 0.0, open_low=True), checks.scalar("delta", delta, 1e-11, 1.0)
 

@@ -149,7 +149,7 @@ def stationary_error(P: Any, pi: Array) -> tuple[float, float]:
     --------
     >>> from scipy import sparse
     >>> residual, bound = stationary_error(sparse.csr_array([[0.5, 0.5], [0.25, 0.75]]), [1 / 3, 2 / 3])
-    >>> residual < 1e-15, 0 < bound < 1e-13
+    >>> residual < 1e-15, 0 < bound < 1e-12
     (True, True)
     """
     P = stochastic("P", P)
