@@ -25,13 +25,12 @@ from dpsim.boltzmann import exact_sampling, noise
 from dpsim.boltzmann.space import (
     LARGEST_TOTAL,
     SCALE,
-    Integers,
     configurations,
     histogram,
     temperature,
     weight_matrix,
 )
-from dpsim.checks import Array
+from dpsim.checks import Array, Integers
 
 
 def privatize(
