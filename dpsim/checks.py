@@ -108,9 +108,21 @@ def size(name: str, value: Any) -> tuple[int, ...]:
     """
     if value is None:
         return ()
-    if np.ndim(value) == 0:
-        return (integer(name, value, 0),)
-    return tuple(integer(name, length, 0) for length in value)
+    lengths = integers(name, value, 0)
+    if lengths.ndim > 1:
+        raise ValueError(f"{name} must be an integer or a sequence of integers, got shape {lengths.shape}")
+    return tuple(lengths.reshape(-1).tolist())
+
+
+def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return booleans broadcast to a shape; raises ValueError for anything else."""
+    array = np.asarray(value)
+    if array.dtype != bool or isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must be booleans, got {value!r:.160}")
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise ValueError(f"{name} must broadcast to the shape {shape}, got {array.shape}") from None
 
 
 def plain(result: ArrayLike) -> Any:

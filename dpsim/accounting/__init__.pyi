@@ -27,7 +27,6 @@ from .units import (
     EVENT as EVENT,
 )
 from .noise import (
-    gaussian_delta as gaussian_delta,
     laplace_delta as laplace_delta,
     gaussian_scale as gaussian_scale,
     laplace_scale as laplace_scale,
@@ -35,8 +34,5 @@ from .noise import (
 from .audit import (
     clopper_pearson as clopper_pearson,
     delta_bounds as delta_bounds,
-    hockey_stick as hockey_stick,
-    implied_delta as implied_delta,
-    exceedances as exceedances,
 )
 from . import dirichlet as dirichlet, composition as composition, units as units, noise as noise, audit as audit

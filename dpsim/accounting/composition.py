@@ -131,11 +131,10 @@ def compose_posterior(
 
 
 def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Composition:
-    checks.real("count", count, 1.0)
-    a, t, count = (array.ravel() for array in np.broadcast_arrays(a, t, np.asarray(count)))
+    a, t, count = (array.ravel() for array in np.broadcast_arrays(a, t, checks.integers("count", count, 1)))
     groups: dict[tuple[float, float], int] = {}
     for pair, times in zip(zip(a.tolist(), t.tolist()), count.tolist()):
-        groups[pair] = groups.get(pair, 0) + checks.integer("count", times, 1)
+        groups[pair] = groups.get(pair, 0) + times
     total = checks.integer("the sum of count", sum(groups.values()), 1, _MOST_RELEASES)
     if interval is None:
         variance = sum(n * t * t * (polygamma(1, a) + polygamma(1, a + t)) for (a, t), n in groups.items())

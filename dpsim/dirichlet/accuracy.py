@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom
@@ -14,7 +16,7 @@ from dpsim.numerics.special import log_beta, log_beta_kernel, log_minus_psi
 # ------------------------------------------------------------------------------------------- accuracy
 
 
-def expected_kl(p: ArrayLike, k: ArrayLike) -> Array:
+def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
     """Return E KL(p || x) for x ~ Dir(k p), shape (...) for p (..., n): exact, in nats, relative error 1e-13.
 
     Source: Benvenuti et al. 2026, Theorem 2; zero entries contribute nothing. Errors: as
@@ -22,23 +24,23 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Array:
     """
     p, k, parameters = _parameters(p, k)
     terms = p * log_minus_psi(np.where(p > 0.0, parameters, 1.0))
-    return terms.sum(axis=-1) - log_minus_psi(k[..., 0])
+    return checks.plain(terms.sum(axis=-1) - log_minus_psi(k[..., 0]))
 
 
-def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
+def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     """Return the bound of Corollary 1 of Benvenuti et al. 2026 on E KL over all databases of N records.
 
     n categories (>= 1), each with at least one of the N >= n records; k > 0. Arrays broadcast. It is the
     exact value at n-1 counts of 1 and one of N-n+1, the worst database: x (log x - psi(k x)) is convex.
     """
     n = checks.real("n", n, 1.0)
-    N = checks.real("N", N, float(np.max(n)) if np.ndim(N) == 0 else 1.0)
+    N = checks.real("N", N, 1.0)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     if (n > N).any():
         raise ValueError(f"N must be at least n, got {np.broadcast_to(N, np.broadcast(N, n).shape)[n > N][0]:g}")
     rare, common = 1.0 / N, (N - n + 1.0) / N
     rest = common * log_minus_psi(k * common)
-    return (n - 1.0) * rare * log_minus_psi(k * rare) + rest - log_minus_psi(k)
+    return checks.plain((n - 1.0) * rare * log_minus_psi(k * rare) + rest - log_minus_psi(k))
 
 
 def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
@@ -52,7 +54,7 @@ def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
     return np.where(inner, 2.0 * np.exp(log_beta_kernel(mean, mean, k)) / k, 0.0)
 
 
-def expected_absolute_error_bound(k: ArrayLike) -> Array:
+def expected_absolute_error_bound(k: ArrayLike) -> Any:
     """Return the bound Gamma(k) 2^(1-k) / (k Gamma(k/2)^2) on E|x_i - p_i| for every p: its value at p_i =
     1/2.
 
@@ -60,7 +62,7 @@ def expected_absolute_error_bound(k: ArrayLike) -> Array:
     """
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     half = np.full(k.shape, 0.5)
-    return 2.0 * np.exp(log_beta_kernel(half, half, k)) / k
+    return checks.plain(2.0 * np.exp(log_beta_kernel(half, half, k)) / k)
 
 
 def expected_squared_error(p: ArrayLike, k: ArrayLike) -> Array:
@@ -70,12 +72,12 @@ def expected_squared_error(p: ArrayLike, k: ArrayLike) -> Array:
     return p * (1.0 - p) / (k + 1.0)
 
 
-def expected_squared_error_bound(k: ArrayLike) -> Array:
+def expected_squared_error_bound(k: ArrayLike) -> Any:
     """Return the bound 1 / (4 (k + 1)) on E|x_i - p_i|^2 for every p (Fallin et al. 2023, Theorem 2)."""
-    return 0.25 / (checks.real("k", k, 0.0, LARGEST_K, open_low=True) + 1.0)
+    return checks.plain(0.25 / (checks.real("k", k, 0.0, LARGEST_K, open_low=True) + 1.0))
 
 
-def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Array:
+def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
     """Return the logarithm of Lemma 8's lower bound on E|x_i - p_i| (Benvenuti et al. 2026, equation 97).
 
     n >= 2 categories, N > n - 1 records, k > 0. Valid, but far below the truth for the k of the paper.
@@ -85,10 +87,10 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Array:
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     one, others = 1.0 / N, (n - 1.0) / N
     powers = k * (1.0 - others) * np.log(one) + k * (1.0 - one) * np.log(others)
-    return np.log(2.0) + powers - np.log(k) - log_beta(k * one, k * others)
+    return checks.plain(np.log(2.0) + powers - np.log(k) - log_beta(k * one, k * others))
 
 
-def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Array:
+def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Any:
     """Return the exact E|delta_hat - delta| / delta of `delta_monte_carlo` with `draws` draws per vertex.
 
     delta in (0, 1): the probability at each of `vertices` equal vertices, whose largest estimate is taken; draws: one
@@ -98,8 +100,9 @@ def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> A
     """
     delta = checks.scalar("delta", delta, 0, 1, open_low=True, open_high=True)
     vertices = checks.integer("vertices", vertices, 1)
-    numbers = [checks.integer("draws", count, 1) for count in np.ravel(draws)]
-    return np.reshape([_mean_deviation(delta, count, vertices) for count in numbers], np.shape(draws))
+    numbers = checks.integers("draws", draws, 1)
+    errors = [_mean_deviation(delta, int(count), vertices) for count in numbers.flat]
+    return checks.plain(np.reshape(errors, numbers.shape))
 
 
 def _mean_deviation(delta: float, draws: int, vertices: int) -> float:

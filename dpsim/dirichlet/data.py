@@ -6,7 +6,7 @@ ended, so that one row changes, by 1/N_i in two entries (Definition 3).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from scipy.special import betainc
 from dpsim import accounting, checks
 from dpsim.checks import Array
 from dpsim.dirichlet import mechanism, theorem1
+
+SMALLEST_SHAPE = 1e-150  # below about 1e-154 the incomplete beta function (of SciPy 1.17) is wrong
 
 
 class Rows(NamedTuple):
@@ -42,10 +44,10 @@ def rows(counts: ArrayLike) -> Rows:
     if (total == 0).any():
         raise ValueError(f"counts must be positive somewhere in each row, got none in row {np.argwhere(total == 0)[0]}")
     eta = np.where(array > 0, array, np.inf).min(axis=-1) / total
-    return Rows(total, (array > 0).sum(axis=-1), eta, 1.5 / eta)
+    return Rows(*map(checks.plain, (total, (array > 0).sum(axis=-1), eta, 1.5 / eta)))
 
 
-def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> Array:
+def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> Any:
     """Return Theorem 1's epsilon of each row at k_i = factor k_min,i, shape (..., n); the chain's is the largest.
 
     A proven upper bound, with the delta of `published_delta`; m is the number of transitions that occur in the row.
@@ -58,10 +60,10 @@ def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -
     _refuse_without_neighbours(row, np.where(row.categories > 2, 3, 2))
     k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
     epsilon = [
-        theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma, m=int(n_i))
+        theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma, n=int(n_i))
         for k_i, N_i, eta_i, n_i in _each(k, row)
     ]
-    return np.reshape(epsilon, row.total.shape)
+    return checks.plain(np.reshape(epsilon, row.total.shape))
 
 
 def published_delta(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> tuple[Array, Array]:
@@ -70,7 +72,7 @@ def published_delta(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> 
     k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
     delta = [theorem1.delta_bounds(k_i, eta=eta_i, gamma=gamma, n=int(n_i)) for k_i, _, eta_i, n_i in _each(k, row)]
     lower, upper = np.moveaxis(np.array(delta), 1, 0)
-    return lower.reshape(row.total.shape), upper.reshape(row.total.shape)
+    return checks.plain(lower.reshape(row.total.shape)), checks.plain(upper.reshape(row.total.shape))
 
 
 def _refuse_without_neighbours(row: Rows, smallest: Array) -> None:
@@ -89,7 +91,7 @@ def _each(k: Array, row: Rows) -> Iterator[tuple[Any, ...]]:
     return zip(np.ravel(k), np.ravel(row.total), np.ravel(row.eta), np.ravel(row.categories))
 
 
-def exact_epsilon(counts: ArrayLike, delta: ArrayLike, *, factor: float = 1.0) -> Array:
+def exact_epsilon(counts: ArrayLike, delta: ArrayLike, *, factor: float = 1.0) -> Any:
     """Return the exact epsilon at delta of each row at k_i = factor k_min,i, (..., n); the chain's is the largest.
 
     Exact on the bordered simplex of each row (accounting.exact_epsilon): the same release as in `published_epsilon`.
@@ -106,8 +108,8 @@ def posterior_release(
     *,
     kappa: ArrayLike,
     alpha: float,
-    size: int | tuple[int, ...] | None = None,
-    rng: np.random.Generator | None = None,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Array:
     """Return draws of Dir(kappa (c + alpha)) for each row c of counts (..., n), shape (*size, ..., n).
 
@@ -133,9 +135,9 @@ def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: Arra
     share = c / rows(c).total[..., None]
     a = scale * (c + pseudo)
     total = a.sum(axis=-1, keepdims=True)
-    if (total > 1e15).any() or (a < mechanism.SMALLEST_PARAMETER).any():
+    if (total > 1e15).any() or (a < SMALLEST_SHAPE).any():
         raise ValueError(
-            f"kappa must keep kappa (counts + alpha) in [1e-290, 1e15], got {a.min():g} to {total.max():g}"
+            f"kappa must keep kappa (counts + alpha) in [{SMALLEST_SHAPE:g}, 1e15], got {a.min():g} to {total.max():g}"
         )
     b = total - a
     mean = a / (a + b)

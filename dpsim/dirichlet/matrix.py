@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,18 +31,16 @@ SMALLEST_BORDER = dirichlet.PARAMETER_RANGE[0] / VANISHING_K
 LARGEST_ROWS = 10_000
 
 
-def theorem1_epsilon(
-    k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike
-) -> Array:
+def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> Any:
     """Return the epsilon of Theorem 1, its largest over the rows, shape (...) of k.
 
     An upper bound when one row differs. protected: |W_i| of each row (or one number); b in (0, 1]; eta, eta_bar, gamma
     as in `dirichlet.epsilon_bound`, whose ValueErrors apply. The row with the smallest |W_i| decides.
     """
-    sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
+    sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
     shift = _half(b)
-    rows = [theorem1.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, m=m) for m in sizes]
-    return np.max(rows, axis=0)
+    rows = [theorem1.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, n=m) for m in sizes]
+    return checks.plain(np.max(rows, axis=0))
 
 
 def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected: ArrayLike) -> tuple[Array, Array]:
@@ -50,15 +49,15 @@ def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected:
     The paper prints 1 - max min instead, the delta of its best row. n states, the rest as in `theorem1_epsilon`. The
     row with the largest |W_i| decides.
     """
-    sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
+    sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
     bounds = [theorem1.delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m) for m in sizes]
     lower, upper = np.max(bounds, axis=0)
-    return lower, upper
+    return checks.plain(lower), checks.plain(upper)
 
 
 def theorem1_best_epsilon(
     delta: float, k: ArrayLike, *, b: float, eta: float, eta_bar: float, protected: ArrayLike
-) -> Array:
+) -> Any:
     """Return the epsilon of Theorem 1 at delta in (0, 1) with the best gamma_i for each row, shape (...) of k.
 
     An upper bound when one row differs: gamma_i is the largest for which the union bound of `dirichlet.delta_bounds`
@@ -67,7 +66,7 @@ def theorem1_best_epsilon(
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     k = checks.real("k", k, 0.0, open_low=True)
     eta = checks.scalar("eta", eta, 0.0, 1.0, open_low=True, open_high=True)
-    sizes = {checks.integer("protected", size, 2) for size in np.ravel(protected)}
+    sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
     shift = _half(b)
     rows = []
     for m in sizes:
@@ -76,8 +75,8 @@ def theorem1_best_epsilon(
             raise ValueError(
                 f"delta must be larger for k = {k.min():g} and eta = {eta:g}, got {delta:g}: gamma underflows"
             )
-        rows.append(theorem1.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, m=m))
-    return np.max(rows, axis=0)
+        rows.append(theorem1.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, n=m))
+    return checks.plain(np.max(rows, axis=0))
 
 
 def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> float:
@@ -98,7 +97,7 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
     return math.exp(brentq(excess, low, high, xtol=1e-13))
 
 
-def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Array:
+def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Any:
     """Return the epsilon at delta that no k goes below when `rows` rows may differ at once, shape of delta.
 
     The lower end of the bracket at k = `VANISHING_K` (delta grows with k): below the limit by about 1e-6 relative, by

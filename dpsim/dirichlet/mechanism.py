@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
@@ -24,8 +25,8 @@ def dirichlet_mechanism(
     p: ArrayLike,
     k: ArrayLike,
     *,
-    size: int | tuple[int, ...] | None = None,
-    rng: np.random.Generator | None = None,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Array:
     """Return independent draws of Dir(k p), shape (*size, ..., n), for probability vectors p of shape (...,
     n).
@@ -44,8 +45,8 @@ def log_dirichlet(
     p: ArrayLike,
     k: ArrayLike,
     *,
-    size: int | tuple[int, ...] | None = None,
-    rng: np.random.Generator | None = None,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Array:
     """Return logarithms of draws of Dir(k p), shape (*size, ..., n): finite wherever p is positive, else
     -inf.
@@ -59,16 +60,15 @@ def log_dirichlet(
 def _draws(
     p: ArrayLike,
     k: ArrayLike,
-    size: int | tuple[int, ...] | None,
-    rng: np.random.Generator | None,
+    size: int | Sequence[int] | None,
+    rng: np.random.Generator | int | None,
     *,
     logs: bool,
 ) -> Array:
     rng = checks.generator(rng)
     parameters = np.ascontiguousarray(_parameters(p, k)[2])
     rows = parameters.reshape(-1, parameters.shape[-1])
-    sizes = () if size is None else (size if isinstance(size, tuple) else (size,))
-    sizes = tuple(checks.integer("size", length, 0) for length in sizes)
+    sizes = checks.size("size", size)
     out = np.empty((math.prod(sizes), *rows.shape))
     offset, scale = _marsaglia_tsang(rows)
     in_logs = np.where(rows > 0.0, rows, np.inf).min(axis=-1) < LOG_SPACE_BELOW

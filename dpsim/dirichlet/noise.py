@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,8 +19,8 @@ def noisy_matrix(
     scale: float,
     noise: str,
     *,
-    size: int | tuple[int, ...] | None = None,
-    rng: np.random.Generator | None = None,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> Array:
     """Return P (..., n) plus independent noise on its positive entries, shape (*size, ..., n): not yet stochastic.
 
@@ -28,8 +30,7 @@ def noisy_matrix(
     rng = checks.generator(rng)
     P = checks.simplex("P", P)
     scale = checks.scalar("scale", scale, 0.0, open_low=True)
-    sizes = () if size is None else (size if isinstance(size, tuple) else (size,))
-    sizes = tuple(checks.integer("size", length, 0) for length in sizes)
+    sizes = checks.size("size", size)
     draw = {"laplace": rng.laplace, "gaussian": rng.normal}[checks.choice("noise", noise, NOISES)]
     noisy = np.broadcast_to(P, sizes + P.shape).copy()
     support = P > 0.0
@@ -47,14 +48,12 @@ def project_matrices(
     sorted, row by row of the matrix.
     """
     checks.choice("onto", onto, ("simplex", "bordered"))
+    eta, eta_bar = checks.scalar("eta", eta), checks.scalar("eta_bar", eta_bar)
     matrices = checks.real("matrices", matrices)
-    support, protected = np.asarray(support), np.asarray(protected)
     square = matrices.shape[-2:]
     if len(square) != 2 or square[0] != square[1]:
         raise ValueError(f"matrices must have shape (..., n, n), got {matrices.shape}")
-    for name, mask in (("support", support), ("protected", protected)):
-        if mask.dtype != bool or mask.shape != square:
-            raise ValueError(f"{name} must be booleans of shape {square}, got {mask.dtype} of shape {mask.shape}")
+    support, protected = (checks.mask(*named, square) for named in (("support", support), ("protected", protected)))
     out = np.zeros_like(matrices)
     for i, allowed in enumerate(support):
         rows = matrices[..., i, allowed]

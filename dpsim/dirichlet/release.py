@@ -77,9 +77,9 @@ def privatize(
 
     *Many entries cost no more than two* where k eta >= 1/2, by the proof in `dpsim.accounting.dirichlet`: with
     s = 1/N or b/2 (or 1 - m eta, the diameter of what is projected onto, where that is smaller), a row costs at most
-    the exact profile of Beta(k eta + k s, k eta) against its mirror. That is attained for rows of three or more possible
-    entries under `b`, and under `records` where eta N is an integer; elsewhere it is a bound. Under `b` with several
-    rows it is composed, an upper bound by convolution within 1e-4 of the truth.
+    the exact profile of Beta(k eta + k s, k eta) against its mirror. That is attained for rows of three or more
+    possible entries under `b`, and under `records` where eta N is an integer; elsewhere it is a bound. Under `b`
+    with several rows it is composed, an upper bound by convolution within 1e-4 of the truth.
 
     Rows with one possible entry are certain and cost nothing. Numbers are floats: what their roundings may reveal is
     not covered.
@@ -138,7 +138,7 @@ def _public(
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1e30, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
-    allowed = _mask(support, shape)
+    allowed = checks.mask("support", support, shape)
     possible = allowed.sum(axis=-1)
     if (possible == 0).any() or not (possible > 1).any():
         raise ValueError(f"support must leave each row an entry and some row a choice, got {possible.tolist()} entries")
@@ -146,7 +146,7 @@ def _public(
         raise ValueError(f"eta must be below 1/{possible.max()}, got {eta:g}: the border leaves a row no room")
     if (records is None) == (b is None):
         raise ValueError("exactly one of records and b must be given: it says what is protected")
-    if b is None:
+    if records is not None:
         step = 1.0 / _of_rows("records", checks.real("records", records, 1.0, 1e15), possible.shape)
         together, words = 1, "one record of one row replaced, the number of records of each row being public"
     else:
@@ -155,16 +155,6 @@ def _public(
         words = f"every row changed at once by up to {b:g} in 1-norm" if together > 1 else f"1-norm of at most {b:g}"
     shift = np.where(possible > 1, np.minimum(step, 1.0 - possible * eta), 0.0)
     return _Public(epsilon, delta, allowed, eta, shift, together, words)
-
-
-def _mask(support: ArrayLike, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    mask = np.asarray(support)
-    if mask.dtype != bool or isinstance(support, np.ma.MaskedArray):
-        raise ValueError(f"support must be booleans, got {support!r:.160}")
-    try:
-        return np.broadcast_to(mask, shape)
-    except ValueError:
-        raise ValueError(f"support must broadcast to the shape {shape}, got {mask.shape}") from None
 
 
 def _of_rows(name: str, value: Array, shape: tuple[int, ...]) -> Array:

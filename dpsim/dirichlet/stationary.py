@@ -29,8 +29,10 @@ def matrix_norms(Z: ArrayLike) -> MatrixNorms:
     square.
     """
     tau = markov.half_row_distance(Z)
-    absolute = np.abs(np.asarray(Z, dtype=float))
-    return MatrixNorms(absolute.sum(axis=-1).max(axis=-1), absolute.sum(axis=-2).max(axis=-1), tau)
+    absolute = np.abs(checks.real("Z", Z))
+    return MatrixNorms(
+        *map(checks.plain, (absolute.sum(axis=-1).max(axis=-1), absolute.sum(axis=-2).max(axis=-1), tau))
+    )
 
 
 def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
@@ -40,7 +42,7 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
     """
     pi = checks.simplex("pi", pi)
     categories = pi.shape[-1] if categories is None else categories
-    return (pi * expected_kl_bound(categories, N, k)).sum(axis=-1)
+    return checks.plain((pi * expected_kl_bound(categories, N, k)).sum(axis=-1))
 
 
 def stationary_bound(P: Any, N: ArrayLike, k: ArrayLike, *, norm: str = "row", kind: str = "paper") -> Array:
@@ -58,7 +60,7 @@ def stationary_bound(P: Any, N: ArrayLike, k: ArrayLike, *, norm: str = "row", k
     Z = markov.fundamental_matrix(P, kind)
     dense = P.toarray() if hasattr(P, "toarray") else np.asarray(P, dtype=float)
     L = mean_kl_bound(markov.stationary_distribution(P), N, k, categories=(dense > 0.0).sum(axis=-1))
-    return 0.5 * getattr(matrix_norms(Z), norm) * np.sqrt(2.0 * L)
+    return checks.plain(0.5 * getattr(matrix_norms(Z), norm) * np.sqrt(2.0 * L))
 
 
 def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
@@ -94,4 +96,4 @@ def matrix_dirichlet_bound(
     least = 4.0 * np.exp(2.0 * (powers - np.log(k[..., None]) - log_beta(k[..., None] * eta, k[..., None] * rest)))
     mean = n * expected_absolute_error_bound(k)
     spread = np.maximum(0.25 * n**2 / (k + 1.0) - least.max(axis=-1), 0.0)
-    return norm * (mean + np.sqrt((n - 1) / n * spread))
+    return checks.plain(norm * (mean + np.sqrt((n - 1) / n * spread)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -24,49 +25,86 @@ from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
 # ---------------------------------------------------------------------------------- epsilon and delta
 
 
-def smallest_k(eta: ArrayLike) -> Array:
-    """Return 3 / (2 eta), the smallest k that Benvenuti et al. 2026 allow (Assumption 4), for eta in (0,
-    1/4).
+def smallest_k(eta: ArrayLike) -> Any:
+    """Return 3 / (2 eta), the smallest k that Benvenuti et al. 2026 allow (Assumption 4).
 
-    The bounds below hold for every k > 0: the assumption is the paper's, not a condition of their proofs
-    here.
+    The bounds below hold for every k > 0: the assumption is the paper's, not a condition of their proofs here.
+
+    Parameters
+    ----------
+    eta : array_like
+        Border of the simplex, in [1e-290, 1/4).
+
+    Returns
+    -------
+    float or ndarray, of its shape
+
+    Raises
+    ------
+    ValueError
+        Outside this range.
+
+    Examples
+    --------
+    >>> float(smallest_k(0.075))
+    20.0
     """
-    return 1.5 / checks.real("eta", eta, SMALLEST_PARAMETER, 0.25, open_high=True)
+    return checks.plain(1.5 / checks.real("eta", eta, SMALLEST_PARAMETER, 0.25, open_high=True))
 
 
 def epsilon_bound(
-    k: ArrayLike,
-    *,
-    shift: ArrayLike,
-    eta: ArrayLike,
-    gamma: ArrayLike,
-    m: int,
-    eta_bar: ArrayLike | None = None,
-    tight: bool = False,
-) -> Array:
-    """Return the epsilon of Theorem 1 of Benvenuti et al. 2026 (equation 6) and of Fallin et al. 2023.
+    k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike, gamma: ArrayLike, n: int, eta_bar: ArrayLike | None = None
+) -> Any:
+    """Return the epsilon of Theorem 1 of Benvenuti et al. 2026 and of Fallin et al. 2023.
 
     A proven upper bound on the log-likelihood ratio of neighbours p and p - shift e_i + shift e_j while every
     protected coordinate of the release is at least gamma; `delta_bounds` is the probability that one is not.
-    k > 0; shift: 1/N for one record of N, b/2 for Fallin's b-adjacency; eta > 0: border of the simplex;
-    m: number of protected coordinates (all n of Benvenuti, |W| of Fallin); gamma in (0, 1/(m-1));
-    eta_bar: mass that Fallin leaves outside W; None for Benvenuti, whose formula has eta in its place.
-    tight: the two coordinates that differ can share at most 1 - (n-2) eta (Benvenuti) or
-    1 - eta_bar - (m-2) eta (Fallin), because the others are at the border or above it; the papers use 1 - eta
-    and 1 - eta_bar, which is the same for n = 3 and m = 2 and looser beyond.
-    Arrays broadcast. Raises ValueError naming an argument out of range; shift must leave room for neighbours.
+
+    Parameters
+    ----------
+    k : array_like
+        Of Dir(k p), in (0, 1e300]. The numbers and arrays broadcast.
+    shift : array_like
+        1/N for one record of N, b/2 for Fallin's b-adjacency; positive, and small enough to leave room for neighbours.
+    eta : array_like
+        Border of the simplex: p_i >= eta > 0 where protected.
+    gamma : array_like
+        In (0, 1/(n-1)).
+    n : int
+        How many categories are protected, at least 2: all of Benvenuti et al., |W| of Fallin et al.
+    eta_bar : array_like, optional
+        Mass in (0, 1) that Fallin et al. leave to the other categories; None for Benvenuti et al., whose formula has
+        eta in its place.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        Naming an argument out of range.
+
+    References
+    ----------
+    Benvenuti et al. 2026, equation 6; Fallin et al. 2023, Theorem 1.
+
+    Examples
+    --------
+    >>> round(float(epsilon_bound(20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=5)), 3)
+    2.212
     """
-    m = checks.integer("m", m, 2)
+    n = checks.integer("n", n, 2)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
-    gamma = _inner_border(gamma, m)
+    gamma = _inner_border(gamma, n)
     outside = 0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
-    eta = _border(eta, (1.0 - np.asarray(outside)) / m, k)
-    others = m - 2 if tight else (min(m - 2, 1) if eta_bar is None else 0)  # 1 - eta is no bound for n = 2
-    shared = 1.0 - outside - others * eta
+    eta = _border(eta, (1.0 - outside) / n, k)
+    # Two coordinates share at most 1 - (n-2) eta; the paper has 1 - eta, which is no bound for n = 2.
+    shared = 1.0 - outside - (min(n - 2, 1) * eta if eta_bar is None else 0.0)
     shift = _at_most("shift", shift, shared - 2.0 * eta)
     beta_ratio = log_gamma_ratio(k * (shared - eta - shift), k * shift) - log_gamma_ratio(k * eta, k * shift)
-    # gamma above 1/m leaves no release with every coordinate above it: any epsilon >= 0 holds there.
-    return np.maximum(beta_ratio + k * shift * (np.log1p(-(m - 1) * gamma) - np.log(gamma)), 0.0)
+    # gamma above 1/n leaves no release with every coordinate above it: any epsilon >= 0 holds there.
+    return checks.plain(np.maximum(beta_ratio + k * shift * (np.log1p(-(n - 1) * gamma) - np.log(gamma)), 0.0))
 
 
 def _inner_border(gamma: ArrayLike, m: int) -> Array:
@@ -136,16 +174,15 @@ def log_delta_bounds(
     some = np.where(log_sum < -40.0, 1.0, -np.expm1(log_none))
     lower = np.where(log_sum < -40.0, log_sum, np.log(some))
     certain = m * gamma >= 1.0  # Omega_1 has no interior
-    return np.where(certain, 0.0, np.minimum(lower, upper)), np.where(certain, 0.0, upper)
+    lower = np.minimum(lower, upper)
+    return checks.plain(np.where(certain, 0.0, lower)), checks.plain(np.where(certain, 0.0, upper))
 
 
-def best_epsilon_bound(
-    delta: ArrayLike, k: float, *, shift: float, eta: float, n: int, eta_bar: float | None = None
-) -> Array:
+def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, n: int) -> Any:
     """Return the epsilon of Theorem 1 at each delta with its best gamma, (...) for delta (...) in (0, 1).
 
     A proven upper bound: gamma is the largest for which the upper end of `delta_bounds` stays at most delta, within
-    1e-12 relative, from below. k in [1e-290, 1e12], shift, eta, eta_bar as in `epsilon_bound`, n >= 2 categories.
+    1e-12 relative, from below. k in [1e-290, 1e12], shift, eta as in `epsilon_bound`, n >= 2 categories.
     Raises ValueError outside these ranges, and when no gamma in [1e-300, 1/n) will do.
     """
     n = checks.integer("n", n, 2)
@@ -162,8 +199,8 @@ def best_epsilon_bound(
             raise ValueError(f"delta must be above {math.exp(excess(low, 1.0)):.3g} at k = {k:g}, got {target:g}")
         root = high if excess(high, target) <= 0 else brentq(excess, low, high, args=(target,), xtol=1e-13)
         gamma = math.exp(root - (1e-12 if root < high else 0.0))
-        best.append(float(epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=n, eta_bar=eta_bar)))
-    return np.reshape(best, deltas.shape)
+        best.append(float(epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, n=n)))
+    return checks.plain(np.reshape(best, deltas.shape))
 
 
 def extreme_points(n: int, eta: float) -> Array:
@@ -181,10 +218,10 @@ def delta_monte_carlo(
     k: float,
     *,
     gamma: float,
-    draws: int | ArrayLike,
-    rng: np.random.Generator | None = None,
+    draws: ArrayLike,
+    rng: np.random.Generator | int | None = None,
     protected: int | None = None,
-) -> Array:
+) -> Any:
     """Return the papers' estimate of delta: the worst share, over the rows of p, of draws outside Omega_1.
 
     p (vertices, n): probability vectors, `extreme_points` for instance; every row gets its own draws of
@@ -200,12 +237,13 @@ def delta_monte_carlo(
     gamma = checks.scalar("gamma", gamma, 0.0, 1.0, open_low=True, open_high=True)
     n = parameters.shape[-1]
     m = n if protected is None else checks.integer("protected", protected, 1, n)
-    checkpoints = np.array([checks.integer("draws", count, 1) for count in np.ravel(draws)])
+    numbers = checks.integers("draws", draws, 1)
+    checkpoints = numbers.reshape(-1)
     if (np.diff(checkpoints) <= 0).any():
         raise ValueError(f"draws must increase, got {checkpoints.tolist()}")
     left = np.zeros((len(parameters), len(checkpoints)))
     _count_left(rng, parameters, *_marsaglia_tsang(parameters), gamma, m, checkpoints, left)
-    return (left.max(axis=0) / checkpoints).reshape(np.shape(draws))
+    return checks.plain((left.max(axis=0) / checkpoints).reshape(numbers.shape))
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ from dpsim.markov.stationary import square, stationary_distribution
 LARGEST_CONDITION = 1e12  # a fundamental matrix keeps at least four digits
 
 
-def total_variation(p: ArrayLike, q: ArrayLike) -> Array:
+def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
     """Return the total variation distance of probability vectors, half the 1-norm of p - q.
 
     Parameters
@@ -41,7 +41,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> Array:
     return checks.plain(0.5 * np.abs(checks.simplex("p", p) - checks.simplex("q", q)).sum(axis=-1))
 
 
-def ergodicity_coefficient(P: Any) -> Array:
+def ergodicity_coefficient(P: Any) -> Any:
     """Return tau_inf(P) = max ||P^T z||_inf over ||z||_inf = 1, sum z = 0.
 
     Parameters
@@ -81,7 +81,7 @@ def ergodicity_coefficient(P: Any) -> Array:
     return checks.plain(spread.max(axis=-1))
 
 
-def half_row_distance(A: ArrayLike) -> Array:
+def half_row_distance(A: ArrayLike) -> Any:
     """Return tau_1(A), half the largest 1-norm distance of two rows of A.
 
     For a transition matrix it lies in [0, 1] and bounds the second eigenvalue (Dobrushin's coefficient);

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from scipy.special import polygamma, psi
 
 from dpsim.checks import Array
+from dpsim.numerics.special import NODES, WEIGHTS, stirling_error, stirling_rest
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _NEGLIGIBLE = -60.0  # log f relative to its largest value; what lies beyond is below 1e-22 of the integral
 _STEPS = 80
 # Declared error of log delta: absolute, and relative for the huge ones. Inverses are rounded up by this much.
@@ -46,16 +46,6 @@ def _log1pmx(x: float) -> float:
     for j in range(13, -1, -1):
         series = series * square + 1.0 / (2 * j + 3)
     return ratio * (2.0 * square * series - x)
-
-
-@njit(cache=True)
-def stirling_error(z: float) -> float:
-    """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
-    if z < 10.0:
-        return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
-    w = 1.0 / (z * z)
-    tail = 1 / 1680 - w * (1 / 1188 - w * (691 / 360360 - w / 156))
-    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * tail))) / z
 
 
 @njit(cache=True)
@@ -83,10 +73,10 @@ def _panel(
     half = 0.5 * (high - low)
     middle = 0.5 * (high + low)
     total = 0.0
-    for i in range(_NODES.size):
-        y = middle + half * _NODES[i]
+    for i in range(NODES.size):
+        y = middle + half * NODES[i]
         density = math.exp(_log_density(sign * (from_mode + y), a, c, q, r))
-        total -= _WEIGHTS[i] * math.expm1(-t * (from_zero + y)) * density
+        total -= WEIGHTS[i] * math.expm1(-t * (from_zero + y)) * density
     return half * total
 
 
@@ -264,19 +254,14 @@ def loss_cells(a: float, t: float, interval: float, count: int) -> tuple[Array, 
         while x < end:
             panel_end = min(x + max(narrow, x - mode), end)
             half = 0.5 * (panel_end - x)
-            for j in range(_NODES.size):
-                y = x + half * (1.0 + _NODES[j])
-                mass = height * half * _WEIGHTS[j] * math.exp(_log_density(y - mode, a, c, a / c, 0.0))
+            for j in range(NODES.size):
+                y = x + half * (1.0 + NODES[j])
+                mass = height * half * WEIGHTS[j] * math.exp(_log_density(y - mode, a, c, a / c, 0.0))
                 p[i] += mass
                 up[i] += mass * math.expm1(i * interval - t * y) / math.expm1(-interval)
                 q[i] += mass * math.exp(i * interval - t * y)
             x = panel_end
     return p, up, q
-
-
-@vectorize(cache=True)
-def _stirling(z: float) -> float:
-    return stirling_error(z)
 
 
 def renyi(step: Array, a: Array, t: Array) -> Array:
@@ -292,7 +277,7 @@ def _far_renyi(step: Array, a: Array, t: Array, close: NDArray[np.bool_]) -> Arr
     large = a + t
     up, down = step / large, -np.where(close, 0.0, step / a)
     excess = large * _relative_entropy(up) + a * _relative_entropy(down) - 0.5 * (np.log1p(up) + np.log1p(down))
-    excess += _stirling(large + step) - _stirling(large) + _stirling(a * (1.0 + down)) - _stirling(a)
+    excess += stirling_rest(large + step) - stirling_rest(large) + stirling_rest(a * (1.0 + down)) - stirling_rest(a)
     return np.log1p(t / a) + excess / np.where(close, 1.0, step)
 
 

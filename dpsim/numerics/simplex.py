@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
+from dpsim.checks import Array
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
@@ -25,7 +25,7 @@ def project_to_simplex(
     """
     points = _points("x", x)
     totals = np.broadcast_to(checks.real("total", total, 0.0, open_low=True), points.shape[:-1])
-    allowed = _mask("support", support, points, default=True)
+    allowed = checks.mask("support", True if support is None else support, points.shape)
     bounds = np.where(allowed, _broadcast("lower", checks.real("lower", lower, 0.0), points), 0.0)
     _refuse_empty(bounds, totals, allowed)
     return _nearest(points, totals, bounds, allowed)
@@ -48,8 +48,8 @@ def project_to_bordered_simplex(
     points = _points("x", x)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
     eta_bar = checks.scalar("eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True)
-    allowed = _mask("support", support, points, default=True)
-    inside = _mask("protected", protected, points, default=False)
+    allowed = checks.mask("support", True if support is None else support, points.shape)
+    inside = checks.mask("protected", protected, points.shape)
     outside = allowed & ~inside
     _refuse_protected(inside, outside, allowed, eta, eta_bar)
 
@@ -110,13 +110,6 @@ def _broadcast(name: str, array: NDArray, points: Array) -> NDArray:
         return np.broadcast_to(array, points.shape)
     except ValueError as error:
         raise ValueError(f"{name} must broadcast to the shape {points.shape}, got {array.shape}") from error
-
-
-def _mask(name: str, value: ArrayLike | None, points: Array, *, default: bool) -> Mask:
-    mask = np.asarray(default if value is None else value)
-    if mask.dtype != bool:
-        raise ValueError(f"{name} must be booleans, got {mask.dtype}")
-    return _broadcast(name, mask, points)
 
 
 def _refuse_empty(bounds: Array, totals: Array, allowed: Mask) -> None:

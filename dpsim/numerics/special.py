@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import vectorize
+from numba import njit, vectorize
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, psi
 
 from dpsim.checks import Array
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
@@ -59,17 +61,20 @@ def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
     return math.log(total)
 
 
-def stirling_rest(x: ArrayLike) -> Array:
-    """Return log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2), accurate for large x (Stirling's
-    series)."""
-    x = np.asarray(x, dtype=float)
-    z = np.maximum(x, 12.0)
+@njit(cache=True)
+def stirling_error(z: float) -> float:
+    """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
+    if z < 10.0:
+        return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
     w = 1.0 / (z * z)
-    coefficients = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
-    series = sum(c * w**i for i, c in enumerate(coefficients)) / z
-    small = np.minimum(x, 12.0)
-    direct = gammaln(small) - ((small - 0.5) * np.log(small) - small + 0.5 * np.log(2.0 * np.pi))
-    return np.where(x < 12.0, direct, series)
+    tail = 1 / 1680 - w * (1 / 1188 - w * (691 / 360360 - w / 156))
+    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * tail))) / z
+
+
+@vectorize(cache=True)
+def stirling_rest(z: float) -> float:
+    """Return `stirling_error` of arrays."""
+    return stirling_error(z)
 
 
 def log_beta(a: Array, b: Array) -> Array:

@@ -75,7 +75,7 @@ def test_best_gamma_reaches_the_reference_values_and_is_a_bound() -> None:
     for delta, epsilon in zip([0.0026, 1e-6], best):
         gammas = np.geomspace(1e-12, 0.1, 4000)
         upper = dirichlet.delta_bounds(20.6, eta=0.073, gamma=gammas, n=5)[1]
-        on_grid = dirichlet.epsilon_bound(20.6, shift=1 / 98, eta=0.073, gamma=gammas, m=5)[upper <= delta].min()
+        on_grid = dirichlet.epsilon_bound(20.6, shift=1 / 98, eta=0.073, gamma=gammas, n=5)[upper <= delta].min()
         assert epsilon <= on_grid <= epsilon * 1.01
     with pytest.raises(ValueError, match=r"delta must be in \(0, 1\), got 0"):
         dirichlet.best_epsilon_bound(0.0, 20.6, shift=1 / 98, eta=0.073, n=5)
@@ -135,3 +135,11 @@ def test_answers_are_finite_or_a_refusal_that_names_its_argument(counts, kappa, 
     else:
         assert np.isfinite(error).all() and (error >= 0).all() and (error <= 1 + 1e-12).all()
         assert release.sum() == pytest.approx(1) and (release >= 0).all()
+
+
+def test_the_error_of_a_release_of_tiny_kappa_is_that_of_one_certain_category():
+    """Below 1e-154 SciPy's incomplete beta function gives 1 where 2/3 is meant, and the error would be negative."""
+    error = dirichlet.posterior_absolute_error([1, 3], kappa=1e-149, alpha=1.0)
+    assert error == pytest.approx([2 / 3 * 1 / 4 + 1 / 3 * 3 / 4] * 2)
+    with pytest.raises(ValueError, match=r"^kappa must keep kappa \(counts \+ alpha\) in \[1e-150, 1e15\]"):
+        dirichlet.posterior_absolute_error([1, 3], kappa=1e-160, alpha=1.0)

@@ -23,15 +23,13 @@ REJECT = 1e-9  # largest p-value that a law 10 % off may reach
 @pytest.mark.parametrize("m", [2, 3, 4])
 @pytest.mark.parametrize("k, value", [(9.87, 1.168), (98.7, 11.13)])
 def test_epsilon_of_the_matrix_paper(k, value, m):
-    epsilon = dirichlet.epsilon_bound(k, shift=0.0125, eta=0.10, eta_bar=0.051, gamma=0.001, m=m)
+    epsilon = dirichlet.epsilon_bound(k, shift=0.0125, eta=0.10, eta_bar=0.051, gamma=0.001, n=m)
     assert epsilon == pytest.approx(value, rel=5e-4)
 
 
 def test_epsilon_of_the_grades():
-    loose = dirichlet.epsilon_bound([20.6, 21.0], shift=1 / 98, m=5, **GRADES)
+    loose = dirichlet.epsilon_bound([20.6, 21.0], shift=1 / 98, n=5, **GRADES)
     assert loose == pytest.approx([2.212, 2.253], abs=6e-4)
-    tight = dirichlet.epsilon_bound(20.6, shift=1 / 98, m=5, tight=True, **GRADES)
-    assert tight == pytest.approx(2.171, abs=6e-4)
 
 
 def test_delta_of_both_papers():
@@ -64,6 +62,12 @@ def log_ratio_extreme(p, i, j, shift, k, gamma, m):
     return constant + k * shift * np.log((1 - (m - 1) * gamma) / gamma)
 
 
+def sharing(k, shift, eta, gamma, m, rest):
+    """Theorem 1's epsilon for two coordinates that share `rest`, all others being at the border."""
+    ratio = special.betaln(k * eta, k * (rest - eta)) - special.betaln(k * (eta + shift), k * (rest - eta - shift))
+    return ratio + k * shift * np.log((1 - (m - 1) * gamma) / gamma)
+
+
 @pytest.mark.parametrize("n, k, eta, shift", [(3, 20.0, 0.08, 0.05), (3, 4.0, 0.2, 0.1), (4, 30.0, 0.06, 0.03)])
 def test_epsilon_is_the_maximum_over_the_bordered_simplex(n, k, eta, shift):
     gamma = 0.01
@@ -77,10 +81,10 @@ def test_epsilon_is_the_maximum_over_the_bordered_simplex(n, k, eta, shift):
             q[j] += shift
             if min(p.min(), q.min()) >= eta - 1e-12:
                 worst = max(worst, log_ratio_extreme(p, i, j, shift, k, gamma, n))
-    tight = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=n, tight=True)
+    tight = sharing(k, shift, eta, gamma, n, 1 - (n - 2) * eta)
     assert worst <= tight + 1e-9
     assert worst == pytest.approx(tight, rel=1e-3)
-    assert tight <= dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=n) + 1e-12
+    assert tight <= dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, n=n) + 1e-12
 
 
 @pytest.mark.parametrize("w", [2, 3])
@@ -93,15 +97,15 @@ def test_epsilon_is_the_maximum_over_the_protected_simplex(w):
         if a - shift >= eta - 1e-12 and b >= eta and a + b + others <= 1 - eta_bar + 1e-12:
             p = np.array([a, b, *[eta] * (w - 2), 1 - a - b - others])
             worst = max(worst, log_ratio_extreme(p, 0, 1, shift, k, gamma, w))
-    arguments = {"shift": shift, "eta": eta, "gamma": gamma, "m": w, "eta_bar": eta_bar}
-    tight = dirichlet.epsilon_bound(k, tight=True, **arguments)
+    arguments = {"shift": shift, "eta": eta, "gamma": gamma, "n": w, "eta_bar": eta_bar}
+    tight = sharing(k, shift, eta, gamma, w, 1 - eta_bar - (w - 2) * eta)
     assert worst == pytest.approx(tight, rel=1e-3)
     assert worst <= tight + 1e-9 <= dirichlet.epsilon_bound(k, **arguments) + 2e-9
 
 
 def test_epsilon_of_two_categories_covers_every_pair():
     k, shift, eta, gamma = 10.0, 0.05, 0.1, 0.01
-    bound = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=2)
+    bound = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, n=2)
     for first in np.linspace(eta + shift, 1 - eta, 50):
         assert log_ratio_extreme(np.array([first, 1 - first]), 0, 1, shift, k, gamma, 2) <= bound + 1e-12
 
@@ -113,7 +117,7 @@ def test_epsilon_keeps_its_digits(k, shift):
         a, t, c = k * eta, mpmath.mpf(k) * mpmath.mpf(shift), k * (1 - 2 * eta)
         exact = mpmath.loggamma(a) + mpmath.loggamma(c) - mpmath.loggamma(a + t) - mpmath.loggamma(c - t)
         exact += t * mpmath.log((1 - 3 * gamma) / gamma)
-    value = dirichlet.epsilon_bound(k, shift=shift, eta=0.1, gamma=1e-3, m=4)
+    value = dirichlet.epsilon_bound(k, shift=shift, eta=0.1, gamma=1e-3, n=4)
     assert value == pytest.approx(float(exact), rel=1e-11)
 
 
@@ -411,7 +415,7 @@ def test_smallest_k_and_extreme_points():
 
 # ----------------------------------------------------------------------------------------------- checks
 
-GOOD = {"shift": 0.01, "eta": 0.1, "gamma": 0.01, "m": 5}
+GOOD = {"shift": 0.01, "eta": 0.1, "gamma": 0.01, "n": 5}
 
 
 @pytest.mark.parametrize(
@@ -422,7 +426,7 @@ GOOD = {"shift": 0.01, "eta": 0.1, "gamma": 0.01, "m": 5}
         ({"eta": 0.21}, "eta must be in (0, 0.2], got 0.21"),
         ({"shift": 0.8}, "shift must be in (0, 0.7], got 0.8"),
         ({"shift": -0.1}, "shift must be in (0, inf), got -0.1"),
-        ({"m": 1}, "m must be an integer of at least 2, got 1"),
+        ({"n": 1}, "n must be an integer of at least 2, got 1"),
         ({"k": 0.0}, "k must be in (0, 1e+300], got 0"),
         ({"k": np.nan}, "k must be in (0, 1e+300], got nan"),
         ({"eta_bar": 1.0}, "eta_bar must be in (0, 1), got 1"),
@@ -436,10 +440,10 @@ def test_epsilon_refuses(change, message):
 
 def test_limits_hold_entry_by_entry():
     eta, shift = [0.01, 0.3], [0.5, 0.05]
-    both = dirichlet.epsilon_bound(20.0, shift=shift, eta=eta, gamma=0.01, m=3)
+    both = dirichlet.epsilon_bound(20.0, shift=shift, eta=eta, gamma=0.01, n=3)
     assert both.shape == (2,)
     with pytest.raises(ValueError, match=re.escape("shift must be in (0, 0.1], got 0.5")):
-        dirichlet.epsilon_bound(20.0, shift=shift, eta=eta[::-1], gamma=0.01, m=3)
+        dirichlet.epsilon_bound(20.0, shift=shift, eta=eta[::-1], gamma=0.01, n=3)
 
 
 @pytest.mark.parametrize(
@@ -451,7 +455,7 @@ def test_limits_hold_entry_by_entry():
         (lambda: dirichlet.dirichlet_mechanism([1e-300, 1.0], 1e-3), "k must be at least 1e-290 / p_i"),
         (
             lambda: dirichlet.dirichlet_mechanism([0.5, 0.5], 1.0, size=-1),
-            "size must be an integer of at least 0",
+            "size must be integers of at least 0",
         ),
         (lambda: dirichlet.delta_bounds(1.0, eta=0.1, gamma=0.1, n=1), "n must be an integer of at least 2"),
         (
@@ -463,7 +467,7 @@ def test_limits_hold_entry_by_entry():
             "eta must be in (0, 0.333333], got 0.5",
         ),
         (lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=[5, 3]), "draws must increase"),
-        (lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=0), "draws must be an integer"),
+        (lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=0), "draws must be integers"),
         (lambda: dirichlet.delta_bounds(1e13, eta=0.1, gamma=0.1, n=3), "k must be in [1e-290, 1e+12]"),
         (lambda: dirichlet.delta_bounds(1.0, eta=1e-300, gamma=0.1, n=3), "eta must be at least 1e-290 / k"),
         (lambda: dirichlet.smallest_k(0.25), "eta must be in [1e-290, 0.25), got 0.25"),

@@ -10,10 +10,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -29,6 +31,37 @@ JUNK = [
     *([], [[]], [float("nan")], [1, 2, [3]], ["a", "b"], {}, {"a": 1}, lambda: 0),
     *(np.zeros((2, 0)), np.zeros((2, 3, 4)), -np.ones(3), np.array(["a"]), np.array([None]), np.full((2, 2), np.nan)),
 ]
+
+
+def among_objects(x: np.ndarray, first: Any) -> Any:
+    """Return an array of objects with another first entry."""
+    objects = x.astype(object)
+    objects.flat[0] = first
+    return objects[()]
+
+
+NO_NUMBERS = {  # each made of a valid number or array of numbers: refused wherever numbers are meant
+    "text": lambda x: x.astype(str)[()],
+    "bytes": lambda x: x.astype("S")[()],
+    "dates": lambda x: x.astype(np.int64).astype("datetime64[D]")[()],
+    "durations": lambda x: x.astype(np.int64).astype("timedelta64[D]")[()],
+    "a structured array": lambda x: x.astype([("a", x.dtype)])[()],
+    "complex numbers": lambda x: x.astype(complex)[()],
+    "booleans": lambda x: x.astype(bool)[()],
+    "a masked array": lambda x: np.ma.masked_array(x, np.arange(x.size).reshape(x.shape) % 2 == 0),
+    "a masked array without a mask": np.ma.masked_array,
+    "masked arrays in a list": lambda x: [np.ma.masked_array(x), x],
+    "objects and a missing one": lambda x: np.where(np.arange(x.size).reshape(x.shape) == 0, None, x.astype(object))[
+        ()
+    ],
+    "text among objects": lambda x: np.where(np.arange(x.size).reshape(x.shape) == 0, "1", x.astype(object))[()],
+    "booleans among objects": lambda x: np.where(np.arange(x.size).reshape(x.shape) == 0, True, x.astype(object))[()],
+    "a nullable column": lambda x: pd.Series([*x.ravel().tolist()[1:], pd.NA], dtype="Float64"),
+    "a column of booleans": lambda x: pd.Series([True] * x.size),
+    "a table of text": lambda x: pd.DataFrame(np.atleast_2d(x.astype(str)) if x.ndim < 3 else {"a": ["1"]}),
+}
+FIRM = re.compile(r"(streams|numerics|markov|accounting(?!\.units)|dirichlet)\.")  # what refuses them all
+
 EXTREMES = [1e300, -1e300, 1e-300, 5e-324, 1e17, 10**400]  # for real arguments: as a length they would fill the memory
 
 
@@ -78,6 +111,23 @@ def changed(array: np.ndarray, place: int, entry: float) -> np.ndarray:
     return copy
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a valid argument is a number or an array of at least one."""
+    if isinstance(value, bool | str | bytes) or not isinstance(value, int | float | np.number | np.ndarray):
+        return False
+    array = np.asarray(value)
+    return array.size > 0 and array.dtype.kind in "iuf" and array.dtype != object
+
+
+def zero_dimensional(result: Any) -> bool:
+    """Return whether a result is, or holds, a 0-d array."""
+    if isinstance(result, tuple | list):
+        return any(zero_dimensional(part) for part in result)
+    if isinstance(result, dict):
+        return any(zero_dimensional(part) for part in result.values())
+    return isinstance(result, np.ndarray) and result.ndim == 0
+
+
 def finite(result: Any) -> bool:
     return not any(np.isnan(numbers).any() or np.isposinf(numbers).any() for numbers in numbers_of(result))
 
@@ -86,6 +136,7 @@ def finite(result: Any) -> bool:
 @pytest.mark.filterwarnings("ignore")
 def test_valid_arguments_give_results_and_junk_is_refused(name):
     entry = ENTRIES[name]
+    firm = entry.checked and FIRM.match(name)
     module, function = name.rsplit(".", 1)
     call = entry.call or getattr(importlib.import_module(f"dpsim.{module}"), function)
 
@@ -102,10 +153,19 @@ def test_valid_arguments_give_results_and_junk_is_refused(name):
         arguments = data.draw(entry.arguments, label="arguments")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            entry.check(call(**arguments))
+            result = call(**arguments)
+        entry.check(result)
+        assert not (name.startswith(FIRM) and entry.checked and zero_dimensional(result)), (
+            "a number in, a 0-d array out"
+        )
         if not entry.checked or not arguments:
             return
         spoilt = data.draw(st.sampled_from(sorted(arguments)), label="spoilt")
+        if firm and is_number(arguments[spoilt]) and data.draw(st.booleans()):
+            kind = data.draw(st.sampled_from(sorted(NO_NUMBERS)), label="kind")
+            with pytest.raises((ValueError, TypeError)):
+                call(**{**arguments, spoilt: NO_NUMBERS[kind](np.asarray(arguments[spoilt]))})
+            return
         junk = data.draw(spoiled(arguments[spoilt]), label="junk")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

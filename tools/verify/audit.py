@@ -21,6 +21,7 @@ import pandas as pd
 
 from dpsim import accounting, figures, paths
 from dpsim.checks import Array
+from tools.verify import bounds
 from tools.verify.audit_cases import LEVELS, OFF, SMALLEST_CLAIM, Case, cases, nothing
 
 DRAWS = 2_000_000  # of each law of each case
@@ -62,7 +63,7 @@ def run(audited: list[Case], draws: int = DRAWS, seed: int = 2026) -> pd.DataFra
 def bracket(case: Case, factor: float, draws: int, seed: int, alpha: float) -> tuple[Array, Array]:
     """Return bounds on delta of the case's pair from draws of both sides."""
     hits = [
-        accounting.exceedances(
+        bounds.exceedances(
             lambda size, rng, side=side: case.losses(side, factor, size, rng),
             case.epsilon,
             draws,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution
+from dp_accounting.pld import privacy_loss_distribution, privacy_loss_mechanism
 from scipy.special import betaln
 from scipy.stats import beta as beta_law
 
@@ -24,6 +24,7 @@ from dpsim import accounting, boltzmann, dirichlet, mdp, release, words
 from dpsim.checks import Array
 from dpsim.mdp import model
 from dpsim.release import chain
+from tools.verify import bounds as measures
 
 SMALLEST_CLAIM = 0.01
 LEVELS = 8  # epsilons of a case
@@ -77,9 +78,9 @@ def published_profile(
     """Return the least delta that Theorem 1 implies at each epsilon, over a grid of gammas."""
     count = n if m is None else m
     gamma = np.geomspace(1e-8, 0.999 / n, 200)
-    spent = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, m=count, eta_bar=eta_bar)
+    spent = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, n=count, eta_bar=eta_bar)
     delta = dirichlet.delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m)[1]
-    return accounting.implied_delta(epsilon[:, None], spent, delta).min(axis=1)
+    return measures.implied_delta(epsilon[:, None], spent, delta).min(axis=1)
 
 
 def swapped(high: float, low: float, rest: tuple[float, ...]) -> tuple[Array, Array]:
@@ -260,7 +261,6 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
     b = 0.1
     pair = np.full((2, 3, 3), 1 / 3)
     pair[1, :rows, :2] += 0.5 * b * np.array([1.0, -1.0])
-    profile_of = {"gaussian": accounting.gaussian_delta, "laplace": accounting.laplace_delta}[noise]
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
         noisy = dirichlet.noisy_matrix(pair[side], scale / factor, noise, size=size, rng=rng)
@@ -269,7 +269,10 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
         return loss.sum(axis=(1, 2))
 
     def claim(epsilon: Array) -> Array:
-        return np.array([profile_of(level, scale, b=b, rows=rows) for level in epsilon])
+        if noise == "laplace":
+            return np.array([accounting.laplace_delta(level, scale, b=b, rows=rows) for level in epsilon])
+        normal = privacy_loss_mechanism.GaussianPrivacyLoss(scale, sensitivity=b * math.sqrt(rows / 2))
+        return np.array([normal.get_delta_for_epsilon(float(level)) for level in epsilon])
 
     epsilon = levels(claim)
     exact = claim(epsilon)
@@ -301,7 +304,7 @@ def discrete_laplace_case() -> Case:
         return factor * spent / 2 * (far - near)
 
     def claim(epsilon: Array) -> Array:
-        return accounting.implied_delta(epsilon, spent)
+        return measures.implied_delta(epsilon, spent)
 
     epsilon = levels(claim)
     # the loss is spent with probability 1 / (1 + e^(-spent/2))^2, else at most 0
@@ -383,7 +386,7 @@ def released_total_case(direction: str) -> Case:
 
     def claim(epsilon: Array) -> Array:
         of_total, plan = plans[1.0]
-        return accounting.implied_delta(epsilon, of_total + plan.epsilon, plan.delta)
+        return measures.implied_delta(epsilon, of_total + plan.epsilon, plan.delta)
 
     of_total, plan = plans[1.0]
     epsilon = levels(claim, 7 / 6 * spent)
@@ -439,7 +442,7 @@ class Finite:
 def profile(laws: Array, neighbours: list[tuple[int, int]], epsilon: Array) -> tuple[Array, list[int]]:
     """Return the largest delta over the neighbours at each epsilon, and which pair has it, few different ones."""
     first, second = np.array(neighbours).T
-    deltas = np.array([accounting.hockey_stick(laws[first], laws[second], level) for level in epsilon])
+    deltas = np.array([measures.hockey_stick(laws[first], laws[second], level) for level in epsilon])
     largest = deltas.max(axis=1)
     worst: list[int] = []
     for row, top in zip(deltas, largest):
@@ -494,7 +497,7 @@ def boltzmann_exact_draws() -> Finite:
         return np.array([boltzmann.mixing_delta(total, bins, t, [0], epsilon=e).limit for e in epsilon])
 
     def published(epsilon: Array) -> Array:
-        return accounting.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
+        return measures.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
 
     setting = f"N {total}, n {bins}, t {t:g}"
     return Finite("Boltzmann, exact draws", setting, laws, boltzmann_neighbours(states), draw, claim, published)
@@ -517,7 +520,7 @@ def boltzmann_chain() -> Finite:
         return np.array([float(boltzmann.mixing_delta(total, bins, t, steps, epsilon=e).exact) for e in epsilon])
 
     def published(epsilon: Array) -> Array:
-        return accounting.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
+        return measures.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
 
     setting = f"N {total}, n {bins}, t {t:g}, {steps} steps"
     return Finite("Boltzmann, chain", setting, laws, boltzmann_neighbours(states), draw, claim, published)
@@ -571,7 +574,7 @@ def word_mechanism(
         return profile(laws(1.0), neighbours, level)[0]
 
     def published(level: Array) -> Array:
-        return accounting.implied_delta(level, epsilon)
+        return measures.implied_delta(level, epsilon)
 
     setting = f"{space_name}, n {length}, epsilon {epsilon:g}, b {b}"
     return Finite(f"words, {kind}", setting, laws, neighbours, draw, claim, published)
@@ -605,7 +608,7 @@ def noisy_totals(events: int, rows: int) -> Finite:
     neighbours = [(int(x), int(y)) for x, y in np.argwhere((apart > 0) & (apart <= events))]
 
     def claim(level: Array) -> Array:
-        return accounting.implied_delta(level, released(np.array([0]), 1.0, 0)[1])
+        return measures.implied_delta(level, released(np.array([0]), 1.0, 0)[1])
 
     setting = f"epsilon {spent:g}, unit of {events} event{'s' * (events > 1)} in {rows} row{'s' * (rows > 1)}"
     return Finite("released totals", setting, laws, neighbours, draw, claim, nothing)
@@ -639,7 +642,7 @@ def chosen_labels() -> Finite:
     neighbours = [(int(x), int(y)) for x, y in np.argwhere(apart == 1)]
 
     def claim(level: Array) -> Array:
-        return accounting.implied_delta(level, stated_epsilon, stated_delta)
+        return measures.implied_delta(level, stated_epsilon, stated_delta)
 
     setting = f"two labels, epsilon {spent:g}, delta {failure:g}, threshold {threshold}"
     return Finite("private choice of labels", setting, laws, neighbours, draw, claim, nothing, 7 / 6 * spent)

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from dpsim import accounting
 from tools.verify import audit as full_audit
-from tools.verify import audit_cases
+from tools.verify import audit_cases, bounds
 
 SCIPY_FAILS = (1000, 132579327)  # its inverse of the incomplete beta function gives twice the lower bound
 
@@ -50,7 +50,7 @@ def test_delta_bounds_of_counts():
 
 def test_hockey_stick_by_hand():
     p, q = [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]
-    np.testing.assert_allclose(accounting.hockey_stick(p, q, [0.0, math.log(2), 5.0]), [0.5, 0.0, 0.0], atol=1e-16)
+    np.testing.assert_allclose(bounds.hockey_stick(p, q, [0.0, math.log(2), 5.0]), [0.5, 0.0, 0.0], atol=1e-16)
 
 
 @pytest.mark.parametrize(("spent", "delta"), [(0.0, 0.0), (1.5, 0.0), (2.0, 0.1), (0.0, 1.0)])
@@ -58,8 +58,8 @@ def test_the_implied_delta_is_that_of_leaky_randomised_response(spent, delta):
     keep = (1.0 - delta) / (1.0 + math.exp(-spent))
     p = np.array([delta, 0.0, keep, 1.0 - delta - keep])
     epsilon = np.linspace(0.0, 3.0, 13)
-    exact = accounting.hockey_stick(p, p[[1, 0, 3, 2]], epsilon)
-    np.testing.assert_allclose(accounting.implied_delta(epsilon, spent, delta), exact, atol=1e-14)
+    exact = bounds.hockey_stick(p, p[[1, 0, 3, 2]], epsilon)
+    np.testing.assert_allclose(bounds.implied_delta(epsilon, spent, delta), exact, atol=1e-14)
 
 
 def test_exceedances_depend_on_the_seed_and_the_name_alone(monkeypatch):
@@ -69,11 +69,11 @@ def test_exceedances_depend_on_the_seed_and_the_name_alone(monkeypatch):
     counts = {}
     for threads in ("1", "2"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
-        counts[threads] = accounting.exceedances(losses, [-1e9, 0.0, 1e9], 120_001, seed=3, name="normal")
+        counts[threads] = bounds.exceedances(losses, [-1e9, 0.0, 1e9], 120_001, seed=3, name="normal")
     assert counts["1"].tolist() == counts["2"].tolist()
     assert counts["1"][0] == 120_001 and counts["1"][2] == 0
     assert abs(counts["1"][1] - 60_000) < 1000
-    assert accounting.exceedances(losses, 0.0, 1000, seed=4, name="normal").shape == ()
+    assert bounds.exceedances(losses, 0.0, 1000, seed=4, name="normal").shape == ()
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_exceedances_depend_on_the_seed_and_the_name_alone(monkeypatch):
         (lambda: accounting.clopper_pearson(1, 0, 0.1), r"draws must be in \[1, "),
         (lambda: accounting.clopper_pearson(1, 2, 0.6), r"alpha must be in \[1e-100, 0.5\], got 0.6"),
         (lambda: accounting.delta_bounds(800.0, 1, 1, 2, 0.1), r"epsilon must be in \[0, 700\]"),
-        (lambda: accounting.hockey_stick([1.0], [0.9], 0.0), "q must sum to 1"),
-        (lambda: accounting.implied_delta(1.0, -1.0), r"spent must be in \[0, inf\)"),
-        (lambda: accounting.implied_delta(1.0, 1.0, 2.0), r"delta must be in \[0, 1\]"),
-        (lambda: accounting.exceedances(lambda size, rng: rng.random(size), 0.0, 0, seed=1, name="x"), "draws must be"),
+        (lambda: bounds.hockey_stick([1.0], [0.9], 0.0), "q must sum to 1"),
+        (lambda: bounds.implied_delta(1.0, -1.0), r"spent must be in \[0, inf\)"),
+        (lambda: bounds.implied_delta(1.0, 1.0, 2.0), r"delta must be in \[0, 1\]"),
+        (lambda: bounds.exceedances(lambda size, rng: rng.random(size), 0.0, 0, seed=1, name="x"), "draws must be"),
     ],
 )
 def test_refusals_name_the_argument_and_its_range(call, message):
