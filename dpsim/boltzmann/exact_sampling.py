@@ -14,8 +14,8 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.boltzmann.space import LARGEST_TABLE, Integers, diagonal_exponents, histogram
-from dpsim.checks import Array
+from dpsim.boltzmann.space import LARGEST_TABLE, diagonal_exponents, histogram
+from dpsim.checks import Array, Integers
 
 TILT_POINTS = 10_000  # terms of a bin that the choice of the tilt looks at; the draws are exact for any tilt
 CUT = 100.0  # a bin's terms below exp(-CUT) of its largest are left out of the tables of exact draws

@@ -20,7 +20,6 @@ from dpsim.boltzmann.mechanism import log_stationary, objective
 from dpsim.boltzmann.space import (
     LARGEST_TABLE,
     SCALE,
-    Integers,
     after_move,
     configuration_index,
     configurations,
@@ -29,7 +28,7 @@ from dpsim.boltzmann.space import (
     refuse_beyond,
     weight_matrix,
 )
-from dpsim.checks import Array
+from dpsim.checks import Array, Integers
 
 LARGEST_PAIRED = 30_000  # histograms whose pairs are all visited once, for the normalisers of a full W
 

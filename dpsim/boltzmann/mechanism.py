@@ -25,13 +25,12 @@ from dpsim.boltzmann import exact_sampling, noise
 from dpsim.boltzmann.space import (
     LARGEST_TOTAL,
     SCALE,
-    Integers,
     configurations,
     histogram,
     temperature,
     weight_matrix,
 )
-from dpsim.checks import Array
+from dpsim.checks import Array, Integers
 
 
 def privatize(
@@ -322,6 +321,24 @@ def _metropolis(rng, start, warm, w, free, steps, states, means):  # type: ignor
                     z[i] -= 1
                     z[j] += 1
                     cost += change
+
+
+def _plain_metropolis(x: Integers, t: float, w: Array, steps: int, rng: np.random.Generator) -> Integers:
+    """Return one state of `metropolis`, from the same random numbers, with the objective computed anew at each step."""
+    w = np.diag(w) if w.ndim == 1 else w
+    z, n = np.array(x), len(x)
+    for _ in range(steps):
+        pair = rng.integers(0, n * (n - 1))
+        i, j = pair // (n - 1), pair % (n - 1)
+        moved = z.copy()
+        moved[i] -= 1
+        moved[j + (j >= i)] += 1
+        if z[i] == 0:
+            continue
+        change = (z - x) @ w @ (z - x) - (moved - x) @ w @ (moved - x)
+        if change >= 0 or rng.random() < math.exp(change / t):
+            z = moved
+    return z
 
 
 def stopping_times(means: ArrayLike, tolerance: float, *, hold: int) -> Integers:

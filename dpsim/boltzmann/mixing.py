@@ -23,7 +23,6 @@ from dpsim.boltzmann.mechanism import objective, sensitivity
 from dpsim.boltzmann.space import (
     LARGEST_TABLE,
     SCALE,
-    Integers,
     after_move,
     configuration_index,
     configurations,
@@ -32,7 +31,7 @@ from dpsim.boltzmann.space import (
     refuse_beyond,
     weight_matrix,
 )
-from dpsim.checks import Array
+from dpsim.checks import Array, Integers
 
 LARGEST_DENSE = 3_000  # histograms with square tables in memory: 72 MB each
 LARGEST_EXPONENT = 700.0  # exp stays finite

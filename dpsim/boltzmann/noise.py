@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.boltzmann.space import LARGEST_TOTAL, Integers, histogram
-from dpsim.checks import Array
+from dpsim.boltzmann.space import LARGEST_TOTAL, histogram
+from dpsim.checks import Array, Integers
 from dpsim.numerics.simplex import project_to_simplex
 
 REACH = 39.0  # standard deviations: the discrete Gaussian's mass beyond is below the smallest double

@@ -6,12 +6,10 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.checks import Array
-
-Integers = NDArray[np.int64]
+from dpsim.checks import Array, Integers
 
 LARGEST_TABLE = 50_000_000  # numbers in one array: 400 MB
 LARGEST_TOTAL = 10**9

@@ -36,6 +36,17 @@ def _extreme_expectation(
     return (1.0 - beta) * total + beta * values[first]
 
 
+def _plain_extreme_expectation(
+    p: Array, support: NDArray[np.bool_], values: Array, order: NDArray[np.int64], radius: float, beta: float
+) -> float:
+    """Return what `_extreme_expectation` does, in plain NumPy."""
+    given = np.minimum(p, radius)
+    order = order[support[order]]
+    filled = np.minimum(np.cumsum(given[order] + radius), given.sum())
+    taken = np.diff(filled, prepend=0.0)
+    return float((1 - beta) * ((p - given) @ values + taken @ values[order]) + beta * values[order[0]])
+
+
 @numba.njit(cache=True, nogil=True)
 def _sort(order: NDArray[np.int64], keys: Array) -> None:
     """Sort the indices by their keys, in place, by insertion.

@@ -9,9 +9,9 @@ the transitions and the model's shape are public.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,20 +24,18 @@ from dpsim.mdp.planning import iterations_needed
 from dpsim.numerics.simplex import project_to_simplex
 
 NOISES = ("laplace", "gaussian")
-STEPS = 9  # halvings of the logarithm of k in search of the largest one that composes to the target: 0.3 %
-SMALLEST_PARAMETER = 1e-9  # of k eta and k shift, the end of the accounting's range
 
 
 def privatize(
     mdp: MDP,
-    *,
     epsilon: float,
     delta: float,
+    *,
     support: ArrayLike,
-    shift: float,
-    vectors: int | str,
+    vectors: str,
     eta: float | None = None,
-    shrink: bool = False,
+    records: float | None = None,
+    b: float | None = None,
     mechanism: str = "dirichlet",
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
@@ -49,23 +47,20 @@ def privatize(
         The secret transitions; rewards, horizon, discount, terminal values and allowed actions are public.
     epsilon : float > 0
     delta : float in (0, 1)
-        At least 1e-10 when several vectors may change.
     support : bool array (S, A, S)
-        The public support: which state may follow each state and action. Every true probability off it is zero.
-    shift : float in (0, 1/2)
-        What adjacent vectors move from one entry to another: b/2 for b-adjacent ones (Definition 1), 1/N where one of
-        the N records behind a vector changes.
-    vectors : int or "all"
-        In how many vectors adjacent models may differ at once, each by one shift. 1 is the paper's adjacency; "all" are
-        the allowed pairs of state and action with two states or more in their support.
+        The public support: which state may follow each state and action. What the model has off it is dropped.
+    vectors : {"one", "all"}
+        In how many vectors adjacent models differ: "one" is the paper's adjacency, "all" are the allowed pairs of state
+        and action with two states or more in their support, each of which may change; their losses add up.
     eta : float in (0, 1/2)
-        The public border, required by the mechanism "dirichlet": every entry on the support is at least eta.
-    shrink : bool
-        Maps every vector p into the border, to eta + (1 - m eta) p on its support of m states, whatever p is. Without
-        it a vector outside the border is no input of the mechanism, and its refusal is not private.
+        The public border, required by the mechanism "dirichlet": vectors are projected onto entries of at least eta.
+    records, b : float
+        Exactly one, public, says how far two adjacent vectors are apart. records: N >= 2 records stand behind each
+        vector, one of which changes. b in (0, 1]: the vectors are b-adjacent (Definition 1), they differ in two
+        entries and by at most b in 1-norm.
     mechanism : {"dirichlet", "laplace", "gaussian"}
         Independent draws of Dir(k p), k the largest that epsilon and delta allow; or noise and projection as in
-        `perturb_with_noise`, which need no border and plan better at the same epsilon and delta.
+        `perturb_with_noise`, which need no border and as a rule plan better at the same epsilon and delta.
     rng : Generator, int or None
         None draws from the operating system's entropy; anything else makes a simulation.
 
@@ -78,14 +73,14 @@ def privatize(
     Raises
     ------
     ValueError
-        For arguments outside their ranges, an epsilon that no k reaches, a vector off the support or the border. What
-        is public is checked first and alone decides k.
+        For arguments outside their ranges and an epsilon that no k reaches. No refusal depends on the transitions.
 
     Notes
     -----
-    One draw is exactly accounted for (`accounting.exact_delta`); where several vectors change their losses add up
-    (`accounting.compose`, an upper bound). The map of `shrink` is affine, so it takes vectors that differ by a shift s
-    in two entries to vectors that differ by (1 - m eta) s in the same two: at most (1 - m eta) s with the smallest m.
+    The projection onto the border never increases what a vector may change by, and one draw is accounted for exactly
+    (`dirichlet.privatize`, which this calls with a row for each allowed pair): k is one number where all vectors may
+    change, otherwise one for each. A change in one vector costs what that vector's draw costs, whichever it is. The
+    noise is scaled to two entries that change by b/2 (or 1/N) in each vector concerned.
 
     References
     ----------
@@ -95,101 +90,62 @@ def privatize(
     --------
     >>> from dpsim import mdp
     >>> model = mdp.startup_mdp()
-    >>> release = mdp.privatize(model, epsilon=3.0, delta=1e-3, support=model.transitions > 0,
-    ...                         shift=0.01, vectors=1, eta=0.05, rng=1)
-    >>> release.epsilon, round(release.parameters["k"], 1)
-    (3.0, 1.0)
+    >>> public = {"support": model.transitions > 0, "vectors": "one", "eta": 0.1, "b": 0.02}
+    >>> release = mdp.privatize(model, 3.0, 1e-3, rng=1, **public)
+    >>> release.epsilon, release.value.transitions.shape
+    (3.0, (7, 6, 7))
     """
     _refuse_other("mdp", mdp)
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    shift = checks.scalar("shift", shift, 0.0, 0.5, open_low=True, open_high=True)
+    checks.choice("vectors", vectors, ("one", "all"))
     checks.choice("mechanism", mechanism, ("dirichlet", *NOISES))
     if mdp.batch:
         raise ValueError(f"mdp must be one model, got a batch of shape {mdp.batch}")
-    mask = _support(support, mdp.transitions.shape) & mdp.allowed[..., None]
-    sizes = mask.sum(axis=-1)[mdp.allowed]
-    changing = _changing(vectors, sizes)
-    parameters: dict[str, Any]
+    mask = _support(support, mdp.transitions.shape)[mdp.allowed]
+    random = int((mask.sum(axis=-1) > 1).sum())
+    if not mask.any(axis=-1).all() or not random:
+        raise ValueError("support must have a next state for every allowed action, and a choice of two for one of them")
+    if (records is None) == (b is None):
+        raise ValueError("exactly one of records and b must be given: it says what is protected")
+    if records is not None:
+        apart = 2.0 / checks.scalar("records", records, 2.0)  # a record moves 1/N from one entry to another
+    else:
+        apart = checks.scalar("b", b, 0.0, 1.0, open_low=True)
+    generator, simulation = private.source(rng)
     if mechanism == "dirichlet":
-        if eta is None:
-            raise ValueError("eta must be the public border of the transitions, a number in (0, 1/2), got None")
-        eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
-        if eta * sizes.max() > 1:
-            raise ValueError(f"eta must be at most 1 / {sizes.max()}, the largest support, got {eta:g}")
-        moved = (1.0 - sizes[sizes > 1].min() * eta) * shift if shrink else shift
-        if not moved > 0.0:
-            raise ValueError(f"eta must leave the vectors room to differ, got {eta:g}")
-        parameters = {"k": _largest_k(epsilon, delta, moved, eta, changing)}
+        released = _dirichlet_rows(mdp, epsilon, delta, mask, eta, apart, vectors == "all", generator)
+        drawn, parameters = _with_vectors(mdp, released.value), released.parameters
     else:
         scale = accounting.laplace_scale if mechanism == "laplace" else accounting.gaussian_scale
-        parameters = {"scale": float(scale(epsilon, delta, b=2.0 * shift, rows=changing))}
-    generator, simulation = private.source(rng)
-    if ((mdp.transitions > 0.0) & ~mask).any():
-        raise ValueError("transitions must be zero off the support")
-    if mechanism == "dirichlet":
-        assert eta is not None
-        model = _inside_border(mdp, mask, eta, shrink)
-        drawn = perturb(model, parameters["k"], generator)
-    else:
-        drawn = perturb_with_noise(mdp, parameters["scale"], mechanism, generator, support=mask)
-    border = f", entries of at least {eta:g}" if mechanism == "dirichlet" else ""
+        parameters = {"scale": float(scale(epsilon, delta, b=apart, rows=random if vectors == "all" else 1))}
+        drawn = perturb_with_noise(mdp, parameters["scale"], mechanism, generator, support=support)
+    concerned = f"all {random} transition vectors" if vectors == "all" else f"one of {random} transition vectors"
+    moved = f"by up to {b!r} in 1-norm, in two entries" if records is None else f"by one of its {records!r} records"
     statement = (
-        f"Adjacent are models in which {changing} of {(sizes > 1).sum()} transition vectors differ, each by at most "
-        f"{shift:g} moved from one entry to another{border}: epsilon {epsilon!r}, delta {delta!r} (a proven bound), by "
-        f"the mechanism {mechanism} with {parameters}. Rewards, support and the shape of the model are public."
+        f"Adjacent are models that differ in {concerned}, each {moved}: epsilon {epsilon!r}, delta {delta!r} (a proven "
+        f"bound), by the mechanism {mechanism}. Rewards, support, border and the shape of the model are public."
     )
     return private.made(drawn, statement, epsilon=epsilon, delta=delta, simulation=simulation, **parameters)
 
 
-def _changing(vectors: int | str, sizes: NDArray[np.int64]) -> int:
-    """Return in how many vectors neighbours may differ, of those with these numbers of states in their support."""
-    if (sizes == 0).any():
-        raise ValueError("support must have a next state for every state and allowed action")
-    random = int((sizes > 1).sum())
-    if random == 0:
-        raise ValueError("support must leave two next states somewhere: nothing here is secret")
-    if isinstance(vectors, str):
-        checks.choice("vectors", vectors, ("all",))
-        return random
-    return checks.integer("vectors", vectors, 1, random)
-
-
-def _largest_k(epsilon: float, delta: float, shift: float, eta: float, count: int) -> float:
-    """Return the largest k found whose draws of `count` vectors at once are (epsilon, delta)-private."""
-    high = float(accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta))
-    if count == 1:
-        return high
-    checks.scalar("delta", delta, 1e-10, 1.0)
-
-    def reaches(k: float) -> bool:
-        return float(accounting.compose(k, shift=shift, eta=eta, count=count).delta(epsilon)) <= delta
-
-    low = high / 4.0
-    while not reaches(low):
-        high, low = low, low / 4.0
-        if low * min(eta, shift) < SMALLEST_PARAMETER:
-            raise ValueError(
-                f"epsilon must be larger: no k makes {count} vectors ({epsilon:g}, {delta:g})-private at eta {eta:g}"
-            )
-    for _ in range(STEPS):  # delta grows with k
-        middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if reaches(middle) else (low, middle)
-    return low
-
-
-def _inside_border(mdp: MDP, mask: NDArray[np.bool_], eta: float, shrink: bool) -> MDP:
-    """Return the model with every vector within the border: shrunk towards it, or as it is."""
-    if shrink:
-        share = 1.0 - mask.sum(axis=-1, keepdims=True) * eta
-        sole = mask.sum(axis=-1, keepdims=True) == 1  # nothing there is secret
-        shrunk = np.where(mask, np.where(sole, 1.0, eta + share * mdp.transitions), 0.0)
-        return replace(mdp, transitions=shrunk)
-    if (mdp.transitions[mask] < eta).any():
-        raise ValueError(
-            f"transitions must be at least eta {eta:g} on the support; shrink=True maps every vector there"
-        )
-    return mdp
+def _dirichlet_rows(
+    mdp: MDP,
+    epsilon: float,
+    delta: float,
+    mask: NDArray[np.bool_],
+    eta: float | None,
+    b: float,
+    together: bool,
+    rng: np.random.Generator,
+) -> private.Private:
+    """Return private vectors of the allowed pairs, (V, S): all of them may change, or one that moves b/2."""
+    if eta is None:
+        raise ValueError("eta must be the public border of the transitions, a number in (0, 1/2), got None")
+    # one record in N moves 1/N from an entry to another, and nothing else is known of it: N need not be whole
+    public = {"b": b} if together else {"records": math.nextafter(2.0 / b, 0.0)}
+    rows = mdp.transitions[mdp.allowed]
+    return dirichlet.privatize(rows, epsilon, delta, support=mask, eta=eta, rng=rng, **public)
 
 
 def perturb(
@@ -264,7 +220,7 @@ def perturb_with_noise(
     noise : {"laplace", "gaussian"}
     rng : Generator, int or None
     support : bool array (S, A, S)
-        The public support: noise falls on all of it and on nothing else.
+        The public support: noise falls on all of it, and what the model has off it is dropped.
     size : int or sequence of int, optional
 
     Returns
@@ -275,12 +231,12 @@ def perturb_with_noise(
     Raises
     ------
     ValueError
-        For arguments outside their ranges, a batch, transitions off the support.
+        For arguments outside their ranges and a batch.
 
     Notes
     -----
     Where `rows` vectors change at once, each by b/2 moved from one entry to another, the noisy entries are
-    (epsilon, delta)-private for scale = accounting.laplace_scale(epsilon, delta, b=b, rows=rows) or gaussian_scale:
+    (epsilon, delta)-private for scale = accounting.laplace_scale(epsilon, delta, b=apart, rows=rows) or gaussian_scale:
     the 1-norm of the difference is rows b (each of its 2 rows entries is b/2), its 2-norm b sqrt(rows / 2). Vectors
     with one state in their public support are not secret. The projection (Euclidean, onto the simplex of the support)
     reads the noisy entries and the support alone, so it keeps the privacy.
@@ -305,9 +261,9 @@ def perturb_with_noise(
     if mdp.batch:
         raise ValueError(f"mdp must be one model, got a batch of shape {mdp.batch}")
     mask = _support(support, mdp.transitions.shape)[mdp.allowed]
-    vectors = mdp.transitions[mdp.allowed]
-    if not mask.any(axis=-1).all() or ((vectors > 0) & ~mask).any():
-        raise ValueError("support must contain every positive entry, and a next state for every allowed action")
+    vectors = mdp.transitions[mdp.allowed] * mask
+    if not mask.any(axis=-1).all():
+        raise ValueError("support must have a next state for every allowed action")
     draw = generator.laplace if noise == "laplace" else generator.normal
     noisy = np.broadcast_to(vectors, (*sizes, *vectors.shape)).copy()
     noisy[..., mask] += draw(0.0, scale, (*sizes, int(mask.sum())))

@@ -247,6 +247,15 @@ def draw_distances(
     return checks.plain(np.argmax(np.where(possible, score, -np.inf), axis=-1))
 
 
+def _plain_permute_and_flip(distances: ArrayLike, rate: float, rng: np.random.Generator) -> int:
+    """Return the index of a word drawn by permutations and flips, as the paper has it: the twin of the laws above."""
+    distances = np.asarray(distances)
+    for index in rng.permutation(distances.size):
+        if rng.random() < math.exp(-rate * distances[index]):
+            return int(index)
+    raise AssertionError("the word itself, at distance 0, always succeeds")
+
+
 def _pmf(counts: ArrayLike, epsilon: ArrayLike, b: int, mechanism: str, offset: int | None, log: bool) -> Array:
     log_counts, epsilon, b, _ = _arguments(counts, epsilon, b, log)
     log_f = log_word_probability(log_counts, epsilon, b, mechanism=mechanism, offset=offset, log=True)

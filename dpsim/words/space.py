@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 
-Codes = NDArray[np.int64]
+Codes = checks.Integers
 
 
 class _Start(Enum):

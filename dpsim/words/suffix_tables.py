@@ -107,6 +107,19 @@ def suffix_table(word: Codes, indptr: Codes, indices: Codes) -> tuple[Array, Exp
     return mantissa, exponent
 
 
+def _plain_counts(word: Codes, chain: Chain) -> list[int]:
+    """Return the numbers of words at distance 0 to n in whole numbers: what `suffix_table` does, in a few lines."""
+    adjacency = np.zeros((chain.states, chain.states), dtype=object)
+    adjacency[np.repeat(np.arange(chain.states), np.diff(chain.indptr)), chain.indices] = 1
+    suffixes = np.zeros((chain.states, len(word) + 1), dtype=object)  # by the letter before, and mismatches to come
+    suffixes[:, 0] = 1
+    for letter in word[::-1]:
+        following = np.roll(suffixes, 1, axis=1)  # another letter: one mismatch more
+        following[letter] = suffixes[letter]
+        suffixes = adjacency @ following
+    return list(suffixes[chain.start])
+
+
 @njit(cache=True)
 def sample_chain(
     word: Codes,

@@ -12,7 +12,8 @@ from scipy.special import gammaln
 
 from dpsim import boltzmann
 from dpsim.boltzmann.limit import log_normalisers
-from dpsim.boltzmann.space import temperature
+from dpsim.boltzmann.mechanism import _plain_metropolis
+from dpsim.boltzmann.space import temperature, weight_matrix
 
 ALPHA = 1e-6  # of accepting tests; the seeds are fixed
 WRONG = 1.1  # a temperature that statistical tests must reject
@@ -248,6 +249,15 @@ def test_transition_matrix_and_k_step_law(x, t, weights, proposal):
     for k, ours in zip(steps[:-1], laws):
         np.testing.assert_allclose(ours, start @ np.linalg.matrix_power(P, k), atol=1e-14)
     np.testing.assert_allclose(laws[-1], law, atol=1e-10)
+
+
+@pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
+def test_the_chain_equals_its_plain_twin(x, t, weights):
+    w = weight_matrix(weights, len(x))
+    for seed in range(10):
+        ours = boltzmann.metropolis(x, t, 60, weights=weights, rng=seed)[0]
+        twin = _plain_metropolis(np.array(x), t, w, 60, np.random.default_rng(seed))
+        assert ours.tolist() == twin.tolist()
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)

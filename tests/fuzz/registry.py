@@ -633,16 +633,14 @@ secret = st.fixed_dictionaries(
         "mdp": models.filter(lambda model: len(model.rewards) > 1),
         "epsilon": real(20.0, 60.0),
         "delta": real(1e-9, 0.1),
-        "shift": real(0.01, 0.05),
+        "b": real(0.02, 0.1),
         "rng": rng,
     }
 )
 add(
     "mdp.privacy.privatize",
     probability,
-    secret.map(
-        lambda x: {**x, "support": np.ones(x["mdp"].transitions.shape, bool), "vectors": 1, "eta": 0.1, "shrink": True}
-    ),
+    secret.map(lambda x: {**x, "support": np.ones(x["mdp"].transitions.shape, bool), "vectors": "one", "eta": 0.1}),
     call=lambda **kw: spending(mdp.privatize, **kw).transitions,
 )
 add("mdp.privacy.value_bounds", ordered(value), around("private"))

@@ -11,6 +11,7 @@ from quantecon.markov import DiscreteDP, backward_induction
 from scipy import integrate, optimize, sparse, special
 
 from dpsim import mdp as mdps
+from dpsim.mdp.inner_problem import _extreme_expectation, _plain_extreme_expectation
 from dpsim.mdp.model import MDP
 
 
@@ -179,6 +180,20 @@ def test_the_greedy_solution_equals_highs(radius, ties, holes):
             low, high = mdps.value_bounds(one, np.zeros((1, n), dtype=int), radius, beta, support=mask)
             np.testing.assert_allclose(low, highs(p[:, action], support[:, action], values, radius, beta), atol=1e-9)
             np.testing.assert_allclose(high, -highs(p[:, action], support[:, action], -values, radius, beta), atol=1e-9)
+
+
+def test_the_greedy_kernel_equals_its_plain_twin():
+    rng = generator(33)
+    for _ in range(200):
+        n = int(rng.integers(1, 9))
+        support = rng.random(n) < 0.7
+        support[0] = True
+        p = rng.dirichlet(np.full(n, 0.5)) * support
+        p /= p.sum()
+        values, radius, beta = rng.integers(-3, 4, n) * 1.0, rng.choice([0.0, 0.03, 0.4, 1.0]), rng.choice([0.0, 0.2])
+        order = np.argsort(values, kind="stable")
+        arguments = (p, support, values, order, radius, beta)
+        assert _extreme_expectation(*arguments) == pytest.approx(_plain_extreme_expectation(*arguments), abs=1e-13)
 
 
 @every

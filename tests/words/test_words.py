@@ -34,9 +34,9 @@ from dpsim.words import (
 )
 from dpsim.words.automaton import log_integers
 from dpsim.words.normaliser_bound import normaliser_ratio
-from dpsim.words.selection import MECHANISMS
+from dpsim.words.selection import MECHANISMS, _plain_permute_and_flip
 from dpsim.words.space import word_space
-from dpsim.words.suffix_tables import UNIT
+from dpsim.words.suffix_tables import UNIT, _plain_counts, start_log_counts
 
 FOUR = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]], dtype=float)
 RING = np.roll(np.eye(5), 1, axis=1) + np.roll(np.eye(5), -1, axis=1)
@@ -104,6 +104,21 @@ def test_counts_are_those_of_enumeration(name):
     assert automaton.counts[0] == 1
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(automaton.log_counts, np.log(brute), rtol=1e-15)
+
+
+def test_the_kernel_of_the_counts_equals_its_plain_twin():
+    rng = np.random.default_rng(21)
+    for name in ("four states", "ring", "trap"):
+        automaton = HammingAutomaton(SPACES[name][0], **SPACES[name][1])
+        twin = _plain_counts(automaton.codes, automaton.space.chain)
+        assert twin == automaton.counts.tolist()
+    for _ in range(20):
+        adjacency = (rng.random((5, 5)) < 0.5) | np.roll(np.eye(5, dtype=bool), 1, axis=1)
+        word = long_walk(adjacency, 0, int(rng.integers(1, 40)))
+        automaton = HammingAutomaton(word, adjacency=adjacency, start=0)
+        twin = np.array(_plain_counts(automaton.codes, automaton.space.chain), dtype=object)
+        logs = start_log_counts(*automaton._table, automaton.space.chain, len(word))
+        np.testing.assert_allclose(logs, log_integers(twin), rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -331,14 +346,6 @@ def test_batches_are_their_rows():
     assert expected_error(counts, epsilons).shape == (2, 3)
 
 
-def permute_and_flip_by_definition(word, space, epsilon, rng):
-    """One run: visit the words in random order, flip a coin for each, keep the first success."""
-    for index in rng.permutation(len(space)):
-        if rng.random() < math.exp(-epsilon * distance(word, space[index]) / 2):
-            return index
-    raise AssertionError("the word itself always succeeds")
-
-
 @pytest.mark.parametrize("name", ["labels", "four states", "trap"])
 def test_the_law_is_that_of_permutations_and_flips(name):
     word, where = SPACES[name]
@@ -347,7 +354,8 @@ def test_the_law_is_that_of_permutations_and_flips(name):
     pmf = np.exp(log_f[[distance(word, r) for r in space]])
     assert pmf.sum() == pytest.approx(1.0, rel=1e-13)
     rng = np.random.default_rng(8)
-    runs = [permute_and_flip_by_definition(word, space, 3.0, rng) for _ in range(6000)]
+    apart = [distance(word, r) for r in space]
+    runs = [_plain_permute_and_flip(apart, 1.5, rng) for _ in range(6000)]
     assert chi_square(np.bincount(runs, minlength=len(space)), pmf) > SIGNIFICANCE
 
 
