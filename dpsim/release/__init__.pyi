@@ -43,6 +43,12 @@ from .audit import (
     privacy_loss as privacy_loss,
     delta_lower_bound as delta_lower_bound,
 )
+from .intervals import (
+    probability_intervals as probability_intervals,
+    stationary_intervals as stationary_intervals,
+    passage_intervals as passage_intervals,
+    conditional_interval as conditional_interval,
+)
 from .budget import (
     Limit as Limit,
     spend as spend,
@@ -65,5 +71,5 @@ from .command import (
     plan_lines as plan_lines,
 )
 from . import support as support, chain as chain, draws as draws, estimate as estimate, budget as budget
-from . import planning as planning, owner as owner, report as report, files as files, inputs as inputs
-from . import audit as audit, command as command
+from . import intervals as intervals, planning as planning, owner as owner, report as report, files as files
+from . import inputs as inputs, audit as audit, command as command

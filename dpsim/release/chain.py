@@ -27,7 +27,7 @@ from dpsim.accounting.units import EVENT, LAPLACE, Noise, Unit
 from dpsim.checks import Array
 from dpsim.datasets import limits as data_limits
 from dpsim.private import SIMULATION
-from dpsim.release import draws, estimate
+from dpsim.release import draws, estimate, intervals
 from dpsim.release import support as supports
 from dpsim.release.budget import Limit, as_dict, spend
 from dpsim.release.support import PrivatePairs, Support
@@ -163,6 +163,32 @@ class PrivateChain:
         origin = generator.choice(len(self.labels), size=trips, p=self.departures())
         destination = markov.random_walk(P, origin, 1, size=trips, rng=generator)[:, 1] if trips else origin
         return pd.DataFrame({"origin": self._named(origin), "destination": self._named(destination)})
+
+    def to_quantecon(self) -> Any:
+        """Return the chain as a quantecon.MarkovChain with the labels as state values (quantecon must be installed)."""
+        from quantecon import MarkovChain
+
+        return MarkovChain(self.estimate.matrix.toarray(), state_values=list(self.labels))
+
+    def intervals(
+        self, of: str = "stationary", *, level: float = 0.9, target: str = "table", to: Any = None
+    ) -> pd.DataFrame:
+        """Return error bars, which cost no privacy (dpsim.release.intervals).
+
+        Parameters
+        ----------
+        of : "stationary", "probabilities" or "passage"
+            Of the stationary distribution, of each probability, or of the mean number of steps to the label `to`.
+        level : float in (0, 1)
+        target : "table" or "process"
+            The chain of the table's own counts, or the one behind the table, of which these are a sample.
+        """
+        checks.choice("of", of, ("stationary", "probabilities", "passage"))
+        if of == "passage":
+            return intervals.passage_intervals(self, to, level, target)
+        if of == "probabilities":
+            return intervals.probability_intervals(self, level, target)
+        return intervals.stationary_intervals(self, level, target)
 
     def _named(self, places: Integers) -> Any:
         labels = pd.Series(list(self.labels), dtype=None if self.labels else object)

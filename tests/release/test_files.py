@@ -259,8 +259,8 @@ def test_error_bars_of_counts() -> None:
                      {"epsilon": 0.5, "delta": 1e-6, "mechanism": "discrete Gaussian"}):  # fmt: skip
         chain, _ = released(**settings)
         half = report.half_width(chain)
-        assert 2 * np.exp(chain.noise.log_tail(half + 1)) <= 0.05
-        assert half == 0 or 2 * np.exp(chain.noise.log_tail(half)) > 0.05
+        assert 2 * np.exp(chain.noise.log_tail(half + 1)) <= 1 - report.COVERAGE
+        assert half == 0 or 2 * np.exp(chain.noise.log_tail(half)) > 1 - report.COVERAGE
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
