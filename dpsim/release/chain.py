@@ -165,6 +165,12 @@ class PrivateChain:
         destination = markov.random_walk(P, origin, 1, size=trips, rng=generator)[:, 1] if trips else origin
         return pd.DataFrame({"origin": self._named(origin), "destination": self._named(destination)})
 
+    def to_quantecon(self) -> Any:
+        """Return the chain as a quantecon.MarkovChain with the labels as state values (quantecon must be installed)."""
+        from quantecon import MarkovChain
+
+        return MarkovChain(self.estimate.matrix.toarray(), state_values=list(self.labels))
+
     def intervals(
         self, of: str = "stationary", *, level: float = 0.9, target: str = "table", to: Any = None
     ) -> pd.DataFrame:

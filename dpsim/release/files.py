@@ -169,6 +169,9 @@ def _states(chain: PrivateChain, named: pa.Array) -> dict[str, Any]:
         states["stationary"] = chain.stationary().to_numpy()
     except ValueError:  # the released chain is reducible, or empty: seen by everybody
         states["stationary"] = pa.nulls(len(named), pa.float64())
+    bars = report.stationary(chain)
+    for end in ("low", "high"):
+        states[f"stationary_{end}"] = pa.nulls(len(named), pa.float64()) if bars is None else bars[end].to_numpy()
     return states
 
 

@@ -16,11 +16,12 @@ import numpy as np
 import pandas as pd
 
 from dpsim.private import SIMULATION
+from dpsim.release import intervals
 from dpsim.release.chain import PrivateChain
 
 LONGEST = 22  # characters of a label that are shown: its ends, which tell "North" from "South"
 IN_MAP, FLOWS, BARS = 12, 30, 15  # states and flows in the map, rows of the other pictures
-COVERAGE = 0.95  # of the error bars
+COVERAGE = 0.9  # of the error bars
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 
 _STYLE = """
@@ -60,7 +61,7 @@ looks at the data again.</p>
 <li><code>counts</code>: origin, destination, noisy_count. Noisy counts may be negative.</li>
 <li><code>chain</code>: origin, destination, probability, estimated from the noisy counts.</li>
 <li><code>states</code>: the labels in the order of the matrix, the estimated share of departures, whether the row had
-to be filled, and the stationary distribution where the chain has one.</li>
+to be filled, and the stationary distribution with its error bars where the chain has one.</li>
 <li><code>statement.json</code>: the guarantee and everything it rests on, for programs.</li>
 </ul>
 <p>Tables come as csv and as Parquet. Labels are written unchanged; a spreadsheet may take a label such as
@@ -104,19 +105,26 @@ def _sentence(line: str) -> str:
 def _pictures(chain: PrivateChain) -> str:
     if not chain.counts["noisy_count"].gt(0).any():
         return "<p>No pair has a positive noisy count: there is nothing to draw.</p>"
-    half = half_width(chain)
+    largest = _largest(chain)
+    often = f"each red interval holds the true value in {COVERAGE:.0%} of releases; after any limits on a unit"
     pictures = [
         _figure(
             _map(chain),
             f"The largest flows: the {min(IN_MAP, len(chain.labels))} busiest states, and the largest noisy counts "
             "between them. An arrow's width is its count; a ring is the flow from a state to itself.",
         ),
-        _figure(
-            _bars(_largest(chain), half),
-            f"The largest noisy counts. Each red interval is the noisy count ± {half:,}, which the known law of the "
-            f"noise exceeds at most {1 - COVERAGE:.0%} of the time; it is about the counts after any limits.",
-        ),
+        _figure(_bars(largest, "{:,.0f}"), f"The largest noisy counts ({often})."),
     ]
+    pi = stationary(chain)
+    if pi is not None:
+        busiest = pi.sort_values("value", ascending=False, kind="stable").head(BARS)
+        pictures.append(
+            _figure(
+                _bars(busiest[["name", "value", "low", "high"]], "{:.2%}"),
+                "The stationary distribution: the share of time in the busiest states in the long run, under the "
+                f"table's own chain ({often}, by the delta method).",
+            )
+        )
     return "\n".join(pictures)
 
 
@@ -137,26 +145,44 @@ def half_width(chain: PrivateChain, coverage: float = COVERAGE) -> int:
     return 0 if high == 1 and chain.noise.log_tail(1) <= most else high
 
 
+def stationary(chain: PrivateChain) -> pd.DataFrame | None:
+    """Return label, name (as text for a page), value, low, high; None where the chain has no error bars of it."""
+    try:
+        table = chain.intervals("stationary", level=COVERAGE)
+        value = chain.stationary().to_numpy()
+    except (ValueError, np.linalg.LinAlgError):  # reducible, too large, or nothing was released: public
+        return None
+    low, high = (np.clip(table[end] - table["stationary"] + value, 0.0, 1.0) for end in ("low", "high"))
+    return pd.DataFrame({"name": [shown(x) for x in table["label"]], "value": value, "low": low, "high": high})
+
+
 def _largest(chain: PrivateChain) -> pd.DataFrame:
-    counts = chain.counts
-    return counts.sort_values("noisy_count", ascending=False, kind="stable").head(BARS)
+    """Return name, value, low, high of the largest noisy counts."""
+    counts = chain.counts.sort_values("noisy_count", ascending=False, kind="stable").head(BARS)
+    names = [_pair(origin, destination) for origin, destination in zip(counts["origin"], counts["destination"])]
+    noisy, threshold = counts["noisy_count"].to_numpy(), chain.statement["threshold"]
+    if threshold is None:
+        low, high = noisy - half_width(chain), noisy + half_width(chain)
+    else:  # they were chosen for being large
+        low, high = intervals.conditional_interval(noisy, threshold, chain.noise, COVERAGE)
+    return pd.DataFrame({"name": names, "value": noisy, "low": low, "high": high})
 
 
-def _bars(table: pd.DataFrame, half: int) -> str:
+def _bars(table: pd.DataFrame, form: str) -> str:
     """Return horizontal bars with error bars."""
-    longest = float(table["noisy_count"].max() + half)
+    longest = float(table["high"].max()) or 1.0
     rows = []
-    for place, (origin, destination, number) in enumerate(table.itertuples(index=False)):
+    for place, (name, *numbers) in enumerate(table.itertuples(index=False)):
         y = 14 + 22 * place
-        start, end, low, high = (308 + 310 * max(x, 0.0) / longest for x in (0, number, number - half, number + half))
+        end, low, high = (308 + 310 * max(float(x), 0.0) / longest for x in numbers)
         rows.append(
-            f'<text x="300" y="{y + 4}" text-anchor="end" font-size="11">{_pair(origin, destination)}</text>'
-            f'<rect x="{start:.1f}" y="{y - 7}" width="{max(end - start, 0):.1f}" height="14" fill="{BLUE}"/>'
+            f'<text x="300" y="{y + 4}" text-anchor="end" font-size="11">{name}</text>'
+            f'<rect x="308" y="{y - 7}" width="{end - 308:.1f}" height="14" fill="{BLUE}"/>'
             f'<path d="M{low:.1f} {y}H{high:.1f}M{low:.1f} {y - 4}v8M{high:.1f} {y - 4}v8" stroke="{ORANGE}" '
             'stroke-width="1.5" fill="none"/>'
-            f'<text x="{high + 6:.1f}" y="{y + 4}" font-size="11" fill="{GREY}">{number:,}</text>'
+            f'<text x="{high + 6:.1f}" y="{y + 4}" font-size="11" fill="{GREY}">{form.format(numbers[0])}</text>'
         )
-    return _svg(680, 14 + 22 * len(rows), "Bars of the largest noisy counts with error bars", rows)
+    return _svg(680, 14 + 22 * len(rows), "Bars with error bars", rows)
 
 
 def _pair(origin: Any, destination: Any) -> str:
