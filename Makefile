@@ -76,9 +76,10 @@ archive: env  ## one zip of sources, executed notebooks, figures, data and what 
 	  && cp tools/locks/archive.lock $(ARCHIVE)/requirements.lock; }
 	PYTHONPATH=$(ARCHIVE) $(BIN)/python -m tools.archive
 
-audit: test-env  ## draws against every privacy claim, and every closed form against many digits (build/audit)
+audit: test-env  ## draws against every privacy claim, closed forms against many digits, verdicts against 20 seeds (half an hour)
 	$(BIN)/python -m tools.verify.audit
 	$(BIN)/python -m tools.verify.precision
+	$(BIN)/python -m tools.verify.verdicts
 
 fuzz: test-env  ## 10,000 cases of every public function; notebooks at the ends of their parameters (some hours)
 	$(BIN)/python -m pytest tests/fuzz tests/fuzz/notebook_ends.py tests/fuzz/all_neighbours.py --hypothesis-profile=long -n auto --dist worksteal

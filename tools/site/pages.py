@@ -57,6 +57,7 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
         "gallery.md": gallery(notebooks, figures),
         "report.md": published_and_reproduced(),
         "errata.md": errata(notebooks),
+        **notes(),
         "data.md": (paths.data() / "README.md").read_text(encoding="utf-8"),
         **interface.pages(),
     }
@@ -167,7 +168,22 @@ def errata(notebooks: Mapping[str, Any]) -> str:
         for row in rows.itertuples():
             parts += [f'<div id="{_place(row.Index)}"></div>', f"### {escape(row.where)}: {escape(row.quantity)}"]
             parts += [_erratum(row, notebooks)]
-    return "\n\n".join(parts)
+    parts += [
+        "## Notes to the authors",
+        "The statement, the smallest case, and a script that shows it without this project.",
+    ]
+    made = notes()
+    parts += ["\n".join(f"- [{text.splitlines()[0].lstrip('# ')}]({name})" for name, text in made.items())]
+    return "\n\n".join([*parts, toctree(list(made))])
+
+
+def notes() -> dict[str, str]:
+    """Return a page for each note on an erratum, with its script: name -> Markdown."""
+    found = {}
+    for path in sorted((paths.figures() / "errata").glob("*.md")):
+        script = path.with_suffix(".py").read_text(encoding="utf-8")
+        found[f"notes/{path.name}"] = f"{path.read_text(encoding='utf-8')}\n## The script\n\n```python\n{script}```\n"
+    return found
 
 
 def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
