@@ -65,9 +65,10 @@ extras: env  ## install Spark and Dask as locked into build/extra-packages, for 
 	  && $(PIP_TARGET) --target $(EXTRA) -r tools/locks/cluster.lock \
 	  && cp tools/locks/cluster.lock $(EXTRA)/requirements.lock; }
 
-audit: test-env  ## draws against every privacy claim, and every closed form against many digits (build/audit)
+audit: test-env  ## draws against every privacy claim, closed forms against many digits, verdicts against 20 seeds (half an hour)
 	$(BIN)/python -m tools.verify.audit
 	$(BIN)/python -m tools.verify.precision
+	$(BIN)/python -m tools.verify.verdicts
 
 fuzz: test-env  ## 10,000 cases of every public function; notebooks at the ends of their parameters (some hours)
 	$(BIN)/python -m pytest tests/fuzz tests/fuzz/notebook_ends.py --hypothesis-profile=long -n auto --dist worksteal

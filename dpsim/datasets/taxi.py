@@ -17,7 +17,7 @@ from dpsim import checks
 from dpsim.datasets.tables import Integers, Mask, _labels, _read_csv, _whole_numbers, read_bytes, read_table
 
 TRIP_COLUMNS = ("origin", "destination", "trips")
-MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip")
+MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by one")
 
 
 def load_taxi_zones() -> Any:
@@ -118,7 +118,9 @@ def merge_zones(
       "fewest departures"  the group with the fewest departures joins its neighbour with the fewest;
       "busiest neighbour"  the same group joins its neighbour with the most departures;
       "rarest trip"        the group with the smallest positive count (at equal counts, with the fewest
-                           departures), where epsilon is largest, joins its neighbour with the fewest.
+                           departures), where epsilon is largest, joins its neighbour with the fewest;
+      "one by one"         the zone not yet merged with the smallest positive count from it or to it (at equal counts,
+                           with the fewest departures) joins the neighbour that holds the most zones already.
     Further ties go to the lowest zone. counts: (n, n) non-negative integers, row = origin; adjacency: (n, n)
     symmetric booleans. Raises ValueError when shapes or values do not fit and when target is not between the
     number of connected components of the adjacency and n.
@@ -132,7 +134,7 @@ def merge_zones(
 
     group = np.arange(n)  # each zone's group, named by its lowest zone
     for _ in range(n - target):
-        leaving, joined = _next_pair(merged, touches, np.unique(group), rule)
+        leaving, joined = _next_pair(merged, touches, group, rule)
         low, high = sorted((leaving, joined))
         merged[low] += merged[high]
         merged[:, low] += merged[:, high]
@@ -146,16 +148,22 @@ def merge_zones(
     return merged[np.ix_(alive, alive)], label
 
 
-def _next_pair(counts: Integers, touches: Mask, alive: Integers, rule: str) -> tuple[int, int]:
+def _next_pair(counts: Integers, touches: Mask, group: Integers, rule: str) -> tuple[int, int]:
     """Return the two groups to join next, among the groups that have a neighbour."""
-    departures = counts.sum(axis=1)
-    lonely = alive[touches[alive].any(axis=1)]
-    rarest = np.where(counts[lonely] > 0, counts[lonely], np.iinfo(np.int64).max).min(axis=1)
-    keys = (lonely, departures[lonely], rarest) if rule == "rarest trip" else (lonely, departures[lonely])
-    leaving = lonely[np.lexsort(keys)[0]]
+    departures, zones = counts.sum(axis=1), np.bincount(group, minlength=len(counts))
+    movable = np.flatnonzero(touches.any(axis=1))
+    if rule == "one by one":
+        movable = movable[zones[movable] == zones[movable].min()]
+    positive = np.where(counts > 0, counts, np.iinfo(np.int64).max)
+    rarest = positive.min(axis=1)
+    if rule == "one by one":
+        rarest = np.minimum(rarest, positive.min(axis=0))
+    keys = [movable, departures[movable]] + ([rarest[movable]] if rule in ("rarest trip", "one by one") else [])
+    leaving = movable[np.lexsort(keys)[0]]
     near = np.flatnonzero(touches[leaving])
     sign = -1 if rule == "busiest neighbour" else 1
-    return int(leaving), int(near[np.lexsort((near, sign * departures[near]))[0]])
+    held = -zones[near] if rule == "one by one" else np.zeros(len(near))
+    return int(leaving), int(near[np.lexsort((near, sign * departures[near], held))[0]])
 
 
 def _square_counts(counts: ArrayLike) -> Integers:

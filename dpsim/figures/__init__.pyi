@@ -21,6 +21,9 @@ from .maps import (
     name_intersections as name_intersections,
     draw_walk as draw_walk,
 )
+from .zones import (
+    compare_zones as compare_zones,
+)
 from .graphs import (
     transitions as transitions,
     draw_automaton as draw_automaton,
@@ -36,5 +39,5 @@ from .walks import (
 from .bars import (
     grouped_bars as grouped_bars,
 )
-from . import house_style as house_style, maps as maps, graphs as graphs, controls as controls
+from . import house_style as house_style, maps as maps, zones as zones, graphs as graphs, controls as controls
 from . import walks as walks, bars as bars

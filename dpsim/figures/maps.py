@@ -62,12 +62,14 @@ def choropleth(
     cmap: Any = "YlGnBu",
     norm: Any = None,
     rotation: float = 0.0,
+    marks: bool = True,
 ) -> Any:
     """Return the coloured outlines (a collection, for figure.colorbar), one value for each zone or group.
 
     values: (n,) for n zones, or (m,) for m groups, finite; source: the line under the map, which must say
     "surrogate" where the values come from surrogate trips (in a row of maps one is enough: "" for others).
-    group, rotation: as in zone_shapes. Raises ValueError when shapes do not fit.
+    group, rotation: as in zone_shapes. marks: a scale bar and an arrow to the north; in a row of maps one has them.
+    Raises ValueError when shapes do not fit.
     """
     shapes = zone_shapes(zones, group, rotation)
     heights = checks.real("values", values)
@@ -75,6 +77,10 @@ def choropleth(
         raise ValueError(f"values must have shape ({len(shapes)},), got {heights.shape}")
     table = geopandas.GeoDataFrame({"value": heights}, geometry=list(shapes), crs=shapes.crs)
     table.plot(column="value", ax=ax, cmap=cmap, norm=norm, edgecolor="0.45", linewidth=0.25)
+    if not marks:
+        ax.set_axis_off()
+        ax.autoscale_view()
+        return ax.collections[-1]
     _finish(ax, source, 2000, shapes.get_coordinates().to_numpy())
     if rotation:
         _north_arrow(ax, rotation, shapes.get_coordinates().to_numpy())

@@ -179,11 +179,17 @@ def merge_by_hand(counts, adjacency, target, rule):
 
     while len(groups) > target:
         departures = {g: sum(total(g, h) for h in groups) for g in groups}
-        rarest = {g: min([c for h in groups if (c := total(g, h))] or [10**9]) for g in groups}
+        ways = [(0, 1), (1, 0)] if rule == "one by one" else [(0, 1)]
+        ends = {g: [c for h in groups for i, j in ways if (c := total((g, h)[i], (g, h)[j]))] for g in groups}
+        rarest = {g: min(ends[g], default=10**9) for g in groups}
         sign = -1 if rule == "busiest neighbour" else 1
         linked = [g for g in groups if any(near(g, h) for h in groups)]
-        leaving = min((rarest[g] * (rule == "rarest trip"), departures[g], min(g), g) for g in linked)[-1]
-        joined = min((sign * departures[h], min(h), h) for h in groups if near(leaving, h))[-1]
+        if rule == "one by one":
+            linked = [g for g in linked if len(g) == min(map(len, linked))]
+        by_rarest = rule in ("rarest trip", "one by one")
+        leaving = min((rarest[g] * by_rarest, departures[g], min(g), g) for g in linked)[-1]
+        held = {h: -len(h) * (rule == "one by one") for h in groups}
+        joined = min((held[h], sign * departures[h], min(h), h) for h in groups if near(leaving, h))[-1]
         groups = [g for g in groups if g not in (leaving, joined)] + [leaving | joined]
     groups.sort(key=min)
     return np.array([[total(a, b) for b in groups] for a in groups]), groups

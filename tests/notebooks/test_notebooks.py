@@ -98,7 +98,8 @@ def test_every_figure_has_a_caption_and_its_numbers(name: str) -> None:
     folder = paths.figures() / name
     assert {path.stem for path in folder.glob("*.png")} == saved
     assert all((folder / f"{stem}.csv").is_file() for stem in saved)
-    assert prose.count("**Figure") >= len({stem.split("_")[0] for stem in saved if stem.startswith("fig")})
+    captions = re.findall(r"^\*\*(?:Paper, )?Figure", prose, flags=re.MULTILINE)
+    assert len(captions) >= len({stem.split("_")[0] for stem in saved if stem.startswith("fig")})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -274,7 +274,7 @@ def test_a_figure_its_numbers_and_its_code_are_three_clicks_away(name: str, brow
     page.click(f'a[href$="{name}.html#{anchor}"]')
     shown = page.locator(f"figure#{anchor}")
     sync_api.expect(shown.locator("img")).to_be_in_viewport()
-    assert shown.locator("figcaption").inner_text().startswith("Figure")
+    assert shown.locator("figcaption").inner_text().startswith(("Figure", "Paper, Figure"))
     with page.expect_download() as waiting:
         shown.get_by_role("link", name="csv").click()
     assert Path(waiting.value.path()).read_bytes() == figure.with_suffix(".csv").read_bytes()

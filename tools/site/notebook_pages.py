@@ -32,7 +32,7 @@ class Figure:
     @property
     def label(self) -> str:
         """What the caption calls it, "Figure 5" for instance; the section's heading when there is no caption."""
-        found = re.match(r"\*\*(Figures?\s[\w–-]+)", self.caption)
+        found = re.match(r"\*\*((?:Paper, )?Figures?\s[\w–-]+)", self.caption)
         return found[1].rstrip(".") if found else self.section
 
     @property
@@ -49,7 +49,8 @@ def title(notebook: Any) -> str:
 def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
     """Return the figures in the folder that the notebook saves, in its order.
 
-    Each with its caption: the next paragraph that begins with **Figure. Figures of one cell may share one.
+    Each with its caption: the next paragraph that begins with **Figure or **Paper, Figure. Figures of one cell may
+    share one.
     """
     found: list[Figure] = []
     section = title(notebook)
@@ -96,10 +97,22 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
             cells.append(new_markdown_cell("\n\n".join(shown)))
             start = len(cells)
         if cell.cell_type == "code":
+            cell.outputs = [_with_site_links(output) for output in cell.outputs]
             cell.metadata["mystnb"] = {"image": {"alt": f"Output of the code above, in “{plain(section)}”"}}
     notebook.cells = [cell for cell in cells if cell.source.strip()]
     _head(notebook, name, list(made.values()))
     return notebook
+
+
+def _with_site_links(output: Any) -> Any:
+    """Return an output whose links to headings, written as Jupyter names them, lead to the ids that Sphinx makes."""
+    html_text = output.get("data", {}).get("text/html")
+    if html_text:
+        text = html_text if isinstance(html_text, str) else "".join(html_text)
+        output["data"]["text/html"] = re.sub(
+            'href="#([^"]+)"', lambda m: f'href="#{re.sub("[^a-z0-9]+", "-", m[1].lower()).strip("-")}"', text
+        )
+    return output
 
 
 def figure_html(figure: Figure, folder: Path, page: str, *, caption: bool = True) -> str:
@@ -174,7 +187,7 @@ def _captions_below(notebook: Any, number: int) -> list[str]:
         if _saved(cell):
             break
         if cell.cell_type == "markdown":
-            found += [part for part in _paragraphs(cell.source) if part.startswith("**Figure")]
+            found += [part for part in _paragraphs(cell.source) if part.startswith(("**Figure", "**Paper, Figure"))]
     return found
 
 

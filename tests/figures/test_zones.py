@@ -1,0 +1,29 @@
+"""Rows of maps: one scale, one scale bar, differences in per cent."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from dpsim import datasets, figures
+
+ZONES = datasets.load_taxi_zones()
+GROUP = np.arange(len(ZONES)) % 3
+
+
+def test_one_scale_bar_one_arrow_and_differences_in_per_cent() -> None:
+    true = np.array([0.5, 0.3, 0.2])
+    fig = figures.compare_zones(ZONES, true, [[0.5, 0.33, 0.17]], ["private"], group=GROUP, source="surrogate")
+    maps = fig.axes[:3]
+    words = [text.get_text() for ax in maps for text in ax.texts]
+    assert words.count("N") == 1 and words.count("2 km") == 1 and words.count("private") == 2
+    np.testing.assert_allclose(maps[2].collections[0].get_array(), [0, 10, -15])
+    assert maps[2].collections[0].norm.vmin == -20 and maps[2].collections[0].norm.vmax == 20
+    assert [ax.collections[0].norm.vmax for ax in maps[:2]] == [0.5, 0.5]
+    plt.close(fig)
+
+
+def test_labels_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"others must have shape \(2, 3\)"):
+        figures.compare_zones(ZONES, [0.5, 0.3, 0.2], [[0.5, 0.3, 0.2]], ["a", "b"], group=GROUP, source="")
