@@ -147,11 +147,11 @@ def _growth(a: float, t: float) -> float:
 def _log_gamma_pair(epsilon: float, a: float, t: float) -> float:
     """Return log delta of Gamma(a) against Gamma(a+t), the larger of both directions; the loss falls with x = log g.
 
-    Proof that the reverse is never larger. With Z = dGamma(a+t) / dGamma(a) under Gamma(a) and y = e^epsilon >= 1 the
-    difference is G(y) = E(1 - y Z)_+ - E(Z - y)_+, with G(1) = 0 as E Z = 1, and G(y) -> 0 for large y. G'' has the
-    sign of log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u with u = epsilon / t and m^t = Gamma(a+t) / Gamma(a):
-    convex in u and 0 at 0, so that G is concave up to some y and convex from there on. On the convex part G falls to 0
-    and is not negative; on the concave part it lies above its chord, whose ends are not negative.
+    Proof that the reverse is never larger. With Z = dGamma(a+t) / dGamma(a) under Gamma(a) and y = e^epsilon >= 1
+    the difference is G(y) = E(1 - y Z)_+ - E(Z - y)_+, with G(1) = 0 as E Z = 1, and G(y) -> 0 for large y. G'' has
+    the sign of log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u with u = epsilon / t and m^t = Gamma(a+t) /
+    Gamma(a): convex in u and 0 at 0, so that G is concave up to some y and convex from there on. On the convex part
+    G falls to 0 and is not negative; on the concave part it lies above its chord, whose ends are not negative.
     """
     beyond = (epsilon - _growth(a, t)) / t - math.log1p(t / a)
     height = 0.5 * math.log(a / (2.0 * math.pi)) - stirling_error(a)
