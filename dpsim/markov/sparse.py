@@ -179,7 +179,7 @@ def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
     if not margin > 0.0:
         return residual, np.inf
     weights = np.delete(r * V, j)
-    return residual, float(2.0 * weights.sum() / min(margin, 1e300) * (1.0 + 4 * n * EPS)) + n * EPS
+    return residual, float(2.0 * weights.sum() / min(margin, 1e300) * (1.0 + 4 * n * EPS) + n * EPS)
 
 
 def _without_column(P: Any, j: int) -> Any:

@@ -3,7 +3,7 @@
 Both pairs of the accounting have a privacy loss t x - constant in a variable x (a logit or a logarithm) whose
 density f is log-concave, so that with x0 the point where the loss equals epsilon
 
-    delta(epsilon) = integral over v > 0 of (1 - exp(-t v)) f(x0 + v) dv    (x0 - v if the loss falls)
+    delta(epsilon) = integral over v > 0 of (1 - exp(-t v)) f(x0 + v) dv
 
 Every term is positive: nothing cancels, and delta keeps its digits down to any exponent. Around a reference
 point, with D = x - reference and z = exp(-D) - 1, all three densities have the form
@@ -62,51 +62,49 @@ def _panel(
     high: float,
     from_zero: float,
     from_mode: float,
-    sign: float,
     t: float,
     a: float,
     c: float,
     q: float,
     r: float,
 ) -> float:
-    """Return the integral over y in [low, high], v = from_zero + y and D = sign (from_mode + y)."""
+    """Return the integral over y in [low, high], v = from_zero + y and D = from_mode + y."""
     half = 0.5 * (high - low)
     middle = 0.5 * (high + low)
     total = 0.0
     for i in range(NODES.size):
         y = middle + half * NODES[i]
-        density = math.exp(_log_density(sign * (from_mode + y), a, c, q, r))
+        density = math.exp(_log_density(from_mode + y, a, c, q, r))
         total -= WEIGHTS[i] * math.expm1(-t * (from_zero + y)) * density
     return half * total
 
 
 @njit(cache=True)
-def _log_integral(peak: float, sign: float, t: float, a: float, c: float, q: float, r: float) -> float:
+def _log_integral(peak: float, t: float, a: float, c: float, q: float, r: float) -> float:
     """Return the log of the integral over v > 0, relative to f at v = peak >= 0, where f is largest.
 
-    sign +1: f falls exponentially towards large v and doubly exponentially towards small v; -1: the reverse.
+    f falls exponentially towards large v and doubly exponentially towards small v.
     """
     steepest = t + a + (a - r)  # slope of the integrand's factors near its two sharp places
     narrow = 0.5 / max(1.0, steepest)
-    cap_left, cap_right = (1.0, math.inf) if sign > 0 else (math.inf, 1.0)
     total, y, width = 0.0, 0.0, narrow
-    while y == 0.0 or _log_density(sign * y, a, c, q, r) > _NEGLIGIBLE:  # from the peak to the right
-        total += _panel(y, y + width, peak, 0.0, sign, t, a, c, q, r)
+    while y == 0.0 or _log_density(y, a, c, q, r) > _NEGLIGIBLE:  # from the peak to the right
+        total += _panel(y, y + width, peak, 0.0, t, a, c, q, r)
         y += width
-        width = min(y, cap_right)
+        width = y
     half = 0.5 * peak
     y, width = 0.0, min(narrow, half)
     while y < half:  # from the peak to the left
-        total += _panel(-y - width, -y, peak, 0.0, sign, t, a, c, q, r)
+        total += _panel(-y - width, -y, peak, 0.0, t, a, c, q, r)
         y += width
-        if _log_density(-sign * y, a, c, q, r) < _NEGLIGIBLE:
+        if _log_density(-y, a, c, q, r) < _NEGLIGIBLE:
             return math.log(total)
-        width = min(y, cap_left, half - y)
+        width = min(y, 1.0, half - y)
     y, width = 0.0, min(narrow, half)
     while y < half:  # from v = 0 to the right
-        total += _panel(y, y + width, 0.0, -peak, sign, t, a, c, q, r)
+        total += _panel(y, y + width, 0.0, -peak, t, a, c, q, r)
         y += width
-        width = min(y, cap_left, half - y)
+        width = min(y, 1.0, half - y)
     return math.log(total)
 
 
@@ -126,11 +124,11 @@ def _log_beta_pair(epsilon: float, a: float, t: float) -> float:
     beyond = start - math.log1p(t / a)
     peak_height = _log_beta_peak(a, t)
     if beyond <= 0.0:
-        return peak_height + _log_integral(-beyond, 1.0, t, a, c, a / c, 0.0)
+        return peak_height + _log_integral(-beyond, t, a, c, a / c, 0.0)
     height = peak_height + _log_density(beyond, a, c, a / c, 0.0)
     odds = math.exp(-start)
     r = -a * math.expm1(-beyond) / (1.0 + odds)  # a - c q without cancellation
-    return height + _log_integral(0.0, 1.0, t, a, c, odds / (1.0 + odds), r)
+    return height + _log_integral(0.0, t, a, c, odds / (1.0 + odds), r)
 
 
 @njit(cache=True)
@@ -146,35 +144,28 @@ def _growth(a: float, t: float) -> float:
 
 
 @njit(cache=True)
-def _log_gamma_pair_remove(epsilon: float, a: float, t: float) -> float:
-    """Return log delta of Gamma(a) against Gamma(a+t); the loss falls with x = log g."""
+def _log_gamma_pair(epsilon: float, a: float, t: float) -> float:
+    """Return log delta of Gamma(a) against Gamma(a+t), the larger of both directions; the loss falls with x = log g.
+
+    Proof that the reverse is never larger. With Z = dGamma(a+t) / dGamma(a) under Gamma(a) and y = e^epsilon >= 1
+    the difference is G(y) = E(1 - y Z)_+ - E(Z - y)_+, with G(1) = 0 as E Z = 1, and G(y) -> 0 for large y. G'' has
+    the sign of log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u with u = epsilon / t and m^t = Gamma(a+t) /
+    Gamma(a): convex in u and 0 at 0, so that G is concave up to some y and convex from there on. On the convex part
+    G falls to 0 and is not negative; on the concave part it lies above its chord, whose ends are not negative.
+    """
     beyond = (epsilon - _growth(a, t)) / t - math.log1p(t / a)
     height = 0.5 * math.log(a / (2.0 * math.pi)) - stirling_error(a)
     if beyond <= 0.0:
-        return height + _log_integral(-beyond, 1.0, t, a, 0.0, 0.0, 0.0)
+        return height + _log_integral(-beyond, t, a, 0.0, 0.0, 0.0)
     height += _log_density(beyond, a, 0.0, 0.0, 0.0)
-    return height + _log_integral(0.0, 1.0, t, a, 0.0, 0.0, -a * math.expm1(-beyond))
-
-
-@njit(cache=True)
-def _log_gamma_pair_add(epsilon: float, a: float, t: float) -> float:
-    """Return log delta of Gamma(a+t) against Gamma(a); the loss grows with x = log g."""
-    large = a + t
-    beyond = (epsilon + _growth(a, t)) / t
-    if beyond > 100.0:
-        return -math.inf  # log delta is about -(a+t) exp(beyond): far below the other direction's -a beyond
-    height = 0.5 * math.log(large / (2.0 * math.pi)) - stirling_error(large)
-    if beyond <= 0.0:
-        return height + _log_integral(-beyond, -1.0, t, large, 0.0, 0.0, 0.0)
-    height += _log_density(-beyond, large, 0.0, 0.0, 0.0)
-    return height + _log_integral(0.0, -1.0, t, large, 0.0, 0.0, -large * math.expm1(beyond))
+    return height + _log_integral(0.0, t, a, 0.0, 0.0, -a * math.expm1(-beyond))
 
 
 @njit(cache=True)
 def _log_delta(epsilon: float, a: float, t: float, pair: int) -> float:
     if pair == REPLACE:
         return _log_beta_pair(epsilon, a, t)
-    return max(_log_gamma_pair_remove(epsilon, a, t), _log_gamma_pair_add(epsilon, a, t))
+    return _log_gamma_pair(epsilon, a, t)
 
 
 @njit(cache=True)

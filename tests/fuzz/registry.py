@@ -245,6 +245,7 @@ add(
 
 # ------------------------------------------------------------------------------------------------ special functions
 
+leave_out("numerics.special.stirling_error", "one number of stirling_rest, which is fuzzed")
 leave_out("numerics.special.tail_series", "one term of log_beta_tail, which is fuzzed")
 arrays = reals(1e-8, 1e12).map(np.asarray)
 tails = {"x": real(1e-6, 0.99).map(np.asarray), "p": real(1e-6, 0.999).map(np.asarray), "k": real(1e-3, 1e6)}

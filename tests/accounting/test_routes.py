@@ -1,0 +1,91 @@
+"""The routes to delta and epsilon crossed on one table of instances, and the safe side of every rounding."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from dpsim import accounting, dirichlet
+from dpsim.numerics import hockey_stick
+
+INSTANCES = [  # k, shift, eta, categories, delta
+    (20.6, 1 / 98, 0.073, 5, 2.6e-3),
+    (9.87, 0.0125, 0.1, 4, 1e-2),
+    (98.7, 0.0125, 0.1, 4, 1e-2),
+    (110.6, 1 / 98, 0.073, 5, 1e-2),
+    (30.0, 0.1, 0.05, 3, 5e-2),
+    (500.0, 0.002, 0.02, 10, 5e-3),
+]
+
+
+def monte_carlo(k, shift, eta, n, epsilon, draws=400_000):
+    """Return delta from draws of the release itself at its worst pair, and the estimate's standard error."""
+    p = np.full(n, eta)
+    p[-1] = 1.0 - (n - 1) * eta - shift
+    p[0] += shift
+    q = p.copy()
+    q[[0, 1]] = p[[1, 0]]
+    drawn = dirichlet.log_dirichlet(p, k, size=draws, rng=7)
+    loss = k * ((p - q) * drawn).sum(axis=1) + special.gammaln(k * q).sum() - special.gammaln(k * p).sum()
+    gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
+    return gain.mean(), gain.std() / np.sqrt(draws)
+
+
+@pytest.mark.parametrize(("k", "shift", "eta", "n", "delta"), INSTANCES)
+def test_four_routes_to_delta_agree(k, shift, eta, n, delta):
+    epsilon = float(accounting.exact_epsilon(delta, k, shift=shift, eta=eta))
+    exact = float(accounting.exact_delta(epsilon, k, shift=shift, eta=eta))
+    assert exact == pytest.approx(delta, rel=1e-9), "the closed form and its inverse"
+    lower, upper = accounting.compose(k, shift=shift, eta=eta).delta_bounds(epsilon)
+    assert lower <= exact <= upper and upper - lower < 1e-3 * exact, "convolution"
+    drawn, error = monte_carlo(k, shift, eta, n, epsilon)
+    assert drawn == pytest.approx(exact, abs=5 * error) and error < 0.05 * exact, "draws of the release"
+    published = dirichlet.best_epsilon_bound(delta, k, shift=shift, eta=eta, n=n)
+    assert published >= epsilon, "Theorem 1 is an upper bound"
+
+
+@pytest.mark.parametrize("delta", [0.1, 1e-4, 1e-9])
+@pytest.mark.parametrize("count", [1, 7])
+def test_a_composed_epsilon_meets_its_delta(delta, count):
+    """Rounded up: at what is returned delta is met; at a target 1.0001 times as large it would not be."""
+    made = accounting.compose(20.6, shift=1 / 98, eta=0.073, count=count)
+    assert made.delta(made.epsilon(delta)) <= delta
+    assert made.delta_bounds(made.epsilon_lower_bound(delta))[0] >= delta * (1 - 1e-4)
+    if count == 1:
+        assert made.epsilon(delta) >= accounting.exact_epsilon(delta, 20.6, shift=1 / 98, eta=0.073)
+
+
+def test_compose_beyond_the_range_of_dp_accounting():
+    """Losses of thousands of nats, where a grid of dp-accounting's own makers would overflow e^loss."""
+    made = accounting.compose(1e5, shift=0.3, eta=0.01, count=2)
+    lower, upper = made.epsilon_bounds(1e-6)
+    one = float(accounting.exact_epsilon(1e-6, 1e5, shift=0.3, eta=0.01))
+    assert 1e4 < one < lower <= upper < 2 * one
+
+
+def test_the_protected_coordinates_are_the_first():
+    """A second coordinate that is below gamma nearly always counts with two protected, not with one."""
+    p = [0.5, 0.001, 0.499]
+    one, two = (dirichlet.delta_monte_carlo(p, 50.0, gamma=0.01, draws=2000, rng=1, protected=w) for w in (1, 2))
+    assert one == 0.0 and two > 0.9
+
+
+@pytest.mark.parametrize("protected", [1, 2, 3])
+def test_the_bounds_count_the_protected_coordinates(protected):
+    """At the worst point all of them are at the border: the union of as many equal tails."""
+    k, eta, gamma = 9.87, 0.1, 1e-3
+    tail = stats.beta.cdf(gamma, k * eta, k - k * eta)
+    lower, upper = dirichlet.delta_bounds(k, eta=eta, gamma=gamma, n=4, protected=protected)
+    assert upper == pytest.approx(protected * tail) and lower == pytest.approx(1 - (1 - tail) ** protected)
+
+
+def test_adding_a_record_never_costs_more_than_removing_one():
+    """What the Gamma pair's proof says, by quadrature of both directions."""
+    for a, t in ((0.1, 1.0), (2.0, 0.3), (5.0, 5.0), (40.0, 1.0)):
+        gap = special.gammaln(a + t) - special.gammaln(a)
+        for epsilon in (0.0, 0.1, 1.0, 3.0):
+            below, above = np.exp((gap - epsilon) / t), np.exp((gap + epsilon) / t)
+            removal = special.gammainc(a, below) - np.exp(epsilon) * special.gammainc(a + t, below)
+            addition = special.gammaincc(a + t, above) - np.exp(epsilon) * special.gammaincc(a, above)
+            assert addition <= removal + 1e-14
+            ours = np.exp(hockey_stick.log_delta(epsilon, a, t, hockey_stick.ADD_REMOVE))
+            assert ours == pytest.approx(removal, rel=1e-9, abs=1e-14)

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from dpsim import streams
+
+
+def test_every_chunk_has_a_stream_of_its_own():
+    chunks = streams.in_chunks(lambda size, rng: rng.random(size), 25, 10, seed=3, name="figure")
+    assert [len(chunk) for chunk in chunks] == [10, 10, 5]
+    for i, chunk in enumerate(chunks):
+        assert (chunk == streams.stream(3, "figure", i).random(len(chunk))).all()
+    assert not np.isin(chunks[1], chunks[0]).any() and not np.isin(chunks[2], chunks[0]).any()
+
+
+def test_a_stream_depends_on_seed_name_and_chunk():
+    drawn = {streams.stream(*of).random() for of in ((1, "a"), (2, "a"), (1, "b"), (1, "a", 1))}
+    assert len(drawn) == 4
+    assert streams.stream(1, "a").random() == streams.stream(1, "a", 0).random()
+
+
+@pytest.mark.parametrize("junk", [-1, 0.5, True, "1", np.timedelta64(1, "s"), None])
+def test_seeds_are_integers(junk):
+    with pytest.raises(ValueError, match=r"^seed must be an integer of at least 0"):
+        streams.stream(junk, "a")
+
+
+def test_private_streams_differ_and_have_a_key_of_the_operating_system():
+    drawn = [streams.private().integers(2**62, size=4).tolist() for _ in range(3)]
+    assert len({tuple(numbers) for numbers in drawn}) == 3
+    assert type(streams.private().bit_generator).__name__ == "ChaCha"
+
+
+def test_uniform_draws_of_a_private_stream_are_never_one_and_follow_the_uniform_law():
+    drawn = streams.private().random(100_000)
+    assert drawn.min() >= 0.0 and drawn.max() < 1.0
+    assert abs(drawn.mean() - 0.5) < 6 / np.sqrt(12 * 100_000)
