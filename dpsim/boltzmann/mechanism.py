@@ -27,7 +27,6 @@ from dpsim.boltzmann.space import (
     SCALE,
     configurations,
     histogram,
-    temperature,
     weight_matrix,
 )
 from dpsim.checks import Array, Integers
@@ -159,7 +158,7 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
     Raises ValueError as `objective` and `configurations` do, and for t outside its range.
     """
     centre = histogram(x)
-    warm = temperature(t)
+    warm = checks.real("t", t, 1 / SCALE, SCALE)
     cost = objective(configurations(int(centre.sum()), centre.size), centre, weights)
     exponent = cost / warm[..., None]
     # the largest exponent is 0, at z = x
@@ -275,7 +274,7 @@ def _run(
     rng: np.random.Generator | int | None,
     recorded: int,
 ) -> tuple[Integers, Array]:
-    start, warm = histogram(x), temperature(t)
+    start, warm = histogram(x), checks.real("t", t, 1 / SCALE, SCALE)
     w = weight_matrix(weights, start.size)
     steps = checks.integer("steps", steps, 0)
     chains = checks.integer("chains", chains, 1)

@@ -51,11 +51,6 @@ def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
     return checks.real("weights", w, 0.0, SCALE)
 
 
-def temperature(t: ArrayLike) -> Array:
-    """Return the temperatures as an array of any shape; raises ValueError outside [1e-100, 1e100]."""
-    return checks.real("t", t, 1 / SCALE, SCALE)
-
-
 def diagonal_exponents(weights: ArrayLike | None, bins: int, t: float) -> Array:
     """Return w_i / t of a diagonal W, (n,); raises ValueError for other W and t not in [1e-100, 1e100]."""
     w = weight_matrix(weights, bins)

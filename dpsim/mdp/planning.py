@@ -22,10 +22,9 @@ def synthesize(mdp: MDP, *, tolerance: float | None = None) -> tuple[Policy, Arr
     Raises ValueError for a tolerance that is not positive.
     """
     _refuse_other("mdp", mdp)
+    tolerance = None if tolerance is None else checks.scalar("tolerance", tolerance, 0.0, open_low=True)
     if mdp.horizon is None:
-        if tolerance is None:
-            return _policy_iteration(mdp)
-        return _value_iteration(mdp, checks.scalar("tolerance", tolerance, 0.0, open_low=True))
+        return _policy_iteration(mdp) if tolerance is None else _value_iteration(mdp, tolerance)
     values = np.broadcast_to(mdp.terminal, (*mdp.batch, mdp.terminal.size))
     policy = np.empty((*mdp.batch, mdp.horizon, mdp.terminal.size), dtype=np.int64)
     for stage in reversed(range(mdp.horizon)):

@@ -23,6 +23,7 @@ from scipy.special import logsumexp
 
 from dpsim import checks
 from dpsim.checks import Array
+from dpsim.numerics.special import NODES, WEIGHTS
 from dpsim.words.automaton import alphabet_counts, log_integers
 
 MECHANISMS = ("permute-and-flip", "exponential", "staircase")
@@ -30,7 +31,6 @@ MECHANISMS = ("permute-and-flip", "exponential", "staircase")
 # The integrals over t = (1 + Z) u: six Gauss-Legendre panels of sixteen nodes, up to t = 48. See
 # `log_integrals` for why this is exact to double precision.
 PANEL, PANELS = 8.0, 6
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def log_word_probability(

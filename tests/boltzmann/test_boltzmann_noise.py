@@ -144,7 +144,7 @@ def test_nearest_histogram_is_nearest(total, bins):
             lambda: boltzmann.nearest_histogram([1, 2], 0),
             "total must be an integer from 1 to .*, got 0",
         ),
-        (lambda: boltzmann.add_discrete_laplace([1, 2], 1, size=-1), "size must be an integer of at least 0"),
+        (lambda: boltzmann.add_discrete_laplace([1, 2], 1, size=-1), "size must be integers of at least 0"),
     ],
 )
 def test_refusals(call, message):

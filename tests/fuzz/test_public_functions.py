@@ -60,7 +60,9 @@ NO_NUMBERS = {  # each made of a valid number or array of numbers: refused where
     "a column of booleans": lambda x: pd.Series([True] * x.size),
     "a table of text": lambda x: pd.DataFrame(np.atleast_2d(x.astype(str)) if x.ndim < 3 else {"a": ["1"]}),
 }
-FIRM = re.compile(r"(streams|numerics|markov|accounting(?!\.units)|dirichlet)\.")  # what refuses them all
+FIRM = re.compile(
+    r"(streams|numerics|markov|accounting(?!\.units)|dirichlet|words|boltzmann|mdp)\."
+)  # what refuses them all
 
 EXTREMES = [1e300, -1e300, 1e-300, 5e-324, 1e17, 10**400]  # for real arguments: as a length they would fill the memory
 

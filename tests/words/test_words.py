@@ -731,7 +731,7 @@ SWAP = HammingAutomaton((1,), adjacency=np.array([[0, 1], [1, 0]]), start=0)
         (lambda: ABC.sample(0.5), "distance must be integers from 0 to 2, got 0.5"),
         (lambda: SWAP.policy(1), r"distance must be one at which a feasible word exists \(\[0\]\), got 1"),
         (lambda: ABC.sample([1, 2], 2), r"size must be None when distance has shape \(2,\), got 2"),
-        (lambda: ABC.sample(1, -1), "size must be an integer of at least 0, got -1"),
+        (lambda: ABC.sample(1, -1), "size must be integers of at least 0, got -1"),
         (lambda: ABC.sample_tilted(-1.0), r"rate must be in \[0, inf\), got -1"),
         (lambda: permute_and_flip_pmf([1, 2], -1.0), r"epsilon must be in \[0, inf\), got -1"),
         (lambda: permute_and_flip_pmf([1, 2], 1.0, 0), "b must be an integer of at least 1, got 0"),
