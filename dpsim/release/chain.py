@@ -9,6 +9,7 @@ Everything else is computed from these and from public arguments: the estimate o
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 from collections.abc import Mapping
@@ -296,7 +297,7 @@ def release_chain(
         "estimate": estimate.rule(found.kind),
         "empty_rows": estimate.EMPTY_RULE,
         "randomness": "operating system (OpenDP)" if generator is None else "a generator that was given",
-        "versions": _versions(),
+        "versions": dict(_versions()),
     }
     return PrivateChain(found, noisy, facts, public)
 
@@ -374,6 +375,7 @@ def _private_pairs(
     return found, noisy[order]
 
 
+@functools.cache
 def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:

@@ -82,15 +82,15 @@ def estimated(support: Support, noisy: Integers, noise: Noise, totals: Integers 
     """
     n = len(support.labels)
     weights = np.maximum(noisy, 0).astype(float)
+    nothing = row_sums(weights, support) <= 0.0
     share = min(1.0, 0.5 * noise.mean_absolute) if rule(support.kind) == RULE else 0.0
     if share:
         weights = (1.0 - share) * weights + share * posterior_means(support, noisy, noise, totals)
     arrivals = np.bincount(support.indices, weights, minlength=n).astype(float)
-    sums = row_sums(weights, support)
     evidence = row_sums(noisy.astype(float), support) if totals is None else totals.astype(float)
     least = EVIDENCE * share * np.sqrt(noise.variance * support.sizes) if totals is None else np.zeros(n)
     silent = evidence <= least if share >= SILENT else np.zeros(n, dtype=bool)
-    empty = np.flatnonzero(silent | (sums <= 0.0))
+    empty = np.flatnonzero(silent | nothing)
     filled = np.zeros(n, dtype=bool)
     filled[empty] = True
     at = filled[support.rows]

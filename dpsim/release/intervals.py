@@ -2,12 +2,12 @@
 
 Targets: "table", the chain of the table's own counts, for which noise is the only error; "process", the chain behind
 the table, whose transitions are a sample too. Delta method, with y the signed noisy counts, M_i their sum in row i over
-its d_i pairs, P = y / M, v the variance of the noise, and a^2 summed over what moves (v for each pair; for the process
-also y_ij, as of a multinomial sample):
+its d_i pairs, P = y / M, v the variance of the noise:
   a probability            v (1 - 2 P_ij + d_i P_ij^2) / M_i^2 + P_ij (1 - P_ij) / M_i
-  stationary distribution  sum_i (pi_i / M_i)^2 v sum_j (Z_jk - (P Z)_ik)^2 + pi_i^2 / M_i Var_i(Z_k), Z = (I - P + 1 pi)^-1
-  mean first passage       sum_i (G_ai / M_i)^2 v sum_j (m_j - (P m)_i)^2 + G_ai^2 / M_i Var_i(m), G = (I - Q)^-1, m = G 1
-Var_i the variance under row i. The intervals need rows with enough events: those whose noisy total is below three
+  stationary distribution  sum_i (pi_i / M_i)^2 v sum_j (Z_jk - (P Z)_ik)^2 + pi_i^2 / M_i Var_i(Z_k)
+  mean first passage       sum_i (G_ai / M_i)^2 v sum_j (m_j - (P m)_i)^2 + G_ai^2 / M_i Var_i(m)
+Z = (I - P + 1 pi)^-1, G = (I - Q)^-1 with Q = P without the column of the target, m = G 1, and the second terms for the
+process alone. Var_i is the variance under row i. Rows need enough events: those whose noisy total is below three
 standard deviations of its noise are named in attrs["weak_rows"], their probabilities have the interval [0, 1], and what
 is said of the whole chain holds as far as these rows do not matter.
 

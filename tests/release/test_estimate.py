@@ -1,0 +1,170 @@
+"""The estimate from noisy counts, and its error bars: no worse than the plain way, and right as often as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsim import accounting, markov, release
+from dpsim.accounting import GAUSSIAN, LAPLACE, Noise
+
+
+def gravity(n: int, total: int, seed: int) -> np.ndarray:
+    """Return counts of trips between places of very different sizes, fewer between distant ones."""
+    rng = np.random.default_rng(seed)
+    place, size = rng.random((n, 2)), rng.lognormal(0.0, 1.5, n)
+    far = np.hypot(*(place[:, None] - place).transpose(2, 0, 1))
+    share = size[:, None] * size * np.exp(-4.0 * far)
+    return rng.multinomial(total, (share / share.sum()).ravel()).reshape(n, n)
+
+
+def table(counts: np.ndarray) -> pd.DataFrame:
+    n = len(counts)
+    return pd.DataFrame(
+        {"origin": np.repeat(np.arange(n), n), "destination": np.tile(np.arange(n), n), "trips": counts.ravel()}
+    )
+
+
+def row_error(P: np.ndarray, counts: np.ndarray) -> float:
+    totals = counts.sum(axis=1)
+    seen = totals > 0
+    return float(totals[seen] @ (0.5 * np.abs(P[seen] - counts[seen] / totals[seen, None]).sum(axis=1)) / totals.sum())
+
+
+def plain(noisy: np.ndarray) -> np.ndarray:
+    kept = np.maximum(noisy, 0.0)
+    sums = kept.sum(axis=1, keepdims=True)
+    return np.where(sums > 0, kept / np.where(sums > 0, sums, 1.0), 1.0 / len(noisy))
+
+
+@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
+@pytest.mark.parametrize("scale", [0.25, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize(("n", "total"), [(40, 200_000), (60, 4_000)])
+def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(
+    mechanism: str, scale: float, n: int, total: int
+) -> None:
+    counts, support, noise = gravity(n, total, 1), release.all_pairs(range(n)), Noise(mechanism, scale, 1.0, 0.0)
+    errors = []
+    for seed in range(4):
+        noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
+        ours = release.estimated(support, noisy, noise).matrix.toarray()
+        np.testing.assert_allclose(ours.sum(axis=1), 1.0)
+        errors.append((row_error(ours, counts), row_error(plain(noisy.reshape(n, n)), counts)))
+    ours, theirs = np.mean(errors, axis=0)
+    uniform = row_error(np.full((n, n), 1.0 / n), counts)
+    assert ours <= 1.1 * theirs + 1e-12
+    assert ours <= 1.02 * uniform
+    if scale == 10.0 and total == 200_000:
+        assert ours < 0.95 * theirs  # counts are few against the noise: the prior that is learned pays
+
+
+@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
+def test_posterior_means_are_those_of_the_learned_prior(mechanism: str) -> None:
+    """One stratum's worth of counts that are all 0 or all 50: the posterior mean is found by hand."""
+    n, noise = 30, Noise(mechanism, 8.0, 1.0, 0.0)
+    rng = np.random.default_rng(1)
+    counts = np.where(rng.random((n, n)) < 0.5, 0, 50)
+    noisy = release.noisy_counts(counts.ravel(), noise, rng)
+    means = release.estimate.posterior_means(release.all_pairs(range(n)), noisy, noise)
+    log_odds = (
+        noisy * 50.0 / 64.0 - 2500.0 / 128.0 if mechanism == GAUSSIAN else (np.abs(noisy) - np.abs(noisy - 50.0)) / 8.0
+    )
+    ideal = 50.0 / (1.0 + np.exp(-log_odds))
+    error = [np.mean((x - counts.ravel()) ** 2) for x in (ideal, means, np.maximum(noisy, 0))]
+    assert error[0] <= error[1] < 0.75 * error[2]
+
+
+def test_empty_rows_are_named_and_filled() -> None:
+    noise = Noise(LAPLACE, 0.25, 4.0, 0.0)
+    support = release.all_pairs(list("abc"))
+    found = release.estimated(support, np.array([0, 300, 100, -1, 0, 0, 50, 50, 0]), noise)
+    assert found.empty.tolist() == [1]
+    arrivals = found.matrix.toarray()[1]
+    assert arrivals[1] > arrivals[2] > arrivals[0] * 0.9 and arrivals.sum() == pytest.approx(1.0)
+    nothing = release.estimated(support, np.zeros(9, dtype=int), noise)
+    np.testing.assert_allclose(nothing.matrix.toarray(), 1.0 / 3.0)
+    bare, _ = release.from_pairs(
+        "abc", np.array([0]), np.array([1]), "pairs chosen privately among the declared labels"
+    )
+    np.testing.assert_allclose(
+        release.estimated(bare, np.array([40]), noise).matrix.toarray(), [[0, 1, 0], [0, 1, 0], [0, 1, 0]]
+    )
+
+
+# --- error bars -------------------------------------------------------------------------------------------------------
+
+
+def passage(P: np.ndarray, k: int) -> np.ndarray:
+    Q = P.copy()
+    Q[:, k] = 0.0
+    G = np.linalg.inv(np.eye(len(P)) - Q)
+    G[k] = 0.0
+    return G.sum(axis=1)
+
+
+@pytest.mark.parametrize(("n", "events", "epsilon", "mechanism"), [(5, 5000, 0.1, None), (10, 9000, 1.0, GAUSSIAN)])
+def test_coverage(n: int, events: int, epsilon: float, mechanism: str | None) -> None:
+    rng = np.random.default_rng(1)
+    P = rng.dirichlet(np.full(n, 0.8), n)
+    pi = markov.stationary_distribution(P)
+    settings = {"epsilon": epsilon, "delta": 1e-5, "mechanism": mechanism, "support": release.all_pairs(range(n))}
+    first = release.release_chain(table(np.ones((n, n), dtype=int)), **settings, rng=1)  # type: ignore[arg-type]
+    rates: dict[str, list[float]] = {}
+    for _ in range(100):
+        counts = np.array([rng.multinomial(N, p) for N, p in zip(rng.multinomial(events, pi), P)])
+        noisy = release.noisy_counts(counts.ravel(), first.noise, rng)
+        chain = release.PrivateChain(first.support, noisy, first.statement)
+        for target, truth in (("process", P), ("table", counts / counts.sum(axis=1, keepdims=True))):
+            found = chain.intervals("probabilities", target=target)
+            inside = ((found["low"] <= truth.ravel()) & (truth.ravel() <= found["high"])).to_numpy()
+            large = (P * pi[:, None] * events).ravel() > 3.0 * chain.noise.scale
+            rates.setdefault("large", []).append(inside[large].mean())
+            rates.setdefault("small", []).append(inside[~large].mean() if not large.all() else 0.9)
+            for of, exact in (("stationary", markov.stationary_distribution(truth)), ("passage", passage(truth, 0))):
+                found = chain.intervals(of, target=target, to=chain.labels[0])
+                kept = slice(int(of == "passage"), None)
+                within = ((found["low"] <= exact) & (exact <= found["high"]))[kept]
+                rates.setdefault(f"{of} of the {target}", []).append(within.mean())
+            assert not found.attrs["weak_rows"]
+    assert 0.88 <= np.mean(rates["large"]) <= 0.94
+    assert np.mean(rates["small"]) >= 0.88
+    for name in rates:
+        error = np.std(rates[name]) / 10.0  # of the mean of 100 chains, whose entries are correlated
+        assert 0.9 - 3.0 * error - 0.01 <= np.mean(rates[name]) or name == "small", name
+
+
+@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
+def test_intervals_of_chosen_pairs_hold_given_that_they_were_chosen(mechanism: str) -> None:
+    unit = accounting.Unit(2, 1)
+    noise = accounting.chosen_noise(1.0, 1e-6, unit, pairs=True, mechanism=mechanism)
+    threshold, _ = accounting.pair_threshold(noise, unit, 1e-6 - noise.delta)
+    rng = np.random.default_rng(1)
+    for count in (threshold // 2, threshold - 2, threshold, threshold + 5, 4 * threshold):
+        noisy = release.noisy_counts(np.full(200_000, count), noise, rng)
+        passed = noisy[noisy >= threshold]
+        if passed.size < 2_000:
+            continue
+        low, high = release.conditional_interval(passed, threshold, noise, 0.9)
+        margin = 4.0 * np.sqrt(0.09 / passed.size)
+        assert np.mean((low <= count) & (count <= high)) >= 0.9 - margin
+        plain_low = passed - 1.645 * np.sqrt(noise.variance)
+        if count < threshold - 1:
+            assert np.mean(plain_low <= count) < 0.9  # without the condition the low end is too high
+
+
+def test_error_bars_of_chosen_pairs_and_weak_rows() -> None:
+    trips = pd.DataFrame({"origin": list("aab"), "destination": list("abc"), "trips": [900, 400, 40]})
+    chain = release.release_chain(trips, epsilon=1.0, delta=1e-6, rng=1)
+    found = chain.intervals("probabilities")
+    assert ((found["low"] <= found["probability"]) & (found["probability"] <= found["high"])).all()
+    with pytest.raises(ValueError, match="target must be 'table'"):
+        chain.intervals("probabilities", target="process")
+    weak = release.release_chain(trips, epsilon=0.5, support=release.all_pairs(list("abc")), rng=1)
+    found = weak.intervals("probabilities")
+    assert found.attrs["weak_rows"] == ["c"]
+    assert found.loc[found["origin"] == "c", ["low", "high"]].to_numpy().tolist() == [[0.0, 1.0]] * 3
+    with pytest.raises(ValueError, match="to must be one of the labels"):
+        weak.intervals("passage")
+    with pytest.raises(ValueError, match="of must be one of"):
+        weak.intervals("rows")
