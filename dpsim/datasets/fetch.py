@@ -79,7 +79,7 @@ def fetch_taxi_month(url: str = URL, *, expected: Expected = JANUARY_2025, progr
 def _counted(file: Path, zones: list[int]) -> tuple[pd.DataFrame, int, int]:
     """Return the counts between the zones, the rows, and the rows within zones and islands."""
     columns = ("PULocationID", "DOLocationID")
-    with_islands = events.count_transitions(file, *columns, categories=[*zones, *ISLANDS], outside="drop")
+    with_islands = events.count_transitions(file, *columns, categories=[*zones, *ISLANDS])
     report = with_islands.attrs["report"]
     inside = with_islands["origin"].isin(zones) & with_islands["destination"].isin(zones)
     return with_islands[inside].reset_index(drop=True), report["rows"], report["kept"]

@@ -41,6 +41,7 @@ def connect() -> Any:
         temp_directory=str(folder),
         preserve_insertion_order=False,
     )
+    connection.raw_sql("SET enable_progress_bar = false")  # it would write to standard output
     weakref.finalize(connection, _remove, folder, lock)
     return connection
 

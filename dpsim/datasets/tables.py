@@ -84,19 +84,12 @@ def load_grades() -> pd.DataFrame:
     return read_table("grades/calculus_1.csv")
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
-    # "N/A" and the like are legitimate names (a borough is called so): only an empty field is missing.
-    return pd.read_csv(path, keep_default_na=False, na_values=[""])
-
-
-def _labels(path: Path, name: str, column: pd.Series) -> pd.Series:
-    """Return zone labels without gaps: int64 when all are whole numbers, else words."""
+def _labels(path: Path, name: str, column: pd.Series) -> list[str]:
+    """Return the labels of a column of words, none of which may be missing."""
     if column.isna().any():
         row = int(np.flatnonzero(column.isna())[0])
         raise ValueError(f"{path}: column {name} must have a label in each row, got none in data row {row + 1}")
-    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
-        return _whole_numbers(path, name, column, low=-(2**53))
-    return column.astype(str)
+    return column.tolist()
 
 
 def _whole_numbers(path: Path, name: str, column: pd.Series, low: int = 0) -> pd.Series:

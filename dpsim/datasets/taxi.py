@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from dpsim import checks
-from dpsim.datasets.tables import Integers, Mask, _labels, _read_csv, _whole_numbers, read_bytes, read_table
+from dpsim.datasets import events, sources
+from dpsim.datasets.tables import Integers, Mask, _labels, _whole_numbers, read_bytes, read_table
 
 TRIP_COLUMNS = ("origin", "destination", "trips")
 MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by one")
@@ -42,10 +43,10 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     """Return columns origin, destination, trips: one row for each pair of zones, trips whole and >= 0.
 
     source: "surrogate" for the table in data/ (see data/README.md; what is drawn from it says "surrogate"),
-    "official" for the month that `dpsim data fetch` has downloaded and counted (63 zones), or the path of a
-    csv or parquet table with these three columns; its other columns are dropped, zones may
-    be integers or words. Raises ValueError naming the file, the column and the values when a column or a
-    label is missing, a number of trips is negative or not whole, a pair occurs twice, or there is no row.
+    "official" for the month that `dpsim data fetch` has downloaded and counted (63 zones), or a table with
+    these three columns as `open_events` reads it; its other columns are dropped, zones may be integers or
+    words. Raises ValueError naming the file, the column and the values when a column or a label is missing,
+    a number of trips is negative or not whole, a pair occurs twice, or there is no row.
     """
     if source == "surrogate":
         return read_table("nyc/od_surrogate_2025-01.csv")
@@ -56,32 +57,36 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
         if not source.is_file():
             raise ValueError(
                 'source "official" is not available yet: run `dpsim data fetch` first, or give "surrogate" or the '
-                "path of a .csv or .parquet table"
+                "path of a table"
             )
     path = Path(source)
-    table = _read_user_table(path)
-    missing = [column for column in TRIP_COLUMNS if column not in table.columns]
-    if missing:
-        raise ValueError(f"{path}: column {missing[0]} is missing, the table has {', '.join(map(str, table.columns))}")
+    try:
+        table = sources.fetched(sources.open_events(source, {name: name for name in TRIP_COLUMNS}), source)
+    except ValueError as error:
+        raise ValueError(
+            f'trips must be "surrogate", "official" or a table with columns {", ".join(TRIP_COLUMNS)}, got '
+            f"{os.fspath(source)!r} ({error})"
+        ) from error
     if table.empty:
         raise ValueError(f"{path}: the table has no rows, it must have at least one")
-    table = pd.DataFrame(
-        {
-            "origin": _labels(path, "origin", table["origin"]),
-            "destination": _labels(path, "destination", table["destination"]),
-            "trips": _whole_numbers(path, "trips", table["trips"]),
-        }
-    )
-    if table["origin"].dtype.kind != table["destination"].dtype.kind:
-        raise ValueError(
-            f"{path}: origin and destination must both be integers or both words, got "
-            f"{table['origin'].iloc[0]!r} and {table['destination'].iloc[0]!r}"
-        )
+    ends = [_labels(path, name, table[name]) for name in ("origin", "destination")]
+    labels = events.as_declared([*ends[0], *ends[1]])
+    table = pd.DataFrame({"origin": labels[: len(table)], "destination": labels[len(table) :],
+                          "trips": _whole_numbers(path, "trips", table["trips"])})  # fmt: skip
     twice = table.duplicated(["origin", "destination"])
     if twice.any():
         origin, destination = table.loc[twice, ["origin", "destination"]].iloc[0]
         raise ValueError(f"{path}: origin {origin}, destination {destination} must occur once, got two rows or more")
     return table
+
+
+def known_zones(trips: pd.DataFrame) -> bool:
+    """Return whether all ends of the trips are among the 63 zones whose outlines and neighbours are known.
+
+    Others can be counted and released, but neither drawn on a map nor merged with their neighbours.
+    """
+    ends = set(trips["origin"]) | set(trips["destination"])
+    return ends <= set(load_taxi_zones()["zone"])
 
 
 def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Integers:
@@ -184,15 +189,3 @@ def _square_adjacency(adjacency: ArrayLike) -> Mask:
         raise ValueError(f"adjacency must be symmetric, got {touches[i, j]} at ({i}, {j}) and not at ({j}, {i})")
     np.fill_diagonal(touches, False)
     return touches
-
-
-def _read_user_table(path: Path) -> pd.DataFrame:
-    kinds = {".csv": _read_csv, ".parquet": pd.read_parquet}
-    if path.suffix.lower() not in kinds:
-        raise ValueError(f'source must be "surrogate" or the path of a .csv or .parquet table, got {str(path)!r}')
-    if not path.is_file():
-        raise ValueError(f"source: there is no file {str(path)!r}")
-    try:
-        return kinds[path.suffix.lower()](path)
-    except (ValueError, OSError) as error:  # a parser's own message says where, but not which file
-        raise ValueError(f"{path}: not a readable {path.suffix.lower()[1:]} table ({error})") from error

@@ -146,14 +146,14 @@ def half_width(chain: PrivateChain, coverage: float = COVERAGE) -> int:
 
 
 def stationary(chain: PrivateChain) -> pd.DataFrame | None:
-    """Return label, name (as text for a page), value, low, high; None where the chain has no error bars of it."""
+    """Return name (as text for a page), value, low, high; None where the chain has no error bars of it."""
     try:
         table = chain.intervals("stationary", level=COVERAGE)
         value = chain.stationary().to_numpy()
     except (ValueError, np.linalg.LinAlgError):  # reducible, too large, or nothing was released: public
         return None
-    low, high = (np.clip(table[end] - table["stationary"] + value, 0.0, 1.0) for end in ("low", "high"))
-    return pd.DataFrame({"name": [shown(x) for x in table["label"]], "value": value, "low": low, "high": high})
+    names = [shown(label) for label in table["label"]]
+    return pd.DataFrame({"name": names, "value": value, "low": table["low"], "high": table["high"]})
 
 
 def _largest(chain: PrivateChain) -> pd.DataFrame:
