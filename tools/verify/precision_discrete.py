@@ -526,7 +526,7 @@ def noise_checks() -> list[Check]:
             "baselines.gaussian_scale, back to delta",
             at_scale,
             lambda delta, *rest: delta,
-            grid([0.3, 1e-6, 1e-30, 1e-290], [0.01, 1.0, 100.0], [0.05], [1, 10_000]),
+            grid([0.3, 1e-6, 1e-30, 1e-290], [1.0, 100.0], [0.05], [1, 10_000]),
             1e-5,
             side=-1,
         ),
