@@ -29,8 +29,30 @@ def sample_exact(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return independent draws of pi(. | x) itself for a diagonal W, (*size, n): no chain, no burn-in.
+    """Return independent draws of pi(. | x) itself for a diagonal W: no chain, no burn-in.
 
+    Parameters
+    ----------
+    x : array_like of int, shape (n,)
+        The true histogram.
+    t : float
+        Temperature in [1e-100, 1e100].
+    weights : array_like, shape (n,), optional
+        The diagonal of W, None the identity.
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Returns
+    -------
+    array of int, shape ``(*size, n)``
+
+    Raises
+    ------
+    ValueError
+        As `log_stationary` does, for W not diagonal, and when the tables exceed 50,000,000 terms.
+
+    Notes
+    -----
     Given the total, the bins are independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, and tilting
     all of them by exp(lambda z) changes nothing. So: draw all bins but the widest from the tilted laws, give
     it what is left, accept with its weight relative to its mode. lambda makes the expected total N, so that a
@@ -41,8 +63,11 @@ def sample_exact(
     double precision (53-bit uniforms, rounded sums), about 2 K 2^-53 / A for K table terms. Memory: 8 bytes
     per term, about 20 sqrt(t / w) terms and at most N + 1 for each bin.
 
-    Raises ValueError as `log_stationary` does, for W not diagonal, and when the tables exceed 50,000,000
-    terms.
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.sample_exact([30, 15, 5], 10.0, size=2, rng=1).sum(axis=1)
+    array([50, 50])
     """
     centre = histogram(x)
     a = diagonal_exponents(weights, centre.size, t)

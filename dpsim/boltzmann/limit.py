@@ -36,10 +36,36 @@ LARGEST_PAIRED = 30_000  # histograms whose pairs are all visited once, for the 
 def expected_objective(x: ArrayLike, t: float, weights: ArrayLike | None = None) -> float:
     """Return the mean of c_x(Z) under pi(. | x), the limit of the deck's running means.
 
+    Parameters
+    ----------
+    x : array_like of int, shape (n,)
+        The true histogram.
+    t : float
+        Temperature in [1e-100, 1e100].
+    weights : array_like, optional
+        W, as in `objective`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        As `log_stationary` does.
+
+    Notes
+    -----
     Diagonal W: dynamic programming over bins of (mass, mass times -c_x / t) at each partial total, for the
     tilted tables of `sample_exact`; every term is positive, so there is no cancellation. Time n N^2 at worst;
     terms below exp(-100) of the largest are left out, so that at low t it is n times width of a bin times
-    width of the total. Full W: by enumeration. Raises ValueError as `log_stationary` does.
+    width of the total. Full W: by enumeration.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> round(boltzmann.expected_objective([30, 15, 5], 10.0), 3)
+    -9.94
     """
     centre = histogram(x)
     if weight_matrix(weights, centre.size).ndim == 2:
@@ -127,10 +153,39 @@ def _join(front, back, front_row, back_row):  # type: ignore[no-untyped-def]
 def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
     """Return the exact epsilon of one draw of pi(. | x).
 
+    Parameters
+    ----------
+    total : int
+        N >= 1 individuals.
+    bins : int
+        n >= 2.
+    t : float
+        Temperature in [1e-100, 1e100].
+    weights : array_like, optional
+        W, as in `objective`.
+
+    Returns
+    -------
+    float
+        The deck's 2 s / t >= `epsilon_bound` >= this.
+
+    Raises
+    ------
+    ValueError
+        As `sensitivity` and `configurations` do, for t outside its range, and for a full W with more than 30,000
+        histograms.
+
+    Notes
+    -----
     It is the maximum over neighbours x, y and over z of log pi(z | x) - log pi(z | y), normalisers included,
     which the deck bounds by a second s / t. The difference of the objectives is linear in z (see
     `sensitivity`), so its maximum is at one of the n vertices N e_k; x runs over the whole space.
-    The deck's 2 s / t >= `epsilon_bound` >= this. Raises ValueError as `log_normalisers` does.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> round(boltzmann.exact_epsilon_limit(20, 3, 78.0), 4), boltzmann.epsilon_bound(20, 3, 78.0)
+    (0.8033, 1.0)
     """
     normaliser = log_normalisers(total, bins, t, weights)
     states = configurations(total, bins)
@@ -179,11 +234,34 @@ PRECISION = 1e-9  # relative, of the epsilon that `epsilon_at_delta` returns, wh
 
 
 def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Array:
-    """Return the exact delta of one draw of pi(. | x) at each epsilon >= 0, of any shape, for W = identity.
+    """Return the exact delta of one draw of pi(. | x), for W = identity.
 
-    It is the largest over neighbours x, y of the sum over z of (pi(z | x) - e^epsilon pi(z | y))_+, up to
-    double precision. Raises ValueError unless total >= 1, bins >= 2, t in [1e-100, 1e100], epsilon >= 0, and
-    when the tables would exceed 50,000,000 numbers.
+    Parameters
+    ----------
+    total : int
+        N >= 1 individuals.
+    bins : int
+        n >= 2.
+    t : float
+        Temperature in [1e-100, 1e100].
+    epsilon : array_like
+        At least 0, of any shape.
+
+    Returns
+    -------
+    float or ndarray, of the shape of epsilon
+        The largest over neighbours x, y of the sum over z of (pi(z | x) - e^epsilon pi(z | y))_+, up to rounding.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges, and when the tables would exceed 50,000,000 numbers.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.delta_at_epsilon(20, 3, 78.0, [0.0, 0.2]).round(4)
+    array([0.0799, 0.0181])
     """
     levels = checks.real("epsilon", epsilon, 0.0)
     loss, mass = _losses(total, bins, t)
@@ -191,11 +269,31 @@ def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Arr
 
 
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
-    """Return the exact epsilon of one draw of pi(. | x) at each delta in [0, 1), of any shape, for W = identity.
+    """Return the exact epsilon of one draw of pi(. | x) at each delta, for W = identity.
 
-    It is the smallest epsilon >= 0 with `delta_at_epsilon` at most delta, rounded up by at most 1e-9 of itself;
-    delta = 0 gives what `exact_epsilon_limit` does. Raises ValueError as `delta_at_epsilon`
-    does, and for delta outside [0, 1).
+    Parameters
+    ----------
+    total, bins, t
+        As in `delta_at_epsilon`.
+    delta : array_like
+        In [0, 1), of any shape.
+
+    Returns
+    -------
+    float or ndarray, of the shape of delta
+        The smallest epsilon >= 0 with `delta_at_epsilon` at most delta, rounded up by at most 1e-9 of itself; delta = 0
+        gives what `exact_epsilon_limit` does.
+
+    Raises
+    ------
+    ValueError
+        As `delta_at_epsilon` does, and for delta outside [0, 1).
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.epsilon_at_delta(20, 3, 78.0, [0.0, 1e-2]).round(4)
+    array([0.8033, 0.2598])
     """
     levels = checks.real("delta", delta, 0.0, 1.0, open_high=True)
     loss, mass = _losses(total, bins, t)

@@ -134,11 +134,31 @@ def _temperature(epsilon: float, total: int, bins: int, weights: ArrayLike | Non
 
 
 def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> Array:
-    """Return c_x(z) = -(z - x)' W (z - x) of histograms z (..., n), shape (...), all <= 0.
+    """Return c_x(z) = -(z - x)' W (z - x), the objective of the Boltzmann machine, at most 0.
 
-    weights: W of every function here: None the identity, (n,) a diagonal, (n, n) symmetric positive
-    semidefinite. Raises ValueError when x is not a histogram (1-D, at least 2 bins, integers >= 0, at least
-    one individual), z has other bins or W is not one of these.
+    Parameters
+    ----------
+    z : array_like of float, shape (..., n)
+        Histograms to score.
+    x : array_like of int, shape (n,)
+        The true histogram: n >= 2 bins, counts >= 0, at least one individual.
+    weights : array_like, optional
+        W in every function here: None the identity, (n,) a diagonal, (n, n) symmetric positive semidefinite.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+
+    Raises
+    ------
+    ValueError
+        When x is not a histogram, z has other bins or W is not one of these.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.objective([[30, 15, 5], [29, 16, 5]], [30, 15, 5])
+    array([ 0., -2.])
     """
     centre = histogram(x)
     w = weight_matrix(weights, centre.size)
@@ -152,10 +172,33 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
 
 
 def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None) -> Array:
-    """Return log pi(z | x) at temperature t for every row z of `configurations`, (..., rows) for t (...).
+    """Return log pi(z | x) at temperature t for every row z of `configurations`.
 
-    pi is proportional to exp(c_x(z) / t), the deck's stationary distribution; t in [1e-100, 1e100].
-    Raises ValueError as `objective` and `configurations` do, and for t outside its range.
+    Parameters
+    ----------
+    x : array_like of int, shape (n,)
+        The true histogram.
+    t : array_like, shape (...)
+        Temperatures in [1e-100, 1e100].
+    weights : array_like, optional
+        W, as in `objective`.
+
+    Returns
+    -------
+    ndarray, shape (..., rows)
+        pi is proportional to exp(c_x(z) / t), the deck's stationary distribution.
+
+    Raises
+    ------
+    ValueError
+        As `objective` and `configurations` do, and for t outside its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsim import boltzmann
+    >>> np.exp(boltzmann.log_stationary([1, 1], 2.0)).round(3)
+    array([0.212, 0.576, 0.212])
     """
     centre = histogram(x)
     warm = checks.real("t", t, 1 / SCALE, SCALE)
@@ -166,16 +209,43 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
 
 
 def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> float:
-    """Return s, the exact maximum of |c_x(z) - c_y(z)| over histograms z and neighbours x, y.
+    """Return s, the exact maximum of the change of c_x(z) over histograms z and neighbours of x.
 
+    Parameters
+    ----------
+    total : int
+        N >= 1 individuals.
+    bins : int
+        n >= 2.
+    weights : array_like, optional
+        W, as in `objective`.
+
+    Returns
+    -------
+    float
+        The maximum of ``|c_x(z) - c_y(z)|``.
+
+    Raises
+    ------
+    ValueError
+        Unless total and bins are in their ranges, and as `objective` does for W.
+
+    Notes
+    -----
     With y = x + m, m = e_j - e_i and g = W m: c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i), linear in z and in
     x. So the maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of
+    2 N max(g) - 2 (N - 1) min(g) - g_i - g_j; exchanging x and y gives the other sign. For a diagonal W it is
+    (2 N - 1) times the sum of the two largest weights, for the identity 4 N - 2.
 
-        2 N max(g) - 2 (N - 1) min(g) - g_i - g_j;
+    References
+    ----------
+    Fleischer 2024, definition of the global sensitivity, d being the L1 distance.
 
-    exchanging x and y gives the other sign. For a diagonal W it is (2 N - 1) times the sum of the two largest
-    weights, for the identity 4 N - 2. Deck, definition of the global sensitivity, d being the L1 distance.
-    Raises ValueError unless total >= 1 and bins >= 2, and as `objective` does for W.
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.sensitivity(50, 3)
+    198.0
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 2)
@@ -194,13 +264,32 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
 def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
     """Return a proven bound on the epsilon of one exact draw of pi(. | x), never above the deck's 2 s / t.
 
+    Parameters
+    ----------
+    total : int
+        N >= 1 individuals.
+    bins : int
+        n >= 2.
+    t : float
+        Temperature in [1e-100, 1e100].
+    weights : array_like, optional
+        W, as in `objective`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        As `sensitivity` does, and for t outside its range.
+
+    Notes
+    -----
     Let y = x + m, m = e_j - e_i, g = W m as in `sensitivity`, and E_h the mean under the Boltzmann law
     centred at the real point x + h m. Integrating the derivative of the normaliser along the way from x to y,
-
-        log pi(z | x) - log pi(z | y) = 2 / t * (mean over h in [0, 1] of E_h[g.Z], less g.z),
-
-    which is at most 2 N (max(g) - min(g)) / t: for a diagonal W, 2 N times the sum of the two largest weights
-    / t.
+    log pi(z | x) - log pi(z | y) = 2 / t * (mean over h in [0, 1] of E_h[g.Z], less g.z), which is at most
+    2 N (max(g) - min(g)) / t: for a diagonal W, 2 N times the sum of the two largest weights / t.
 
     For W = w times the identity the bound is s / t. Take w = 1: g.Z = N - S with S = 2 Z_i + (all but bins i,
     j), and min g = -1, so this says that S has a mean of at least 1 over h. Under E_h, S is in 0..2N with
@@ -209,7 +298,11 @@ def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = N
     exchanges h and 1 - h on {0, 1, 2}, and the average over both is at least 1, as q(2) and S > 2 only add to
     it. For unequal weights s / t can fail.
 
-    Raises ValueError as `sensitivity` does, and for t outside [1e-100, 1e100].
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.epsilon_bound(50, 3, 198.0)
+    1.0
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 2)
@@ -231,17 +324,45 @@ def metropolis(
     invariant: Sequence[int] = (),
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return the states of Metropolis chains after `steps` steps from x: (..., chains, n) for t (...).
+    """Return the states of Metropolis chains after `steps` steps from x.
 
-    The chains are independent. Proposal: one individual moves from a bin to another, an ordered pair of
-    distinct bins drawn uniformly, refused when the first is empty. That is symmetric, so pi(. | x) is
-    stationary; drawing the individual uniformly is not. Accepted with probability min(1, exp(change of c_x /
-    t)).
-    Bins listed in `invariant` keep their counts, which are then public: the chain, and its privacy, are those
-    of the other bins alone, with their total and their block of W.
+    Parameters
+    ----------
+    x : array_like of int, shape (n,)
+        The true histogram, where every chain starts.
+    t : array_like, shape (...)
+        Temperatures in [1e-100, 1e100].
+    steps : int
+        At least 0.
+    chains : int
+        Independent chains at each temperature, at least 1.
+    weights : array_like, optional
+        W, as in `objective`.
+    invariant : sequence of int
+        Bins that keep their counts, which are then public: the chain, and its privacy, are those of the other bins
+        alone (at least 2), with their total and their block of W.
+    rng : Generator, int or None
 
-    Raises ValueError as `log_stationary` does, unless steps >= 0, chains >= 1, and at least 2 bins can
-    change.
+    Returns
+    -------
+    array of int, shape (..., chains, n)
+
+    Raises
+    ------
+    ValueError
+        As `log_stationary` does, and for steps, chains or invariant outside their ranges.
+
+    Notes
+    -----
+    Proposal: one individual moves from a bin to another, an ordered pair of distinct bins drawn uniformly, refused
+    when the first is empty. That is symmetric, so pi(. | x) is stationary; drawing the individual uniformly is not.
+    Accepted with probability min(1, exp(change of c_x / t)).
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.metropolis([30, 15, 5], 10.0, 1000, chains=2, rng=1).sum(axis=-1)
+    array([50, 50])
     """
     return _run(x, t, steps, chains, weights, invariant, rng, recorded=0)[0]
 
@@ -256,10 +377,32 @@ def running_objective(
     invariant: Sequence[int] = (),
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return the running means of c_x along the chains of `metropolis`: (..., chains, steps) for t (...).
+    """Return the running means of c_x along the chains of `metropolis`.
 
-    Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1), which tends to the expected objective (deck, the
-    ergodic theorem). Raises ValueError as `metropolis` does.
+    Parameters
+    ----------
+    x, t, steps, chains, weights, invariant, rng
+        As in `metropolis`.
+
+    Returns
+    -------
+    ndarray, shape (..., chains, steps)
+        Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1), which tends to the expected objective.
+
+    Raises
+    ------
+    ValueError
+        As `metropolis` does.
+
+    References
+    ----------
+    Fleischer 2024, the ergodic theorem.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.running_objective([30, 15, 5], 10.0, 3, rng=1).shape
+    (1, 3)
     """
     return _run(x, t, steps, chains, weights, invariant, rng, recorded=1)[1]
 
@@ -341,14 +484,38 @@ def _plain_metropolis(x: Integers, t: float, w: Array, steps: int, rng: np.rando
 
 
 def stopping_times(means: ArrayLike, tolerance: float, *, hold: int) -> Integers:
-    """Return the first step at which running means (..., p, steps) of p chains agree: (...), 0 if never.
+    """Return the first step at which the running means of several chains agree.
 
-    They agree at k when their range is at most `tolerance` (in units of c_x) at each of the last `hold` steps
-    up to k. For two chains the range is |Y^(k)|, the deck's difference, and for p chains its corollary's
-    metric. The deck gives neither number; `hold` is needed because all chains start at x, where Y^(1) = 0.
-    Stacking one chain with the expected objective gives the true time, that of M^(k).
+    Parameters
+    ----------
+    means : array_like, shape (..., p, steps)
+        Running means of p >= 2 chains over at least 1 step, as `running_objective` returns them.
+    tolerance : float
+        Largest range of means that agree, in units of c_x, at least 0.
+    hold : int
+        They must agree at each of so many steps, at least 1, up to the one returned.
 
-    Raises ValueError unless there are at least 2 chains and 1 step, tolerance >= 0 and hold >= 1.
+    Returns
+    -------
+    int or array of int, shape (...)
+        Counted from 1; 0 if they never agree.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Notes
+    -----
+    For two chains the range is ``|Y^(k)|``, the deck's difference, and for p chains its corollary's metric. The deck
+    gives neither number; `hold` is needed because all chains start at x, where Y^(1) = 0. Stacking one chain with the
+    expected objective gives the true time, that of M^(k).
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> int(boltzmann.stopping_times([[0, -4, -3, -3], [0, -1, -3, -3]], 0.5, hold=2))
+    4
     """
     paths = checks.real("means", means)
     tolerance = checks.scalar("tolerance", tolerance, 0.0)

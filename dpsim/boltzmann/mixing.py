@@ -38,7 +38,17 @@ LARGEST_EXPONENT = 700.0  # exp stays finite
 
 
 class MixingDelta(NamedTuple):
-    """The privacy of k steps: exact, bound and total_variation of the shape of the steps, epsilon and limit numbers."""
+    """The privacy of k steps of the Metropolis chain, as `mixing_delta` returns it.
+
+    Attributes
+    ----------
+    exact, bound, total_variation : ndarray
+        Of the shape of the steps.
+    epsilon : float
+        Where delta is taken.
+    limit : float
+        The delta of the stationary distribution itself.
+    """
 
     exact: Array
     bound: Array
@@ -48,12 +58,41 @@ class MixingDelta(NamedTuple):
 
 
 def transition_matrix(x: ArrayLike, t: float, *, weights: ArrayLike | None = None, proposal: str = "bins") -> csr_array:
-    """Return the transition matrix of the Metropolis chain of x over `configurations`, sparse (rows, rows).
+    """Return the transition matrix of the Metropolis chain of x over `configurations`.
 
-    proposal "bins": the chain of `metropolis`, reversible for pi(. | x). "individual": a uniform individual
-    moves to a uniform other bin, accepted by the same rule; NOT symmetric, since its source is bin i with
-    probability z_i / N: that chain is reversible for pi(z | x) times the multinomial coefficient N! / (z_1!
-    ... z_n!) instead. Raises ValueError as `log_stationary` does, and for another proposal.
+    Parameters
+    ----------
+    x : array_like of int, shape (n,)
+        The true histogram.
+    t : float
+        Temperature in [1e-100, 1e100].
+    weights : array_like, optional
+        W, as in `objective`.
+    proposal : {"bins", "individual"}
+        "bins": the chain of `metropolis`, reversible for pi(. | x). "individual": a uniform individual moves to a
+        uniform other bin, accepted by the same rule.
+
+    Returns
+    -------
+    csr_array, shape (rows, rows)
+
+    Raises
+    ------
+    ValueError
+        As `log_stationary` does, and for another proposal.
+
+    Notes
+    -----
+    The proposal "individual" is NOT symmetric, since its source is bin i with probability z_i / N: that chain is
+    reversible for pi(z | x) times the multinomial coefficient N! / (z_1! ... z_n!) instead.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.transition_matrix([1, 1], 1e9).toarray().round(2)
+    array([[0.5, 0.5, 0. ],
+           [0.5, 0. , 0.5],
+           [0. , 0.5, 0.5]])
     """
     centre = histogram(x)
     t = checks.scalar("t", t, 1 / SCALE, SCALE)
@@ -86,9 +125,30 @@ def k_step_law(
     weights: ArrayLike | None = None,
     proposal: str = "bins",
 ) -> Array:
-    """Return the law of the chain of `transition_matrix` after these steps from x: (*steps.shape, rows).
+    """Return the law of the chain of `transition_matrix` after these steps from x.
 
-    Raises ValueError as `transition_matrix` does, and unless steps are integers >= 0.
+    Parameters
+    ----------
+    x, t, weights, proposal
+        As in `transition_matrix`.
+    steps : int or sequence of int
+        At least 0.
+
+    Returns
+    -------
+    ndarray, shape ``(*steps.shape, rows)``
+
+    Raises
+    ------
+    ValueError
+        As `transition_matrix` does, and unless steps are integers >= 0.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.k_step_law([1, 1], 1e9, [0, 1]).round(2)
+    array([[0. , 1. , 0. ],
+           [0.5, 0. , 0.5]])
     """
     wanted, shape = _step_numbers(steps)
     centre = histogram(x)
@@ -115,12 +175,47 @@ def mixing_delta(
 ) -> MixingDelta:
     """Return the exact delta of the mechanism after k steps, and the bound from its distance to the limit.
 
-    exact: the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+, for every
-    k. total_variation: the largest over x between P_x^k and pi(. | x). limit: the same delta for pi itself, 0
-    once epsilon reaches `exact_epsilon_limit`. bound: limit + (1 + e^epsilon) total_variation, what the
-    deck's theorem leaves unnamed; proven, above 1 it says nothing. epsilon: None means 2 s / t; beyond 700 it
-    counts as 700, which can only raise exact and limit. Raises ValueError as `log_normalisers` does, unless
-    steps are integers >= 0 and epsilon >= 0, and beyond 3,000 histograms.
+    Parameters
+    ----------
+    total : int
+        N >= 1 individuals.
+    bins : int
+        n >= 2, for at most 3,000 histograms.
+    t : float
+        Temperature in [1e-100, 1e100].
+    steps : int or sequence of int
+        At least 0.
+    weights : array_like, optional
+        W, as in `objective`.
+    epsilon : float, optional
+        At least 0; None means 2 s / t. Beyond 700 it counts as 700, which can only raise exact and limit.
+
+    Returns
+    -------
+    MixingDelta
+        exact: the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+, for every
+        k. total_variation: the largest over x between P_x^k and pi(. | x). limit: the same delta for pi itself, 0
+        once epsilon reaches `exact_epsilon_limit`. bound: limit + (1 + e^epsilon) total_variation.
+
+    Raises
+    ------
+    ValueError
+        As `exact_epsilon_limit` does, and for arguments outside these ranges.
+
+    Notes
+    -----
+    The bound is what the deck's theorem leaves unnamed; it is proven, and above 1 it says nothing.
+
+    References
+    ----------
+    Fleischer 2024, the theorem on the chain's privacy.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> found = boltzmann.mixing_delta(5, 3, 18.0, [10, 100])
+    >>> bool((found.exact <= found.bound).all()), float(found.limit)
+    (True, 0.0)
     """
     wanted, shape = _step_numbers(steps)
     total = checks.integer("total", total, 1)

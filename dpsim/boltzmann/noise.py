@@ -29,11 +29,40 @@ def add_discrete_laplace(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return x plus two-sided geometric noise of weight exp(-epsilon |u| / 2) on every bin, (*size, n).
+    """Return x plus two-sided geometric noise of weight exp(-epsilon ``|u|`` / 2) on every bin.
 
-    Exactly epsilon-differentially private, and not less: the L1 distance of neighbours is 2. Counts may be
-    negative and the total is not kept. Raises ValueError unless x is a histogram, epsilon in [1e-6, 1000].
-    Source: Ghosh, Roughgarden and Sundararajan 2009.
+    Parameters
+    ----------
+    x : array_like of int, shape (n,)
+        A histogram, n >= 2 bins.
+    epsilon : float
+        In [1e-6, 1000].
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Returns
+    -------
+    array of int, shape ``(*size, n)``
+        Counts may be negative and the total is not kept.
+
+    Raises
+    ------
+    ValueError
+        Unless x is a histogram and epsilon in its range.
+
+    Notes
+    -----
+    Exactly epsilon-differentially private, and not less: the L1 distance of neighbours is 2.
+
+    References
+    ----------
+    Ghosh, Roughgarden and Sundararajan 2009.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.add_discrete_laplace([30, 15, 5], 1.0, size=4, rng=1).shape
+    (4, 3)
     """
     centre = histogram(x)
     success = -math.expm1(-checks.scalar("epsilon", epsilon, 1e-6, 1000) / 2)
@@ -106,11 +135,40 @@ def add_discrete_gaussian(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return x plus discrete Gaussian noise of weight exp(-u^2 / (2 sigma^2)) on every bin, (*size, n).
+    """Return x plus discrete Gaussian noise of weight exp(-u^2 / (2 sigma^2)) on every bin.
 
+    Parameters
+    ----------
+    x : array_like of int, shape (n,)
+        A histogram, n >= 2 bins.
+    sigma : float
+        In [0.01, 10000].
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Returns
+    -------
+    array of int, shape ``(*size, n)``
+        Counts may be negative and the total is not kept.
+
+    Raises
+    ------
+    ValueError
+        Unless x is a histogram and sigma in its range.
+
+    Notes
+    -----
     (epsilon, delta)-differentially private by `discrete_gaussian_delta`, for no finite epsilon with delta 0.
-    Counts may be negative and the total is not kept. Raises ValueError unless x is a histogram, sigma in
-    [0.01, 10000]. Source: Canonne, Kamath and Steinke 2020.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke 2020.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.add_discrete_gaussian([30, 15, 5], 2.0, size=4, rng=1).shape
+    (4, 3)
     """
     centre = histogram(x)
     support, law = _discrete_gaussian(sigma)
@@ -120,11 +178,35 @@ def add_discrete_gaussian(
 
 
 def discrete_gaussian_delta(sigma: float, epsilon: ArrayLike) -> Array:
-    """Return the exact delta of `add_discrete_gaussian` at each epsilon >= 0, of any shape.
+    """Return the exact delta of `add_discrete_gaussian` at each epsilon.
 
+    Parameters
+    ----------
+    sigma : float
+        In [0.01, 10000].
+    epsilon : array_like
+        At least 0, of any shape.
+
+    Returns
+    -------
+    float or ndarray, of the shape of epsilon
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Notes
+    -----
     The privacy loss of neighbours is (D + 1) / sigma^2, D the difference of two of its noises: P(D = d) is
     proportional to exp(-d^2 / (4 sigma^2)) times the sum over v of exp(-(v + d/2)^2 / sigma^2), which is one
-    number for all even d and one for all odd d. Raises ValueError unless sigma in [0.01, 10000] and epsilon >= 0.
+    number for all even d and one for all odd d.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.discrete_gaussian_delta(2.0, [0.0, 1.0]).round(4)
+    array([0.2735, 0.038 ])
     """
     levels = checks.real("epsilon", epsilon, 0.0)
     sigma = _checked_sigma(sigma)
@@ -137,8 +219,28 @@ def discrete_gaussian_delta(sigma: float, epsilon: ArrayLike) -> Array:
 def calibrate_sigma(epsilon: float, delta: float) -> float:
     """Return the smallest sigma found, within 1e-9 of it, with `discrete_gaussian_delta` at most delta.
 
-    Bisection: the delta of what is returned is at most delta. Raises ValueError unless epsilon in [0.01, 1000],
-    delta in [1e-30, 1).
+    Parameters
+    ----------
+    epsilon : float
+        In [0.01, 1000].
+    delta : float
+        In [1e-30, 1).
+
+    Returns
+    -------
+    float
+        By bisection: the delta of what is returned is at most delta.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> round(boltzmann.calibrate_sigma(1.0, 1e-6), 4)
+    5.9766
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.01, 1000)
     delta = checks.scalar("delta", delta, 1e-30, 1.0, open_high=True)
@@ -152,11 +254,35 @@ def calibrate_sigma(epsilon: float, delta: float) -> float:
 
 
 def nearest_histogram(noisy: ArrayLike, total: int, *, rng: np.random.Generator | int | None = None) -> Integers:
-    """Return a histogram of this total nearest to integer counts (..., n) in squared distance, same shape.
+    """Return a histogram of this total nearest to integer counts in squared distance.
 
+    Parameters
+    ----------
+    noisy : array_like of int, shape (..., n)
+        Counts within 10^9 of 0.
+    total : int
+        In 1..10^9.
+    rng : Generator, int or None
+
+    Returns
+    -------
+    array of int, shape (..., n)
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Notes
+    -----
     The real projection lowers the counts that stay positive by one common amount; in integers some of them are
     lowered by one more than the others, any choice of which is as near, and the generator chooses uniformly.
-    Raises ValueError unless the counts are integers within 10^9 of 0 and total is in 1..10^9.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.nearest_histogram([32, 16, -4], 44, rng=1)
+    array([30, 14,  0])
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     counts = checks.integers("noisy", noisy, -LARGEST_TOTAL, LARGEST_TOTAL).astype(float)

@@ -60,10 +60,32 @@ def diagonal_exponents(weights: ArrayLike | None, bins: int, t: float) -> Array:
 
 
 def configurations(total: int, bins: int) -> Integers:
-    """Return all histograms z with this total, (binom(N + n - 1, n - 1), n), in the deck's order.
+    """Return all histograms with this total, in the deck's order.
 
-    The order is decreasing lexicographic: (N, 0, ..., 0) is row 0, (0, ..., 0, N) the last one.
-    Raises ValueError unless total >= 0, bins >= 1 and the result has at most 50,000,000 numbers.
+    Parameters
+    ----------
+    total : int
+        N >= 0 individuals.
+    bins : int
+        n >= 1.
+
+    Returns
+    -------
+    array of int, shape (binom(N + n - 1, n - 1), n)
+        Decreasing lexicographically: (N, 0, ..., 0) is row 0, (0, ..., 0, N) the last one.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges, and when the result would have more than 50,000,000 numbers.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.configurations(2, 2)
+    array([[2, 0],
+           [1, 1],
+           [0, 2]])
     """
     total = checks.integer("total", total, 0, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 1, LARGEST_TABLE)
@@ -102,9 +124,29 @@ def _enumerate(total: int, bins: int, count: int) -> Integers:
 
 
 def configuration_index(z: ArrayLike, total: int) -> Integers:
-    """Return the rows in `configurations` of histograms z (..., n), all with this total: shape (...).
+    """Return the rows in `configurations` of histograms.
 
-    Raises ValueError when z is not of integers >= 0 that sum to the total, or the space is beyond 64 bits.
+    Parameters
+    ----------
+    z : array_like of int, shape (..., n)
+        Histograms, all with this total.
+    total : int
+        N >= 0 individuals.
+
+    Returns
+    -------
+    int or array of int, shape (...)
+
+    Raises
+    ------
+    ValueError
+        When z is not of integers >= 0 that sum to the total, or the space is beyond 64 bits.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> int(boltzmann.configuration_index([1, 1], 2))
+    1
     """
     total = checks.integer("total", total, 0, LARGEST_TOTAL)
     states = checks.integers("z", z, 0)

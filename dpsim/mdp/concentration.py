@@ -16,23 +16,52 @@ LARGEST_EXACT_K = 1e5  # the exact radius takes seconds there, and its time grow
 
 
 def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "paper") -> Array:
-    """Return a radius r with P(||p~ - p||_inf >= r) <= beta as the kind states it, in [0, 1].
+    """Return a radius r with P(``||p~ - p||_inf`` >= r) <= beta as the kind states it.
 
-    k: parameter of the mechanism, > 0; beta: in (0, 1), broadcast against k; n: categories of the vector,
-    >= 1 (used by "union" alone). To cover m vectors at once divide beta by m. A policy chosen after the
-    release favours lucky vectors, so m counts all it could have used: `MDP.random_vectors`, not its own rows.
+    Parameters
+    ----------
+    k : array_like
+        Parameter of the mechanism, above 0.
+    beta : array_like
+        In (0, 1); broadcasts against k.
+    n : int
+        Categories of the vector, at least 1 (used by "union" alone).
+    kind : {"paper", "union", "exact"}
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Notes
+    -----
+    To cover m vectors at once divide beta by m. A policy chosen after the release favours lucky vectors, so m counts all
+    it could have used: `MDP.random_vectors`, not its own rows.
 
     "paper": sqrt(log(1/beta) / (2 (k+1))), Lemma 2 as its Appendix A derives it. Not a bound: the proof
     weighs the largest coordinate as if it were known in advance. Uniform p, n 20, k 2, beta .2: P is .32.
 
-    "union": sqrt(log(2 n/beta) / (2 (k+1))), a bound: the same sub-Gaussian tail of a Beta variable (Marchal,
-    Arbel 2017), summed over coordinates and signs.
+    "union": sqrt(log(2 n/beta) / (2 (k+1))), a bound: the same sub-Gaussian tail of a Beta variable, summed over
+    coordinates and signs.
 
-    "exact": the smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(|X - x| >= r) is the
+    "exact": the smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(``|X - x|`` >= r) is the
     tail of X ~ Beta(k x, k (1-x)). A bound for all n and p, because the p_i sum to one. It is rounded outward
     until proven, as a rule by 1e-4 of its value. For k up to 1e5.
 
-    Raises ValueError outside these ranges.
+    References
+    ----------
+    Gohari, Hale, Topcu 2020, Lemma 2; Marchal and Arbel 2017 for the sub-Gaussian tail.
+
+    Examples
+    --------
+    >>> from dpsim import mdp
+    >>> [round(float(mdp.concentration_radius(50.0, 0.05, 7, kind)), 3) for kind in ("paper", "union", "exact")]
+    [0.171, 0.235, 0.158]
     """
     n = checks.integer("n", n, 1)
     kind = checks.choice("kind", kind, ("paper", "union", "exact"))
@@ -121,15 +150,41 @@ def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Arra
 
 
 def deviation_probability(p: ArrayLike, k: float, radius: float, *, cells: int = 2**13) -> float:
-    """Return P(||p~ - p||_inf >= radius) for p~ ~ Dir(k p), numerically; zero entries of p stay zero.
+    """Return P(``||p~ - p||_inf`` >= radius) for p~ ~ Dir(k p), numerically.
 
-    p: one probability vector (n,); k in [1e-3, 1e9]; radius in (0, 1]; cells: steps of [0, 1] in the lattice, >= 16.
+    Parameters
+    ----------
+    p : array_like, shape (n,)
+        One probability vector; its zero entries stay zero.
+    k : float
+        In [1e-3, 1e9].
+    radius : float
+        In (0, 1].
+    cells : int
+        Steps of [0, 1] in the lattice, at least 16.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges, and when the error would exceed 0.01.
+
+    Notes
+    -----
     Exact (a Beta tail) for two positive entries. For more, p~ is a vector of independent Gamma(k p_i, rate k)
     given that they sum to one: each is cut to [p_i - r, p_i + r] and spread over a lattice, its mean kept,
     and convolved. The error (checked) is about n k/cells^2, which must be at most 0.01; it is larger, up to
     1e-3 at the default, if some p_i + r falls short of 1 by less than 1e-3, where the density is cut at its
     steepest.
-    Raises ValueError outside these ranges.
+
+    Examples
+    --------
+    >>> from dpsim import mdp
+    >>> round(mdp.deviation_probability([0.2, 0.3, 0.5], 20.0, 0.2), 3)
+    0.108
     """
     p = checks.simplex("p", p)
     k = checks.scalar("k", k, 1e-3, 1e9)

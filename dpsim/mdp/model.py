@@ -19,12 +19,37 @@ Policy = NDArray[np.int64]
 class MDP:
     """A Markov decision process of S states and A actions, or a batch with different transitions.
 
-    transitions: (..., S, A, S), probability vectors on the last axis; rewards: (S, A), finite.
-    horizon: number of stages, >= 1, with discount in [0, 1]; None: infinite, with discount in [0, 1).
-    terminal: (S,), values after the last stage (zeros unless given), only with a horizon.
-    allowed: (S, A) booleans, the actions of each state, at least one (all unless given). Transitions and
-    rewards of the others are ignored and stored as zeros.
-    Raises ValueError naming the field otherwise. The stored arrays are read-only.
+    Parameters
+    ----------
+    transitions : array_like, shape (..., S, A, S)
+        Probability vectors on the last axis.
+    rewards : array_like, shape (S, A)
+        Finite.
+    horizon : int, optional
+        Number of stages, at least 1; None: infinite.
+    discount : float
+        In [0, 1] with a horizon, in [0, 1) without.
+    terminal : array_like, shape (S,), optional
+        Values after the last stage, only with a horizon; zeros unless given.
+    allowed : bool array (S, A), optional
+        The actions of each state, at least one; all unless given. Transitions and rewards of the others are ignored and
+        stored as zeros.
+
+    Raises
+    ------
+    ValueError
+        Naming the field, outside these ranges.
+
+    Notes
+    -----
+    The stored arrays are read-only.
+
+    Examples
+    --------
+    >>> from dpsim import mdp
+    >>> model = mdp.MDP([[[0.5, 0.5]], [[0.0, 1.0]]], [[1.0], [0.0]], discount=0.9)
+    >>> model.batch, model.random_vectors
+    ((), 1)
     """
 
     transitions: Array
@@ -107,9 +132,37 @@ def random_mdp(
 ) -> MDP:
     """Return a random model: dense transition vectors uniform on the simplex (Dirichlet(1, ..., 1)).
 
-    Rewards, and terminal values if there is a horizon, are uniform on [0, 1]. The paper's Example 2 has 20
-    states, 5 actions and horizon 10, and does not say which law it draws from. Raises ValueError for sizes
-    below 1.
+    Parameters
+    ----------
+    states, actions : int
+        At least 1.
+    rng : Generator, int or None
+    horizon, discount
+        As in `MDP`.
+
+    Returns
+    -------
+    MDP
+        Rewards, and terminal values if there is a horizon, are uniform on [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, and as `MDP` does.
+
+    Notes
+    -----
+    The paper's Example 2 has 20 states, 5 actions and horizon 10, and does not say which law it draws from.
+
+    References
+    ----------
+    Gohari, Hale, Topcu 2020, Example 2.
+
+    Examples
+    --------
+    >>> from dpsim import mdp
+    >>> mdp.random_mdp(20, 5, 1, horizon=10).transitions.shape
+    (20, 5, 20)
     """
     states, actions = checks.integer("states", states, 1), checks.integer("actions", actions, 1)
     rng = checks.generator(rng)
@@ -127,11 +180,27 @@ STARTUP_ACTIONS = ("acquire 1", "acquire 2", "acquire 3", "acquire 4", "hold", "
 def startup_mdp() -> MDP:
     """Return a stand-in for the paper's Example 1, whose numbers we do not have: four startups to acquire.
 
-    States and actions are STARTUP_STATES and STARTUP_ACTIONS; horizon 6, starting in "search" (state 0).
-    There each startup can be acquired at a price of .5, 1, 1.5 or 2; the deal closes with probability .9, .8,
+    Returns
+    -------
+    MDP
+        States and actions are STARTUP_STATES and STARTUP_ACTIONS; horizon 6, starting in "search" (state 0).
+
+    Notes
+    -----
+    In "search" each startup can be acquired at a price of .5, 1, 1.5 or 2; the deal closes with probability .9, .8,
     .7, .6, else the search goes on. A startup that is held succeeds or fails each stage, less reliably the
     cheaper it was; to invest costs .5 a stage and makes success more likely. "success" and "failure" are
     absorbing, only "hold" is left there. Terminal values: success 10, a startup still held 2.
+
+    References
+    ----------
+    Gohari, Hale, Topcu 2020, Example 1.
+
+    Examples
+    --------
+    >>> from dpsim import mdp
+    >>> mdp.startup_mdp().random_vectors
+    12
     """
     transitions, allowed = np.zeros((7, 6, 7)), np.zeros((7, 6), dtype=bool)
     rewards = np.zeros((7, 6))

@@ -286,24 +286,57 @@ def value_bounds(
     support: ArrayLike | None = None,
     tolerance: float = 1e-9,
 ) -> tuple[Array, Array]:
-    """Return the pessimistic and the optimistic values of the policy at the first stage, (..., S) each.
+    """Return the pessimistic and the optimistic values of the policy at the first stage.
 
+    Parameters
+    ----------
+    private : MDP
+        The released model, or a batch.
+    policy : array_like of int
+        Shaped as `synthesize` returns it.
+    radius : array_like
+        Of the set D around each private vector, in [0, 1]: `concentration_radius`.
+    beta : array_like
+        In [0, 1). Leading axes of the private model, the policy, radius and beta broadcast.
+    support : bool array (S, A, S), optional
+        Where a vector of D may be positive; None: everywhere, as in the paper. The mechanism keeps zeros, so whoever sees
+        the release knows the support: `mdp.transitions > 0` is public too, and its bounds are tighter and hold just as
+        well. (Read it off the true model: tiny draws may underflow.)
+    tolerance : float
+        Discounted values are iterated until they are proven to be that close to the fixed point, then moved outward by it.
+
+    Returns
+    -------
+    lower, upper : ndarray, shape (..., S)
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges or a support that misses a positive private entry.
+
+    Notes
+    -----
     Theorem 1 (finite horizon) and Theorem 2 (discounted): at each stage and state the transition vector is
-    the worst, or the best, of the set D around the private one (see `inner_problem`). Leading axes of
-    the private model, the policy, radius in [0, 1] and beta in [0, 1) broadcast.
-
-    support: booleans (S, A, S), where a vector of D may be positive; None: everywhere, as in the paper. The
-    mechanism keeps zeros, so whoever sees the release knows the support: `mdp.transitions > 0` is public too,
-    and its bounds are tighter and hold just as well. (Read it off the true model: tiny draws may underflow.)
-    tolerance: discounted values are iterated until they are proven to be that close to the fixed point, then
-    moved outward by it.
+    the worst, or the best, of the set D around the private one (see `inner_problem`).
 
     What holds: with radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"),
     the policy's values under the private and under the true model are both inside, in all states, with
     probability 1 - beta at least, for any policy computed from the release; beta = 0 here suffices for that.
     The theorems speak of the true value's conditional expectation instead, which does not follow even from a
     valid radius: a deviation of the release lasts for all stages, while D lets beta act anew in each.
-    Raises ValueError for arguments outside these ranges or a support that misses a positive private entry.
+
+    References
+    ----------
+    Gohari, Hale, Topcu 2020, Theorems 1 and 2.
+
+    Examples
+    --------
+    >>> from dpsim import mdp
+    >>> model = mdp.startup_mdp()
+    >>> policy, values = mdp.synthesize(model)
+    >>> lower, upper = mdp.value_bounds(model, policy, 0.05, 0.0, support=model.transitions > 0)
+    >>> bool((lower <= values).all() and (values <= upper).all())
+    True
     """
     _refuse_other("private", private)
     policy = _checked_policy(private, policy)
@@ -343,10 +376,32 @@ def cost_of_privacy(
     support: ArrayLike | None = None,
     initial: int = 0,
 ) -> Array:
-    """Return the optimistic minus the pessimistic value of the initial state, see `value_bounds`.
+    """Return the optimistic minus the pessimistic value of the initial state.
 
-    It bounds the difference of the policy's private and true values wherever both are between the two.
-    initial: a state, 0..S-1. Raises ValueError as `value_bounds` does and for a state outside.
+    Parameters
+    ----------
+    private, policy, radius, beta, support
+        As in `value_bounds`.
+    initial : int
+        A state, in 0..S-1.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+        It bounds the difference of the policy's private and true values wherever both are between the two.
+
+    Raises
+    ------
+    ValueError
+        As `value_bounds` does, and for a state outside.
+
+    Examples
+    --------
+    >>> from dpsim import mdp
+    >>> model = mdp.startup_mdp()
+    >>> policy, _ = mdp.synthesize(model)
+    >>> float(mdp.cost_of_privacy(model, policy, 0.0, 0.0).round(6))
+    0.0
     """
     _refuse_other("private", private)
     initial = checks.integer("initial", initial, 0, len(private.rewards) - 1)

@@ -35,9 +35,34 @@ EXACT_WORK = 10**8
 
 
 def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
-    """Return the exact numbers (n + 1,) of words at distance 0 to n from any word of n letters out of m.
+    """Return the exact numbers of words at distance 0 to n from any word of n letters out of m.
 
-    n >= 1, m >= 1. M(n, m, l) = binom(n, l) (m - 1)^l of Benvenuti et al. 2026, as Python integers.
+    Parameters
+    ----------
+    n : int
+        At least 1.
+    m : int
+        At least 1.
+
+    Returns
+    -------
+    array of int, shape (n + 1,)
+        M(n, m, l) = binom(n, l) (m - 1)^l, as Python integers of any size.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    References
+    ----------
+    Benvenuti, Rao, Hale 2026.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.alphabet_counts(3, 4).tolist()
+    [1, 9, 27, 27]
     """
     n, m = checks.integer("n", n, 1), checks.integer("m", m, 1)
     counts = [1]
@@ -55,10 +80,34 @@ def log_integers(values: NDArray[Any]) -> Array:
 class HammingAutomaton:
     """The modified Hamming automaton of a word, or its product with a Markov chain.
 
-    word: n >= 1 letters; over an alphabet `letters` (labels, or their number m for 0 to m - 1), or a
-    trajectory of a chain, `adjacency` (m, m) dense or sparse, that follows (and does not contain) the state
-    `start`, or begins in any state for ANYWHERE. The word must be feasible. Raises ValueError for an empty or
-    infeasible word, unknown letters or states, a malformed adjacency.
+    Parameters
+    ----------
+    word : sequence of n >= 1 letters
+        Over an alphabet, or a trajectory of a chain; it must be feasible.
+    letters : int or sequence of labels, optional
+        The alphabet: its labels, or their number m for 0 to m - 1.
+    adjacency : array_like or sparse array, shape (m, m), optional
+        The chain: non-zero where the row may be followed by the column.
+    start : label, optional
+        The state that the word follows, and does not contain; ANYWHERE for words that begin in any state.
+
+    Raises
+    ------
+    ValueError
+        For an empty or infeasible word, unknown letters or states, a malformed adjacency.
+
+    References
+    ----------
+    Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> automaton = words.HammingAutomaton("abba", letters="abc")
+    >>> automaton.counts.tolist()
+    [1, 8, 24, 32, 16]
+    >>> automaton.sample(2, size=3, rng=1).shape
+    (3, 4)
     """
 
     def __init__(
@@ -105,10 +154,21 @@ class HammingAutomaton:
     def policy(self, distance: int) -> Array:
         """Return mu, the policy that draws uniformly among the words at this distance.
 
-        Shape (n, distance + 1, s, m): with i letters and j mismatches written and the last letter x, entry
-        [i, j, x, y] is the probability to append y. Over an alphabet the last letter does not matter and
-        s = 1; on a chain s = m, and before the first letter x is the start state. Rows of states that no
-        accepted word visits are zero. Algorithms 1 and 2 of Benvenuti et al. 2026.
+        Parameters
+        ----------
+        distance : int
+            In 0..n.
+
+        Returns
+        -------
+        ndarray, shape (n, distance + 1, s, m)
+            With i letters and j mismatches written and the last letter x, entry [i, j, x, y] is the probability to append y.
+            Over an alphabet the last letter does not matter and s = 1; on a chain s = m, and before the first letter x is the
+            start state. Rows of states that no accepted word visits are zero.
+
+        References
+        ----------
+        Benvenuti, Rao, Hale 2026, Algorithms 1 and 2.
         """
         distance = int(self._feasible("distance", checks.integer("distance", distance, 0, self.length)))
         if self.space.chain is None:
@@ -123,9 +183,27 @@ class HammingAutomaton:
     ) -> NDArray[Any]:
         """Return words drawn uniformly among the feasible ones at the given distance.
 
-        distance: an integer, giving (*size, n); or integers (...), without size, giving (..., n), one
-        word for each. Letters are labels. Raises ValueError where no feasible word has that distance.
-        The error of the law in total variation is at most n * (largest number of successors) * 2**-52.
+        Parameters
+        ----------
+        distance : int or array_like of int, shape (...)
+            In 0..n.
+        size : int or sequence of int, optional
+            With one distance alone.
+        rng : Generator, int or None
+
+        Returns
+        -------
+        array of labels
+            Shape ``(*size, n)`` for one distance, (..., n) for several, one word for each.
+
+        Raises
+        ------
+        ValueError
+            Where no feasible word has that distance.
+
+        Notes
+        -----
+        The error of the law in total variation is at most n * (largest number of successors) * 2^-52.
         """
         rng = checks.generator(rng)
         distances = self._feasible("distance", distance)
@@ -146,9 +224,22 @@ class HammingAutomaton:
         size: int | Sequence[int] | None = None,
         rng: np.random.Generator | int | None = None,
     ) -> NDArray[Any]:
-        """Return feasible words (*size, n) drawn with probability proportional to exp(-rate * distance).
+        """Return feasible words drawn with probability proportional to exp(-rate * distance).
 
-        rate >= 0. Cost and memory grow with length times transitions, without the factor of the distances.
+        Parameters
+        ----------
+        rate : float
+            At least 0.
+        size : int or sequence of int, optional
+        rng : Generator, int or None
+
+        Returns
+        -------
+        array of labels, shape ``(*size, n)``
+
+        Notes
+        -----
+        Cost and memory grow with length times transitions, without the factor of the distances.
         """
         rate = checks.scalar("rate", rate, 0.0)
         rng = checks.generator(rng)

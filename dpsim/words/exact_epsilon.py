@@ -35,7 +35,15 @@ CLOSE, STEPS = 1e-3, 20
 
 
 class WordEpsilon(NamedTuple):
-    """What a mechanism spends: lower <= epsilon <= upper, and adjacent words (w, v) that reach lower."""
+    """What a mechanism spends, as `exact_word_epsilon` returns it.
+
+    Attributes
+    ----------
+    lower, upper : float
+        lower <= epsilon <= upper, equal where it is exact.
+    witness : tuple of two words, or None
+        Adjacent words (w, v) that reach lower.
+    """
 
     lower: float
     upper: float
@@ -54,15 +62,52 @@ def exact_word_epsilon(
     offset: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> WordEpsilon:
-    """Return (lower, upper, witness): what the mechanism of nominal epsilon spends on words of this length.
+    """Return what the mechanism of nominal epsilon really spends on words of this length, exact or between proven bounds.
 
+    Parameters
+    ----------
+    length : int
+        n >= 1 letters.
+    epsilon : float
+        Nominal epsilon, at least 0.
+    mechanism : {"permute-and-flip", "exponential", "staircase"}
+    b : int
+        Distance of adjacent words, at least 1.
+    letters, adjacency, start
+        The alphabet or the chain, as in `HammingAutomaton`.
+    offset : int, optional
+        Of the staircase, in 0..b - 1, as in `log_word_probability`; required on a chain when b > 1.
+    rng : Generator, int or None
+        Of the search for a pair, which only a larger chain needs.
+
+    Returns
+    -------
+    WordEpsilon
+        (lower, upper, witness).
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges, and when no word of this length is feasible.
+
+    Notes
+    -----
     On all words of an alphabet lower = upper in closed form: the counts are the same for every word, so it is
     the largest log f(l) - log f(l + min(b, n)); epsilon min(b, n) / (2 b) for the exponential mechanism. On a
     chain of at most 1,500 feasible words lower = upper by comparing all adjacent pairs. On a larger chain
-    lower is a pair's log f_w(0) - log f_v(d(v, w)), found by search (rng), and upper is proven: for b = 1 from
-    `normaliser_ratio`, for b > 1 the mechanism's theorem, epsilon. Staircase: offset as in
-    `log_word_probability`, required on a chain when b > 1. Raises ValueError, also when no word of this length
-    is feasible.
+    lower is a pair's log f_w(0) - log f_v(d(v, w)), found by search, and upper is proven: for b = 1 from
+    `normaliser_ratio`, for b > 1 the mechanism's theorem, epsilon.
+
+    References
+    ----------
+    Benvenuti, Rao, Hale 2026, Definition 2 for the adjacency, Theorem 1 for the nominal epsilon.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> spent = words.exact_word_epsilon(14, 2.0, letters=4)
+    >>> round(spent.lower, 4), spent.lower == spent.upper
+    (1.0, True)
     """
     length = checks.integer("length", length, 1)
     epsilon = checks.scalar("epsilon", epsilon, 0.0)

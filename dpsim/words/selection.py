@@ -42,13 +42,48 @@ def log_word_probability(
     offset: int | None = None,
     log: bool = False,
 ) -> Array:
-    """Return log f (..., n + 1): the log-probability of each single word at distance 0 to n.
+    """Return log f, the log-probability of each single word at distance 0 to n.
 
-    mechanism "exponential": f(l) = q_l / Z. "permute-and-flip": Definition 4 of Benvenuti, Rao, Hale 2026 in
-    the form f(l) = q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du, which has no cancellation.
-    "staircase": proportional to exp(-epsilon / 2 * ceil((l + offset) / b)), 0 <= offset < b, the exponential
-    mechanism of a utility of sensitivity one; offset None: `best_offset`, which reads the counts, so use it
-    only where they are no secret (on all words of an alphabet). Values where N_l = 0 are formal.
+    Parameters
+    ----------
+    counts : array_like of int, shape (..., n + 1)
+        Numbers of words at distance 0 to n, N_0 >= 1; their natural logarithms with `log`.
+    epsilon : array_like, shape (...)
+        Nominal epsilon, at least 0; q_l = exp(-epsilon l / (2 b)).
+    b : int
+        Distance of adjacent words, at least 1.
+    mechanism : {"permute-and-flip", "exponential", "staircase"}
+    offset : int, optional
+        Of the staircase, in 0..b - 1; None: `best_offset`, which reads the counts, so use it only where they are no
+        secret (on all words of an alphabet).
+    log : bool
+        Whether counts are natural logarithms.
+
+    Returns
+    -------
+    ndarray, shape (..., n + 1)
+        Values where N_l = 0 are formal.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Notes
+    -----
+    "exponential": f(l) = q_l / Z. "permute-and-flip": f(l) = q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du,
+    which has no cancellation. "staircase": proportional to exp(-epsilon / 2 * ceil((l + offset) / b)), the exponential
+    mechanism of a utility of sensitivity one.
+
+    References
+    ----------
+    Benvenuti, Rao, Hale 2026, Definition 4.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.log_word_probability([1, 2, 1], 2.0).round(3)
+    array([-0.449, -1.867, -2.945])
     """
     log_counts, epsilon, b, rate = _arguments(counts, epsilon, b, log)
     checks.choice("mechanism", mechanism, MECHANISMS)
@@ -66,24 +101,94 @@ def log_word_probability(
 
 
 def permute_and_flip_pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, log: bool = False) -> Array:
-    """Return the probabilities (..., n + 1) of the distances 0 to n under permute-and-flip.
+    """Return the probabilities of the distances 0 to n under permute-and-flip.
 
-    Equation (4) of Benvenuti, Rao, Hale 2026 without its alternating sum; relative error below 1e-10 for
-    counts up to 1e1000.
+    Parameters
+    ----------
+    counts, epsilon, b, log
+        As in `log_word_probability`.
+
+    Returns
+    -------
+    ndarray, shape (..., n + 1)
+        Relative error below 1e-10 for counts up to 1e1000.
+
+    Raises
+    ------
+    ValueError
+        As `log_word_probability` does.
+
+    References
+    ----------
+    Benvenuti, Rao, Hale 2026, equation (4), without its alternating sum.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.permute_and_flip_pmf([1, 2, 1], 2.0).round(3)
+    array([0.638, 0.309, 0.053])
     """
     return _pmf(counts, epsilon, b, "permute-and-flip", None, log)
 
 
 def exponential_pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, log: bool = False) -> Array:
-    """Return the probabilities (..., n + 1) of the distances under the exponential mechanism, N_l q_l / Z."""
+    """Return the probabilities of the distances under the exponential mechanism, N_l q_l / Z.
+
+    Parameters
+    ----------
+    counts, epsilon, b, log
+        As in `log_word_probability`.
+
+    Returns
+    -------
+    ndarray, shape (..., n + 1)
+
+    Raises
+    ------
+    ValueError
+        As `log_word_probability` does.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.exponential_pmf([1, 2, 1], 2.0).round(3)
+    array([0.534, 0.393, 0.072])
+    """
     return _pmf(counts, epsilon, b, "exponential", None, log)
 
 
 def best_offset(counts: ArrayLike, epsilon: float, b: int = 1, *, log: bool = False) -> int:
-    """Return the staircase's offset, 0 to b - 1, of least expected distance, for one vector of counts.
+    """Return the staircase's offset of least expected distance, for one vector of counts.
 
+    Parameters
+    ----------
+    counts : array_like, shape (n + 1,)
+        As in `log_word_probability`.
+    epsilon : float
+        Nominal epsilon, at least 0.
+    b, log
+        As in `log_word_probability`.
+
+    Returns
+    -------
+    int
+        In 0..b - 1.
+
+    Raises
+    ------
+    ValueError
+        As `log_word_probability` does.
+
+    Notes
+    -----
     The choice reads the counts: it is private only where they are the same for every word, as on all words of
     an alphabet; on a chain, choose the offset without looking at the word.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.best_offset(words.alphabet_counts(6, 4), 4.0, 3)
+    0
     """
     b = checks.integer("b", b, 1)
     errors = [expected_error(counts, epsilon, b, mechanism="staircase", offset=offset, log=log) for offset in range(b)]
@@ -99,7 +204,29 @@ def expected_error(
     offset: int | None = None,
     log: bool = False,
 ) -> Array:
-    """Return the expected distance (...) between the word and its private version, exact."""
+    """Return the expected distance between the word and its private version, exact.
+
+    Parameters
+    ----------
+    counts, epsilon, b, mechanism, offset, log
+        As in `log_word_probability`.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+        In letters.
+
+    Raises
+    ------
+    ValueError
+        As `log_word_probability` does.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.expected_error([1, 2, 1], 2.0).round(4))
+    0.4144
+    """
     pmf = _pmf(counts, epsilon, b, mechanism, offset, log)
     return checks.plain(pmf @ np.arange(pmf.shape[-1], dtype=float))
 
@@ -107,12 +234,39 @@ def expected_error(
 def expected_error_bounds(
     counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, log: bool = False
 ) -> tuple[Array, Array]:
-    """Return (lower, upper), each (...): Theorem 2's bounds on the expected error of permute-and-flip.
+    """Return Theorem 2's bounds on the expected error of permute-and-flip.
 
-    upper is the expected error of the exponential mechanism, n C / (1 + C) with C = (m - 1) exp(-epsilon/(2b))
-    on all words of an alphabet; lower = upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), E_Exp[Phi] = 1 / Z, which
-    may be negative. The proof (Chebyshev's and Gruess's inequalities) uses nothing of the counts, so both
-    hold for the words of a chain too.
+    Parameters
+    ----------
+    counts, epsilon, b, log
+        As in `log_word_probability`.
+
+    Returns
+    -------
+    lower, upper : float or ndarray, shape (...)
+        In letters. upper is the expected error of the exponential mechanism, n C / (1 + C) with
+        C = (m - 1) exp(-epsilon/(2b)) on all words of an alphabet; lower = upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]),
+        E_Exp[Phi] = 1 / Z, which may be negative.
+
+    Raises
+    ------
+    ValueError
+        As `log_word_probability` does.
+
+    Notes
+    -----
+    The proof (Chebyshev's and Gruess's inequalities) uses nothing of the counts, so both hold for the words of a chain
+    too.
+
+    References
+    ----------
+    Benvenuti, Rao, Hale 2026, Theorem 2.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> [float(bound.round(3)) for bound in words.expected_error_bounds([1, 2, 1], 2.0)]
+    [0.304, 0.538]
     """
     log_counts, epsilon, b, rate = _arguments(counts, epsilon, b, log)
     log_weight = -rate[..., None] * np.arange(log_counts.shape[-1])
@@ -124,10 +278,33 @@ def expected_error_bounds(
 
 
 def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, log: bool = False) -> Array:
-    """Return a lower bound (...) on the expected error of permute-and-flip, at least half the exponential's.
+    """Return a lower bound on the expected error of permute-and-flip, at least half the exponential's.
 
+    Parameters
+    ----------
+    counts, epsilon, b, log
+        As in `log_word_probability`.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+        In letters.
+
+    Raises
+    ------
+    ValueError
+        As `log_word_probability` does.
+
+    Notes
+    -----
     As 1 - u q >= (1 - u)^q, a word at distance l has f(l) >= q_l * integral (1 - u)^(Z - q_l) du
     = q_l / (1 + Z - q_l), and its probability under the exponential mechanism is q_l / Z.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.expected_error_floor([1, 2, 1], 2.0).round(4))
+    0.3929
     """
     log_counts, epsilon, b, rate = _arguments(counts, epsilon, b, log)
     distance = np.arange(log_counts.shape[-1])
@@ -139,15 +316,42 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, l
 
 
 def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
-    """Return the largest share (...) by which permute-and-flip can lower the exponential's expected error.
+    """Return the largest share by which permute-and-flip can lower the exponential's expected error, over all counts.
 
-    (1 - exp(-epsilon n / (2 b))) / 2 over all counts N_0 = 1, N_1, ..., N_n >= 0; below one half always.
-    Proof: Z >= 1 + q_l where N_l > 0, so the ratio Z / (1 + Z - q_l) of `expected_error_floor` is at least
-    (1 + q_l) / 2 >= (1 + q_n) / 2. A word with one alternative, at distance n, attains it.
+    Parameters
+    ----------
+    epsilon : array_like, shape (...)
+        Nominal epsilon, at least 0.
+    n : int
+        Letters, at least 1.
+    b : int
+        Distance of adjacent words, at least 1.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+        (1 - exp(-epsilon n / (2 b))) / 2, below one half always.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Notes
+    -----
+    Over all counts N_0 = 1, N_1, ..., N_n >= 0. Proof: Z >= 1 + q_l where N_l > 0, so the ratio Z / (1 + Z - q_l) of
+    `expected_error_floor` is at least (1 + q_l) / 2 >= (1 + q_n) / 2. A word with one alternative, at distance n,
+    attains it.
 
     The paper's Section V has 25 % at epsilon 3 next to an exponential error of 0.62 at epsilon 5. No counts allow that
     for b = 1: the error makes Z at 3 at least 1 + 0.62 min_l e^l / (l - 0.62), so the reduction is at most
     1 / (1 + Z) < 0.189. For a larger b it is possible: 17 words at distance 6 of 14 letters, b = 3, have 28.2 %.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.reduction_limit(5.0, 2).round(6))
+    0.496631
     """
     epsilon = checks.real("epsilon", epsilon, 0.0)
     n, b = checks.integer("n", n, 1), checks.integer("b", b, 1)
@@ -197,9 +401,38 @@ def error_reduction(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, log: b
 
 
 def tail_bound(deviation: ArrayLike, n: int) -> Array:
-    """Return Theorem 2's bound (...) on P(|l - E[l]| >= deviation), min(1, 2 exp(-2 deviation^2 / n^2)).
+    """Return Theorem 2's bound on the probability that a distance is far from its mean.
 
-    deviation > 0, in letters; n >= 1 letters. Holds for any law on [0, n] (Hoeffding).
+    Parameters
+    ----------
+    deviation : array_like, shape (...)
+        In letters, above 0.
+    n : int
+        Letters, at least 1.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+        min(1, 2 exp(-2 deviation^2 / n^2)), on P(``|l - E[l]|`` >= deviation).
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Notes
+    -----
+    Holds for any law on [0, n] (Hoeffding).
+
+    References
+    ----------
+    Benvenuti, Rao, Hale 2026, Theorem 2.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.tail_bound(14, 14).round(4))
+    0.2707
     """
     deviation = checks.real("deviation", deviation, 0.0, open_low=True)
     n = checks.integer("n", n, 1)
@@ -217,12 +450,43 @@ def draw_distances(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[np.int64]:
-    """Return distances of the shape `size`, one number for None, drawn exactly, for one vector of counts (n + 1,).
+    """Return distances drawn exactly, for one vector of counts.
 
-    Permute-and-flip is report-noisy-max with exponential noise (Ding et al. 2021): word w scores
-    -epsilon d(w) / (2 b) + Exp(1). The best of N words at one distance is drawn at once by the quantile function
-    of the maximum of N exponentials, one variate per distance, no integral. The other mechanisms
-    likewise with Gumbel noise.
+    Parameters
+    ----------
+    counts : array_like, shape (n + 1,)
+        As in `log_word_probability`.
+    epsilon : float
+        Nominal epsilon, at least 0.
+    b, mechanism, offset, log
+        As in `log_word_probability`.
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Returns
+    -------
+    int or array of int, of shape `size`
+
+    Raises
+    ------
+    ValueError
+        As `log_word_probability` does.
+
+    Notes
+    -----
+    Permute-and-flip is report-noisy-max with exponential noise: word w scores -epsilon d(w) / (2 b) + Exp(1). The best of
+    N words at one distance is drawn at once by the quantile function of the maximum of N exponentials, one variate per
+    distance, no integral. The other mechanisms likewise with Gumbel noise.
+
+    References
+    ----------
+    Ding et al. 2021.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.draw_distances(words.alphabet_counts(14, 4), 6.0, size=5, rng=1).shape
+    (5,)
     """
     log_counts, _, b, rate = _arguments(counts, checks.scalar("epsilon", epsilon, 0.0), b, log)
     if log_counts.ndim != 1:
@@ -391,13 +655,40 @@ def _error_reductions(log_counts: Array, rates: Array) -> Array:
 
 
 def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
-    """Return the least worst-case expected distance of any word epsilon-differentially private mechanism on m**n words.
+    """Return the least worst-case expected distance of any epsilon-differentially private mechanism on m**n words.
 
-    1 <= n <= 60 letters out of m >= 2, m**n <= 1e280; 0 <= epsilon <= 30, the epsilon really spent; b >= 1. A linear
-    programme, up to the solver's 1e-7. Averaging a mechanism over the isometries of the Hamming distance keeps its
-    epsilon and raises no worst-case error, so it may be taken to depend on the distance alone: probabilities
-    x_l = N_l f(l) with
-    f(k) <= exp(epsilon) f(j) for |k - j| <= b, all of which occur. Raises ValueError outside these ranges.
+    Parameters
+    ----------
+    n : int
+        Letters, in 1..60.
+    m : int
+        Size of the alphabet, at least 2, m**n <= 1e280.
+    epsilon : float
+        The epsilon really spent, in [0, 30].
+    b : int
+        Distance of adjacent words, at least 1.
+
+    Returns
+    -------
+    float
+        In letters, up to the solver's 1e-7.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside these ranges.
+
+    Notes
+    -----
+    A linear programme. Averaging a mechanism over the isometries of the Hamming distance keeps its epsilon and raises no
+    worst-case error, so it may be taken to depend on the distance alone: probabilities x_l = N_l f(l) with
+    f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``, all of which occur.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> round(words.least_expected_error(3, 4, 2.0), 4)
+    0.8663
     """
     n = checks.integer("n", n, 1, 60)
     m = checks.integer("m", m, 2)
