@@ -49,6 +49,7 @@ def delta_lower_bound(losses: ArrayLike, other_losses: ArrayLike, epsilon: float
 
     Independent draws of one law each; the event is that the loss exceeds epsilon (with Clopper-Pearson bounds).
     """
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, 700.0)
     first, second = (checks.real(n, x) if np.isfinite(x).all() else np.asarray(x, dtype=float)
                      for n, x in (("losses", losses), ("other_losses", other_losses)))  # fmt: skip
     if first.size != second.size or not first.size:

@@ -839,172 +839,117 @@ add(
 
 # -------------------------------------------------------------------------------------------------------- releases
 
-units = st.builds(accounting.Unit, st.integers(1, 3), st.just(1))
-several_rows = st.builds(accounting.Unit, st.integers(1, 3), st.just(2))
-protection = {"unit": units, "adjacency": adjacency}
-shared = {"kappa": real(0.5, 1e3), "alpha": real(1.0, 1e3), "adjacency": adjacency}
-add(
-    "accounting.units.unit_epsilon",
-    non_negative,
-    st.one_of(
-        st.fixed_dictionaries({"delta": real(1e-300, 1.0), "unit": units, **shared}),
-        st.fixed_dictionaries({"delta": real(1e-11, 1.0), "unit": several_rows, **shared}),
-    ),
+units = st.one_of(
+    st.builds(accounting.Unit, st.integers(1, 5), st.integers(1, 5)),
+    st.builds(accounting.Unit, events=st.integers(1, 9)),
 )
+laws = st.sampled_from([accounting.LAPLACE, accounting.GAUSSIAN])
+noises = st.builds(accounting.Noise, laws, st.floats(0.2, 50.0), st.just(1.0), st.just(0.0))
+wanted = {"epsilon": real(1e-3, 100.0), "delta": real(1e-12, 0.5)}
+directions = st.sampled_from(["add-remove", "replace"])
+leave_out("accounting.units.Unit", "a record that checks itself: tests/accounting/test_units.py")
+add("accounting.units.laplace_noise", anything, epsilon=wanted["epsilon"], sensitivity=st.integers(1, 99))
+add("accounting.units.gaussian_noise", anything, **wanted, squared=st.integers(1, 99))
 add(
-    "accounting.units.calibrate",
-    non_negative,
-    epsilon=real(0.1, 9.0),
-    delta=real(1e-12, 0.5),
-    alpha=reals(0.1, 1e3),
-    **protection,
+    "accounting.units.gaussian_delta_bound",
+    probability,
+    epsilon=real(0.0, 9.0),
+    sigma=real(0.1, 1e3),
+    squared=st.integers(1, 99),
 )
-add("accounting.units.row_error_bound", probability, n=st.integers(1, 99), N=reals(0, 1e6), kappa=ks, alpha=ks)
-wanted = {"epsilon": real(0.3, 9.0), "delta": real(1e-9, 0.1)}
-row_sizes = {"n": st.integers(2, 9), "N": reals(0, 1e6)}
-add("accounting.units.plan", non_negative, **wanted, **row_sizes, **protection)
-add(
-    "accounting.units.events_needed",
-    between(1),
-    target=real(0.05, 0.9),
-    **wanted,
-    n=row_sizes["n"],
-    **protection,
-)
+add("accounting.units.chosen_noise", anything, **wanted, unit=units, adjacency=directions, mechanism=maybe(laws))
+add("accounting.units.pair_threshold", non_negative, noise=noises, unit=units, delta=wanted["delta"], checked=False)
+add("accounting.units.pair_delta", probability, noise=noises, unit=units, threshold=st.integers(10, 99), checked=False)
 
 seeds = st.integers(0, 2**32)
-shapes = reals(1e-3, 1e6)
-add("release.draws.Source", anything, seed=maybe(seeds))
-add(
-    "release.draws.log_gamma",
-    finite,
-    shape=shapes,
-    seed=seeds,
-    call=lambda shape, seed: release_.log_gamma(shape, release_.Source(seed)),
-)
-add(
-    "release.draws.dirichlet_rows",
-    probability,
-    parameters=st.lists(real(1e-3, 1e6), min_size=5, max_size=5).map(np.array),
-    indptr=st.just(np.array([0, 2, 5])),
-    source=seeds.map(release_.Source),
-    checked=False,
-)
-tallies = st.lists(st.integers(0, 10**6), max_size=4)
-add(
-    "release.draws.noisy_totals",
-    non_negative,
-    totals=tallies,
-    epsilon=real(1e-3, 100.0),
-    sensitivity=st.integers(1, 9),
-    seed=seeds,
-    call=lambda seed, **kw: release_.noisy_totals(**kw, source=release_.Source(seed)),
-)
-add(
-    "release.draws.chosen_labels",
-    non_negative,
-    counts=tallies.map(lambda x: dict(zip("abcd", x))),
-    epsilon=real(1e-3, 100.0),
-    delta=real(1e-12, 0.99),
-    sensitivities=st.sampled_from([(2, 2, 1), (8, 8, 4)]),
-    seed=seeds,
-    call=lambda seed, **kw: release_.chosen_labels(**kw, source=release_.Source(seed)),
-)
-
 ABC = ["a", "b", "c"]
 EDGES = pd.DataFrame({"origin": list("aabbc"), "destination": list("bcaca")})
 tabled = st.lists(st.integers(0, 500), min_size=5, max_size=5).map(lambda x: EDGES.assign(trips=x))
-whole = st.lists(st.integers(200, 500), min_size=9, max_size=9).map(
-    lambda x: pd.DataFrame({"origin": list("aaabbbccc"), "destination": list("abc" * 3), "trips": x})
-)
-
-
-def published(make: Callable[..., release_.PrivateChain], **of: Any) -> Any:
-    """Return the numbers of a release."""
-    chain = make(**of)
-    assert (chain.status == release_.SIMULATION) == (of["seed"] is not None)
-    stated = [v for v in chain.statement.values() if isinstance(v, float)]
-    return chain.matrix.data, chain.totals, chain.row_errors, chain.stationary(), stated
-
-
-add("release.chain.all_pairs", non_negative, categories=st.permutations(ABC))
-add("release.chain.declared_graph", non_negative, graph=st.just(EDGES), categories=maybe(st.permutations(ABC)))
 supports = st.sampled_from([release_.all_pairs(ABC), release_.declared_graph(EDGES)])
-add("release.chain.counts_on", non_negative, trips=tabled, support=supports, outside=st.sampled_from(["error", "drop"]))
-add(
-    "release.chain.release_chain",
-    non_negative,
-    trips=tabled,
-    **wanted,
-    categories=st.permutations(ABC),
-    graph=maybe(st.just(EDGES)),
-    totals=st.sampled_from(["released", "public"]),
-    outside=st.sampled_from(["error", "drop"]),
-    seed=seeds,
-    call=partial(published, release_.release_chain),
-)
-add(
-    "release.chain.release_papers_chain",
-    non_negative,
-    trips=whole,
-    **wanted,
-    eta=st.just(0.1),
-    categories=st.permutations(ABC),
-    seed=seeds,
-    call=partial(published, release_.release_papers_chain),
-)
-leave_out("release.chain.PrivateChain", "a record made by release_chain, whose entry calls its methods")
+chosen = st.sampled_from([release_.private_pairs(ABC), release_.private_pairs()])
+
+
+def published(**of: Any) -> Any:
+    """Return the numbers of a release."""
+    chain = release_.release_chain(**of)
+    assert chain.statement["simulation"] == (of["rng"] is not None)
+    stated = [v for v in chain.statement.values() if isinstance(v, float)]
+    return np.maximum(chain.noisy, 0), chain.estimate.probabilities, stated
 
 
 @cache
 def chain_of(seed: int) -> release_.PrivateChain:
     """Return one of a few released chains: only what is made of them is fuzzed."""
-    return release_.release_chain(EDGES.assign(trips=50), epsilon=1.0, delta=1e-6, categories=ABC, seed=seed)
+    support = release_.all_pairs(ABC)
+    return release_.release_chain(EDGES.assign(trips=50), epsilon=1.0, delta=1e-6, support=support, rng=seed)
 
 
 made = st.integers(0, 99).map(chain_of)
-add("release.files.side_car", non_negative, chain=made, checked=False)
-add("release.files.utility_table", non_negative, chain=made, checked=False)
-add("release.files.report", anything, chain=made, pi=maybe(vectors(3)), checked=False)
+share = real(0.01, 0.99)
+add("release.support.all_pairs", anything, labels=st.permutations(ABC))
+add("release.support.declared_graph", anything, graph=st.just(EDGES), labels=maybe(st.permutations(ABC)))
+add("release.support.private_pairs", anything, labels=maybe(st.permutations(ABC)))
+add("release.support.counts_on", non_negative, trips=tabled, support=supports, checked=False)
+add("release.support.seen_pairs", anything, trips=tabled, labels=maybe(st.just(tuple(ABC))), checked=False)
+add("release.support.checked_table", anything, trips=tabled)
+leave_out("release.support.from_pairs", "arrays of a release that was written; tests/release/test_chain.py")
+tallies = st.lists(st.integers(0, 10**6), max_size=4)
+add("release.draws.noisy_counts", anything, counts=tallies, noise=noises, rng=rng, checked=False)
+add("release.estimate.rule", anything, kind=st.sampled_from(["a declared graph", "other"]), checked=False)
+nine = st.lists(st.integers(-50, 500), min_size=9, max_size=9).map(np.array)
+add("release.estimate.estimated", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
+    call=lambda **of: release_.estimated(**of).probabilities, checked=False)  # fmt: skip
+add("release.estimate.posterior_means", non_negative, support=st.just(release_.all_pairs(ABC)), noisy=nine,
+    noise=noises, checked=False)  # fmt: skip
+add("release.estimate.row_sums", anything, values=nine, support=st.just(release_.all_pairs(ABC)), checked=False)
 add(
-    "release.files.owner_utility",
+    "release.chain.release_chain",
     non_negative,
-    chain=made,
-    trips=tabled.filter(lambda t: t["trips"].sum() > 0),
-    pi=maybe(vectors(3)),
-    checked=False,
-)
-leave_out("release.files.*", "writes files; tests/test_release.py")
-leave_out("release.command.*", "the command line and the files it reads; tests/test_release.py")
-
-few_counts = st.lists(st.integers(0, 4), min_size=6, max_size=6).map(
-    lambda x: np.array(x).reshape(2, 3) + np.eye(2, 3, dtype=int)
-)
-add("release.audit.replicated_events", non_negative, rows=few_counts, states=st.integers(4, 9))
-add(
-    "release.audit.released_rows",
-    anything,
-    rows=few_counts,
-    draws=st.integers(2, 5),
+    trips=tabled,
     **wanted,
-    seed=seeds,
-    totals=st.sampled_from(["public", "released"]),
-    checked=False,
+    support=st.one_of(supports, chosen),
+    mechanism=maybe(laws),
+    rng=seeds,
+    call=published,
 )
-drawn_rows = st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), (4, 2)))
-stated = {"epsilon": real(0.0, 30.0), "alpha": real(1e-2, 1e3), "kappa": real(1e-2, 1e3)}
-add("release.audit.telling", probability, draws=drawn_rows, row=few_counts, other=few_counts, **stated, checked=False)
+leave_out("release.chain.PrivateChain", "a record made by release_chain, whose entry calls its methods")
+for name in ("held_limits", "in_words", "unit_of"):
+    leave_out(f"release.chain.{name}", "words for a release; tests/release/test_chain.py")
+targets = st.sampled_from(["table", "process"])
+for name in ("probability_intervals", "stationary_intervals"):
+    add(f"release.intervals.{name}", anything, chain=made, level=share, target=targets,
+        call=partial(getattr(release_, name)), checked=False)  # fmt: skip
+add("release.intervals.passage_intervals", anything, chain=made, to=st.sampled_from(ABC), level=share, target=targets,
+    checked=False)  # fmt: skip
+passed = st.lists(st.integers(9, 300), min_size=1, max_size=5)
+add("release.intervals.conditional_interval", non_negative, noisy=passed, threshold=st.just(9), noise=noises,
+    level=share, checked=False)  # fmt: skip
+losses = st.lists(real(0.0, 9.0), min_size=1, max_size=9)
+spendings = st.lists(st.floats(0.01, 3.0), min_size=1, max_size=4)
+add("release.budget.composed", non_negative, epsilons=spendings, deltas=st.just([1e-6] * 4), checked=False)
+add("release.budget.covers", anything, larger=units, smaller=units, checked=False)
+leave_out("release.budget.*", "reads and writes the owner's file; tests/release/test_budget.py")
 add(
-    "release.audit.audited",
-    between(high=1),
-    draws=drawn_rows,
-    other_draws=drawn_rows,
-    rows=few_counts,
-    others=few_counts,
-    **stated,
-    risk=real(1e-9, 0.5),
-    checked=False,
+    "release.planning.plan",
+    anything,
+    states=st.integers(1, 99),
+    events=st.integers(1, 10**6),
+    epsilons=st.lists(real(0.1, 9.0), min_size=1, max_size=2),
+    delta=wanted["delta"],
+    mechanism=maybe(laws),
 )
+add("release.planning.measured", anything, trips=tabled, support=supports, epsilons=st.just([1.0]), rng=seeds,
+    checked=False)  # fmt: skip
+add("release.planning.warnings", anything, **wanted, units=maybe(st.integers(1, 99)), checked=False)
+leave_out("release.files.*", "writes files; tests/release/test_files.py")
+leave_out("release.command.*", "the command line and the files it reads; tests/release")
+visit = pd.DataFrame({"unit": ["u"], "origin": ["a"], "destination": ["b"]})
+add("release.audit.replicated", anything, events=st.just(visit), copies=st.integers(1, 5), checked=False)
+cells = st.lists(st.integers(0, 9), min_size=3, max_size=3)
+add("release.audit.privacy_loss", anything, noisy=cells, counts=cells, others=cells, noise=noises, checked=False)
+add("release.audit.delta_lower_bound", anything, losses=st.just([1.0, 2.0]), other_losses=st.just([0.1, -1.0]),
+    epsilon=real(0.0, 3.0), risk=real(1e-9, 0.5))  # fmt: skip
+leave_out("datasets.limits.*", "a record that travels with counts; tests/release/test_chain.py")
 
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
 add("datasets.events.distinct_labels", anything, name=text, labels=labelled)

@@ -1,128 +1,223 @@
-"""Releases at scale, and the audit in full.
+"""Releases against what else could be released, and releases at scale.
 
-python tools/bench/release.py --states 100000 --events 5000000   # under 60 s and 2 GiB on two cores
-python tools/bench/release.py --cost                             # cost against n and the allowed transitions
-python tools/bench/release.py --audit --pairs 1000               # never above the claim, a fault is found
+python tools/bench/release.py                              # the table: errors of four ways, in one run
+python tools/bench/release.py --events FILE --columns A,B  # the same for another table of events (csv or Parquet)
+python tools/bench/release.py --scale                      # 100,000 states, 5 million declared pairs, both noises
+python tools/bench/release.py --scale --pairs private      # pairs chosen privately, 10 million events
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
-import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pandas as pd
 
-from dpsim import accounting, datasets, markov, release
-from dpsim.accounting import units
+from dpsim import accounting, datasets, dirichlet, markov, release
+from dpsim.accounting import GAUSSIAN, LAPLACE, Unit
 
-RISK = 1e-6
+FLOOR = 1e-6  # of the released probability in the divergence, before rows are normalised again
+DRAWS = 3
+RESULTS = Path(__file__).parent / "results" / "release.csv"
 
 
-def graph_and_events(states: int, out: int, total: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a public graph, `out` destinations a state and irreducible, and events on it."""
+def gravity(places: int, trips: int, spread: float, seed: int) -> np.ndarray:
+    """Return trips between places of log-normal sizes, fewer between distant ones: a stand-in for tables not held."""
     rng = np.random.default_rng(seed)
+    at, size = rng.random((places, 2)), rng.lognormal(0.0, spread, places)
+    far = np.hypot(*(at[:, None] - at).transpose(2, 0, 1))
+    share = size[:, None] * size * np.exp(-5.0 * far)
+    return rng.multinomial(trips, (share / share.sum()).ravel()).reshape(places, places)
+
+
+def dense(trips: pd.DataFrame) -> np.ndarray:
+    """Return the counts between all labels of a table."""
+    labels = np.union1d(trips["origin"], trips["destination"])
+    support = release.all_pairs(labels.tolist())
+    return release.counts_on(trips, support)[0].reshape(len(labels), len(labels))
+
+
+def ours(counts: np.ndarray, noise: accounting.Noise, rng: np.random.Generator) -> np.ndarray:
+    """Return the chain of one release."""
+    support = release.all_pairs(range(len(counts)))
+    noisy = release.noisy_counts(counts.ravel(), noise, rng)
+    return release.estimated(support, noisy, noise).matrix.toarray()
+
+
+def textbook(counts: np.ndarray, noise: accounting.Noise, rng: np.random.Generator) -> np.ndarray:
+    """Return noisy counts with the negative ones at 0 and rows normalised; a row of zeros is uniform."""
+    return normalised(release.noisy_counts(counts.ravel(), noise, rng).reshape(counts.shape))
+
+
+def independent(counts: np.ndarray, epsilon: float, sensitivity: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the textbook's chain in a dozen lines of OpenDP, with nothing of this package."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+    mechanism = dp.m.make_laplace(*space, scale=sensitivity / epsilon)
+    assert mechanism.map(sensitivity) <= epsilon * (1 + 1e-12)
+    noisy = np.maximum(np.array(mechanism(counts.ravel().tolist())).reshape(counts.shape), 0)
+    totals = noisy.sum(axis=1, keepdims=True)
+    return np.where(totals > 0, noisy / np.where(totals > 0, totals, 1), 1 / len(counts))
+
+
+def tempered(counts: np.ndarray, epsilon: float, delta: float, events: int, rng: np.random.Generator) -> np.ndarray:
+    """Return one tempered Dirichlet draw, alpha the best of a grid for the error it has in the mean on these counts.
+
+    A unit of m events in all with kappa alpha >= 1/2: Gamma(kappa alpha) against Gamma(kappa (alpha + m)). The grid is
+    judged by the data themselves, which flatters this way.
+    """
+    best: tuple[float, np.ndarray] | None = None
+    for alpha in events * np.geomspace(2.0, 2000.0, 9) / min(epsilon, 1.0):
+        floor = accounting.posterior_floor(delta, alpha=alpha / events, adjacency="add-remove")
+        if floor >= epsilon:
+            continue
+        kappa = float(accounting.calibrate_kappa(epsilon, delta, alpha=alpha / events, adjacency="add-remove")) / events
+        if events > 1 and kappa * alpha < 0.5:
+            continue
+        drawn = np.stack([dirichlet.posterior_release(row, kappa=kappa, alpha=alpha, rng=rng) for row in counts])
+        error = errors(counts, drawn)["row_tv"]
+        best = (error, drawn) if best is None or error < best[0] else best
+    return np.full(counts.shape, 1.0 / len(counts)) if best is None else best[1]
+
+
+def normalised(noisy: np.ndarray) -> np.ndarray:
+    kept = np.maximum(noisy, 0).astype(float)
+    totals = kept.sum(axis=1, keepdims=True)
+    return np.where(totals > 0, kept / np.where(totals > 0, totals, 1.0), 1.0 / len(noisy))
+
+
+def errors(counts: np.ndarray, P: np.ndarray) -> dict[str, float]:
+    """Return the errors of a chain beside the table's own: of rows with events, and of the stationary distribution."""
+    totals = counts.sum(axis=1)
+    seen = totals > 0
+    shares = counts[seen] / totals[seen, None]
+    moved = 0.5 * np.abs(shares - P[seen]).sum(axis=1)
+    floored = np.maximum(P[seen], FLOOR)
+    floored /= floored.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        divergence = np.where(shares > 0, shares * np.log(shares / floored), 0.0).sum(axis=1)
+    return {
+        "row_tv": float(totals[seen] @ moved / totals.sum()),
+        "row_tv_unweighted": float(moved.mean()),
+        "pi_tv": float(markov.total_variation(stationary(normalised(counts)), stationary(P))),
+        "row_kl": float(totals[seen] @ divergence / totals.sum()),
+    }
+
+
+def stationary(P: np.ndarray) -> np.ndarray:
+    """Return the stationary distribution with one jump in a million to anywhere, so that every chain has one."""
+    return markov.stationary_distribution((1.0 - 1e-6) * P + 1e-6 / len(P))
+
+
+def lines(tables: dict[str, np.ndarray], draws: int) -> pd.DataFrame:
+    """Return a row for each table, unit and epsilon, and each way: mean errors over the draws."""
+    settings = [(name, e, Unit()) for name in tables for e in (0.1, 1.0, 3.0, 4.0)]
+    if "63 zones" in tables:
+        settings.append(("63 zones", 1.0, Unit(2, 5)))
+    rows = []
+    for name, epsilon, unit in settings:
+        counts, delta = tables[name], 1e-6
+        noise = {m: accounting.chosen_noise(epsilon, delta, unit, mechanism=m) for m in (LAPLACE, GAUSSIAN, None)}
+        events = unit.sensitivities()[0]
+        ways: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
+            "ours": lambda r, c=counts, n=noise: ours(c, n[None], r),
+            "textbook": lambda r, c=counts, n=noise: textbook(c, n[LAPLACE], r),
+            "textbook, Gaussian": lambda r, c=counts, n=noise: textbook(c, n[GAUSSIAN], r),
+            "OpenDP alone": lambda r, c=counts, e=epsilon, s=events: independent(c, e, s, r),
+            "tempered Dirichlet": lambda r, c=counts, e=epsilon, d=delta, s=events: tempered(c, e, d, s, r),
+            "uniform rows": lambda r, c=counts: np.full(c.shape, 1.0 / len(c)),
+        }
+        for way, make in ways.items():
+            found = pd.DataFrame([errors(counts, make(np.random.default_rng(seed))) for seed in range(draws)]).mean()
+            rows.append({"table": name, "unit": unit.short, "epsilon": epsilon, "way": way, **found})
+        print(shown(pd.DataFrame(rows[-len(ways) :])), flush=True)
+    return pd.DataFrame(rows)
+
+
+def shown(table: pd.DataFrame) -> str:
+    return table.to_string(index=False, header=False, float_format=lambda x: f"{x:.5f}")
+
+
+def known_tables() -> dict[str, np.ndarray]:
+    """Return the zones, and stand-ins for a day of taxis and for bike stations."""
+    return {
+        "63 zones": dense(datasets.load_taxi_trips("surrogate")),
+        "266 places, 308,000 trips": gravity(266, 308_000, 2.0, 3),
+        "69 stations, 5,000 trips": gravity(69, 5_000, 1.0, 3),
+    }
+
+
+# --- scale ------------------------------------------------------------------------------------------------------------
+
+
+def at_scale(states: int, out: int, total: int, pairs: str, mechanism: str) -> None:
+    """Print what each step takes: counting, releasing, and estimating the chain."""
+    rng = np.random.default_rng(1)
     steps = np.append(1, rng.choice(np.arange(2, states), out - 1, replace=False))
     ends = (np.arange(states)[:, None] + steps) % states
-    graph = pd.DataFrame({"origin": np.repeat(np.arange(states), out), "destination": ends.ravel()})
     start = rng.integers(0, states, total)
-    return graph, pd.DataFrame({"origin": start, "destination": ends[start, rng.integers(0, out, total)]})
-
-
-def at_scale(states: int, out: int, total: int) -> None:
-    """Print what each step takes, and what the release is worth."""
-    graph, table = graph_and_events(states, out, total, 1)
-    start = time.perf_counter()
-    steps: dict[str, float] = {}
+    table = pd.DataFrame({"origin": start, "destination": ends[start, (out * rng.random(total) ** 3).astype(int)]})
+    laps: dict[str, float] = {}
+    begun = time.perf_counter()
 
     def lap(name: str) -> None:
-        steps[name] = time.perf_counter() - start - sum(steps.values())
+        laps[name] = time.perf_counter() - begun - sum(laps.values())
 
     trips = datasets.count_transitions(table, "origin", "destination", categories=range(states))
     del table
     lap("count")
-    chain = release.release_chain(trips, graph=graph, categories=range(states), epsilon=1.0, delta=1e-6)
+    support: Any = release.private_pairs(range(states))
+    if pairs == "declared":
+        graph = pd.DataFrame({"origin": np.repeat(np.arange(states), out), "destination": ends.ravel()})
+        support = release.declared_graph(graph, range(states))
+        del graph
+    lap("support")
+    chain = release.release_chain(trips, epsilon=1.0, delta=1e-6, support=support, mechanism=mechanism)
     lap("release")
-    pi = chain.stationary()
-    lap("stationary")
-    markov.random_walk(chain.matrix, 0, 1000, size=1000)
-    lap("1,000 walks of 1,000")
-    with tempfile.TemporaryDirectory() as folder:
-        release.write_release(chain, Path(folder) / "out", trips)
-        lap("write and compare")
-    seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    print(f"{states:,} states, {len(graph):,} allowed transitions, {total:,} events: {seconds:.1f} s, {peak:.0f} MiB")
-    print("    " + ", ".join(f"{name} {took:.1f} s" for name, took in steps.items()))
-    owner = release.owner_utility(chain, trips, pi)
-    s = chain.statement
-    print(f"    mean row error {owner['mean_row_total_variation']:.3f} (bound {s['mean_row_error_bound']:.3f}), "
-          f"a row needs {s['events_in_a_row_for_error_0.1']:,} events for 0.1")  # fmt: skip
-
-
-def adjacent_rows(pairs: int, d: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """Return random rows (pairs, d) of 1 to 6 events, and each with one event moved."""
-    rng = np.random.default_rng(7)
-    rows = np.array([rng.multinomial(rng.integers(1, 7), np.full(d, 1 / d)) for _ in range(pairs)])
-    others = rows.copy()
-    for row in others:
-        taken = rng.choice(np.flatnonzero(row))
-        row[taken] -= 1
-        row[(taken + rng.integers(1, d)) % d] += 1
-    return rows, others
-
-
-def bounds(epsilon: float, delta: float, draws: int, pairs: int, factor: float) -> tuple[int, float]:
-    """Return how many of the pairs exceed the claim, and the lower bound of their mean, wrong with probability RISK."""
-    honest = accounting.plan
-
-    def broken(*a: Any, **k: Any) -> accounting.Plan:
-        plan = honest(*a, **k)
-        return plan._replace(kappa=factor * plan.kappa)
-
-    rows, others = adjacent_rows(pairs)
-    exceeded, hits = 0, np.zeros(2)
-    for block in range(0, pairs, 10):
-        sides = rows[block : block + 10], others[block : block + 10]
-        claim = honest(epsilon, delta, rows.shape[1], sides[0].sum(axis=1))
-        settings = {"epsilon": epsilon, "alpha": claim.alpha, "kappa": claim.kappa}
-        with mock.patch.object(units, "plan", broken):
-            drawn = [
-                release.released_rows(side, draws, epsilon=epsilon, delta=delta, seed=2 * block + i)[0]
-                for i, side in enumerate(sides)
-            ]
-        seen = np.array([release.telling(x, *sides, **settings).sum(axis=0) for x in drawn])
-        each, _ = accounting.delta_bounds(epsilon, *seen, draws, RISK / (pairs + 1) / 2)
-        exceeded, hits = exceeded + int((each > delta).sum()), hits + seen.sum(axis=1)
-    return exceeded, float(accounting.delta_bounds(epsilon, *hits, draws * pairs, RISK / (pairs + 1) / 2)[0])
+    assert chain.estimate.matrix.shape == (states, states)
+    lap("estimate")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    print(
+        f"{mechanism}, {states:,} states, {chain.noisy.size:,} pairs {pairs}, {total:,} events: "
+        f"{sum(laps.values()):.1f} s, {peak:.0f} MiB ("
+        + ", ".join(f"{name} {seconds:.1f}" for name, seconds in laps.items())
+        + ")",
+        flush=True,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=DRAWS, help="releases of each line")
+    parser.add_argument("--events", help="a table of events to measure with instead")
+    parser.add_argument("--columns", default="origin,destination")
+    parser.add_argument("--write", action="store_true", help="write tools/bench/results/release.csv")
+    parser.add_argument("--scale", action="store_true")
     parser.add_argument("--states", type=int, default=100_000)
     parser.add_argument("--out", type=int, default=50, help="allowed destinations of a state")
-    parser.add_argument("--events", type=int, default=5_000_000)
-    parser.add_argument("--cost", action="store_true")
-    parser.add_argument("--audit", action="store_true")
-    parser.add_argument("--pairs", type=int, default=1000)
-    parser.add_argument("--draws", type=int, default=10_000, help="draws of each side of a pair")
-    arguments = parser.parse_args()
-    if arguments.audit:
-        for epsilon, delta in ((0.25, 0.2), (0.5, 0.05), (1.0, 0.02), (2.0, 0.01)):
-            for factor in (1.0, 1.2):
-                exceeded, pooled = bounds(epsilon, delta, arguments.draws, arguments.pairs, factor)
-                verdict = "caught" if exceeded or pooled > delta else "not exceeded"
-                print(f"epsilon {epsilon}, claimed delta {delta}, kappa x {factor}: {exceeded} of "
-                      f"{arguments.pairs} pairs above, pooled lower bound {pooled:.4f}: {verdict}")  # fmt: skip
-    elif arguments.cost:
-        for states, out in ((1_000, 50), (10_000, 50), (100_000, 50), (100_000, 10)):
-            at_scale(states, out, 50 * states)
-    else:
-        at_scale(arguments.states, arguments.out, arguments.events)
+    parser.add_argument("--pairs", choices=("declared", "private"), default="declared")
+    parser.add_argument("--mechanism", choices=("laplace", "gaussian"))
+    a = parser.parse_args()
+    if a.scale:
+        total = 10_000_000 if a.pairs == "private" else 5_000_000
+        for word, mechanism in (("laplace", LAPLACE), ("gaussian", GAUSSIAN)):
+            if a.mechanism in (None, word):
+                at_scale(a.states, a.out, total, a.pairs, mechanism)
+        return
+    tables = known_tables()
+    if a.events:
+        tables = {Path(a.events).name: dense(datasets.count_transitions(a.events, *a.columns.split(",")))}
+    table = lines(tables, a.draws)
+    if a.write:
+        RESULTS.parent.mkdir(exist_ok=True)
+        table.round(6).to_csv(RESULTS, index=False)
 
 
 if __name__ == "__main__":

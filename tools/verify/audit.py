@@ -141,6 +141,10 @@ Share of δ proven: the largest lower bound in units of the claim. It stays belo
 ε is claimed, which allows more than these inputs lose. 20 % off: not tried where 20 % hardly show, near a privacy floor
 or far below the claim. Published bounds refuted: {"; ".join(refuted) or "none"}.
 
+Not covered: draws in double precision outside the releases (an attack on the last bits of floats), events too rare to
+be seen (δ below {SMALLEST_CLAIM:g}), neighbours that were not tried where no proof names the worst, time and memory as
+side channels, and the sampler of a release, whose law tests/release/test_chain.py compares with the one drawn here.
+
 [Figure](audit.png), [every number](audit.csv). Rerun: `make audit`; `python -m tools.verify.audit --write` renews these
 files.
 """

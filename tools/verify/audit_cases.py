@@ -1,11 +1,8 @@
 """The cases of the audit: every mechanism of the package at worst-case neighbours, with its claim and how to draw.
 
 Where a mechanism and the law behind another are one, it stands here once: the rows of Benvenuti et al. 2026's
-Algorithm 2 and of `release.release_papers_chain` are draws of Dir(k p) (both samplers are audited), and projections
-are post-processing of what is audited. `release.release_chain` is audited here from events to rows with public totals,
-a noisy total with its row, and the choice of labels; `release_audit` has the same for tables of many different rows
-(tests/test_release.py, `python tools/bench/release.py --audit`). Seeds make numpy draw the integer noise of a
-release; that OpenDP's, which real releases use, has the same law is tested in tests/test_release.py.
+Algorithm 2 are draws of Dir(k p), and projections are post-processing of what is audited. Releases of one's own data
+are audited from the table of events to what is published in tools/verify/audit_release.py.
 """
 
 from __future__ import annotations
@@ -20,10 +17,9 @@ from dp_accounting.pld import privacy_loss_distribution
 from scipy.special import betaln
 from scipy.stats import beta as beta_law
 
-from dpsim import accounting, boltzmann, dirichlet, mdp, release, words
+from dpsim import accounting, boltzmann, dirichlet, mdp, words
 from dpsim.checks import Array
 from dpsim.mdp import model
-from dpsim.release import chain
 
 SMALLEST_CLAIM = 0.01
 LEVELS = 8  # epsilons of a case
@@ -330,94 +326,6 @@ def discrete_gaussian_case() -> Case:
     return Case("discrete Gaussian noise", setting, epsilon, exact, nothing(epsilon), exact, losses, breakable=True)
 
 
-# ------------------------------------------------------------------------------------- the release of one's events
-
-
-def public_totals_case() -> Case:
-    """Return the whole way from events to a released row whose total is public."""
-    spent, failure = 1.5, 0.05
-    pair = ([1, 0, 4], [0, 1, 4])
-
-    def released(row: list[int], draws: int, factor: float, seed: int) -> tuple[Array, release.PrivateChain]:
-        return release.released_rows([row], draws, epsilon=factor * spent, delta=failure, seed=seed)
-
-    stated = {factor: released(pair[0], 4, factor, 0)[1].statement for factor in (1.0, OFF)}
-
-    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x, _ = released(pair[side], size, factor, int(rng.integers(1 << 62)))
-        return stated[factor]["kappa"] * log_ratio(x[:, 0])
-
-    def claim(epsilon: Array) -> Array:
-        return accounting.posterior_delta(epsilon, kappa=stated[1.0]["kappa"], alpha=stated[1.0]["alpha"])
-
-    epsilon = levels(claim)
-    exact = claim(epsilon)
-    setting = f"public totals, epsilon {spent:g}, delta {failure:g}"
-    return Case("release of a chain", setting, epsilon, exact, nothing(epsilon), exact, losses, breakable=True)
-
-
-def released_total_case(direction: str) -> Case:
-    """Return a noisy total together with the row, as `release_chain` draws them, when one event comes or goes."""
-    spent, failure, others = 2.0, 0.2, 100_000
-    pair = ([1, others], [0, others]) if direction == "remove" else ([0, others], [1, others])
-
-    def parts(factor: float) -> tuple[float, accounting.Plan]:
-        share = chain.TOTALS_SHARE * factor * spent
-        of_total = release.noisy_totals([0], share, 1, release.Source(0))[1]
-        return of_total, accounting.plan(factor * spent - of_total, failure, 2, others, adjacency="add-remove")
-
-    plans = {factor: parts(factor) for factor in (1.0, OFF)}
-
-    def shapes(plan: accounting.Plan) -> tuple[float, float, float]:
-        first, second = (plan.kappa * (row[0] + plan.alpha) for row in pair)
-        return first, second, plan.kappa * (others + plan.alpha)
-
-    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        source, (of_total, plan) = release.Source(int(rng.integers(1 << 62))), plans[factor]
-        totals = np.full(size, sum(pair[side]))
-        noisy, _ = release.noisy_totals(totals, chain.TOTALS_SHARE * factor * spent, 1, source)
-        shape = np.tile(plan.kappa * (np.array(pair[side]) + plan.alpha), size)
-        x = release.dirichlet_rows(shape, np.arange(0, 2 * size + 1, 2), source)[::2]
-        nearer = (noisy >= sum(pair[0])) if direction == "remove" else (noisy <= sum(pair[0]))
-        return beta_loss(np.log(x), *shapes(plan)) + np.where(nearer, of_total, -of_total)
-
-    def claim(epsilon: Array) -> Array:
-        of_total, plan = plans[1.0]
-        return accounting.implied_delta(epsilon, of_total + plan.epsilon, plan.delta)
-
-    of_total, plan = plans[1.0]
-    epsilon = levels(claim, 7 / 6 * spent)
-    nearer = 1.0 / (1.0 + math.exp(-of_total))
-    exact = nearer * beta_profile(epsilon - of_total, *shapes(plan))
-    exact += (1.0 - nearer) * beta_profile(epsilon + of_total, *shapes(plan))
-    setting = f"noisy total and row, {direction} one, epsilon {spent:g}, delta {failure:g}"
-    worse = direction == "add"  # the other way has room to the claim
-    return Case("release of a chain", setting, epsilon, claim(epsilon), nothing(epsilon), exact, losses, worse)
-
-
-def papers_release_case() -> Case:
-    """Return a row as `release_papers_chain` draws it, Dir(k c / N) with k calibrated, when one event moves."""
-    spent, failure = 2.0, 0.02
-    pair = np.array([[5, 4, 31], [4, 5, 31]])
-    total, eta = int(pair[0].sum()), pair.min() / pair[0].sum()
-    k = float(accounting.calibrate_k(spent, failure, shift=1 / total, eta=eta))
-
-    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        source = release.Source(int(rng.integers(1 << 62)))
-        shape = np.tile(factor * k * pair[side] / total, size)
-        x = release.dirichlet_rows(shape, np.arange(0, 3 * size + 1, 3), source).reshape(size, 3)
-        return factor * k / total * log_ratio(x)
-
-    def claim(epsilon: Array) -> Array:
-        return accounting.exact_delta(epsilon, k, shift=1 / total, eta=eta)
-
-    epsilon = levels(claim)
-    exact = claim(epsilon)
-    published = published_profile(epsilon, k, shift=1 / total, eta=eta, n=3)
-    setting = f"Dir(k c / N), N {total}, k {k:.4g}"
-    return Case("release of a chain", setting, epsilon, exact, published, exact, losses, breakable=True)
-
-
 # -------------------------------------------------------------------------------------- discrete mechanisms
 
 
@@ -577,86 +485,17 @@ def word_mechanism(
     return Finite(f"words, {kind}", setting, laws, neighbours, draw, claim, published)
 
 
-def geometric_tail(z: float, least: Array) -> Array:
-    """Return P(u >= least) of integer noise u with weight z^|u|."""
-    return np.where(least >= 0, z ** np.abs(least), 1 + z - z ** np.abs(1 - least)) / (1 + z)
-
-
-def noisy_totals(events: int, rows: int) -> Finite:
-    """Return the totals of one or two rows as released; outputs from `top` on, where the ratio stays, are one."""
-    spent, top = 1.5, events + 2
-    sensitivity = events * rows
-    totals = np.array(list(product(range(top), repeat=rows)))
-
-    def released(values: Array, factor: float, seed: int) -> tuple[Array, float]:
-        return release.noisy_totals(values, factor * spent, sensitivity, release.Source(seed))
-
-    def laws(factor: float) -> Array:
-        z = math.exp(-released(np.array([0]), factor, 0)[1] / sensitivity)
-        beyond = geometric_tail(z, np.arange(1, top + 1) - np.arange(top)[:, None])  # P(released > 0, ..., top - 1)
-        one = -np.diff(beyond, axis=1, prepend=1.0, append=0.0)
-        return one if rows == 1 else np.kron(one, one)
-
-    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        noisy, _ = released(np.tile(totals[x], size), factor, int(rng.integers(1 << 62)))
-        return np.minimum(noisy, top).reshape(size, rows) @ (top + 1) ** np.arange(rows - 1, -1, -1)
-
-    apart = np.abs(totals[:, None] - totals).max(axis=-1)
-    neighbours = [(int(x), int(y)) for x, y in np.argwhere((apart > 0) & (apart <= events))]
-
-    def claim(level: Array) -> Array:
-        return accounting.implied_delta(level, released(np.array([0]), 1.0, 0)[1])
-
-    setting = f"epsilon {spent:g}, unit of {events} event{'s' * (events > 1)} in {rows} row{'s' * (rows > 1)}"
-    return Finite("released totals", setting, laws, neighbours, draw, claim, nothing)
-
-
-def chosen_labels() -> Finite:
-    """Return the private choice between two labels, both of which one event may touch; 0 events: not in the table."""
-    spent, failure, limits = 3.0, 0.03, (2, 2, 1)
-
-    def released(counts: dict[str, int], factor: float, seed: int) -> tuple[list[str], int, float, float]:
-        return release.chosen_labels(counts, factor * spent, failure, limits, release.Source(seed))
-
-    _, threshold, stated_epsilon, stated_delta = released({}, 1.0, 0)
-    most = threshold + 3
-    counts = np.array(list(product(range(most), repeat=2)))
-
-    def laws(factor: float) -> Array:
-        _, least, of_labels, _ = released({}, factor, 0)
-        chosen = geometric_tail(math.exp(-of_labels / limits[1]), least - np.arange(most))
-        chosen[0] = 0.0
-        one = np.stack([1 - chosen, chosen], axis=1)
-        return np.kron(one, one)
-
-    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        table = {f"{i:07d}": int(c) for i, c in enumerate(np.tile(counts[x], size)) if c}
-        kept = np.zeros(2 * size, dtype=np.int64)
-        kept[[int(label) for label in released(table, factor, int(rng.integers(1 << 62)))[0]]] = 1
-        return kept.reshape(size, 2) @ [2, 1]
-
-    apart = np.abs(counts[:, None] - counts).max(axis=-1)
-    neighbours = [(int(x), int(y)) for x, y in np.argwhere(apart == 1)]
-
-    def claim(level: Array) -> Array:
-        return accounting.implied_delta(level, stated_epsilon, stated_delta)
-
-    setting = f"two labels, epsilon {spent:g}, delta {failure:g}, threshold {threshold}"
-    return Finite("private choice of labels", setting, laws, neighbours, draw, claim, nothing, 7 / 6 * spent)
-
-
 # ---------------------------------------------------------------------------------------------------- all
 
 
-def cases() -> list[Case]:
-    """Return every case of the audit."""
+def cases(everything: bool = True) -> list[Case]:
+    """Return every case of the audit; without `everything` fewer releases, for the tests."""
+    from tools.verify.audit_release import release_cases  # which uses the parts above
+
     finite = [
         boltzmann_exact_draws(),
         boltzmann_chain(),
         *word_mechanisms(),
-        noisy_totals(1, 1),
-        noisy_totals(3, 2),
-        chosen_labels(),
     ]
     return [
         *simplex_cases(),
@@ -664,10 +503,7 @@ def cases() -> list[Case]:
         *posterior_cases(),
         *decision_cases(),
         *(case for mechanism in finite for case in finite_cases(mechanism)),
-        public_totals_case(),
-        released_total_case("add"),
-        released_total_case("remove"),
-        papers_release_case(),
+        *release_cases(everything),
         *matrix_noise_cases(),
         discrete_laplace_case(),
         discrete_gaussian_case(),

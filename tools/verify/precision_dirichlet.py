@@ -423,17 +423,8 @@ def accounting_checks() -> list[Check]:
         with mp.workdps(DIGITS):
             return float(log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa)))
 
-    def at_unit(delta: float, kappa: float, alpha: float, events: int) -> float:
-        epsilon = accounting.unit_epsilon(delta, kappa=kappa, alpha=alpha, unit=accounting.Unit(events))
-        with mp.workdps(DIGITS):
-            return float(log_replace(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa * events)))
-
     def log_target(delta: Any, *rest: Any) -> Any:
         return mp.log(delta)
-
-    def row_error(n: int, N: Any, kappa: Any, alpha: Any) -> Any:
-        bias = n * alpha / (N + n * alpha) * (1 - mp.mpf(1) / n)
-        return min(mp.mpf(1), bias + mp.sqrt((n - 1) / (kappa * (N + n * alpha) + 1)) / 2)
 
     small = [1e-2, 1e-6, 1e-30, 1e-250]
     return [
@@ -485,22 +476,6 @@ def accounting_checks() -> list[Check]:
             grid([1e-300, 1e-6, 0.1, 0.9], powers(-9, 9)),
             1e-12,
             log=True,
-        ),
-        Check(
-            "unit_privacy.unit_epsilon, one row, back to log delta",
-            at_unit,
-            log_target,
-            grid(small, [0.3, 4.0], [2.0, 40.0], [1, 3]),
-            1e-9,
-            log=True,
-            side=-1,
-        ),
-        Check(
-            "unit_privacy.row_error_bound",
-            accounting.row_error_bound,
-            row_error,
-            grid([1, 2, 10_000], [0.0, 1.0, 1e6], powers(-6, 9, 3), powers(-6, 9, 3)),
-            1e-14,
         ),
         Check("accounting.log_exact_delta", ours, log_replace, profiles, 1e-10, log=True),
         Check(

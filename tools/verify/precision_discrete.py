@@ -11,7 +11,7 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 
-from dpsim import accounting, boltzmann, release, words
+from dpsim import accounting, boltzmann, words
 from tools.verify.precision_reference import DIGITS, Check, beta_tail, grid, powers
 
 
@@ -467,24 +467,26 @@ def at_sigma(delta: float, epsilon: float) -> float:
         return float(discrete_gaussian_profile(mp.mpf(epsilon), mp.mpf(boltzmann.calibrate_sigma(epsilon, delta))))
 
 
-def label_rule(epsilon: float, delta: float, touched: int, total: int, most: int) -> tuple[float, float]:
-    """Return the package's threshold and log delta for labels."""
-    source = release.Source(0)
-    _, threshold, _, spent = release.chosen_labels({}, epsilon, delta, (touched, total, most), source)
+def pair_rule(epsilon: float, delta: float, events: int, rows: int) -> tuple[float, float]:
+    """Return the package's threshold and log delta of private pairs with discrete Laplace noise."""
+    unit = accounting.Unit(events, rows)
+    threshold, spent = accounting.pair_threshold(accounting.laplace_noise(epsilon, events * rows), unit, delta)
     return float(threshold), math.log(spent)
 
 
-def least_threshold(epsilon: Any, delta: Any, touched: int, total: int, most: int) -> Any:
-    """Return the smallest T > most with touched z^(T - most) / (1 + z) at most both of its limits."""
-    z = mp.exp(-epsilon / total)
-    allowed = min(delta, touched * (1 - z)) * (1 + z) / touched
-    return most + max(mp.ceil(mp.log(allowed) / mp.log(z)), mp.mpf(1))
+def log_pair_delta(threshold: Any, epsilon: Any, events: int, rows: int) -> Any:
+    """Return log r max(q^(T - c), c q^(T - 1)) / (1 + q)."""
+    log_q = -epsilon / (events * rows)
+    worst = max((threshold - events) * log_q, mp.log(events) + (threshold - 1) * log_q)
+    return mp.log(rows) + worst - mp.log1p(mp.exp(log_q))
 
 
-def log_label_delta(epsilon: Any, delta: Any, touched: int, total: int, most: int) -> Any:
-    """Return the logarithm of the delta that threshold spends."""
-    above = least_threshold(epsilon, delta, touched, total, most) - most
-    return mp.log(touched) - epsilon / total * above - mp.log1p(mp.exp(-epsilon / total))
+def least_threshold(epsilon: Any, delta: Any, events: int, rows: int) -> Any:
+    """Return the least T > c whose delta is small enough."""
+    log_q = epsilon / (events * rows)
+    alike = mp.log(rows) - mp.log1p(mp.exp(-log_q)) - mp.log(delta)
+    above = max(mp.ceil(alike / log_q) + events, mp.ceil((alike + mp.log(events)) / log_q) + 1)
+    return max(above, mp.mpf(events + 1))
 
 
 def hits_at_bound(hits: int, draws: int, alpha: float) -> float:
@@ -511,7 +513,7 @@ def noise_checks() -> list[Check]:
         (share * b / s, s, b, 1) for share, s, b in grid([0.0, 1e-6, 0.3, 0.99], [0.003, 0.05, 1.0, 1e6], [0.05, 1.0])
     ]
     more = [(share * r * b / s, s, b, r) for share, s, b, r in grid([0.0, 0.1, 0.5], [0.02, 0.4], [0.1], [2, 3])]
-    labels = grid([1e-6, 0.01, 0.7, 20.0], [1e-300, 1e-6, 0.3], [1, 2, 40], [2, 40], [1, 7])
+    pairs = grid([0.3, 1.0, 2.7], [1e-3, 1e-6, 1e-12], [1, 2, 20], [1, 5])
     hits = [(h, d, a) for h, d, a in grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9]) if h < d]
 
     def ours(profile: Callable[..., float]) -> Callable[..., float]:
@@ -560,18 +562,18 @@ def noise_checks() -> list[Check]:
             side=-1,
         ),
         Check(
-            "private_draws.chosen_labels, threshold",
-            lambda *point: label_rule(*point)[0],
+            "accounting.pair_threshold, threshold",
+            lambda *point: pair_rule(*point)[0],
             least_threshold,
-            labels,
+            pairs,
             1e-15,
         ),
         Check(
-            "private_draws.chosen_labels, log delta",
-            lambda *point: label_rule(*point)[1],
-            log_label_delta,
-            labels,
-            1e-10,
+            "accounting.pair_threshold, log delta",
+            lambda *point: pair_rule(*point)[1],
+            lambda e, d, c, r: log_pair_delta(least_threshold(e, d, c, r), e, c, r),
+            pairs,
+            1e-8,
             log=True,
         ),
         Check(
