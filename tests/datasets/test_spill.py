@@ -21,7 +21,7 @@ import sys, time
 import pandas as pd
 from dpsim import datasets
 from dpsim.datasets import spill
-spill.MEMORY_LIMIT = "30MB"
+spill.MEMORY_LIMIT = "50MB"
 connection = datasets.connect()
 connection.raw_sql("SET threads = 1")
 sql = "SELECT repeat('a readable label ', 9) || (i * 7919 % 400000) AS o, i::VARCHAR AS d FROM range(400000) t(i) ORDER BY o, d"

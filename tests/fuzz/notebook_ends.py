@@ -24,7 +24,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
     "mdp_policy_synthesis": {"runs": 2, "large": 10},
     "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
-    "your_own_chain": {"releases": 10, "audit_draws": 100},
+    "your_own_chain": {"releases": 2, "audit_draws": 1000},
 }
 """Small sample sizes for each notebook."""
 
@@ -43,7 +43,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
         *({"strong": 3.0}, {"nominal": [6.0], "rival": 7.0}, {"nominal": [20.0], "rival": 20.0}),
         *({"nominal": [1e-6], "rival": 1e-6}, {"weak": 0.0, "strong": 100.0}),
     ],
-    "your_own_chain": [{"totals": "public"}, {"epsilon": 0.1, "delta": 1e-10}, {"epsilon": 10.0, "delta": 0.1}],
+    "your_own_chain": [{"epsilon": 0.1, "delta": 1e-10}, {"epsilon": 10.0, "delta": 0.1}],
 }
 """What a notebook suggests to try, lists and words, and ends that are reached together."""
 

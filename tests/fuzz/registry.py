@@ -1012,8 +1012,14 @@ leave_out("datasets.limits.*", "a record that travels with counts; tests/release
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
 add("datasets.events.distinct_labels", anything, name=text, labels=labelled)
 add("datasets.events.positions", between(-1, 2), values=labelled.map(pd.Series), labels=labelled, checked=False)
-for name in ("connect", "open_events", "count_transitions", "trajectory_transitions"):
-    leave_out(f"datasets.events.{name}", "opens a database connection; refusals in tests/test_events.py")
+add("datasets.events.in_order", anything, labels=labelled)
+add("datasets.events.as_declared", anything, words=st.lists(text, max_size=4))
+add("datasets.sources.whole_word", anything, value=st.one_of(text, st.integers(), st.floats(allow_nan=True)))
+for name in ("count_transitions", "count_trajectories"):
+    leave_out(f"datasets.events.{name}", "opens a database connection; refusals in tests/datasets/test_events.py")
+leave_out("datasets.spill.*", "opens a database connection; tests/datasets/test_spill.py")
+for name in ("open_events", "read", "as_words", "fetched", "listed"):
+    leave_out(f"datasets.sources.{name}", "reads tables with a database; refusals in tests/datasets/test_sources.py")
 leave_out("datasets.fetch.*", "downloads and writes files; tests/test_fetch.py")
 axes = st.sampled_from(["zones=30,40,50", "zones=1", "zones=0:3", "zones=9:0:-2"])
 grids = axes.map(lambda zones: [zones, "seed=0:2"])
