@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import polygamma
 
 from dpsim import accounting, datasets, dirichlet, ledger
 
@@ -25,6 +26,14 @@ def test_rows_read_totals_categories_and_borders() -> None:
         dirichlet.rows([[1, 2], [0, 0]])
     with pytest.raises(ValueError, match=r"counts must be in \[0, inf\), got -1"):
         dirichlet.rows([[1, -1]])
+
+
+def test_the_spread_of_one_divergence_is_the_recorded_one() -> None:
+    row, C = ROWS.loc["benvenuti2026.fig1.kl_max"], GRADES / 98
+    deviation = np.sqrt((C**2 * polygamma(1, 20.6 * C)).sum() - polygamma(1, 20.6))
+    assert deviation == pytest.approx(row["deviation"], abs=5e-5)
+    drawn = (C * (np.log(C) - dirichlet.log_dirichlet(C, 20.6, size=100_000, rng=np.random.default_rng(3)))).sum(axis=1)
+    assert drawn.std() == pytest.approx(deviation, rel=0.02)
 
 
 def test_a_row_without_neighbours_is_refused() -> None:

@@ -112,10 +112,13 @@ def _with_site_links(output: Any) -> Any:
     html_text = output.get("data", {}).get("text/html")
     if html_text:
         text = html_text if isinstance(html_text, str) else "".join(html_text)
-        output["data"]["text/html"] = re.sub(
-            'href="#([^"]+)"', lambda m: f'href="#{re.sub("[^a-z0-9]+", "-", m[1].lower()).strip("-")}"', text
-        )
+        output["data"]["text/html"] = re.sub('href="#([^"]+)"', lambda m: f'href="#{heading_id(m[1])}"', text)
     return output
+
+
+def heading_id(heading: str) -> str:
+    """Return the id that Sphinx gives a heading."""
+    return re.sub("[^a-z0-9]+", "-", heading.lower()).strip("-")
 
 
 def figure_html(figure: Figure, folder: Path, page: str, *, caption: bool = True) -> str:

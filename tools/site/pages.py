@@ -144,7 +144,16 @@ def published_and_reproduced() -> str:
     wrong = table["verdict"].isin(ledger.UNTENABLE)
     links = [f'<a href="errata.html#{_place(id)}">{verdict}</a>' for id, verdict in table["verdict"][wrong].items()]
     table.loc[wrong, "verdict"] = links
+    table["where"] = [_where(row) for row in table.itertuples()]
     return "\n\n".join(["# Published and reproduced", INTRODUCTION.format(summary=summary), ledger.markdown(table)])
+
+
+def _where(row: Any) -> str:
+    """Return the place of a row, as a link to the section of the notebook that settles it."""
+    if not row.section:
+        return str(row.where)
+    page = f"notebooks/{ledger.NOTEBOOKS[row.paper]}.html#{notebook_pages.heading_id(row.section)}"
+    return f'<a href="{page}">{escape(row.where)}</a>'
 
 
 def errata(notebooks: Mapping[str, Any]) -> str:
