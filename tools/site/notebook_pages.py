@@ -72,7 +72,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     """Return the notebook as its page shows it; folder: where its figures are.
 
     Images in outputs are those of `folder`, in a <figure> with the caption; anchors stand before the code of each
-    figure and before each cell that records a value in the ledger.
+    figure and before each cell that records a value in the ledger. The notebook's own anchors, <a id="..."></a> on a
+    line of their own, become labels that other sites can refer to.
     """
     from nbformat.v4 import new_markdown_cell
 
@@ -91,6 +92,7 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
         cells.append(cell)
         if cell.cell_type == "markdown":
             cell.source = "\n\n".join(part for part in _paragraphs(cell.source) if part not in captions)
+            cell.source = re.sub(r'^<a id="([\w-]+)"></a>\n', r"(\1)=\n", cell.source, flags=re.MULTILINE)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
             code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
