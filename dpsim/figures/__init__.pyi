@@ -34,9 +34,15 @@ from .words import (
     draw_reduction as draw_reduction,
     draw_against_optimum as draw_against_optimum,
 )
+from .decisions import (
+    draw_startups as draw_startups,
+    draw_values as draw_values,
+    draw_costs as draw_costs,
+    draw_banded as draw_banded,
+)
 from .controls import (
     is_live as is_live,
     control as control,
 )
 from . import house_style as house_style, maps as maps, graphs as graphs, controls as controls
-from . import words as words
+from . import words as words, decisions as decisions
