@@ -53,6 +53,12 @@ from .walks import (
 from .bars import (
     grouped_bars as grouped_bars,
 )
+from .decisions import (
+    draw_startups as draw_startups,
+    draw_values as draw_values,
+    draw_costs as draw_costs,
+    draw_banded as draw_banded,
+)
 from . import (
     explore as explore,
     house_style as house_style,
@@ -62,4 +68,5 @@ from . import (
     words as words,
     walks as walks,
     bars as bars,
+    decisions as decisions,
 )
