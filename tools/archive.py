@@ -152,16 +152,18 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
     made.root_dataset["conformsTo"] = add(PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
     entities = {}
     for name, contents in sorted(files.items()):
-        properties = {"name": name, "contentSize": str(len(contents)), "encodingFormat": _format(name)}
+        properties: dict[str, Any] = {"name": name, "contentSize": str(len(contents)), "encodingFormat": _format(name)}
+        if name.endswith(".ipynb"):
+            properties |= {"@type": ["File", "SoftwareSourceCode"], "version": str(cited["version"])}
         properties["sha256"] = hashlib.sha256(contents).hexdigest()
         entities[name] = made.add_file(ROOT / name, dest_path=name, properties=properties)
     for name, manifest in manifests.items():
         notebook = entities[f"notebooks/{name}.ipynb"]
-        notebook["@type"] = ["File", "SoftwareSourceCode"]
         notebook["programmingLanguage"] = add("https://www.python.org/", "ComputerLanguage", name="Python")
         notebook["softwareRequirements"] = [
-            add(f"#{library}-{version}", "SoftwareApplication", name=library, softwareVersion=version)
+            add(purl, "SoftwareApplication", name=library, softwareVersion=version, url=purl)
             for library, version in manifest["versions"].items()
+            for purl in [f"pkg:pypi/{library}@{version}"]
         ]
         values = {p.name: p.default for p in runner.notebook_parameters(name).values() if p.name != "output"}
         read = [entity for file, entity in entities.items() if file.startswith("data/")]
@@ -171,7 +173,7 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
             add(f"#{name}-{parameter}", "PropertyValue", name=parameter, value=str(value))
             for parameter, value in values.items()
         ]
-        made.add_action(
+        run = made.add_action(
             notebook,
             identifier=f"#run-{name}",
             object=[*read, *parameters],
@@ -183,6 +185,7 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
                 "actionStatus": "http://schema.org/CompletedActionStatus",
             },
         )
+        made.root_dataset.append_to("mentions", run)
     return _json(made.metadata.generate())
 
 
