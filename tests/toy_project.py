@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import psutil
@@ -71,6 +75,14 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CI", "true")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def start(*words: str, **settings: Any) -> subprocess.Popen[str]:
+    """Start `dpsim` as from a terminal, where Ctrl-C counts: tests that a shell runs in its background inherit none."""
+    command = [sys.executable, "-m", "dpsim", *words]
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **{**heard, **pipes, **settings})
 
 
 def kernels(root: Path) -> list[psutil.Process]:

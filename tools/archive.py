@@ -61,7 +61,6 @@ def codemeta() -> dict[str, Any]:
         "programmingLanguage": "Python",
         "runtimePlatform": f"Python {package['requires-python']}",
         "operatingSystem": "Linux",
-        "softwareRequirements": package["dependencies"],
         "referencePublication": [
             {"@type": "ScholarlyArticle", "name": paper["title"], "datePublished": str(paper["year"])}
             | ({"url": paper["url"]} if "url" in paper else {})
@@ -90,11 +89,9 @@ def codecheck() -> str:
     return head + yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
 
 
-def write_metadata() -> None:
-    """Write codemeta.json and codecheck.yml."""
-    text = json.dumps(codemeta(), indent=2, ensure_ascii=False) + "\n"
-    (ROOT / "codemeta.json").write_text(text, encoding="utf-8")
-    (ROOT / "codecheck.yml").write_text(codecheck(), encoding="utf-8")
+def metadata() -> dict[str, bytes]:
+    """Return codemeta.json and codecheck.yml."""
+    return {"codemeta.json": _json(codemeta(), sort_keys=False), "codecheck.yml": codecheck().encode()}
 
 
 def sources() -> dict[str, bytes]:
@@ -155,16 +152,18 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
     made.root_dataset["conformsTo"] = add(PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
     entities = {}
     for name, contents in sorted(files.items()):
-        properties = {"name": name, "contentSize": str(len(contents)), "encodingFormat": _format(name)}
+        properties: dict[str, Any] = {"name": name, "contentSize": str(len(contents)), "encodingFormat": _format(name)}
+        if name.endswith(".ipynb"):
+            properties |= {"@type": ["File", "SoftwareSourceCode"], "version": str(cited["version"])}
         properties["sha256"] = hashlib.sha256(contents).hexdigest()
         entities[name] = made.add_file(ROOT / name, dest_path=name, properties=properties)
     for name, manifest in manifests.items():
         notebook = entities[f"notebooks/{name}.ipynb"]
-        notebook["@type"] = ["File", "SoftwareSourceCode"]
         notebook["programmingLanguage"] = add("https://www.python.org/", "ComputerLanguage", name="Python")
         notebook["softwareRequirements"] = [
-            add(f"#{library}-{version}", "SoftwareApplication", name=library, softwareVersion=version)
+            add(purl, "SoftwareApplication", name=library, softwareVersion=version, url=purl)
             for library, version in manifest["versions"].items()
+            for purl in [f"pkg:pypi/{library}@{version}"]
         ]
         values = {p.name: p.default for p in runner.notebook_parameters(name).values() if p.name != "output"}
         read = [entity for file, entity in entities.items() if file.startswith("data/")]
@@ -174,7 +173,7 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
             add(f"#{name}-{parameter}", "PropertyValue", name=parameter, value=str(value))
             for parameter, value in values.items()
         ]
-        made.add_action(
+        run = made.add_action(
             notebook,
             identifier=f"#run-{name}",
             object=[*read, *parameters],
@@ -186,6 +185,7 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
                 "actionStatus": "http://schema.org/CompletedActionStatus",
             },
         )
+        made.root_dataset.append_to("mentions", run)
     return _json(made.metadata.generate())
 
 
@@ -207,8 +207,8 @@ def _git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+def _json(value: Any, *, sort_keys: bool = True) -> bytes:
+    return (json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False) + "\n").encode()
 
 
 def _format(name: str) -> str:
@@ -219,13 +219,12 @@ def main() -> Iterator[str]:
     """Write what was asked for; yield what to print."""
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--metadata", action="store_true", help="codemeta.json and codecheck.yml alone")
-    write_metadata()
     if arguments.parse_args().metadata:
+        for name, contents in metadata().items():
+            (ROOT / name).write_bytes(contents)
         return
-    files = sources()
     made, manifests = results()
-    files |= made
-    files["codecheck.yml"] = codecheck().encode()
+    files = sources() | made | metadata()
     files["ro-crate-metadata.json"] = crate(files, manifests)
     path = ROOT / "build" / "archive" / f"{project()['name']}-{project()['version']}.zip"
     write_zip(path, files)

@@ -109,8 +109,8 @@ def imported(source: str) -> set[str]:
     return found - set(sys.stdlib_module_names) - {"dpsim"}
 
 
-DOWNLOAD = {"pooch", "requests", "tqdm"}
-"""What fetches a file that is then read by its checksum: it cannot change a number."""
+AROUND = {"filelock", "pooch", "requests", "tqdm"}
+"""What fetches a file, which is then read by its checksum, or locks one: it cannot change a number."""
 
 CLUSTER = {"pyspark"}
 """Counts what DuckDB counts, where a user asks for it; the counts are compared in its own test."""
@@ -123,7 +123,7 @@ def test_the_key_holds_every_library_behind_the_notebooks() -> None:
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         cells = nbformat.read(path, 4).cells
         behind[path.name] = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    modules = set().union(*map(imported, behind.values())) - DOWNLOAD - CLUSTER
+    modules = set().union(*map(imported, behind.values())) - AROUND - CLUSTER
     assert {"numpy", "dp_accounting", "ibis", "opendp"} <= modules
     distributions = importlib.metadata.packages_distributions()
     held = runner.keys.versions()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from toy_project import BODY, kernels, notebook, wait_for
+from toy_project import BODY, kernels, notebook, start, wait_for
 
 from dpsim import runner
 from dpsim.cli import main
@@ -146,15 +146,15 @@ def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: P
 def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: signal.Signals) -> None:
     waiting = "import pathlib, time\npathlib.Path('../started').touch()\nwhile draws == 20:\n    time.sleep(0.1)"
     notebook(toy / "notebooks" / "quick.ipynb", BODY, waiting)
-    process = subprocess.Popen([*COMMAND, "run", "quick"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = start("run", "quick", stderr=subprocess.STDOUT)
     wait_for((toy / "started").exists)
     assert kernels(toy)
     process.send_signal(sign)
     output, _ = process.communicate()
     if sign != signal.SIGKILL:
         assert process.returncode == 130
-        assert output.splitlines()[-1] == b"interrupted: run the same command again to go on with what is missing"
-        assert b"Traceback" not in output
+        assert output.splitlines()[-1] == "interrupted: run the same command again to go on with what is missing"
+        assert "Traceback" not in output
     wait_for(lambda: not kernels(toy))
     assert not (toy / "figures/quick").exists()
     result = dpsim("run", "quick", "-p", "draws", "21")
@@ -165,10 +165,9 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
     waiting = "import pathlib, time\nwhile not pathlib.Path('../go').exists():\n    time.sleep(0.05)"
     notebook(toy / "notebooks" / "quick.ipynb", BODY, waiting)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    first = subprocess.Popen([*COMMAND, "run", "quick"], **pipes)
+    first = start("run", "quick")
     wait_for(lambda: list(toy.glob("build/locks/*.holder")))
-    second = subprocess.Popen([*COMMAND, "run", "quick"], **pipes)
+    second = start("run", "quick")
     assert second.stderr is not None and "waits for process" in second.stderr.readline()
     (toy / "go").touch()
     assert "done" in first.communicate()[0] and first.returncode == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from toy_project import BODY, ROOT, kernels, notebook, wait_for
+from toy_project import BODY, ROOT, kernels, notebook, start, wait_for
 
 from dpsim import runner
 from dpsim.cli import main
@@ -114,8 +114,8 @@ def test_key_numbers_of_a_notebook_without_ledger_rows_are_in_the_table(toy: Pat
 
 def test_ctrl_c_ends_a_sweep_in_order_and_the_next_one_goes_on(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", RANDOM, WAITING)
-    command = sweep("--grid", "seed=0:2", "-j", "1")
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = ("run", "quick", "--grid", "seed=0:2", "-j", "1")
+    process = start(*words)
     wait_for((toy / "begun-1").exists)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate()
@@ -125,7 +125,7 @@ def test_ctrl_c_ends_a_sweep_in_order_and_the_next_one_goes_on(toy: Path) -> Non
     wait_for(lambda: not kernels(toy))
     assert set(table(toy)["seed"]) == {0}
     (toy / "go").touch()
-    assert "1 done, 1 unchanged" in subprocess.run(command, capture_output=True, text=True).stdout
+    assert "1 done, 1 unchanged" in start(*words).communicate()[0]
     assert set(table(toy)["seed"]) == {0, 1}
 
 
