@@ -305,8 +305,8 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
         .encode(
             x=alt.X("epsilon:Q", title="ε, the exact privacy", scale=alt.Scale(type="log")),
             y=alt.Y("error:Q", title="error", scale=alt.Scale(type="log")),
-            color=alt.Color("mechanism:N", title=None, legend=alt.Legend(orient="right", labelLimit=260)),
-            tooltip=["mechanism", alt.Tooltip("epsilon:Q", format=".3g"), alt.Tooltip("error:Q", format=".3g")],
+            color=alt.Color("mechanism:N", title=None, legend=alt.Legend(orient="bottom", columns=1, labelLimit=300)),
+            tooltip=["mechanism:N", alt.Tooltip("epsilon:Q", format=".3g"), alt.Tooltip("error:Q", format=".3g")],
         )
         .properties(width=360, height=240)
     )
