@@ -18,8 +18,6 @@ from notebook_pages import Figure
 
 from dpsim import ledger, paths
 
-HERE = Path(__file__).resolve().parent
-
 READERS = """\
 <div class="readers">
 <a href="notebooks/index.html"><b>You read one of the papers</b>its figures redrawn, its numbers checked</a>
@@ -51,7 +49,7 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
     texts = {
         "index.md": index(notebooks, figures),
         "explore.md": explore.page(notebooks),
-        "release.md": (HERE / "release.md").read_text(encoding="utf-8"),
+        "release.md": release_your_own(),
         "run.md": run_it_yourself(),
         "notebooks/index.md": notebook_list(notebooks),
         "gallery.md": gallery(notebooks, figures),
@@ -91,10 +89,22 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
     )
 
 
+def release_your_own() -> str:
+    """Return the README's section on a release of one's own data as a page, its questions unfolded."""
+    readme = (paths.root() / "README.md").read_text(encoding="utf-8")
+    section = next(part for part in readme.split("\n## ")[1:] if part.startswith("Release your own data"))
+    section = re.sub(r"</?details>|<summary>.*?</summary>", "", section)
+    return "\n\n".join(["# " + section.split("\n", 1)[0], *map(_on_the_site, section.split("\n\n")[1:])])
+
+
 def run_it_yourself() -> str:
     """Return the README's sections, but the report, as a page: its tables and pictures are elsewhere on the site."""
     readme = (paths.root() / "README.md").read_text(encoding="utf-8")
-    sections = [section for section in readme.split("\n## ")[1:] if "<!-- report" not in section]
+    sections = [
+        section
+        for section in readme.split("\n## ")[1:]
+        if "<!-- report" not in section and not section.startswith("Release your own data")
+    ]
     blocks = [block for section in sections for block in f"## {section}".strip().split("\n\n")]
     return "\n\n".join(["# Run it yourself", *(_on_the_site(block) for block in blocks if not block.startswith("|"))])
 
