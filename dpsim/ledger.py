@@ -97,6 +97,12 @@ def published() -> pd.DataFrame:
         Columns as in data/README.md. `published`, `expected` and `limit` are numbers, NaN where there is none;
         `printed` is the text of `published`, and `published_unit`, `expected_unit` and `limit_unit` are the units of
         their last digits.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> bool(ledger.published().index.is_unique)
+    True
     """
     table = pd.read_csv(paths.data() / "published.csv", index_col="id", dtype=str, keep_default_na=False)
     table["printed"] = table["published"]
@@ -108,10 +114,27 @@ def published() -> pd.DataFrame:
 
 
 def record(id: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
-    """Record the reproduced value of one ledger row; with an output folder also in its results.json.
+    """Record the reproduced value of one ledger row.
 
+    Parameters
+    ----------
+    id : str
+        Of a row of data/published.csv.
+    value : float
+        Finite.
+    standard_error : float, optional
+        Of a value that was drawn.
+    output : str
+        The folder whose results.json holds it too; "" for none.
+
+    Raises
+    ------
+    ValueError
+        For an id that is not in data/published.csv or a value that is not finite.
+
+    Notes
+    -----
     Rows of speed go to timings.json, so that results.json is the same in every run.
-    Raises ValueError for an id that is not in data/published.csv or a value that is not finite.
     """
     rows = published()
     if id not in rows.index:
@@ -125,14 +148,41 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
 
 
 def comparison(paper: str) -> pd.DataFrame:
-    """Return the paper's rows with what this process has recorded: published, reproduced, expected, verdict."""
+    """Return the paper's rows with what this process has recorded.
+
+    Parameters
+    ----------
+    paper : str
+        As in data/published.csv.
+
+    Returns
+    -------
+    DataFrame
+        Judged rows, as `judge` returns them.
+    """
     checks.choice("paper", paper, PAPERS)
     rows = published()
     return judge(rows[rows["paper"] == paper], _recorded)
 
 
 def results(folder: Path) -> dict[str, dict[str, float | None]]:
-    """Return the recorded values in a run's folder: results.json and, where it is, timings.json."""
+    """Return the recorded values in a run's folder: results.json and, where it is, timings.json.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    dict of str to dict
+        Value and standard error by id.
+
+    Examples
+    --------
+    >>> from dpsim import ledger, paths
+    >>> ledger.results(paths.figures() / "nowhere")
+    {}
+    """
     found: dict[str, dict[str, float | None]] = {}
     for name in ("results.json", "timings.json"):
         if (folder / name).is_file():
@@ -168,9 +218,23 @@ def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.
 
 
 def report(folder: Path | None = None) -> pd.DataFrame:
-    """Return all rows judged, papers in the order of PAPERS; rows of notebooks not yet written say "not yet".
+    """Return all rows judged, papers in the order of PAPERS.
 
-    folder: where the notebooks' results are, <folder>/<notebook>/results.json; the committed figures when None.
+    Parameters
+    ----------
+    folder : Path, optional
+        Where the notebooks' results are, <folder>/<notebook>/results.json; None: the committed figures.
+
+    Returns
+    -------
+    DataFrame
+        Rows of notebooks not yet written say "not yet".
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> len(ledger.report()) == len(ledger.published())
+    True
     """
     base = paths.figures() if folder is None else folder
     rows = published()
@@ -186,7 +250,23 @@ def report(folder: Path | None = None) -> pd.DataFrame:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return the judged rows as Markdown, a table a paper, free of measured seconds and dates."""
+    """Return the judged rows as Markdown, a table a paper, free of measured seconds and dates.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `report` returns it.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> "|" in ledger.markdown(ledger.report())
+    True
+    """
     lines = []
     for paper, title in PAPERS.items():
         part = table[table["paper"] == paper]
@@ -202,7 +282,23 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """Return as Markdown how many judged rows of each paper have which verdict; the last row: not in order."""
+    """Return as Markdown how many judged rows of each paper have which verdict; the last row: not in order.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `report` returns it.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.summary(ledger.report()).startswith("|")
+    True
+    """
     names = [NOTEBOOKS[paper] for paper in PAPERS]
     lines = [f"| verdict | {' | '.join(f'`{name}`' for name in names)} |", "| --- |" + " ---: |" * len(names)]
     for head in (*VERDICTS, "out of order"):
@@ -217,7 +313,17 @@ COLUMNS = ("where", "quantity", "published", "reproduced", "verdict", "reading",
 
 
 def notebook_table(paper: str) -> Any:
-    """Return the paper's comparison to show in its notebook: four lines, and every row folded away below them."""
+    """Return the paper's comparison to show in its notebook: four lines, and every row folded away below them.
+
+    Parameters
+    ----------
+    paper : str
+        As in data/published.csv.
+
+    Returns
+    -------
+    object that Jupyter shows
+    """
     from IPython.display import HTML
 
     table = comparison(paper)
@@ -229,8 +335,16 @@ def notebook_table(paper: str) -> Any:
 def scoreboard(paper: str) -> Any:
     """Return the paper's claims as a table for the top of its notebook, made from data/published.csv alone.
 
-    Each claim with what is printed, the verdict on what was verified, and a link to the heading (column `section`)
-    under which the notebook settles it. Claims of one place with one verdict share a line.
+    Parameters
+    ----------
+    paper : str
+        As in data/published.csv.
+
+    Returns
+    -------
+    object that Jupyter shows
+        Each claim with what is printed, the verdict on what was verified, and a link to the heading (column `section`)
+        under which the notebook settles it. Claims of one place with one verdict share a line.
     """
     rows = published()
     rows = rows[(rows["paper"] == paper) & (rows["basis"] != "speed")]
@@ -240,12 +354,41 @@ def scoreboard(paper: str) -> Any:
 
 
 def anchor(heading: str) -> str:
-    """Return the fragment under which Jupyter finds a heading."""
+    """Return the fragment under which Jupyter finds a heading.
+
+    Parameters
+    ----------
+    heading : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.anchor("Exact epsilon: Figure 5")
+    'Exact-epsilon:-Figure-5'
+    """
     return heading.replace(" ", "-")
 
 
 def shown_table(table: pd.DataFrame, name: str, *, columns: Sequence[str] = COLUMNS) -> Any:
-    """Return judged rows as a styled table of the given columns; name makes its HTML the same in every run."""
+    """Return judged rows as a styled table.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `report` returns it.
+    name : str
+        Makes its HTML the same in every run.
+    columns : sequence of str
+        Which columns are shown.
+
+    Returns
+    -------
+    Styler
+    """
     texts = {
         "published": list(table["printed"]),
         "reproduced": [_reproduced(row) for row in table.itertuples()],

@@ -21,10 +21,30 @@ LARGEST_COUNT = 2**53  # counts are exact as floats
 
 
 def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Array, Array]:
-    """Return (lower, upper) bounds on a probability from how often its event occurred, each failing with at most alpha.
+    """Return bounds on a probability from how often its event occurred, each failing with at most alpha.
 
-    hits: integers in 0..draws, draws: integers in 1..2^53; they broadcast. alpha in [1e-100, 1/2]: the chance of each
-    bound alone to be wrong, within 1e-8 of it whatever the probability (Clopper and Pearson 1934). Raises ValueError.
+    Parameters
+    ----------
+    hits : array_like of int
+        In 0..draws; broadcasts with draws.
+    draws : array_like of int
+        In 1..2^53.
+    alpha : float
+        The chance of each bound alone to be wrong, in [1e-100, 1/2].
+
+    Returns
+    -------
+    lower, upper : float or ndarray
+        Within 1e-8 of alpha whatever the probability.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    References
+    ----------
+    Clopper and Pearson 1934.
 
     Examples
     --------
@@ -46,12 +66,34 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Ar
 def delta_bounds(
     epsilon: ArrayLike, hits_p: ArrayLike, hits_q: ArrayLike, draws: ArrayLike, alpha: float
 ) -> tuple[Array, Array]:
-    """Return (lower, upper) bounds on P(E) - e^epsilon Q(E), from how often E occurred in `draws` draws of each law.
+    """Return bounds on P(E) - e^epsilon Q(E), from how often E occurred in `draws` draws of each law.
 
-    epsilon in [0, 700], hits_p and hits_q in 0..draws; they broadcast. lower is a lower bound on delta(epsilon) for any
-    event fixed before the draws; upper bounds delta(epsilon) only if E is where the likelihood ratio exceeds e^epsilon.
+    Parameters
+    ----------
+    epsilon : array_like
+        In [0, 700]; broadcasts with the hits.
+    hits_p, hits_q : array_like of int
+        In 0..draws.
+    draws : array_like of int
+        In 1..2^53.
+    alpha : float
+        In [1e-100, 1/2].
+
+    Returns
+    -------
+    lower, upper : float or ndarray
+        lower is a lower bound on delta(epsilon) for any event fixed before the draws; upper bounds delta(epsilon) only
+        if E is where the likelihood ratio exceeds e^epsilon.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Notes
+    -----
     Either holds with probability 1 - 2 alpha at least: divide the error allowed over all tests by twice the number of
-    bounds used. Raises ValueError.
+    bounds used.
 
     Examples
     --------

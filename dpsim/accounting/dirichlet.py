@@ -72,9 +72,26 @@ _PAIRS = {"replace": hockey_stick.REPLACE, "add-remove": hockey_stick.ADD_REMOVE
 def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
     """Return the exact delta(epsilon) of Dir(k p) on the simplex bordered by eta.
 
-    Arguments broadcast. epsilon >= 0 (at 0: the total variation distance), k > 0, eta in [1e-18, 1/2),
-    shift in [1e-18, 1 - 2 eta]. Values below 1e-308 come out as 0: `log_exact_delta` keeps them.
-    Raises ValueError outside these ranges or when k eta or k shift is outside `PARAMETER_RANGE`.
+    Parameters
+    ----------
+    epsilon : array_like
+        At least 0 (at 0: the total variation distance). Arguments broadcast.
+    k : array_like
+        Above 0.
+    shift : array_like
+        What moves from one entry of p to another between neighbours, in [1e-18, 1 - 2 eta]: 1/N for one record of N.
+    eta : array_like
+        Border of the simplex, in [1e-18, 1/2).
+
+    Returns
+    -------
+    float or ndarray
+        Values below 1e-308 come out as 0: `log_exact_delta` keeps them.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges or when k eta or k shift is outside `PARAMETER_RANGE`.
 
     Examples
     --------
@@ -85,7 +102,21 @@ def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
 
 
 def log_exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return log exact_delta, below 1e-308 too; arguments and errors as there.
+    """Return the logarithm of `exact_delta`, below 1e-308 too.
+
+    Parameters
+    ----------
+    epsilon, k, shift, eta
+        As in `exact_delta`.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        As `exact_delta` does.
 
     Examples
     --------
@@ -99,7 +130,21 @@ def log_exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: 
 def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
     """Return the smallest epsilon >= 0 with exact_delta(epsilon) <= delta, rounded up.
 
-    Arguments broadcast; delta in (0, 1], the others and the errors as in `exact_delta`.
+    Parameters
+    ----------
+    delta : array_like
+        In (0, 1]. Arguments broadcast.
+    k, shift, eta
+        As in `exact_delta`.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        As `exact_delta` does, and for delta outside its range.
 
     Examples
     --------
@@ -113,7 +158,25 @@ def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
 def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
     """Return the epsilon at delta that is approached as k -> 0 and passed by no k (0 where delta allows it).
 
-    Proven: max(0, (s/eta) log(s / ((2 eta + s) delta))). Arguments broadcast, ranges as in `exact_epsilon`.
+    Parameters
+    ----------
+    delta : array_like
+        In (0, 1]. Arguments broadcast.
+    shift, eta
+        As in `exact_delta`.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        As `exact_epsilon` does.
+
+    Notes
+    -----
+    Proven: max(0, (s/eta) log(s / ((2 eta + s) delta))) with s the shift.
 
     Examples
     --------
@@ -127,9 +190,25 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
 def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
     """Return the largest k, rounded down, whose release is (epsilon, delta)-private.
 
-    At most the largest k in range. The returned k was itself evaluated. Arguments broadcast, epsilon > 0.
-    Raises ValueError for a target at or below the privacy floor and says which border eta would reach it; and for one
-    so little above it that the k it needs is out of range.
+    Parameters
+    ----------
+    epsilon : array_like
+        Above 0. Arguments broadcast.
+    delta : array_like
+        In (0, 1].
+    shift, eta
+        As in `exact_delta`.
+
+    Returns
+    -------
+    float or ndarray
+        At most the largest k in range. The returned k was itself evaluated.
+
+    Raises
+    ------
+    ValueError
+        For a target at or below the privacy floor, saying which border eta would reach it; for one so little above it
+        that the k it needs is out of range; and as `exact_epsilon` does.
 
     Examples
     --------
@@ -143,7 +222,25 @@ def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: 
 def renyi_divergence(order: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
     """Return the Renyi divergence of the dominating pair, exact, Kullback-Leibler at order 1.
 
-    order in [1, 1 + eta/shift): it is infinite beyond, which raises ValueError. Arguments broadcast.
+    Parameters
+    ----------
+    order : array_like
+        In [1, 1 + eta/shift): beyond, the divergence is infinite. Arguments broadcast.
+    k, shift, eta
+        As in `exact_delta`.
+
+    Returns
+    -------
+    float or ndarray
+        In nats.
+
+    Raises
+    ------
+    ValueError
+        As `exact_delta` does, and for an order outside its range.
+
+    Notes
+    -----
     D = [log B(a + order t, a + t - order t) - log B(a, a+t)] / (order - 1), written without cancellation.
 
     Examples
@@ -168,9 +265,26 @@ def renyi_divergence(order: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: A
 def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
     """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases.
 
-    adjacency "replace": one record moves; attained with n >= 3. "add-remove": the larger of both directions,
-    the supremum over all rows. Arguments broadcast; epsilon >= 0, kappa > 0, alpha in [1e-18, 1e18]. Raises
-    ValueError outside these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
+    Parameters
+    ----------
+    epsilon : array_like
+        At least 0. Arguments broadcast.
+    kappa : array_like
+        Above 0.
+    alpha : array_like
+        Prior pseudo-count of each category, in [1e-18, 1e18].
+    adjacency : {"replace", "add-remove"}
+        "replace": one record moves; attained with n >= 3. "add-remove": the larger of both directions, the supremum
+        over all rows.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
 
     Examples
     --------
@@ -181,7 +295,21 @@ def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
 
 
 def log_posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return log posterior_delta, below 1e-308 too; arguments and errors as there.
+    """Return the logarithm of `posterior_delta`, below 1e-308 too.
+
+    Parameters
+    ----------
+    epsilon, kappa, alpha, adjacency
+        As in `posterior_delta`.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        As `posterior_delta` does.
 
     Examples
     --------
@@ -193,7 +321,23 @@ def log_posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLik
 
 
 def posterior_epsilon(delta: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the smallest epsilon >= 0 with posterior_delta(epsilon) <= delta in (0, 1], rounded up.
+    """Return the smallest epsilon >= 0 with posterior_delta(epsilon) <= delta, rounded up.
+
+    Parameters
+    ----------
+    delta : array_like
+        In (0, 1]. Arguments broadcast.
+    kappa, alpha, adjacency
+        As in `posterior_delta`.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        As `posterior_delta` does, and for delta outside its range.
 
     Examples
     --------
@@ -207,6 +351,24 @@ def posterior_epsilon(delta: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
 def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
     """Return the epsilon at delta that is approached as kappa -> 0 and passed by no kappa.
 
+    Parameters
+    ----------
+    delta : array_like
+        In (0, 1]. Arguments broadcast.
+    alpha, adjacency
+        As in `posterior_delta`.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        As `posterior_epsilon` does.
+
+    Notes
+    -----
     Proven: log(1 / ((2 alpha + 1) delta)) / alpha for "replace". For "add-remove" the removal decides:
     delta -> alpha^alpha / (alpha + 1)^(alpha + 1) e^(-epsilon alpha).
 
@@ -224,7 +386,24 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
 def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
     """Return the largest kappa, rounded down, whose release is (epsilon, delta)-private.
 
-    As `calibrate_k`; for a target at or below the floor ValueError says which alpha would reach it.
+    Parameters
+    ----------
+    epsilon : array_like
+        Above 0. Arguments broadcast.
+    delta : array_like
+        In (0, 1].
+    alpha, adjacency
+        As in `posterior_delta`.
+
+    Returns
+    -------
+    float or ndarray
+        As in `calibrate_k`.
+
+    Raises
+    ------
+    ValueError
+        For a target at or below the floor, saying which alpha would reach it, and as `posterior_epsilon` does.
 
     Examples
     --------

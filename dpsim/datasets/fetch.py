@@ -19,7 +19,15 @@ ISLANDS = (103, 104, 105, 153, 194, 202)  # the zones of Manhattan that the 63 o
 
 
 class Expected(NamedTuple):
-    """What the file must hold: all rows, and those with both ends in Manhattan's 69 zones."""
+    """What the file of a month must hold.
+
+    Attributes
+    ----------
+    rows : int
+        All rows.
+    manhattan : int
+        Those with both ends in Manhattan's 69 zones.
+    """
 
     rows: int = 3_475_226
     manhattan: int = 2_933_898
@@ -29,7 +37,19 @@ JANUARY_2025 = Expected()
 
 
 class Month(NamedTuple):
-    """What was fetched and counted."""
+    """What was fetched and counted.
+
+    Attributes
+    ----------
+    file, counts : Path
+        The month as it was published, and the counts between zones.
+    rows, manhattan, kept : int
+        All rows, those within Manhattan's 69 zones, and those within the 63 that are counted.
+    sha256 : str
+        Of the file.
+    blob_matches : bool
+        Whether the file is the one whose checksum is recorded.
+    """
 
     file: Path
     counts: Path
@@ -41,21 +61,62 @@ class Month(NamedTuple):
 
 
 def folder() -> Path:
-    """Return where the month is kept: build/data, which git ignores."""
+    """Return where the month is kept: build/data, which git ignores.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.folder().parts[-2:]
+    ('build', 'data')
+    """
     return paths.build() / "data"
 
 
 def counts_file() -> Path:
-    """Return the table of counts between the 63 zones: origin, destination, trips."""
+    """Return the path of the counts between the 63 zones: columns origin, destination, trips.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.counts_file().suffix
+    '.csv'
+    """
     return folder() / "yellow_2025-01_od.csv"
 
 
 def fetch_taxi_month(url: str = URL, *, expected: Expected = JANUARY_2025, progress: bool = False) -> Month:
     """Return the month, downloaded (or resumed, or found), verified and counted into `counts_file`.
 
-    A partial download is kept beside the file and resumed where the server allows it. Raises ValueError, and keeps no
-    counts, when the server cannot be reached, the file is cut short, is no Parquet file with the columns of TLC, or
-    holds other numbers of rows than expected; a wrong file is removed.
+    Parameters
+    ----------
+    url : str
+        Where TLC publishes it.
+    expected : Expected
+        The numbers of rows it must hold.
+    progress : bool
+        Whether to say how far the download is.
+
+    Returns
+    -------
+    Month
+
+    Raises
+    ------
+    ValueError
+        When the server cannot be reached, the file is cut short, is no Parquet file with the columns of TLC, or holds
+        other numbers of rows than expected; then no counts are kept, and a wrong file is removed.
+
+    Notes
+    -----
+    A partial download is kept beside the file and resumed where the server allows it.
     """
     file = folder() / url.rsplit("/", 1)[-1]
     if not file.is_file():

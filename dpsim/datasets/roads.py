@@ -18,17 +18,27 @@ ETA, ETA_BAR = 0.10, 0.051
 class RoadChain:
     """A Markov chain over the n road segments round the University of Florida; n = 43, or 32 for the core.
 
-    segments       columns segment, street, from_node, to_node, fdot_roadway, miles, aadt_2022 (vehicles per
-                   day); row i is state i
-    intersections  columns node, name, lat, lon (degrees)
-    adjacency      (n, n) booleans, True where the chain may go from i to j
-    traffic_matrix (n, n), P_ij proportional to the traffic of j over the j allowed from i; reversible
-    stationary     (n,), the stationary distribution of traffic_matrix, in closed form
-    transition_matrix  (n, n), for the core traffic_matrix with each row projected on the bordered simplex
-                   (ETA, ETA_BAR; no longer reversible), else traffic_matrix itself
-    largest_change the largest |transition_matrix - traffic_matrix| over the entries
-    trip           states of the sensitive trip: trip[0] the start, trip[1:] the word of 14 letters (13 in the
-                   core, which lacks the last segment)
+    Attributes
+    ----------
+    segments : DataFrame
+        Columns segment, street, from_node, to_node, fdot_roadway, miles, aadt_2022 (vehicles per day); row i is state
+        i.
+    intersections : DataFrame
+        Columns node, name, lat, lon (degrees).
+    adjacency : bool array (n, n)
+        True where the chain may go from i to j.
+    traffic_matrix : ndarray, shape (n, n)
+        P_ij proportional to the traffic of j over the j allowed from i; reversible.
+    stationary : ndarray, shape (n,)
+        The stationary distribution of traffic_matrix, in closed form.
+    transition_matrix : ndarray, shape (n, n)
+        For the core traffic_matrix with each row projected on the bordered simplex (ETA, ETA_BAR; no longer
+        reversible), else traffic_matrix itself.
+    largest_change : float
+        The largest absolute difference of an entry of transition_matrix and of traffic_matrix.
+    trip : array of int
+        States of the sensitive trip: trip[0] the start, trip[1:] the word of 14 letters (13 in the core, which lacks
+        the last segment).
     """
 
     segments: pd.DataFrame
@@ -42,12 +52,33 @@ class RoadChain:
 
 
 def load_gainesville(core: bool = False) -> RoadChain:
-    """Return the Gainesville chain: 43 segments (Benvenuti et al. 2026, permute-and-flip) or the core of 32.
+    """Return the Gainesville chain: all 43 segments, or the core of 32.
 
-    core=False: transitions to every segment that shares an intersection, itself excluded. core=True (Fallin
-    et al. 2023, Section V): itself included, so that each row has at least three entries, and each row
-    projected (Euclidean, on its support) on the bordered simplex with W_i all but its smallest entry.
-    Raises ValueError when a file is missing or damaged.
+    Parameters
+    ----------
+    core : bool
+        False: transitions to every segment that shares an intersection, itself excluded. True: itself included, so that
+        each row has at least three entries, and each row projected (Euclidean, on its support) on the bordered simplex
+        with W_i all but its smallest entry.
+
+    Returns
+    -------
+    RoadChain
+
+    Raises
+    ------
+    ValueError
+        When a file is missing or damaged.
+
+    References
+    ----------
+    Benvenuti, Rao, Hale 2026 (permute-and-flip) for the 43 segments; Fallin et al. 2023, Section V for the core.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.load_gainesville().adjacency.shape, datasets.load_gainesville(core=True).adjacency.shape
+    ((43, 43), (32, 32))
     """
     segments = read_table("gainesville/segments.csv")
     if core:

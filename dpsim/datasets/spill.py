@@ -24,13 +24,21 @@ PREFIX = "dpsim-spill-"
 def connect() -> Any:
     """Return an embedded DuckDB connection of Ibis.
 
-    Its memory is at most `MEMORY_LIMIT`, its threads are `streams.threads` and it spills into a
-    private folder of its own.
-
     Returns
     -------
     ibis.BaseBackend
         The connection. Its folder is removed when it is collected, or when the process ends.
+
+    Notes
+    -----
+    Its memory is at most `MEMORY_LIMIT`, its threads are `streams.threads` and it spills into a private folder of its
+    own.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.connect().name
+    'duckdb'
     """
     import ibis  # slow to import, and most commands count nothing
 

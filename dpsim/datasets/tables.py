@@ -20,7 +20,20 @@ Mask = NDArray[np.bool_]
 def checksums() -> dict[str, str]:
     """Return the sha256 of every table, by its path relative to data/.
 
-    Raises ValueError when there is no data/ beside the package.
+    Returns
+    -------
+    dict of str to str
+
+    Raises
+    ------
+    ValueError
+        When there is no data/ beside the package.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> len(datasets.checksums()["nyc/zones.geojson"])
+    64
     """
     listing = paths.data() / "checksums.txt"
     if not listing.is_file():
@@ -34,9 +47,27 @@ def checksums() -> dict[str, str]:
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the contents of one table of data/ ("nyc/zones.geojson" say) once its sha256 is right.
+    """Return the contents of one table of data/ once its sha256 is right.
 
-    Raises ValueError for a name without checksum, and for a missing or damaged file, with the remedy.
+    Parameters
+    ----------
+    name : str
+        Its path relative to data/, "nyc/zones.geojson" say.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    ValueError
+        For a name without checksum, and for a missing or damaged file, with the remedy.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.read_bytes("nyc/zones.geojson")[:1]
+    b'{'
     """
     recorded = checksums()
     checks.choice("name", name, recorded)
@@ -54,15 +85,50 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """Return one csv table of data/, its checksum verified. Raises ValueError like `read_bytes`."""
+    """Return one csv table of data/, its checksum verified.
+
+    Parameters
+    ----------
+    name : str
+        Its path relative to data/.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    ValueError
+        As `read_bytes` does.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.read_table("sources.csv").columns[0]
+    'file'
+    """
     return pd.read_csv(io.BytesIO(read_bytes(name)))
 
 
 def load_sources() -> pd.DataFrame:
-    """Return columns file, contents, source, licence, sha256 (as recorded), status: one row for each table.
+    """Return where each table of data/ comes from and whether it is intact.
 
-    status: "intact", or what is wrong with the file and what to do. Raises ValueError when sources.csv itself,
-    or the list of checksums, is missing or damaged.
+    Returns
+    -------
+    DataFrame
+        Columns file, contents, source, licence, sha256 (as recorded), status: one row for each table. status:
+        "intact", or what is wrong with the file and what to do.
+
+    Raises
+    ------
+    ValueError
+        When sources.csv itself, or the list of checksums, is missing or damaged.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> set(datasets.load_sources()["status"])
+    {'intact'}
     """
     sources = read_table("sources.csv")
     recorded = checksums()
@@ -80,7 +146,28 @@ def _status(name: str) -> str:
 
 
 def load_grades() -> pd.DataFrame:
-    """Return columns grade (A, B, C, D, F) and students (98 in all): Benvenuti et al. 2026, Section 6.1."""
+    """Return the grades of 98 students.
+
+    Returns
+    -------
+    DataFrame
+        Columns grade (A, B, C, D, F) and students.
+
+    Raises
+    ------
+    ValueError
+        As `read_table` does.
+
+    References
+    ----------
+    Benvenuti et al. 2026, Section 6.1.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> int(datasets.load_grades()["students"].sum())
+    98
+    """
     return read_table("grades/calculus_1.csv")
 
 

@@ -22,7 +22,24 @@ MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by 
 
 
 def load_taxi_zones() -> Any:
-    """Return a GeoDataFrame: zone (id, ascending), name, geometry (longitude and latitude in degrees)."""
+    """Return the outlines of Manhattan's 63 taxi zones.
+
+    Returns
+    -------
+    GeoDataFrame
+        Columns zone (id, ascending), name, geometry (longitude and latitude in degrees).
+
+    Raises
+    ------
+    ValueError
+        As `read_bytes` does.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> len(datasets.load_taxi_zones())
+    63
+    """
     import geopandas  # slow to import, and most users of this module need no shapes
 
     zones = geopandas.read_file(io.BytesIO(read_bytes("nyc/zones.geojson")))
@@ -30,7 +47,24 @@ def load_taxi_zones() -> Any:
 
 
 def load_zone_adjacency() -> Mask:
-    """Return (63, 63) symmetric booleans: which zones touch, in the order of load_taxi_zones."""
+    """Return which zones touch, in the order of `load_taxi_zones`.
+
+    Returns
+    -------
+    bool array, shape (63, 63)
+        Symmetric.
+
+    Raises
+    ------
+    ValueError
+        As `read_bytes` does.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.load_zone_adjacency().shape
+    (63, 63)
+    """
     zones = pd.Index(load_taxi_zones()["zone"])
     pairs = read_table("nyc/zone_adjacency.csv")
     one, other = zones.get_indexer(pairs["zone"]), zones.get_indexer(pairs["neighbour"])
@@ -40,13 +74,31 @@ def load_zone_adjacency() -> Mask:
 
 
 def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFrame:
-    """Return columns origin, destination, trips: one row for each pair of zones, trips whole and >= 0.
+    """Return the numbers of trips between zones.
 
-    source: "surrogate" for the table in data/ (see data/README.md; what is drawn from it says "surrogate"),
-    "official" for the month that `dpsim data fetch` has downloaded and counted (63 zones), or a table with
-    these three columns as `open_events` reads it; its other columns are dropped, zones may be integers or
-    words. Raises ValueError naming the file, the column and the values when a column or a label is missing,
-    a number of trips is negative or not whole, a pair occurs twice, or there is no row.
+    Parameters
+    ----------
+    source : {"surrogate", "official"} or path
+        "surrogate" for the table in data/ (see data/README.md; what is drawn from it says "surrogate"), "official" for
+        the month that `dpsim data fetch` has downloaded and counted (63 zones), or a table with the three columns as
+        `open_events` reads it; its other columns are dropped, zones may be integers or words.
+
+    Returns
+    -------
+    DataFrame
+        Columns origin, destination, trips: one row for each pair of zones, trips whole and >= 0.
+
+    Raises
+    ------
+    ValueError
+        Naming the file, the column and the values when a column or a label is missing, a number of trips is negative
+        or not whole, a pair occurs twice, or there is no row.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.load_taxi_trips().columns.tolist()
+    ['origin', 'destination', 'trips']
     """
     if source == "surrogate":
         return read_table("nyc/od_surrogate_2025-01.csv")
@@ -83,17 +135,54 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
 def known_zones(trips: pd.DataFrame) -> bool:
     """Return whether all ends of the trips are among the 63 zones whose outlines and neighbours are known.
 
-    Others can be counted and released, but neither drawn on a map nor merged with their neighbours.
+    Parameters
+    ----------
+    trips : DataFrame
+        As `load_taxi_trips` returns it.
+
+    Returns
+    -------
+    bool
+        Other zones can be counted and released, but neither drawn on a map nor merged with their neighbours.
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.known_zones(datasets.load_taxi_trips())
+    True
     """
     ends = set(trips["origin"]) | set(trips["destination"])
     return ends <= set(load_taxi_zones()["zone"])
 
 
 def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Integers:
-    """Return the (n, n) counts of trips from zones[i] to zones[j], zero for pairs without a row.
+    """Return the counts of trips from zones[i] to zones[j].
 
-    trips: a table as load_taxi_trips returns it. zones: n distinct labels.
-    Raises ValueError for another table, for repeated zones and for a trip whose end is not among them.
+    Parameters
+    ----------
+    trips : DataFrame
+        As `load_taxi_trips` returns it.
+    zones : sequence of n labels
+        Distinct.
+
+    Returns
+    -------
+    array of int, shape (n, n)
+        Zero for pairs without a row.
+
+    Raises
+    ------
+    ValueError
+        For another table, for repeated zones and for a trip whose end is not among them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpsim import datasets
+    >>> trips = pd.DataFrame({"origin": [4, 12], "destination": [12, 12], "trips": [5, 2]})
+    >>> datasets.counts_matrix(trips, [4, 12])
+    array([[0, 5],
+           [0, 2]])
     """
     if not isinstance(trips, pd.DataFrame) or not set(TRIP_COLUMNS) <= set(trips.columns):
         raise ValueError(f"trips must be a table with columns {', '.join(TRIP_COLUMNS)}, got {type(trips).__name__}")
@@ -114,21 +203,47 @@ def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Inte
 def merge_zones(
     counts: ArrayLike, adjacency: ArrayLike, target: int, *, rule: str = "fewest departures"
 ) -> tuple[Integers, Integers]:
-    """Return (merged, group): (target, target) counts between groups of zones, and each zone's group.
+    """Join neighbouring zones, a pair at a time, until `target` groups are left.
 
-    Pairs of neighbours are joined one at a time until `target` groups are left; merged counts add up, trips
-    within a group included. group (n,) has values 0..target-1, in the order of each group's lowest zone.
-    Benvenuti et al. 2026 (Supplement E) merge zones with little data into adjacent ones without giving the
-    rule; ours is "fewest departures":
-      "fewest departures"  the group with the fewest departures joins its neighbour with the fewest;
-      "busiest neighbour"  the same group joins its neighbour with the most departures;
-      "rarest trip"        the group with the smallest positive count (at equal counts, with the fewest
-                           departures), where epsilon is largest, joins its neighbour with the fewest;
-      "one by one"         the zone not yet merged with the smallest positive count from it or to it (at equal counts,
-                           with the fewest departures) joins the neighbour that holds the most zones already.
-    Further ties go to the lowest zone. counts: (n, n) non-negative integers, row = origin; adjacency: (n, n)
-    symmetric booleans. Raises ValueError when shapes or values do not fit and when target is not between the
-    number of connected components of the adjacency and n.
+    Parameters
+    ----------
+    counts : array_like of int, shape (n, n)
+        At least 0, row = origin.
+    adjacency : bool array (n, n)
+        Symmetric: which zones touch.
+    target : int
+        Between the number of connected components of the adjacency and n.
+    rule : {"fewest departures", "busiest neighbour", "rarest trip", "one by one"}
+        "fewest departures": the group with the fewest departures joins its neighbour with the fewest. "busiest
+        neighbour": the same group joins its neighbour with the most departures. "rarest trip": the group with the
+        smallest positive count (at equal counts, with the fewest departures), where epsilon is largest, joins its
+        neighbour with the fewest. "one by one": the zone not yet merged with the smallest positive count from it or to
+        it (at equal counts, with the fewest departures) joins the neighbour that holds the most zones already. Further
+        ties go to the lowest zone.
+
+    Returns
+    -------
+    merged : array of int, shape (target, target)
+        Counts between groups; they add up, trips within a group included.
+    group : array of int, shape (n,)
+        The group of each zone, in 0..target-1, in the order of each group's lowest zone.
+
+    Raises
+    ------
+    ValueError
+        When shapes or values do not fit and when target is not in its range.
+
+    References
+    ----------
+    Benvenuti et al. 2026, Supplement E, merge zones with little data into adjacent ones without giving the rule; ours
+    is "fewest departures".
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> merged, group = datasets.merge_zones([[9, 1], [2, 3]], [[False, True], [True, False]], 1)
+    >>> merged.tolist(), group.tolist()
+    ([[15]], [0, 0])
     """
     rule = checks.choice("rule", rule, MERGE_RULES)
     merged, touches = _square_counts(counts), _square_adjacency(adjacency)

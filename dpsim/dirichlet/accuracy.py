@@ -17,10 +17,28 @@ from dpsim.numerics.special import log_beta, log_beta_kernel, log_minus_psi
 
 
 def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
-    """Return E KL(p || x) for x ~ Dir(k p), shape (...) for p (..., n): exact, in nats, relative error 1e-13.
+    """Return E KL(p || x) for x ~ Dir(k p), exact.
 
-    Source: Benvenuti et al. 2026, Theorem 2; zero entries contribute nothing. Errors: as
-    `dirichlet_mechanism`.
+    Parameters
+    ----------
+    p : array_like, shape (..., n)
+        Probability vectors; zero entries contribute nothing.
+    k : array_like
+        As in `dirichlet_mechanism`.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+        In nats, with a relative error of 1e-13.
+
+    Raises
+    ------
+    ValueError
+        As `dirichlet_mechanism` does.
+
+    References
+    ----------
+    Benvenuti et al. 2026, Theorem 2.
 
     Examples
     --------
@@ -33,10 +51,34 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
 
 
 def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
-    """Return the bound of Corollary 1 of Benvenuti et al. 2026 on E KL over all databases of N records.
+    """Return the bound of Corollary 1 on E KL over all databases of N records.
 
-    n categories (>= 1), each with at least one of the N >= n records; k > 0. Arrays broadcast. It is the
-    exact value at n-1 counts of 1 and one of N-n+1, the worst database: x (log x - psi(k x)) is convex.
+    Parameters
+    ----------
+    n : array_like
+        Categories, at least 1, each with at least one of the records. Arrays broadcast.
+    N : array_like
+        Records, at least n.
+    k : array_like
+        Above 0.
+
+    Returns
+    -------
+    float or ndarray
+        In nats.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Notes
+    -----
+    It is the exact value at n-1 counts of 1 and one of N-n+1, the worst database: x (log x - psi(k x)) is convex.
+
+    References
+    ----------
+    Benvenuti et al. 2026, Corollary 1.
 
     Examples
     --------
@@ -54,9 +96,31 @@ def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
 
 
 def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
-    """Return E|x_i - p_i| for x ~ Dir(k p), shape (..., n): exact, for k up to 1e300.
+    """Return the exact mean of ``|x_i - p_i|`` for x ~ Dir(k p).
 
-    Source: Benvenuti et al. 2026, Lemma 7 (equation 95), as 2 p^(kp) (1-p)^(k-kp) / (k B(kp, k-kp)).
+    Parameters
+    ----------
+    p : array_like, shape (..., n)
+        Probability vectors.
+    k : array_like
+        Up to 1e300, as in `dirichlet_mechanism`.
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+
+    Raises
+    ------
+    ValueError
+        As `dirichlet_mechanism` does.
+
+    Notes
+    -----
+    As 2 p^(kp) (1-p)^(k-kp) / (k B(kp, k-kp)).
+
+    References
+    ----------
+    Benvenuti et al. 2026, Lemma 7 (equation 95).
 
     Examples
     --------
@@ -70,10 +134,26 @@ def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
 
 
 def expected_absolute_error_bound(k: ArrayLike) -> Any:
-    """Return the bound Gamma(k) 2^(1-k) / (k Gamma(k/2)^2) on E|x_i - p_i| for every p: its value at p_i =
-    1/2.
+    """Return the bound on the mean of ``|x_i - p_i|`` for every p: its value at p_i = 1/2.
 
-    Source: Fallin et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7.
+    Parameters
+    ----------
+    k : array_like
+        Above 0.
+
+    Returns
+    -------
+    float or ndarray
+        Gamma(k) 2^(1-k) / (k Gamma(k/2)^2).
+
+    Raises
+    ------
+    ValueError
+        For k outside its range.
+
+    References
+    ----------
+    Fallin et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7.
 
     Examples
     --------
@@ -86,8 +166,27 @@ def expected_absolute_error_bound(k: ArrayLike) -> Any:
 
 
 def expected_squared_error(p: ArrayLike, k: ArrayLike) -> Array:
-    """Return E|x_i - p_i|^2 = p_i (1 - p_i) / (k + 1), exact, shape (..., n) (Benvenuti et al. 2026, eq.
-    96).
+    """Return the exact mean of ``|x_i - p_i|^2``, p_i (1 - p_i) / (k + 1).
+
+    Parameters
+    ----------
+    p : array_like, shape (..., n)
+        Probability vectors.
+    k : array_like
+        As in `dirichlet_mechanism`.
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+
+    Raises
+    ------
+    ValueError
+        As `dirichlet_mechanism` does.
+
+    References
+    ----------
+    Benvenuti et al. 2026, equation 96.
 
     Examples
     --------
@@ -99,7 +198,25 @@ def expected_squared_error(p: ArrayLike, k: ArrayLike) -> Array:
 
 
 def expected_squared_error_bound(k: ArrayLike) -> Any:
-    """Return the bound 1 / (4 (k + 1)) on E|x_i - p_i|^2 for every p (Fallin et al. 2023, Theorem 2).
+    """Return the bound 1 / (4 (k + 1)) on the mean of ``|x_i - p_i|^2`` for every p.
+
+    Parameters
+    ----------
+    k : array_like
+        Above 0.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        For k outside its range.
+
+    References
+    ----------
+    Fallin et al. 2023, Theorem 2.
 
     Examples
     --------
@@ -110,9 +227,30 @@ def expected_squared_error_bound(k: ArrayLike) -> Any:
 
 
 def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
-    """Return the logarithm of Lemma 8's lower bound on E|x_i - p_i| (Benvenuti et al. 2026, equation 97).
+    """Return the logarithm of Lemma 8's lower bound on the mean of ``|x_i - p_i|``.
 
-    n >= 2 categories, N > n - 1 records, k > 0. Valid, but far below the truth for the k of the paper.
+    Parameters
+    ----------
+    n : int
+        Categories, at least 2.
+    N : array_like
+        Records, more than n - 1.
+    k : array_like
+        Above 0.
+
+    Returns
+    -------
+    float or ndarray
+        Valid, but far below the truth for the k of the paper.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    References
+    ----------
+    Benvenuti et al. 2026, equation 97.
 
     Examples
     --------
@@ -128,12 +266,31 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
 
 
 def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Any:
-    """Return the exact E|delta_hat - delta| / delta of `delta_monte_carlo` with `draws` draws per vertex.
+    """Return the exact mean relative error of `delta_monte_carlo` with `draws` draws per vertex.
 
-    delta in (0, 1): the probability at each of `vertices` equal vertices, whose largest estimate is taken; draws: one
-    number or an array. The estimates are binomial, so their maximum has the distribution function of one to the power
-    of `vertices`. For one vertex and many draws this is about sqrt(2 (1 - delta) / (pi delta draws)).
-    Raises ValueError outside these ranges.
+    Parameters
+    ----------
+    delta : float
+        The probability at each vertex, in (0, 1).
+    draws : int or array_like of int
+        At least 1.
+    vertices : int
+        Equal vertices, whose largest estimate is taken; at least 1.
+
+    Returns
+    -------
+    float or ndarray, of the shape of draws
+        The mean of ``|delta_hat - delta|`` / delta.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Notes
+    -----
+    The estimates are binomial, so their maximum has the distribution function of one to the power of `vertices`. For
+    one vertex and many draws this is about sqrt(2 (1 - delta) / (pi delta draws)).
 
     Examples
     --------

@@ -21,7 +21,13 @@ SMALLEST_SHAPE = 1e-150  # below about 1e-154 the incomplete beta function (of S
 
 
 class Rows(NamedTuple):
-    """What the published accounting of each row needs: arrays (..., n), one entry a row."""
+    """What the published accounting of each row needs, as `rows` returns it.
+
+    Attributes
+    ----------
+    total, categories, eta, k_min : ndarray, shape (..., n)
+        N_i, n_i, eta_i and the smallest k that the paper allows, one entry a row.
+    """
 
     total: Array
     """N_i, the departures."""
@@ -34,10 +40,26 @@ class Rows(NamedTuple):
 
 
 def rows(counts: ArrayLike) -> Rows:
-    """Return N_i, n_i, eta_i and k_min,i of each row of counts (..., n, n) or (n,).
+    """Return N_i, n_i, eta_i and k_min,i of each row of counts.
 
+    Parameters
+    ----------
+    counts : array_like, shape (..., n, n) or (n,)
+        At least 0, some in every row.
+
+    Returns
+    -------
+    Rows
+
+    Raises
+    ------
+    ValueError
+        For negative counts and for a row without any.
+
+    Notes
+    -----
     eta_i is read from the data, as in the paper's simulations; the guarantee holds on the databases whose smallest
-    share is at least eta_i. Raises ValueError for negative counts and for a row without any.
+    share is at least eta_i.
 
     Examples
     --------
@@ -53,13 +75,33 @@ def rows(counts: ArrayLike) -> Rows:
 
 
 def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> Any:
-    """Return Theorem 1's epsilon of each row at k_i = factor k_min,i, shape (..., n); the chain's is the largest.
+    """Return Theorem 1's epsilon of each row at k_i = factor k_min,i; the chain's is the largest.
 
-    A proven upper bound, with the delta of `published_delta`; m is the number of transitions that occur in the row.
-    factor > 0, gamma as in `dirichlet.epsilon_bound`. Source: Benvenuti et al. 2026, equation 6 and Theorem 3.
-    Raises ValueError outside these ranges, and for a row without neighbours on its bordered simplex, where there is
-    nothing to protect and the formula has no value: 2 N_i eta_i + 1 > N_i, with 3 for the 2 where m > 2 (one kind of
-    transition alone, or all equally often, for instance).
+    Parameters
+    ----------
+    counts : array_like
+        As in `rows`.
+    factor : float
+        Above 0.
+    gamma : float
+        As in `dirichlet.epsilon_bound`.
+
+    Returns
+    -------
+    float or ndarray, shape (..., n)
+        A proven upper bound, with the delta of `published_delta`; its n is the number of transitions that occur in the
+        row.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges, and for a row without neighbours on its bordered simplex, where there is nothing to
+        protect and the formula has no value: 2 N_i eta_i + 1 > N_i, with 3 for the 2 where more than 2 transitions
+        occur (one kind of transition alone, or all equally often, for instance).
+
+    References
+    ----------
+    Benvenuti et al. 2026, equation 6 and Theorem 3.
 
     Examples
     --------
@@ -77,7 +119,25 @@ def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -
 
 
 def published_delta(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> tuple[Array, Array]:
-    """Return proven (lower, upper) bounds on Theorem 1's delta of each row at k_i = factor k_min,i, (..., n) each.
+    """Return proven bounds on Theorem 1's delta of each row at k_i = factor k_min,i.
+
+    Parameters
+    ----------
+    counts, factor, gamma
+        As in `published_epsilon`.
+
+    Returns
+    -------
+    lower, upper : float or ndarray, shape (..., n)
+
+    Raises
+    ------
+    ValueError
+        As `published_epsilon` does.
+
+    References
+    ----------
+    Benvenuti et al. 2026, equation 7.
 
     Examples
     --------
@@ -108,10 +168,24 @@ def _each(k: Array, row: Rows) -> Iterator[tuple[Any, ...]]:
 
 
 def exact_epsilon(counts: ArrayLike, delta: ArrayLike, *, factor: float = 1.0) -> Any:
-    """Return the exact epsilon at delta of each row at k_i = factor k_min,i, (..., n); the chain's is the largest.
+    """Return the exact epsilon at delta of each row at k_i = factor k_min,i; the chain's is the largest.
 
-    Exact on the bordered simplex of each row (accounting.exact_epsilon): the same release as in `published_epsilon`.
-    Raises ValueError as there, with 2 for every m.
+    Parameters
+    ----------
+    counts, factor
+        As in `published_epsilon`.
+    delta : array_like
+        In (0, 1].
+
+    Returns
+    -------
+    float or ndarray, shape (..., n)
+        Exact on the bordered simplex of each row (`accounting.exact_epsilon`): the release of `published_epsilon`.
+
+    Raises
+    ------
+    ValueError
+        As `published_epsilon` does, with 2 however many transitions occur.
 
     Examples
     --------
@@ -132,11 +206,36 @@ def posterior_release(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return draws of Dir(kappa (c + alpha)) for each row c of counts (..., n), shape (*size, ..., n).
+    """Return draws of Dir(kappa (c + alpha)) for each row c of counts: the data-free release.
 
-    The data-free release: with alpha > 0 and kappa > 0 public, its exact epsilon (accounting.posterior_epsilon) holds
-    for every database, zero counts included, and every transition stays possible. kappa broadcasts with the rows.
-    Source: tempered Dirichlet posterior sampling; Geumlek, Song and Chaudhuri 2017, Ponnoprat 2023.
+    Parameters
+    ----------
+    counts : array_like, shape (..., n)
+        At least 0.
+    kappa : array_like
+        Above 0, public; broadcasts with the rows.
+    alpha : float
+        Above 0, public.
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Returns
+    -------
+    ndarray, shape ``(*size, ..., n)``
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Notes
+    -----
+    With alpha and kappa public, its exact epsilon (`accounting.posterior_epsilon`) holds for every database, zero
+    counts included, and every transition stays possible.
+
+    References
+    ----------
+    Tempered Dirichlet posterior sampling: Geumlek, Song and Chaudhuri 2017, Ponnoprat 2023.
 
     Examples
     --------
@@ -150,10 +249,27 @@ def posterior_release(
 
 
 def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike) -> Array:
-    """Return E|x_i - c_i/N| of x ~ Dir(kappa (c + alpha)), exact, shape (..., n): bias and spread together.
+    """Return the exact mean of ``|x_i - c_i/N|`` of x ~ Dir(kappa (c + alpha)): bias and spread together.
 
-    counts (..., n) with N > 0 in each row; kappa, alpha > 0 broadcast with the rows (...). x_i is Beta(a, b) with mean
-    m, and E|x_i - p| = p (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)).
+    Parameters
+    ----------
+    counts : array_like, shape (..., n)
+        N > 0 records in each row.
+    kappa, alpha : array_like, shape (...)
+        Above 0; they broadcast with the rows.
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Notes
+    -----
+    x_i is Beta(a, b) with mean m, and its error is p (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)) with p = c_i/N.
 
     Examples
     --------

@@ -32,10 +32,32 @@ LARGEST_ROWS = 10_000
 
 
 def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> Any:
-    """Return the epsilon of Theorem 1, its largest over the rows, shape (...) of k.
+    """Return the epsilon of Theorem 1, its largest over the rows.
 
-    An upper bound when one row differs. protected: |W_i| of each row (or one number); b in (0, 1]; eta, eta_bar, gamma
-    as in `dirichlet.epsilon_bound`, whose ValueErrors apply. The row with the smallest |W_i| decides.
+    Parameters
+    ----------
+    k : array_like
+        As in `dirichlet.epsilon_bound`.
+    b : float
+        How far two adjacent rows are apart in 1-norm, in (0, 1].
+    eta, eta_bar, gamma : float
+        As in `dirichlet.epsilon_bound`.
+    protected : int or array_like of int
+        ``|W_i|`` of each row, or one number. The row with the smallest decides.
+
+    Returns
+    -------
+    float or ndarray, of the shape of k
+        An upper bound when one row differs.
+
+    Raises
+    ------
+    ValueError
+        As `dirichlet.epsilon_bound` does, and for b outside its range.
+
+    References
+    ----------
+    Fallin et al. 2023, Theorem 1.
 
     Examples
     --------
@@ -49,10 +71,35 @@ def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamm
 
 
 def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected: ArrayLike) -> tuple[Array, Array]:
-    """Return (lower, upper) around the delta of Theorem 1, max over rows of 1 - min P(Omega_1), shapes of k.
+    """Return bounds around the delta of Theorem 1, the largest over rows of 1 - min P(Omega_1).
 
-    The paper prints 1 - max min instead, the delta of its best row. n states, the rest as in `theorem1_epsilon`. The
-    row with the largest |W_i| decides.
+    Parameters
+    ----------
+    k : array_like
+        As in `dirichlet.delta_bounds`.
+    n : int
+        States.
+    eta, gamma : float
+        As in `dirichlet.delta_bounds`.
+    protected : int or array_like of int
+        ``|W_i|`` of each row, or one number. The row with the largest decides.
+
+    Returns
+    -------
+    lower, upper : float or ndarray, of the shape of k
+
+    Raises
+    ------
+    ValueError
+        As `dirichlet.delta_bounds` does.
+
+    Notes
+    -----
+    The paper prints 1 - max min instead, the delta of its best row.
+
+    References
+    ----------
+    Fallin et al. 2023, Theorem 1.
 
     Examples
     --------
@@ -68,10 +115,28 @@ def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected:
 def theorem1_best_epsilon(
     delta: float, k: ArrayLike, *, b: float, eta: float, eta_bar: float, protected: ArrayLike
 ) -> Any:
-    """Return the epsilon of Theorem 1 at delta in (0, 1) with the best gamma_i for each row, shape (...) of k.
+    """Return the epsilon of Theorem 1 at delta with the best gamma_i for each row.
 
-    An upper bound when one row differs: gamma_i is the largest for which the union bound of `dirichlet.delta_bounds`
-    stays at most delta. Other arguments as in `theorem1_epsilon`. Raises ValueError where gamma_i would underflow.
+    Parameters
+    ----------
+    delta : float
+        In (0, 1).
+    k, b, eta, eta_bar, protected
+        As in `theorem1_epsilon`.
+
+    Returns
+    -------
+    float or ndarray, of the shape of k
+        An upper bound when one row differs.
+
+    Raises
+    ------
+    ValueError
+        As `theorem1_epsilon` does, and where gamma_i would underflow.
+
+    Notes
+    -----
+    gamma_i is the largest for which the union bound of `dirichlet.delta_bounds` stays at most delta.
 
     Examples
     --------
@@ -95,9 +160,23 @@ def theorem1_best_epsilon(
 
 
 def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> float:
-    """Return the k at which Theorem 1 gives epsilon > 0, within 1e-12 relative.
+    """Return the k at which Theorem 1 gives epsilon, within 1e-12 relative.
 
-    Raises ValueError for an epsilon out of range or beyond k = 1e9; other arguments as in `theorem1_epsilon`.
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    b, eta, eta_bar, gamma, protected
+        As in `theorem1_epsilon`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For an epsilon out of range or beyond k = 1e9, and as `theorem1_epsilon` does.
 
     Examples
     --------
@@ -118,12 +197,32 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
 
 
 def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Any:
-    """Return the epsilon at delta that no k goes below when `rows` rows may differ at once, shape of delta.
+    """Return the epsilon at delta that no k goes below when `rows` rows may differ at once.
 
+    Parameters
+    ----------
+    delta : array_like
+        In [1e-11, 1].
+    b : float
+        In [0.002, 1].
+    eta : float
+        In [0.001, 1/2 - b/4].
+    rows : int
+        In 1..10,000.
+
+    Returns
+    -------
+    float or ndarray, of the shape of delta
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Notes
+    -----
     The lower end of the bracket at k = `VANISHING_K` (delta grows with k): below the limit by about 1e-6 relative, by
     up to 1e-2 at the smallest delta, where the bracket's margin of 1e-12 in delta shows.
-    delta in [1e-11, 1]; b in [0.002, 1]; eta in [0.001, 1/2 - b/4]; rows in 1..10,000. Raises ValueError outside these
-    ranges.
 
     Examples
     --------
@@ -136,9 +235,26 @@ def privacy_floor(delta: ArrayLike, *, b: float, eta: float, rows: int) -> Any:
 def smallest_border(epsilon: float, delta: float, *, b: float, rows: int) -> float:
     """Return the border eta whose `privacy_floor` is epsilon at delta, within 1e-6: a smaller one cannot reach it.
 
-    epsilon > 0, delta in [1e-11, 1], b in [0.002, 1], rows in 1..10,000. With |W| protected entries a row has room for
-    eta up to (1 - eta_bar) / |W| only. Raises ValueError outside these ranges and when no eta does, or only one below
-    0.001.
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        In [1e-11, 1].
+    b : float
+        In [0.002, 1].
+    rows : int
+        In 1..10,000.
+
+    Returns
+    -------
+    float
+        With W protected entries a row has room for eta up to (1 - eta_bar) / W only.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges and when no eta does, or only one below 0.001.
 
     Examples
     --------
@@ -167,9 +283,24 @@ def smallest_border(epsilon: float, delta: float, *, b: float, rows: int) -> flo
 def largest_k(epsilon: float, delta: float, *, b: float, eta: float, rows: int) -> float:
     """Return the largest k, rounded down by about 1e-5 relative, with (epsilon, delta) when `rows` rows may differ.
 
-    The k returned was itself evaluated: its proven upper bound of epsilon at delta meets the target. epsilon > 0, delta
-    in [1e-11, 1]; eta, b, rows as in `privacy_floor`. Raises ValueError outside these ranges and for an epsilon below
-    the floor, or beyond what k = 1e6 spends.
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        In [1e-11, 1].
+    b, eta, rows
+        As in `privacy_floor`.
+
+    Returns
+    -------
+    float
+        The k returned was itself evaluated: its proven upper bound of epsilon at delta meets the target.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges and for an epsilon below the floor, or beyond what k = 1e6 spends.
 
     Examples
     --------

@@ -28,15 +28,36 @@ def dirichlet_mechanism(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return independent draws of Dir(k p), shape (*size, ..., n), for probability vectors p of shape (...,
-    n).
+    """Return independent draws of Dir(k p): the Dirichlet mechanism, one row for each leading index of p.
 
-    k: positive, a number or an array that broadcasts with the leading axes of p (one k per row of a matrix).
-    Zero entries of p stay exactly zero. Each draw sums to one within n roundings. A row with a parameter k
-    p_i below 0.1 is drawn in log space, so that its left tail is right down to the smallest float; an entry
-    below that (5e-324) is returned as 0.0, which no float can avoid: `log_dirichlet` gives its logarithm.
-    Raises ValueError for p off the simplex, k outside (0, 1e300], or a positive k p_i below 1e-290. Source:
-    Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6 (one row per leading index).
+    Parameters
+    ----------
+    p : array_like, shape (..., n)
+        Probability vectors. Zero entries stay exactly zero.
+    k : array_like
+        In (0, 1e300], a number or an array that broadcasts with the leading axes of p (one k per row of a matrix).
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Returns
+    -------
+    ndarray, shape ``(*size, ..., n)``
+        Each draw sums to one within n roundings.
+
+    Raises
+    ------
+    ValueError
+        For p off the simplex, k outside its range, or a positive k p_i below 1e-290.
+
+    Notes
+    -----
+    A row with a parameter k p_i below 0.1 is drawn in log space, so that its left tail is right down to the smallest
+    float; an entry below that (5e-324) is returned as 0.0, which no float can avoid: `log_dirichlet` gives its
+    logarithm.
+
+    References
+    ----------
+    Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6.
 
     Examples
     --------
@@ -53,11 +74,25 @@ def log_dirichlet(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return logarithms of draws of Dir(k p), shape (*size, ..., n): finite wherever p is positive, else
-    -inf.
+    """Return logarithms of draws of Dir(k p), finite wherever p is positive, else -inf.
 
-    For parameters so small that the draws themselves underflow: at k p_i = 1e-6 most logarithms are below
-    -1e5. Arguments and errors: as `dirichlet_mechanism`.
+    Parameters
+    ----------
+    p, k, size, rng
+        As in `dirichlet_mechanism`.
+
+    Returns
+    -------
+    ndarray, shape ``(*size, ..., n)``
+
+    Raises
+    ------
+    ValueError
+        As `dirichlet_mechanism` does.
+
+    Notes
+    -----
+    For parameters so small that the draws themselves underflow: at k p_i = 1e-6 most logarithms are below -1e5.
 
     Examples
     --------

@@ -22,10 +22,26 @@ def noisy_matrix(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return P (..., n) plus independent noise on its positive entries, shape (*size, ..., n): not yet stochastic.
+    """Return P plus independent noise on its positive entries: not yet stochastic.
 
-    noise: "laplace" (scale: mean absolute value) or "gaussian" (scale: standard deviation). Raises ValueError for P off
-    the simplex, a scale that is not positive, another noise.
+    Parameters
+    ----------
+    P : array_like, shape (..., n)
+        Probability vectors.
+    scale : float
+        Above 0: mean absolute value of the Laplace, standard deviation of the Gaussian noise.
+    noise : {"laplace", "gaussian"}
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Returns
+    -------
+    ndarray, shape ``(*size, ..., n)``
+
+    Raises
+    ------
+    ValueError
+        For P off the simplex, a scale that is not positive, another noise.
 
     Examples
     --------
@@ -46,11 +62,27 @@ def noisy_matrix(
 def project_matrices(
     matrices: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike, support: ArrayLike, onto: str
 ) -> Array:
-    """Return matrices (..., n, n), each row projected onto the simplex or the bordered simplex, on the support.
+    """Return matrices whose rows are projected onto the simplex or the bordered simplex, on the support.
 
-    onto: "simplex", where rows may lose entries and a chain its irreducibility, or "bordered" (eta, eta_bar and the
-    masks as in `simplex.project_to_bordered_simplex`), where every protected entry stays positive. Only the support is
-    sorted, row by row of the matrix.
+    Parameters
+    ----------
+    matrices : array_like, shape (..., n, n)
+    eta, eta_bar : float
+        As in `simplex.project_to_bordered_simplex`.
+    protected, support : bool array (n, n)
+        Only the support is sorted, row by row of the matrix.
+    onto : {"simplex", "bordered"}
+        "simplex", where rows may lose entries and a chain its irreducibility, or "bordered", where every protected
+        entry stays positive.
+
+    Returns
+    -------
+    ndarray, shape (..., n, n)
+
+    Raises
+    ------
+    ValueError
+        As the projections do, and for another word in `onto`.
 
     Examples
     --------

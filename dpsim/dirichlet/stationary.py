@@ -17,7 +17,13 @@ NORMS = ("row", "column", "tau")
 
 
 class MatrixNorms(NamedTuple):
-    """Three constants of a fundamental matrix; each may stand for ||Z|| in the bounds below."""
+    """Three constants of a fundamental matrix; each may stand for its norm in the bounds of this wing.
+
+    Attributes
+    ----------
+    row, column, tau : ndarray, shape (...)
+        The norm that fits row vectors, the 1-norm read for columns, and Seneta's coefficient.
+    """
 
     row: Array  # largest absolute row sum: the norm that fits ||x^T Z||_1 for row vectors x
     column: Array  # largest absolute column sum: the 1-norm of matrices that act on column vectors
@@ -25,8 +31,24 @@ class MatrixNorms(NamedTuple):
 
 
 def matrix_norms(Z: ArrayLike) -> MatrixNorms:
-    """Return the three constants of Z (..., n, n), each of shape (...). Raises ValueError unless Z is
-    square.
+    """Return the three constants of a matrix.
+
+    Parameters
+    ----------
+    Z : array_like, shape (..., n, n)
+
+    Returns
+    -------
+    MatrixNorms
+
+    Raises
+    ------
+    ValueError
+        Unless Z is square.
+
+    References
+    ----------
+    Seneta 1988 for tau.
 
     Examples
     --------
@@ -41,9 +63,29 @@ def matrix_norms(Z: ArrayLike) -> MatrixNorms:
 
 
 def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
-    """Return L = sum_i pi_i (Corollary 1's bound for row i), shape (...), for pi (..., n), N and k per row.
+    """Return L = sum_i pi_i (Corollary 1's bound for row i).
 
-    categories: how many transitions row i can take (None: all n). Source: Benvenuti et al. 2026, Theorem 4.
+    Parameters
+    ----------
+    pi : array_like, shape (..., n)
+        The stationary distribution.
+    N, k : array_like
+        Records and k of each row, which broadcast with pi.
+    categories : array_like, optional
+        How many transitions row i can take; None: all n.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+
+    Raises
+    ------
+    ValueError
+        As `expected_kl_bound` does, and for pi off the simplex.
+
+    References
+    ----------
+    Benvenuti et al. 2026, Theorem 4.
 
     Examples
     --------
@@ -56,15 +98,37 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
 
 
 def stationary_bound(P: Any, N: ArrayLike, k: ArrayLike, *, norm: str = "row", kind: str = "paper") -> Array:
-    """Return Theorem 4's bound ||Z|| sqrt(2 L) / 2 on E TV(pi, pi~), for the chain P with k_i and N_i per
-    row.
+    """Return Theorem 4's bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~).
 
-    norm: "row" (the norm that fits row vectors), "column" (the 1-norm as printed, read for columns) or "tau"
-    (Seneta 1988, the smallest of the valid ones). kind: the reading of Z, as in `markov.fundamental_matrix`.
-    Zero entries of P stay zero in the release and do not count as categories. The published statement: the
-    proof weighs the rows by pi where the perturbation identity has pi~, so it is a bound by publication and
-    by check on random chains, not proven here. Source: Benvenuti et al. 2026, Theorem 4. P dense (..., n,
-    n) or sparse.
+    Parameters
+    ----------
+    P : array_like, shape (..., n, n), or sparse
+        The chain. Zero entries stay zero in the release and do not count as categories.
+    N, k : array_like
+        Records and k of each row.
+    norm : {"row", "column", "tau"}
+        "row" (the norm that fits row vectors), "column" (the 1-norm as printed, read for columns) or "tau" (the
+        smallest of the valid ones).
+    kind : {"paper", "seneta"}
+        The reading of Z, as in `markov.fundamental_matrix`.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+
+    Raises
+    ------
+    ValueError
+        As `mean_kl_bound` and `markov.fundamental_matrix` do, and for another norm.
+
+    Notes
+    -----
+    The published statement: the proof weighs the rows by pi where the perturbation identity has pi~, so it is a bound
+    by publication and by check on random chains, not proven here.
+
+    References
+    ----------
+    Benvenuti et al. 2026, Theorem 4; Seneta 1988.
 
     Examples
     --------
@@ -79,11 +143,30 @@ def stationary_bound(P: Any, N: ArrayLike, k: ArrayLike, *, norm: str = "row", k
 
 
 def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
-    """Return Theorem 5's expression sqrt(2 L) for E|tau_inf(P) - tau_inf(P~)|, shape (...), for pi (..., n).
+    """Return Theorem 5's expression sqrt(2 L) for the mean change of tau_inf.
 
-    categories: as in `mean_kl_bound`. Not a bound: its proof mixes two norms. Counts [[5000, 5000, 10], [5000,
-    5000, 10], [6, 6, 13]] with k_i = 3 / (2 eta_i) move tau_inf by 0.138 on average, where it gives 0.0547.
-    Source: Benvenuti et al. 2026, Theorem 5.
+    Parameters
+    ----------
+    pi, N, k, categories
+        As in `mean_kl_bound`.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+
+    Raises
+    ------
+    ValueError
+        As `mean_kl_bound` does.
+
+    Notes
+    -----
+    Not a bound: its proof mixes two norms. Counts [[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]] with
+    k_i = 3 / (2 eta_i) move tau_inf by 0.138 on average, where it gives 0.0547.
+
+    References
+    ----------
+    Benvenuti et al. 2026, Theorem 5.
 
     Examples
     --------
@@ -96,11 +179,33 @@ def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: A
 def matrix_dirichlet_bound(
     norm: ArrayLike, n: int, k: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike
 ) -> Array:
-    """Return Theorem 3's bound on E||pi - pi~||_1 (Fallin et al. 2023) for ||Z|| = norm and n states.
+    """Return Theorem 3's bound on the mean of ``||pi - pi~||_1`` for a norm of Z and n states.
 
-    eta, eta_bar > 0 with eta + eta_bar < 1/2; protected: |W_i| >= 2 of each row (or one number for all). The
-    subtracted term is the largest over rows. Arrays norm and k broadcast. Raises ValueError outside these
-    ranges.
+    Parameters
+    ----------
+    norm : array_like
+        The norm of Z; broadcasts with k.
+    n : int
+        States.
+    k : array_like
+        Above 0.
+    eta, eta_bar : float
+        Above 0, with a sum below 1/2.
+    protected : int or array_like of int
+        ``|W_i|`` of each row, at least 2, or one number for all. The subtracted term is the largest over rows.
+
+    Returns
+    -------
+    float or ndarray
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    References
+    ----------
+    Fallin et al. 2023, Theorem 3.
 
     Examples
     --------

@@ -132,18 +132,43 @@ def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
 def delta_bounds(
     k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return (lower, upper) with lower <= delta <= upper, delta the worst probability to leave Omega_1.
+    """Return proven bounds around delta, the worst probability that the release leaves Omega_1.
 
-    delta = max over p in the bordered simplex of P(some protected coordinate of Dir(k p) < gamma)
-    (Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2). With q_i = I_gamma(k p_i, k - k p_i)
-    at the worst point, upper = sum q_i (union) and lower = 1 - prod(1 - q_i) (Dirichlet coordinates are
-    negatively associated): proven bounds, apart by about delta / 2 relative, computed within 1e-9 relative.
-    protected None: all n coordinates, worst with n-1 of them at eta and one at 1 - (n-1) eta (P(min >=
-    gamma) is Schur-concave in p for every k > 0: Marshall and Olkin 1979, section 11.E).
-    protected = W in 1..n-1: W coordinates, worst with all of them at eta (moving mass from outside W to a
-    protected coordinate can only help, by coupling the Gamma variables).
-    k in [1e-290, 1e12], eta in (0, 1/n] (or (0, 1/W]), gamma in (0, 1/(m-1)), m = n or W. Arrays broadcast;
-    raises ValueError outside these ranges. Below 1e-300 the bounds fade to 0: use `log_delta_bounds`.
+    Parameters
+    ----------
+    k : array_like
+        In [1e-290, 1e12]. Arrays broadcast.
+    eta : array_like
+        Border of the simplex, in (0, 1/n] (or (0, 1/W]).
+    gamma : array_like
+        In (0, 1/(m-1)), m = n or W.
+    n : int
+        Categories.
+    protected : int, optional
+        W, in 1..n-1: how many coordinates Omega_1 asks to be at least gamma; None: all n.
+
+    Returns
+    -------
+    lower, upper : float or ndarray
+        lower <= delta <= upper, apart by about delta / 2 relative, computed within 1e-9 relative. Below 1e-300 they
+        fade to 0: use `log_delta_bounds`.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Notes
+    -----
+    delta = max over p in the bordered simplex of P(some protected coordinate of Dir(k p) < gamma). With
+    q_i = I_gamma(k p_i, k - k p_i) at the worst point, upper = sum q_i (union) and lower = 1 - prod(1 - q_i) (Dirichlet
+    coordinates are negatively associated). The worst point has n-1 coordinates at eta and one at 1 - (n-1) eta
+    (P(min >= gamma) is Schur-concave in p for every k > 0); with W protected, all of them at eta (moving mass from
+    outside W to a protected coordinate can only help, by coupling the Gamma variables).
+
+    References
+    ----------
+    Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2; Marshall and Olkin 1979, section 11.E.
 
     Examples
     --------
@@ -158,6 +183,20 @@ def log_delta_bounds(
     k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
     """Return the logarithms of `delta_bounds`, finite (or as far as -1e300) where the bounds underflow.
+
+    Parameters
+    ----------
+    k, eta, gamma, n, protected
+        As in `delta_bounds`.
+
+    Returns
+    -------
+    lower, upper : float or ndarray
+
+    Raises
+    ------
+    ValueError
+        As `delta_bounds` does.
 
     Examples
     --------
@@ -190,11 +229,33 @@ def log_delta_bounds(
 
 
 def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, n: int) -> Any:
-    """Return the epsilon of Theorem 1 at each delta with its best gamma, (...) for delta (...) in (0, 1).
+    """Return the epsilon of Theorem 1 at each delta with its best gamma.
 
-    A proven upper bound: gamma is the largest for which the upper end of `delta_bounds` stays at most delta, within
-    1e-12 relative, from below. k in [1e-290, 1e12], shift, eta as in `epsilon_bound`, n >= 2 categories.
-    Raises ValueError outside these ranges, and when no gamma in [1e-300, 1/n) will do.
+    Parameters
+    ----------
+    delta : array_like
+        In (0, 1).
+    k : float
+        In [1e-290, 1e12].
+    shift, eta : float
+        As in `epsilon_bound`.
+    n : int
+        Categories, at least 2.
+
+    Returns
+    -------
+    float or ndarray, of the shape of delta
+        A proven upper bound.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges, and when no gamma in [1e-300, 1/n) will do.
+
+    Notes
+    -----
+    gamma is the largest for which the upper end of `delta_bounds` stays at most delta, within 1e-12 relative, from
+    below.
 
     Examples
     --------
@@ -220,9 +281,24 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
 
 
 def extreme_points(n: int, eta: float) -> Array:
-    """Return the n vertices of the bordered simplex, (n, n): 1 - (n-1) eta on the diagonal, eta elsewhere.
+    """Return the n vertices of the bordered simplex.
 
-    n >= 2, eta in (0, 1/n]; raises ValueError otherwise.
+    Parameters
+    ----------
+    n : int
+        At least 2.
+    eta : float
+        Border, in (0, 1/n].
+
+    Returns
+    -------
+    ndarray, shape (n, n)
+        1 - (n-1) eta on the diagonal, eta elsewhere.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
 
     Examples
     --------
@@ -246,12 +322,34 @@ def delta_monte_carlo(
 ) -> Any:
     """Return the papers' estimate of delta: the worst share, over the rows of p, of draws outside Omega_1.
 
-    p (vertices, n): probability vectors, `extreme_points` for instance; every row gets its own draws of
-    Dir(k p). draws: a number, or an increasing array of numbers: one estimate each, from the same draws
-    (the first 100 of them, the first 1000, ...). protected: Omega_1 asks the first W coordinates alone to
-    be at least gamma (None: all). An estimate, biased upwards by the maximum over vertices: `delta_bounds`
-    is the proven bracket. k > 0, gamma in (0, 1), draws >= 1; raises ValueError otherwise. It holds no
-    draws in memory, and releases the interpreter, so that several may run in threads.
+    Parameters
+    ----------
+    p : array_like, shape (vertices, n)
+        Probability vectors, `extreme_points` for instance; every row gets its own draws of Dir(k p).
+    k : float
+        Above 0.
+    gamma : float
+        In (0, 1).
+    draws : int or array_like of int
+        At least 1; an increasing array gives one estimate each, from the same draws (the first 100 of them, the first
+        1000, ...).
+    rng : Generator, int or None
+    protected : int, optional
+        Omega_1 asks the first W coordinates alone to be at least gamma; None: all.
+
+    Returns
+    -------
+    float or ndarray, of the shape of draws
+        An estimate, biased upwards by the maximum over vertices: `delta_bounds` is the proven bracket.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Notes
+    -----
+    It holds no draws in memory, and releases the interpreter, so that several may run in threads.
 
     Examples
     --------

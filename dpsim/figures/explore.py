@@ -55,7 +55,20 @@ class Moving:
 def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> None:
     """Write output/name.json (the chart), .png (as it starts) and .csv (its numbers); nothing when output is "".
 
-    Raises ValueError for a chart of more than a million bytes.
+    Parameters
+    ----------
+    moving : Moving
+    name : str
+        As in `save`.
+    data : DataFrame
+        The numbers of the chart.
+    output : str
+        The folder of the results.
+
+    Raises
+    ------
+    ValueError
+        For a chart of more than a million bytes.
     """
     if not output:
         return
@@ -88,8 +101,17 @@ def _text(chart: alt.Chart, words: str) -> alt.Chart:
 def dirichlet_row(costs: pd.DataFrame, draws: pd.DataFrame, border: float, shift: float) -> Moving:
     """Return the chart of one row of five shares: the two Beta densities, delta shaded, epsilon, and one draw.
 
-    costs: k, epsilon, delta, epsilon_at_1e-6, log_beta (of a = k border and a + k shift); draws: k, category, share,
-    true.
+    Parameters
+    ----------
+    costs : DataFrame
+        Columns k, epsilon, delta, epsilon_at_1e-6, log_beta (of a = k border and a + k shift).
+    draws : DataFrame
+        Columns k, category, share, true.
+    border, shift : float
+
+    Returns
+    -------
+    Moving
     """
     ks, epsilons = sorted(costs["k"].unique()), sorted(costs["epsilon"].unique())
     k = slider("k", "k", ks[0], ks[-1], ks[1] - ks[0], 60)
@@ -138,7 +160,16 @@ def dirichlet_row(costs: pd.DataFrame, draws: pd.DataFrame, border: float, shift
 def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     """Return the map of Manhattan: how far each zone's private long-run share is from the true one, by epsilon.
 
-    zones: zone and its outline in degrees; shares: mechanism, epsilon, zone, percent.
+    Parameters
+    ----------
+    zones : GeoDataFrame
+        zone and its outline in degrees.
+    shares : DataFrame
+        Columns mechanism, epsilon, zone, percent.
+
+    Returns
+    -------
+    Moving
     """
     epsilons = sorted(shares["epsilon"].unique())
     place = slider("place", "ε: step", 0, len(epsilons) - 1, 1, len(epsilons) // 2)
@@ -179,7 +210,16 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
 def word_distances(laws: pd.DataFrame, errors: pd.DataFrame) -> Moving:
     """Return the chart of both laws of the distance of a private word, and of the reduction of its error.
 
-    laws: epsilon, mechanism, distance, probability; errors: epsilon, exponential, permute_and_flip, reduction, limit.
+    Parameters
+    ----------
+    laws : DataFrame
+        Columns epsilon, mechanism, distance, probability.
+    errors : DataFrame
+        Columns epsilon, exponential, permute_and_flip, reduction, limit.
+
+    Returns
+    -------
+    Moving
     """
     grid = sorted(errors["epsilon"].unique())
     epsilon = slider("epsilon", "ε", grid[0], grid[-1], grid[1] - grid[0], 6)
@@ -226,7 +266,19 @@ def word_distances(laws: pd.DataFrame, errors: pd.DataFrame) -> Moving:
 
 
 def plan_values(values: pd.DataFrame, best: float) -> Moving:
-    """Return the chart of fifty private plans: their values and bounds, by k. values: k, epsilon, what, value."""
+    """Return the chart of fifty private plans: their values and bounds, by k.
+
+    Parameters
+    ----------
+    values : DataFrame
+        Columns k, epsilon, what, value.
+    best : float
+        The value of the best plan.
+
+    Returns
+    -------
+    Moving
+    """
     grid = sorted(values["k"].unique())
     k = slider("place", "k: step", 0, len(grid) - 1, 1, len(grid) // 2)
     listed = "[" + ",".join(map(repr, map(float, grid))) + "]"
@@ -263,7 +315,14 @@ def plan_values(values: pd.DataFrame, best: float) -> Moving:
 def histogram_law(law: pd.DataFrame) -> Moving:
     """Return the chart of the law of a released histogram's distance from the true one, by t.
 
-    law: t, epsilon, distance, probability.
+    Parameters
+    ----------
+    law : DataFrame
+        Columns t, epsilon, distance, probability.
+
+    Returns
+    -------
+    Moving
     """
     grid = sorted(law["t"].unique())
     place = slider("place", "t: step", 0, len(grid) - 1, 1, len(grid) // 2)
@@ -293,7 +352,14 @@ def histogram_law(law: pd.DataFrame) -> Moving:
 def which_mechanism(errors: pd.DataFrame) -> Moving:
     """Return the chart that answers which mechanism to use: error against epsilon, for a chosen subject.
 
-    errors: subject (what is released, of which data, the unit), mechanism, epsilon, error, metric.
+    Parameters
+    ----------
+    errors : DataFrame
+        Columns subject (what is released, of which data, the unit), mechanism, epsilon, error, metric.
+
+    Returns
+    -------
+    Moving
     """
     subjects = list(dict.fromkeys(errors["subject"]))
     subject = alt.param(

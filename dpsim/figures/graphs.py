@@ -32,10 +32,29 @@ TEXT, SMALL = 7.0, 6.0  # points
 def transitions(automaton: HammingAutomaton, distance: int) -> pd.DataFrame:
     """Return the transitions that some word at this distance takes, one row each, from the first letter to the last.
 
-    Columns: position and mismatches (letters and mismatches written), state (the last letter, the start state
-    before the first; "" over an alphabet), letter (the one to write), next_mismatches, next_state, probability
-    (the policy's, mu), words and next_words (V: how many words are still open before and after, integers).
-    Raises ValueError where no word or more than a million words have the distance.
+    Parameters
+    ----------
+    automaton : HammingAutomaton
+    distance : int
+        In 0..n.
+
+    Returns
+    -------
+    DataFrame
+        Columns: position and mismatches (letters and mismatches written), state (the last letter, the start state
+        before the first; "" over an alphabet), letter (the one to write), next_mismatches, next_state, probability
+        (the policy's, mu), words and next_words (V: how many words are still open before and after, integers).
+
+    Raises
+    ------
+    ValueError
+        Where no word or more than a million words have the distance.
+
+    Examples
+    --------
+    >>> from dpsim import figures, words
+    >>> len(figures.transitions(words.HammingAutomaton("ab", letters="abc"), 1))
+    6
     """
     policy = automaton.policy(distance)
     total = checks.integer("number of words at the distance", automaton.counts[distance], 1, LARGEST)
@@ -68,10 +87,32 @@ def draw_automaton(
 ) -> pd.DataFrame:
     """Draw the automaton of the words at a distance, with its policy on the arrows, and return its `transitions`.
 
+    Parameters
+    ----------
+    ax : Axes
+    automaton : HammingAutomaton
+    distance : int
+        In 0..n.
+    width, height : float
+        Distance of neighbouring states, in units of the axes.
+    highlight : sequence of letters, optional
+        A word at the distance whose path is drawn thick, in blue.
+
+    Returns
+    -------
+    DataFrame
+        As `transitions`.
+
+    Raises
+    ------
+    ValueError
+        Where `highlight` has another distance or is infeasible, and as `transitions` does.
+
+    Notes
+    -----
     A circle is a state: letters written, mismatches as superscript, on a chain the last letter below; the
     accepting states have two circles. Beside each circle in grey the words still open, V. An arrow is a letter, its
-    probability in vermilion. width, height: distance of neighbouring states, in units of the axes. highlight: a word at
-    the distance whose path is drawn thick, in blue. Raises ValueError where it has another distance or is infeasible.
+    probability in vermilion.
     """
     table = transitions(automaton, distance)
     followed = set() if highlight is None else _path(automaton, distance, highlight)
@@ -103,8 +144,20 @@ def draw_automaton(
 def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequence[str]) -> None:
     """Draw the feasible transitions of a chain as arrows between circles.
 
-    adjacency: (m, m), non-zero where the row may be followed by the column, other than itself; places: (m, 2)
-    centres of the circles; labels: m short names. Raises ValueError where the shapes do not fit.
+    Parameters
+    ----------
+    ax : Axes
+    adjacency : array_like, shape (m, m)
+        Non-zero where the row may be followed by the column, other than itself.
+    places : array_like, shape (m, 2)
+        Centres of the circles.
+    labels : sequence of m str
+        Short names.
+
+    Raises
+    ------
+    ValueError
+        Where the shapes do not fit.
     """
     feasible, centres = checks.real("adjacency", adjacency, 0.0) > 0, checks.real("places", places)
     m = len(labels)

@@ -93,9 +93,30 @@ def style() -> None:
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
-    """Return the figure size in inches for one or two columns and a height in inches.
+    """Return the figure size in inches.
 
-    Raises ValueError unless columns is 1 or 2 and the height is in (0, 12].
+    Parameters
+    ----------
+    columns : {1, 2}
+        How many columns of a page it spans.
+    height : float
+        In inches, in (0, 12].
+
+    Returns
+    -------
+    width, height : float
+        In inches.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Examples
+    --------
+    >>> from dpsim import figures
+    >>> figures.size(1, 2.5)
+    (3.5, 2.5)
     """
     width = ONE_COLUMN if checks.integer("columns", columns, 1, 2) == 1 else TWO_COLUMNS
     return width, checks.scalar("height", height, 0, 12, open_low=True)
@@ -104,10 +125,19 @@ def size(columns: int, height: float) -> tuple[float, float]:
 def mark_published(
     ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5), colour: str = PUBLISHED
 ) -> None:
-    """Mark a published point with a hollow diamond and write its value beside it (offset in points).
+    """Mark a published point with a hollow diamond and write its value beside it.
 
-    A label more than 20 points away is joined to its point by a thin line. colour: grey, or that of its mechanism where
-    several share the axes.
+    Parameters
+    ----------
+    ax : Axes
+    x, y : float
+        Of the point, in units of the axes.
+    label : str
+        The value as the paper prints it. More than 20 points away it is joined to its point by a thin line.
+    offset : tuple of float
+        Of the label, in points.
+    colour : str
+        Grey, or that of its mechanism where several share the axes.
     """
     ax.plot([x], [y], "D", mfc="none", mec=colour, mew=1.0, ms=5, zorder=5, clip_on=False)
     far = offset[0] ** 2 + offset[1] ** 2 > 20**2
@@ -117,16 +147,37 @@ def mark_published(
 
 
 def mark_source(fig: Figure, text: str) -> None:
-    """Write small under a figure, at the left, where its data come from."""
+    """Write small under a figure, at the left, where its data come from.
+
+    Parameters
+    ----------
+    fig : Figure
+    text : str
+    """
     fig.supxlabel(text, x=0.01, ha="left", fontsize=6, color="0.35")
 
 
 def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     """Write output/name.png, .pdf and .csv (the plotted numbers, %.10g); write nothing when output is "".
 
-    name: like "fig1_kl", lower-case letters, digits and underscores; data: the plotted numbers, tidy, units in
-    the column names. Files are free of dates and versions and appear whole or not at all.
-    Raises ValueError for a bad name or an empty table.
+    Parameters
+    ----------
+    fig : Figure
+    name : str
+        Like "fig1_kl": lower-case letters, digits and underscores.
+    data : DataFrame
+        The plotted numbers, tidy, units in the column names.
+    output : str
+        The folder of the results.
+
+    Raises
+    ------
+    ValueError
+        For a bad name or an empty table.
+
+    Notes
+    -----
+    Files are free of dates and versions and appear whole or not at all.
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
@@ -143,7 +194,18 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
 
 
 def save_table(data: pd.DataFrame, name: str, output: str) -> None:
-    """Write output/name.csv (%.10g); write nothing when output is "". For tables that have no figure."""
+    """Write output/name.csv (%.10g), for tables that have no figure; write nothing when output is "".
+
+    Parameters
+    ----------
+    data, name, output
+        As in `save`.
+
+    Raises
+    ------
+    ValueError
+        As `save` does.
+    """
     if not output:
         return
     folder = Path(output)

@@ -33,11 +33,33 @@ HALO = (effects.withStroke(linewidth=1.5, foreground="white"),)
 
 
 def zone_shapes(zones: Any, group: ArrayLike | None = None, rotation: float = 0.0) -> Any:
-    """Return the outlines of n zones in metres, or of their groups 0..m-1 when `group` (n,) names one each.
+    """Return the outlines of n zones in metres, or of their groups.
 
-    zones: as load_taxi_zones returns them; group: as merge_zones does. rotation: degrees counter-clockwise,
-    -360 to 360, about the centre of all zones (29 sets Manhattan's avenues upright, -61 lays them flat).
-    Raises ValueError when group does not fit.
+    Parameters
+    ----------
+    zones : GeoDataFrame
+        As `datasets.load_taxi_zones` returns it.
+    group : array_like of int, shape (n,), optional
+        The group 0..m-1 of each zone, as `datasets.merge_zones` returns it.
+    rotation : float
+        Degrees counter-clockwise, -360 to 360, about the centre of all zones (29 sets Manhattan's avenues upright, -61
+        lays them flat).
+
+    Returns
+    -------
+    GeoSeries
+        Of n zones or m groups.
+
+    Raises
+    ------
+    ValueError
+        When group does not fit.
+
+    Examples
+    --------
+    >>> from dpsim import datasets, figures
+    >>> len(figures.zone_shapes(datasets.load_taxi_zones(), rotation=29))
+    63
     """
     shapes = zones.geometry.to_crs(MANHATTAN_CRS)
     if group is not None:
@@ -64,12 +86,34 @@ def choropleth(
     rotation: float = 0.0,
     marks: bool = True,
 ) -> Any:
-    """Return the coloured outlines (a collection, for figure.colorbar), one value for each zone or group.
+    """Draw coloured outlines, one value for each zone or group.
 
-    values: (n,) for n zones, or (m,) for m groups, finite; source: the line under the map, which must say
-    "surrogate" where the values come from surrogate trips (in a row of maps one is enough: "" for others).
-    group, rotation: as in zone_shapes. marks: a scale bar and an arrow to the north; in a row of maps one has them.
-    Raises ValueError when shapes do not fit.
+    Parameters
+    ----------
+    ax : Axes
+    zones : GeoDataFrame
+        As `datasets.load_taxi_zones` returns it.
+    values : array_like, shape (n,) for n zones, or (m,) for m groups
+        Finite.
+    source : str
+        The line under the map, which must say "surrogate" where the values come from surrogate trips (in a row of maps
+        one is enough: "" for others).
+    group, rotation
+        As in `zone_shapes`.
+    cmap, norm
+        As matplotlib takes them.
+    marks : bool
+        A scale bar and an arrow to the north; in a row of maps one has them.
+
+    Returns
+    -------
+    Collection
+        The outlines, for figure.colorbar.
+
+    Raises
+    ------
+    ValueError
+        When shapes do not fit.
     """
     shapes = zone_shapes(zones, group, rotation)
     heights = checks.real("values", values)
@@ -95,10 +139,22 @@ def draw_network(
     path_colour: str = "black",
     source: bool = True,
 ) -> None:
-    """Draw the segments of the chain as straight grey lines, as wide as their traffic, on the given axes.
+    """Draw the segments of the chain as straight grey lines, as wide as their traffic.
 
-    path: states visited in order (chain.trip for instance), drawn by draw_walk on top; source: False only
-    where a neighbouring map carries the attribution. Raises ValueError for a path that cannot be driven.
+    Parameters
+    ----------
+    ax : Axes
+    chain : RoadChain
+    path : array_like of int, optional
+        States visited in order (chain.trip for instance), drawn by `draw_walk` on top.
+    path_colour : str
+    source : bool
+        False only where a neighbouring map carries the attribution.
+
+    Raises
+    ------
+    ValueError
+        For a path that cannot be driven.
     """
     nodes = _node_positions(chain)
     ends = _segment_ends(chain, nodes)
@@ -118,8 +174,17 @@ def draw_network(
 def name_intersections(ax: Any, chain: RoadChain, nodes: Sequence[str]) -> None:
     """Write the names of some intersections where they cover least of what is drawn: call it last.
 
-    nodes: ids of chain.intersections["node"]; all 30 fit at two columns (7.2 in), about six at one (3.5 in).
-    Raises ValueError for an unknown id.
+    Parameters
+    ----------
+    ax : Axes
+    chain : RoadChain
+    nodes : sequence of str
+        Ids of chain.intersections["node"]; all 30 fit at two columns (7.2 in), about six at one (3.5 in).
+
+    Raises
+    ------
+    ValueError
+        For an unknown id.
     """
     positions = _node_positions(chain)
     names = chain.intersections.set_index("node")["name"]
@@ -141,11 +206,26 @@ def draw_walk(
 ) -> None:
     """Draw a sequence of states (segments): a line from midpoint to midpoint through the intersections.
 
-    states: (steps + 1,) integers 0..n-1, consecutive ones equal or with a common intersection. offset: metres
-    to the side of the road (east or north), so that walks can share a map. numbers: write the steps at which
-    each segment is visited (a stay on a segment shows there alone), where there is room among what is drawn
-    already, instead of arrow heads. label: for a legend. An open circle marks the start, a filled square the end.
-    Raises ValueError for states out of range or without a common intersection.
+    Parameters
+    ----------
+    ax : Axes
+    chain : RoadChain
+    states : array_like of int, shape (steps + 1,)
+        In 0..n-1, consecutive ones equal or with a common intersection. An open circle marks the start, a filled
+        square the end.
+    colour : str
+    offset : float
+        Metres to the side of the road (east or north), so that walks can share a map.
+    numbers : bool
+        Whether to write the steps at which each segment is visited (a stay on a segment shows there alone), where
+        there is room among what is drawn already, instead of arrow heads.
+    label : str, optional
+        For a legend.
+
+    Raises
+    ------
+    ValueError
+        For states out of range or without a common intersection.
     """
     visited = _drivable(chain, states)
     offset = checks.scalar("offset", offset)

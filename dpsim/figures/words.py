@@ -22,7 +22,13 @@ COLOURS = {"permute-and-flip": PAPER, "exponential": OTHER, "staircase": OURS}
 def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequence[str], epsilon: float) -> None:
     """Draw on two axes what is released from two adjacent words: the probabilities, and their ratio within e^epsilon.
 
-    table: columns released and probability_<word> for both neighbours, one row for each candidate.
+    Parameters
+    ----------
+    axes : sequence of two Axes
+    table : DataFrame
+        Columns released and probability_<word> for both neighbours, one row for each candidate.
+    neighbours : sequence of two str
+    epsilon : float
     """
     place = np.arange(len(table))
     aside = 0.14  # of the distance of two words, so that equal probabilities stay two dots
@@ -47,7 +53,15 @@ def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequen
 def draw_bounds(ax: Any, x: pd.Series, table: pd.DataFrame, *, named: bool = False) -> None:
     """Draw an exact error between Theorem 2's bounds, with the sharper floor; below 0 letters the axes are shaded.
 
-    table: columns lower_theorem2, upper_theorem2, exact, floor. named: write which bound is which beside the lines.
+    Parameters
+    ----------
+    ax : Axes
+    x : Series
+        Of the rows of the table.
+    table : DataFrame
+        Columns lower_theorem2, upper_theorem2, exact, floor.
+    named : bool
+        Whether to write which bound is which beside the lines.
     """
     for column in ("upper_theorem2", "lower_theorem2"):
         ax.plot(x, table[column], "--", color=PAPER)
@@ -78,8 +92,14 @@ def draw_errors(
 ) -> None:
     """Draw on two axes the errors of permute-and-flip and of the exponential mechanism, and the reduction below.
 
-    table: columns epsilon, reduction and, for each mechanism, <name>_exact, <name>_sampled, <name>_standard_error with
-    underscores in the name; published: for each mechanism the printed points (epsilon, error).
+    Parameters
+    ----------
+    axes : sequence of two Axes
+    table : DataFrame
+        Columns epsilon, reduction and, for each mechanism, <name>_exact, <name>_sampled, <name>_standard_error with
+        underscores in the name.
+    published : mapping of str to sequence of pairs
+        For each mechanism the printed points (epsilon, error).
     """
     for mechanism in ("permute-and-flip", "exponential"):
         name, colour = mechanism.replace("-", "_"), COLOURS[mechanism]
@@ -99,7 +119,13 @@ def draw_errors(
 def draw_reduction(ax: Any, table: pd.DataFrame, published: Sequence[tuple[float, float]]) -> None:
     """Draw how much permute-and-flip can lower the error: the proven limit, an ensemble's band, one trip, the paper.
 
-    table: columns epsilon, limit, low, median, high, trip; published: the printed points (epsilon, reduction).
+    Parameters
+    ----------
+    ax : Axes
+    table : DataFrame
+        Columns epsilon, limit, low, median, high, trip.
+    published : sequence of pairs
+        The printed points (epsilon, reduction).
     """
     ax.fill_between(table["epsilon"], table["limit"], 1.0, color="0.9", lw=0)
     ax.text(table["epsilon"].max(), 0.53, "impossible", ha="right", va="bottom", color="0.3", fontsize=7)
@@ -117,7 +143,12 @@ def draw_reduction(ax: Any, table: pd.DataFrame, published: Sequence[tuple[float
 def draw_against_optimum(ax: Any, table: pd.DataFrame, title: str) -> None:
     """Draw each mechanism's error divided by the least possible one, against the epsilon it really spends.
 
-    table: columns mechanism, epsilon_exact, error, least_error.
+    Parameters
+    ----------
+    ax : Axes
+    table : DataFrame
+        Columns mechanism, epsilon_exact, error, least_error.
+    title : str
     """
     for mechanism, part in table.groupby("mechanism", sort=False):
         line = "--" if mechanism == "exponential" else "-"

@@ -29,15 +29,18 @@ def compare_zones(
     ----------
     zones, group
         The outlines, as `datasets.load_taxi_zones` returns them, and the group 0..m-1 of each.
-    true
-        Shape (m,), positive: a probability of each group.
-    others
-        Shape (r, m): distributions to compare with it, drawn on the same logarithmic scale, and beside that their
-        differences from `true` in per cent of it, on a linear scale of plus and minus 20 %.
-    labels
-        One for each of the others.
-    source
+    true : array_like, shape (m,)
+        Positive: a probability of each group.
+    others : array_like, shape (r, m)
+        Distributions to compare with it, drawn on the same logarithmic scale, and beside that their differences from
+        `true` in per cent of it, on a linear scale of plus and minus 20 %.
+    labels : sequence of r str
+    source : str
         What stands under the figure; it must say "surrogate" where the trips are.
+
+    Returns
+    -------
+    Figure
 
     Raises
     ------

@@ -40,8 +40,8 @@ def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "pap
 
     Notes
     -----
-    To cover m vectors at once divide beta by m. A policy chosen after the release favours lucky vectors, so m counts all
-    it could have used: `MDP.random_vectors`, not its own rows.
+    To cover m vectors at once divide beta by m. A policy chosen after the release favours lucky vectors, so m counts
+    all it could have used: `MDP.random_vectors`, not its own rows.
 
     "paper": sqrt(log(1/beta) / (2 (k+1))), Lemma 2 as its Appendix A derives it. Not a bound: the proof
     weighs the largest coordinate as if it were known in advance. Uniform p, n 20, k 2, beta .2: P is .32.

@@ -64,8 +64,8 @@ def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
     ----------
     mdp : MDP
     policy : array_like of int
-        Shaped as `synthesize` returns it; it must play allowed actions in every stage and state. Leading axes of the model
-        and the policy broadcast: the true model takes a batch of private policies.
+        Shaped as `synthesize` returns it; it must play allowed actions in every stage and state. Leading axes of the
+        model and the policy broadcast: the true model takes a batch of private policies.
 
     Returns
     -------

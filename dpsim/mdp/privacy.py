@@ -299,11 +299,12 @@ def value_bounds(
     beta : array_like
         In [0, 1). Leading axes of the private model, the policy, radius and beta broadcast.
     support : bool array (S, A, S), optional
-        Where a vector of D may be positive; None: everywhere, as in the paper. The mechanism keeps zeros, so whoever sees
-        the release knows the support: `mdp.transitions > 0` is public too, and its bounds are tighter and hold just as
-        well. (Read it off the true model: tiny draws may underflow.)
+        Where a vector of D may be positive; None: everywhere, as in the paper. The mechanism keeps zeros, so whoever
+        sees the release knows the support: `mdp.transitions > 0` is public too, and its bounds are tighter and hold
+        just as well. (Read it off the true model: tiny draws may underflow.)
     tolerance : float
-        Discounted values are iterated until they are proven to be that close to the fixed point, then moved outward by it.
+        Discounted values are iterated until they are proven to be that close to the fixed point, then moved outward by
+        it.
 
     Returns
     -------

@@ -16,12 +16,40 @@ def project_to_simplex(
 ) -> Array:
     """Return the point nearest to x in {y : sum y = total, y >= lower, y = 0 off the support}.
 
-    x: (..., n) real; total > 0, scalar or (...); lower >= 0, scalar or broadcastable to x, ignored off
-    the support; support: booleans broadcastable to x, None for all entries. The result has the shape of x;
-    it meets the lower bounds to the last bit and the total within rounding. With z = x - lower the solution
-    is lower + max(z - tau, 0), and tau follows from the sorted z in closed form: the algorithm is finite.
-    Raises ValueError when an argument is out of its range, and when the lower bounds of some row add up to
-    more than its total. Source: Held, Wolfe and Crowder 1974; Duchi et al. 2008, figure 1.
+    Parameters
+    ----------
+    x : array_like, shape (..., n)
+    total : array_like, shape (...)
+        Above 0.
+    lower : array_like
+        At least 0, broadcastable to x, ignored off the support.
+    support : bool array, optional
+        Broadcastable to x; None for all entries.
+
+    Returns
+    -------
+    ndarray, of the shape of x
+        It meets the lower bounds to the last bit and the total within rounding.
+
+    Raises
+    ------
+    ValueError
+        When an argument is out of its range, and when the lower bounds of some row add up to more than its total.
+
+    Notes
+    -----
+    With z = x - lower the solution is lower + max(z - tau, 0), and tau follows from the sorted z in closed form: the
+    algorithm is finite.
+
+    References
+    ----------
+    Held, Wolfe and Crowder 1974; Duchi et al. 2008, figure 1.
+
+    Examples
+    --------
+    >>> from dpsim.numerics import simplex
+    >>> simplex.project_to_simplex([0.7, 0.5, -0.1]).round(2)
+    array([0.6, 0.4, 0. ])
     """
     points = _points("x", x)
     totals = np.broadcast_to(checks.real("total", total, 0.0, open_low=True), points.shape[:-1])
@@ -36,14 +64,43 @@ def project_to_bordered_simplex(
 ) -> Array:
     """Return the point nearest to x in the bordered simplex, with zeros off the support.
 
-    The bordered simplex of Fallin et al. 2023, Definition 1, for the set W of protected entries: y in the
-    simplex with y_i >= eta for i in W and sum of y over W <= 1 - eta_bar (taken closed: entries of the
-    support outside W are only asked to be >= 0). x, protected, support: (..., n), the masks broadcastable
-    to x; support None for all entries. eta, eta_bar > 0 with eta + eta_bar < 1/2 (Assumption 1).
-    y_i >= eta holds to the last bit, and so does y_j >= eta_bar when j alone is outside W; with more entries
-    outside W their sum is at least eta_bar within rounding. Raises ValueError when fewer than two entries are
-    protected (Definition 1), when one is off the support, when none of the support is left outside W, or
-    when |W| eta + eta_bar > 1.
+    Parameters
+    ----------
+    x : array_like, shape (..., n)
+    eta, eta_bar : float
+        Above 0, with a sum below 1/2 (Assumption 1).
+    protected : bool array, broadcastable to x
+        The set W, at least two entries of each row (Definition 1), on the support.
+    support : bool array, broadcastable to x, optional
+        None for all entries.
+
+    Returns
+    -------
+    ndarray, of the shape of x
+        y_i >= eta holds to the last bit, and so does y_j >= eta_bar when j alone is outside W; with more entries
+        outside W their sum is at least eta_bar within rounding.
+
+    Raises
+    ------
+    ValueError
+        When fewer than two entries are protected, when one is off the support, when none of the support is left
+        outside W, or when the protected entries have no room for eta each beside eta_bar.
+
+    Notes
+    -----
+    The bordered simplex for the set W of protected entries: y in the simplex with y_i >= eta for i in W and sum of y
+    over W <= 1 - eta_bar (taken closed: entries of the support outside W are only asked to be >= 0).
+
+    References
+    ----------
+    Fallin et al. 2023, Definition 1.
+
+    Examples
+    --------
+    >>> from dpsim.numerics import simplex
+    >>> masks = [True, True, False]
+    >>> simplex.project_to_bordered_simplex([0.9, 0.05, 0.05], eta=0.1, eta_bar=0.1, protected=masks).round(3)
+    array([0.8, 0.1, 0.1])
     """
     points = _points("x", x)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
@@ -66,9 +123,31 @@ def project_to_bordered_simplex(
 def protected_entries(matrix: ArrayLike) -> Mask:
     """Return for each row the mask of all its non-zero entries but the smallest (of equal ones the first).
 
-    matrix: (..., n) non-negative; the result has its shape. These are the sets W_i of Fallin et al. 2023,
-    Section V. Raises ValueError for negative entries and for a row with fewer than three non-zero entries,
-    for which W_i would have fewer than two.
+    Parameters
+    ----------
+    matrix : array_like, shape (..., n)
+        At least 0.
+
+    Returns
+    -------
+    bool array, of the shape of the matrix
+        The sets W_i.
+
+    Raises
+    ------
+    ValueError
+        For negative entries and for a row with fewer than three non-zero entries, for which W_i would have fewer than
+        two.
+
+    References
+    ----------
+    Fallin et al. 2023, Section V.
+
+    Examples
+    --------
+    >>> from dpsim.numerics import simplex
+    >>> simplex.protected_entries([0.5, 0.2, 0.3, 0.0])
+    array([ True, False,  True, False])
     """
     entries = checks.real("matrix", matrix, 0.0)
     points = _points("matrix", entries)

@@ -13,9 +13,28 @@ from dpsim import ledger, paths
 
 
 def folder(run: str) -> Path:
-    """Return the folder of a run given as a path, a notebook's name (its committed figures), or <notebook>/<key>.
+    """Return the folder of a run.
 
-    A key may be shortened as long as it is unique. Raises ValueError when nothing, or more than one run, is meant.
+    Parameters
+    ----------
+    run : str
+        A path, a notebook's name (its committed figures), or <notebook>/<key>, where the key may be shortened as long
+        as it is unique.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ValueError
+        When nothing, or more than one run, is meant.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> runner.folder(paths.notebook_names()[1]).parent == paths.figures()
+    True
     """
     direct = [Path(run), paths.figures() / run]
     found = [path for path in direct if path.is_dir()][:1] or sorted((paths.build() / "runs").glob(f"{run}*/"))
@@ -27,7 +46,23 @@ def folder(run: str) -> Path:
 
 
 def numbers(folder: Path) -> dict[str, dict[str, float | None]]:
-    """Return the numbers in a run's folder by id: its ledger rows, and the key numbers of its numbers.json."""
+    """Return the numbers in a run's folder by id: its ledger rows, and the key numbers of its numbers.json.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    dict of str to dict
+        Value and standard error by id.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> runner.numbers(paths.figures() / "nowhere")
+    {}
+    """
     key_numbers = folder / "numbers.json"
     found = ledger.results(folder)
     if key_numbers.is_file():
@@ -37,7 +72,25 @@ def numbers(folder: Path) -> dict[str, dict[str, float | None]]:
 
 
 def values(a: Path, b: Path) -> pd.DataFrame:
-    """Return the numbers of two runs side by side: columns a, b, difference, standard_errors (how many)."""
+    """Return the numbers of two runs side by side.
+
+    Parameters
+    ----------
+    a, b : Path
+        The runs' folders.
+
+    Returns
+    -------
+    DataFrame
+        Columns a, b, difference, standard_errors (how many).
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> run = runner.folder(paths.notebook_names()[1])
+    >>> runner.values(run, run).columns.tolist()
+    ['a', 'b', 'difference', 'standard_errors']
+    """
     left, right = numbers(a), numbers(b)
     rows = []
     for id in sorted(left | right):
@@ -49,7 +102,25 @@ def values(a: Path, b: Path) -> pd.DataFrame:
 
 
 def tables(a: Path, b: Path) -> pd.DataFrame:
-    """Return, for each csv of either run, how its numbers differ: rows, changed columns, largest relative change."""
+    """Return, for each csv of either run, how its numbers differ.
+
+    Parameters
+    ----------
+    a, b : Path
+        The runs' folders.
+
+    Returns
+    -------
+    DataFrame
+        Rows, changed columns, largest relative change.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> run = runner.folder(paths.notebook_names()[1])
+    >>> runner.tables(run, run).empty
+    False
+    """
     names = sorted({path.name for run in (a, b) for path in run.glob("*.csv")})
     rows = []
     for name in names:
@@ -68,7 +139,24 @@ def tables(a: Path, b: Path) -> pd.DataFrame:
 
 
 def describe(a: Path, b: Path) -> str:
-    """Return both comparisons as text."""
+    """Return both comparisons as text.
+
+    Parameters
+    ----------
+    a, b : Path
+        The runs' folders.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> run = runner.folder(paths.notebook_names()[1])
+    >>> isinstance(runner.describe(run, run), str)
+    True
+    """
     numbers, files = values(a, b), tables(a, b)
     parts = [f"A {a}\nB {b}"]
     parts += [numbers.to_string(float_format="{:.6g}".format, na_rep="-") if len(numbers) else "no numbers"]

@@ -33,9 +33,30 @@ APART = ("__main__.py", "cli.py", "runner")
 def key(name: str, values: Mapping[str, Any]) -> str:
     """Return the hash of everything that decides a run's outputs.
 
+    Parameters
+    ----------
+    name : str
+        Of the notebook.
+    values : mapping of str to value
+        The overridden parameters, as `resolve` returns them.
+
+    Returns
+    -------
+    str
+        Hexadecimal.
+
+    Notes
+    -----
     Code cells, parameters, contents of files that a parameter names, sources of dpsim but for what starts runs, data,
     the installed versions of the libraries behind; for a notebook that reads the others' results also those. Not the
     prose, which changes no output.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> name = paths.notebook_names()[1]
+    >>> runner.key(name, {}) == runner.key(name, {"seed": 3})
+    False
     """
     notebook = nbfiles.read(notebook_path(name))
     cells = [[c.source, "parameters" in c.metadata.get("tags", [])] for c in notebook.cells if c.cell_type == "code"]

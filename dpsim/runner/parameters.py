@@ -21,7 +21,15 @@ TYPES = ("int", "float", "str", "bool", "list[int]", "list[float]", "list[str]")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One line of a notebook's `parameters` cell."""
+    """One line of a notebook's `parameters` cell.
+
+    Attributes
+    ----------
+    name, type : str
+    default : Any
+    help : str
+        The comment behind it.
+    """
 
     name: str
     type: str
@@ -32,7 +40,24 @@ class Parameter:
 def notebook_parameters(name: str) -> dict[str, Parameter]:
     """Return the parameters of a notebook by name, as papermill's inspection reads them.
 
-    Raises ValueError for a notebook whose parameter has a type outside TYPES.
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    dict of str to Parameter
+
+    Raises
+    ------
+    ValueError
+        For a notebook whose parameter has a type outside TYPES, and as `notebook_path` does.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> "seed" in runner.notebook_parameters(paths.notebook_names()[1])
+    True
     """
     found = {}
     for item in inspect_notebook(str(notebook_path(name))).values():
@@ -44,7 +69,27 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
 
 
 def notebook_path(name: str) -> Path:
-    """Return the path of a notebook; raises ValueError with the nearest name for one that does not exist."""
+    """Return the path of a notebook.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ValueError
+        With the nearest name, for a notebook that does not exist.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> runner.notebook_path(paths.notebook_names()[0]).suffix
+    '.ipynb'
+    """
     names = paths.notebook_names()
     if name not in names:
         raise ValueError(f"no notebook is called {name!r}{_nearest(name, names)}; there are {', '.join(names)}")
@@ -52,9 +97,28 @@ def notebook_path(name: str) -> Path:
 
 
 def parse(parameter: Parameter, text: str) -> Any:
-    """Return the value of a parameter written on the command line; lists as 1,2,3 or ["a", "b"].
+    """Return the value of a parameter written on the command line.
 
-    Raises ValueError naming the parameter, the text and the type it should have.
+    Parameters
+    ----------
+    parameter : Parameter
+    text : str
+        Lists as 1,2,3 or ["a", "b"].
+
+    Returns
+    -------
+    int, float, bool, str or list
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, the text and the type it should have.
+
+    Examples
+    --------
+    >>> from dpsim import runner
+    >>> runner.parse(runner.Parameter("draws", "int", 100, "how many"), "200")
+    200
     """
     if parameter.type.startswith("list["):
         inner = Parameter(parameter.name, parameter.type[5:-1], None, "")
@@ -78,9 +142,30 @@ def parse(parameter: Parameter, text: str) -> Any:
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the values of the overridden parameters of a notebook, checked before anything runs.
 
-    A string that names a file or folder seen from the caller becomes its absolute path, because the kernel may
-    start elsewhere. The notebook's own checks (the cell tagged `checks`) run here, so a value outside its range
-    is refused in their words. Raises ValueError for unknown names (with the nearest), wrong types and ranges.
+    Parameters
+    ----------
+    name : str
+        Of the notebook.
+    overrides : iterable of (str, str)
+        Parameter and value, as written on the command line.
+
+    Returns
+    -------
+    dict of str to value
+        A string that names a file or folder seen from the caller becomes its absolute path, because the kernel may
+        start elsewhere.
+
+    Raises
+    ------
+    ValueError
+        For unknown names (with the nearest), wrong types and ranges. The notebook's own checks (the cell tagged
+        `checks`) run here, so a value outside its range is refused in their words.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> runner.resolve(paths.notebook_names()[1], [("seed", "3")])
+    {'seed': 3}
     """
     known = notebook_parameters(name)
     values: dict[str, Any] = {}

@@ -17,8 +17,26 @@ FOLDED = ("parameters", "checks", "hide-input", "hide-cell")
 def clean(notebook: Any) -> Any:
     """Return the notebook free of what differs between machines and runs.
 
-    Out go papermill's and execution metadata, widget state, the injected parameters and the kernel's version.
-    Raises ValueError for an output with a warning or an absolute path of this project: those must not be committed.
+    Parameters
+    ----------
+    notebook : NotebookNode
+
+    Returns
+    -------
+    NotebookNode
+        Without papermill's and execution metadata, widget state, the injected parameters and the kernel's version.
+
+    Raises
+    ------
+    ValueError
+        For an output with a warning or an absolute path of this project: those must not be committed.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> notebook = runner.read(runner.notebook_path(paths.notebook_names()[1]))
+    >>> runner.clean(notebook) == notebook
+    True
     """
     notebook.metadata = nbformat.from_dict(
         {
@@ -53,7 +71,23 @@ def clean(notebook: Any) -> Any:
 
 
 def cell_metadata(tags: Iterable[str], cell_type: str = "code") -> dict[str, Any]:
-    """Return the metadata of a committed cell: its tags, and how JupyterLab folds it, which follows from them."""
+    """Return the metadata of a committed cell: its tags, and how JupyterLab folds it, which follows from them.
+
+    Parameters
+    ----------
+    tags : iterable of str
+    cell_type : {"code", "markdown", "raw"}
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from dpsim import runner
+    >>> runner.cell_metadata([])
+    {}
+    """
     tags = list(tags)
     found: dict[str, Any] = {"tags": tags} if tags else {}
     if cell_type == "code" and not set(tags).isdisjoint(FOLDED):
@@ -81,9 +115,21 @@ def _joined(outputs: list[Any]) -> list[Any]:
 
 
 def refresh_outputs(names: list[str]) -> list[str]:
-    """Return the names of the notebooks rewritten with the outputs of their last default run.
+    """Rewrite notebooks with the outputs of their last default run.
 
-    Raises as `refreshed`; what comes before the notebook at fault is written.
+    Parameters
+    ----------
+    names : list of str
+
+    Returns
+    -------
+    list of str
+        The names of the notebooks that changed.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `refreshed` does; what comes before the notebook at fault is written.
     """
     for name in names:
         nbfiles.write(refreshed(name), paths.notebooks() / f"{name}.ipynb")
@@ -93,7 +139,20 @@ def refresh_outputs(names: list[str]) -> list[str]:
 def refreshed(name: str) -> Any:
     """Return a notebook, clean, with the outputs of its last default run; prose and tags are as written.
 
-    Raises FileNotFoundError when there is no such run, ValueError when the code has changed since.
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    NotebookNode
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such run.
+    ValueError
+        When the code has changed since, and as `clean` does.
     """
     executed = paths.build() / "runs" / name / "default" / f"{name}.ipynb"
     if not executed.is_file():

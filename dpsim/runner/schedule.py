@@ -31,7 +31,18 @@ SCRATCH = "dpsim-run-"
 
 @dataclass(frozen=True)
 class Job:
-    """One notebook to run: what decides its outputs (key), where they go, where its record is kept."""
+    """One notebook to run.
+
+    Attributes
+    ----------
+    name : str
+    parameters : dict
+    key : str
+        The hash of what decides its outputs.
+    output, record : str
+        Where they go, and where its record is kept.
+    threads : int
+    """
 
     name: str
     parameters: dict[str, Any]
@@ -52,7 +63,16 @@ class Status(enum.StrEnum):
 
 @dataclass
 class Outcome:
-    """How a notebook ended, where its outputs are, what it took, and why when it failed."""
+    """How a notebook ended, where its outputs are, what it took, and why when it failed.
+
+    Attributes
+    ----------
+    name : str
+    status : Status
+    output : str
+    seconds, cpu_seconds, peak_mib : float
+    message : str
+    """
 
     name: str
     status: Status
@@ -71,8 +91,34 @@ def plan(
 ) -> tuple[list[Job], int]:
     """Return the jobs of a run and how many run at a time; nothing is written.
 
-    Default parameters without `output` go to figures/<notebook>; all others to build/runs/<notebook>/<key>, or
-    to <output>/<notebook>. Raises ValueError for anything a user could have mistyped, before any job starts.
+    Parameters
+    ----------
+    names : iterable of str
+        Notebooks.
+    overrides : iterable of (str, str)
+        Parameter and value, as written on the command line.
+    output : str, optional
+        Folder for the outputs, in <output>/<notebook>. None: default parameters without it go to figures/<notebook>,
+        all others to build/runs/<notebook>/<key>.
+    jobs : int, optional
+        How many at a time; None: as many as there are cores.
+
+    Returns
+    -------
+    jobs : list of Job
+    workers : int
+
+    Raises
+    ------
+    ValueError
+        For anything a user could have mistyped, before any job starts.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> jobs, workers = runner.plan([paths.notebook_names()[1]], jobs=1)
+    >>> len(jobs), workers
+    (1, 1)
     """
     chosen = list(dict.fromkeys(names)) or paths.notebook_names()
     chosen.sort(key=paths.stage)
@@ -103,7 +149,16 @@ def cores() -> int:
 
 
 def is_current(job: Job) -> bool:
-    """Return whether the job's recorded run has the same key and all its outputs still have their sha256."""
+    """Return whether the job's recorded run has the same key and all its outputs still have their sha256.
+
+    Parameters
+    ----------
+    job : Job
+
+    Returns
+    -------
+    bool
+    """
     try:
         recorded = json.loads((Path(job.record) / "manifest.json").read_text(encoding="utf-8"))
         return (recorded["key"], recorded["output"]) == (job.key, job.output) and all(
@@ -116,11 +171,33 @@ def is_current(job: Job) -> bool:
 def run(
     planned: list[Job], workers: int, *, force: bool = False, on_event: Callable[[str, dict[str, Any]], None]
 ) -> list[Outcome]:
-    """Return how each job ended, `workers` at a time, the overview after all others.
+    """Run the jobs, the overview after all others.
 
-    on_event(name, event) hears of every cell and wait. SIGTERM and Ctrl-C stop the workers, and their kernels with
-    them; what was finished stays, and the next run goes on from there. Raises ValueError where too few files may be
-    open at a time.
+    Parameters
+    ----------
+    planned : list of Job
+        As `plan` returns them.
+    workers : int
+        How many at a time.
+    force : bool
+        Whether to run those too that are current.
+    on_event : callable
+        ``on_event(name, event)`` hears of every cell and wait.
+
+    Returns
+    -------
+    list of Outcome
+        How each job ended.
+
+    Raises
+    ------
+    ValueError
+        Where too few files may be open at a time.
+
+    Notes
+    -----
+    SIGTERM and Ctrl-C stop the workers, and their kernels with them; what was finished stays, and the next run goes on
+    from there.
     """
     _allow_files()
     _sweep()

@@ -26,10 +26,27 @@ LARGEST = 100_000
 
 
 def points(grids: Iterable[str]) -> list[list[tuple[str, str]]]:
-    """Return the overrides of every point of the product of grids like "zones=30,40,50" and "seed=0:100".
+    """Return the overrides of every point of the product of grids.
 
-    a:b counts from a to b - 1, a:b:step in steps; values keep their order. Raises ValueError for a grid without "=" or
-    values, one named twice, or more than 100,000 points.
+    Parameters
+    ----------
+    grids : iterable of str
+        Like "zones=30,40,50" and "seed=0:100": a:b counts from a to b - 1, a:b:step in steps; values keep their order.
+
+    Returns
+    -------
+    list of lists of (str, str)
+
+    Raises
+    ------
+    ValueError
+        For a grid without "=" or values, one named twice, or more than 100,000 points.
+
+    Examples
+    --------
+    >>> from dpsim import runner
+    >>> runner.points(["zones=30,40", "seed=0:1"])
+    [[('zones', '30'), ('seed', '0')], [('zones', '40'), ('seed', '0')]]
     """
     axes: dict[str, list[str]] = {}
     for grid in grids:
@@ -71,15 +88,39 @@ def run_grid(
     dask: str | None = None,
     on_point: Callable[[dict[str, str], Outcome], object] = lambda point, outcome: None,
 ) -> tuple[list[Outcome], Path]:
-    """Return how each point of the grid ended, and the table of all results (csv): build/sweeps/<notebook>-<key>.csv.
+    """Run a notebook at each point of a grid and gather the results.
 
-    fixed: parameters that are the same everywhere; jobs: points at a time here (default: the cores); dask: address of
-    a scheduler whose workers share this project's folder (extra `dask`). on_point(point, outcome) hears of each point
-    as it ends. Ctrl-C stops what runs here (on a cluster: what has not begun) and gathers what is finished.
+    Parameters
+    ----------
+    name : str
+        Of the notebook.
+    grids : iterable of str
+        As in `points`.
+    fixed : iterable of (str, str)
+        Parameters that are the same everywhere.
+    jobs : int, optional
+        Points at a time here; None: the cores.
+    dask : str, optional
+        Address of a scheduler whose workers share this project's folder (extra `dask`).
+    on_point : callable
+        ``on_point(point, outcome)`` hears of each point as it ends.
 
-    The table has a row for each point and number: the parameters, id, value, standard_error. The numbers are the
-    notebook's ledger rows and the key numbers of its numbers.json. Raises ValueError, before anything runs, for
-    whatever `runner.plan` refuses at any point.
+    Returns
+    -------
+    outcomes : list of Outcome
+        How each point ended.
+    table : Path
+        All results (csv), build/sweeps/<notebook>-<key>.csv: a row for each point and number, with the parameters, id,
+        value, standard_error. The numbers are the notebook's ledger rows and the key numbers of its numbers.json.
+
+    Raises
+    ------
+    ValueError
+        Before anything runs, for whatever `runner.plan` refuses at any point.
+
+    Notes
+    -----
+    Ctrl-C stops what runs here (on a cluster: what has not begun) and gathers what is finished.
     """
     grids, fixed = list(grids), list(fixed)
     grid = [[*fixed, *point] for point in points(grids)]

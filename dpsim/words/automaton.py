@@ -162,9 +162,9 @@ class HammingAutomaton:
         Returns
         -------
         ndarray, shape (n, distance + 1, s, m)
-            With i letters and j mismatches written and the last letter x, entry [i, j, x, y] is the probability to append y.
-            Over an alphabet the last letter does not matter and s = 1; on a chain s = m, and before the first letter x is the
-            start state. Rows of states that no accepted word visits are zero.
+            With i letters and j mismatches written and the last letter x, entry [i, j, x, y] is the probability to
+            append y. Over an alphabet the last letter does not matter and s = 1; on a chain s = m, and before the
+            first letter x is the start state. Rows of states that no accepted word visits are zero.
 
         References
         ----------

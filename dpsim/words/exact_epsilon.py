@@ -62,7 +62,7 @@ def exact_word_epsilon(
     offset: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> WordEpsilon:
-    """Return what the mechanism of nominal epsilon really spends on words of this length, exact or between proven bounds.
+    """Return what the mechanism of nominal epsilon spends on words of this length, exactly or between proven bounds.
 
     Parameters
     ----------

@@ -245,8 +245,8 @@ def expected_error_bounds(
     -------
     lower, upper : float or ndarray, shape (...)
         In letters. upper is the expected error of the exponential mechanism, n C / (1 + C) with
-        C = (m - 1) exp(-epsilon/(2b)) on all words of an alphabet; lower = upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]),
-        E_Exp[Phi] = 1 / Z, which may be negative.
+        C = (m - 1) exp(-epsilon/(2b)) on all words of an alphabet; lower = upper - n (Phi(0) - Phi(n)) / (4
+        E_Exp[Phi]), E_Exp[Phi] = 1 / Z, which may be negative.
 
     Raises
     ------
@@ -474,9 +474,9 @@ def draw_distances(
 
     Notes
     -----
-    Permute-and-flip is report-noisy-max with exponential noise: word w scores -epsilon d(w) / (2 b) + Exp(1). The best of
-    N words at one distance is drawn at once by the quantile function of the maximum of N exponentials, one variate per
-    distance, no integral. The other mechanisms likewise with Gumbel noise.
+    Permute-and-flip is report-noisy-max with exponential noise: word w scores -epsilon d(w) / (2 b) + Exp(1). The best
+    of N words at one distance is drawn at once by the quantile function of the maximum of N exponentials, one variate
+    per distance, no integral. The other mechanisms likewise with Gumbel noise.
 
     References
     ----------
@@ -680,8 +680,8 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
 
     Notes
     -----
-    A linear programme. Averaging a mechanism over the isometries of the Hamming distance keeps its epsilon and raises no
-    worst-case error, so it may be taken to depend on the distance alone: probabilities x_l = N_l f(l) with
+    A linear programme. Averaging a mechanism over the isometries of the Hamming distance keeps its epsilon and raises
+    no worst-case error, so it may be taken to depend on the distance alone: probabilities x_l = N_l f(l) with
     f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``, all of which occur.
 
     Examples
