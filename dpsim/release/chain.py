@@ -125,8 +125,9 @@ class PrivateChain:
         """The statement in words."""
         return in_words(self)
 
+    @property
     def matrix(self) -> pd.DataFrame | sparse.csr_array:
-        """Return the transition matrix: a labelled DataFrame, or scipy.sparse csr for more than 3,000 labels."""
+        """The transition matrix: a labelled DataFrame, or scipy.sparse csr for more than 3,000 labels."""
         P = self.estimate.matrix
         if len(self.labels) > supports.LARGEST_DENSE:
             return P

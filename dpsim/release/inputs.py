@@ -85,24 +85,19 @@ def counted(
                 settings |= {"unit": unit, "count": count}
                 trips = datasets.count_transitions(file, str(origin), str(destination), **settings)
             else:
-                names = _visits(trajectory, unit, count, limits)
+                names = _visits(trajectory, unit, count)
                 trips = datasets.count_trajectories(file, *names, max_gap=max_gap, **settings)
         except ValueError as error:
             raise ValueError(as_options(str(error))) from error
     return trips, [f"{found.message} (--count)" for found in caught if "as one event" in str(found.message)]
 
 
-def _visits(trajectory: str, unit: str | None, count: str | None, limits: dict[str, int | None]) -> list[str]:
+def _visits(trajectory: str, unit: str | None, count: str | None) -> list[str]:
     names = [name.strip() for name in trajectory.split(",")]
     if len(names) != 3 or not all(names):
         raise ValueError(f"--trajectory must be three columns, USER,TIME,PLACE, got {trajectory!r}")
     if unit not in (None, names[0]) or count is not None:
         raise ValueError("--trajectory protects its first column: no other --unit, and no --count")
-    if not any(limits.values()):
-        raise ValueError(
-            "--trajectory needs --events M, or --events-per-row and --rows: what is protected is the person or car as "
-            "a whole, because taking out one visit changes three transitions"
-        )
     return names
 
 
@@ -119,7 +114,10 @@ def unit_of_limits(
             raise ValueError("--events must stand alone, without --events-per-row and --rows")
         return Unit(events=events)
     if events_per_row is None and rows is None:
-        raise ValueError("--unit needs its limits: --events M in all, or --events-per-row C and --rows R")
+        raise ValueError(
+            "--unit and --trajectory need limits, --events M in all, or --events-per-row C and --rows R: what is "
+            "protected is the person or car as a whole, and taking out one visit changes three transitions"
+        )
     chosen = Unit(events_per_row=events_per_row or 1, rows=rows or 1)
     return Unit(events=1) if chosen.is_event else chosen
 

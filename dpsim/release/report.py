@@ -34,7 +34,7 @@ code, pre { background: #f4f4f4; } pre { padding: 0.7rem; overflow-x: auto; } bd
 
 _USE = """import dpsim
 chain = dpsim.load_release("this_folder")
-chain.matrix(); chain.stationary(); chain.walk(10); chain.synthetic(1000)"""
+chain.matrix; chain.stationary(); chain.walk(10); chain.synthetic(1000)"""
 
 
 def page(chain: PrivateChain) -> str:

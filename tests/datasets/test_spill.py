@@ -24,7 +24,8 @@ from dpsim.datasets import spill
 spill.MEMORY_LIMIT = "50MB"
 connection = datasets.connect()
 connection.raw_sql("SET threads = 1")
-sql = "SELECT repeat('a readable label ', 9) || (i * 7919 % 400000) AS o, i::VARCHAR AS d FROM range(400000) t(i) ORDER BY o, d"
+label = "repeat('a readable label ', 9) || (i * 7919 % 400000)"
+sql = f"SELECT {label} AS o, i::VARCHAR AS d FROM range(400000) t(i) ORDER BY o, d"
 result = connection.raw_sql(sql).to_arrow_reader(10_000)
 next(iter(result))
 print("spilt", flush=True)

@@ -240,7 +240,7 @@ def test_a_chain_is_determined_by_what_is_released() -> None:
         )
         back = release.PrivateChain(found, chain.noisy[order][sort], statement)
         assert back == chain
-        pd.testing.assert_frame_equal(back.matrix(), chain.matrix())
+        pd.testing.assert_frame_equal(back.matrix, chain.matrix)
         assert back.text == chain.text
 
 
@@ -254,7 +254,7 @@ def test_real_releases_differ_and_say_so() -> None:
 
 def test_uses_of_a_chain() -> None:
     chain = released()
-    matrix = chain.matrix()
+    matrix = chain.matrix
     np.testing.assert_allclose(matrix.sum(axis=1), 1.0)
     pi = chain.stationary()
     np.testing.assert_allclose(pi @ matrix.to_numpy(), pi)
@@ -274,7 +274,7 @@ def test_declared_graph() -> None:
     graph = pd.DataFrame({"origin": list("aabbc"), "destination": list("bcaca")})
     trips = pd.DataFrame({"origin": list("aabc"), "destination": list("bccb"), "trips": [50, 70, 80, 3]})
     support = release.declared_graph(graph)
-    P = released(trips, support=support).matrix().to_numpy()
+    P = released(trips, support=support).matrix.to_numpy()
     np.testing.assert_array_equal(P > 0, [[0, 1, 1], [1, 0, 1], [1, 0, 0]])
     assert release.counts_on(trips, support)[1] == 3
     for bad, words in (

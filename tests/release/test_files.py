@@ -76,7 +76,7 @@ def test_a_release_read_back_equals_the_one_written(
     assert back == chain and repr(back) == repr(chain)
     assert list(map(type, back.labels)) == list(map(type, chain.labels))
     pd.testing.assert_frame_equal(back.counts, chain.counts)
-    pd.testing.assert_frame_equal(back.matrix(), chain.matrix())
+    pd.testing.assert_frame_equal(back.matrix, chain.matrix)
     files.write_release(back, tmp_path / "again")
     for name in PUBLISHED:
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
@@ -102,7 +102,7 @@ def test_the_tables_say_what_the_chain_says(tmp_path: Path) -> None:
         counts, table, states = (read(tmp_path / "out" / f"{name}.{ending}") for name in ("counts", "chain", "states"))
         assert counts["noisy_count"].tolist() == chain.noisy.tolist()
         matrix = table.pivot(index="origin", columns="destination", values="probability")
-        np.testing.assert_allclose(matrix.loc[list(chain.labels), list(chain.labels)], chain.matrix(), rtol=1e-12)
+        np.testing.assert_allclose(matrix.loc[list(chain.labels), list(chain.labels)], chain.matrix, rtol=1e-12)
         np.testing.assert_allclose(states["stationary"], chain.stationary(), rtol=1e-12)
         assert set(counts["note"]) == set(table["note"]) == set(states["note"]) == {dpsim.private.SIMULATION}
     schema = pyarrow.parquet.read_schema(tmp_path / "out" / "counts.parquet")
