@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from dpsim import checks
 from dpsim.figures.house_style import BAND, OTHER, OURS, PAPER, TRUE
 
 DODGE = 1.035
@@ -41,7 +42,8 @@ def draw_startups(
     boxes = {
         name: ax.text(*spot, f"{name}\nends with {terminal[name]:g}", **look, zorder=3) for name, spot in spots.items()
     }
-    for i, (price, closes, (held, invested)) in enumerate(zip(np.asarray(prices), np.asarray(closing), chances)):  # type: ignore[arg-type]
+    deals = checks.real("prices", prices), checks.real("closing", closing), checks.real("chances", chances)
+    for i, (price, closes, (held, invested)) in enumerate(zip(*deals)):
         name = f"startup {i + 1}"
         spots[name] = (5.3, 3.6 - 2.4 * i)
         lines = [f"{name}, ends with {terminal[name]:g}"]

@@ -879,6 +879,8 @@ def steps_of(distance: int, **of: Any) -> Any:
 
 nearby = st.tuples(on_alphabet, st.integers(0, 1)).map(lambda x: {**x[0], "distance": x[1]})
 add("figures.graphs.transitions", non_negative, nearby, call=steps_of)
+leave_out("figures.words.*", "draws on matplotlib axes; tests/figures/test_words.py")
+leave_out("figures.decisions.*", "draws on matplotlib axes; tests/figures/test_decisions.py")
 leave_out("figures.graphs.draw_*", "draws on matplotlib axes; tests/test_words_drawing.py")
 
 # ---------------------------------------------------------------------------------------------------------- audit
