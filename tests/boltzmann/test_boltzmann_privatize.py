@@ -47,6 +47,12 @@ def test_the_temperature_is_that_of_the_proven_bound():
     assert boltzmann.exact_epsilon_limit(1, 2, t) <= 5.0 < boltzmann.exact_epsilon_limit(1, 2, t / 2)
 
 
+def test_no_rounding_of_the_temperature_spends_more_than_epsilon():
+    for epsilon in np.random.default_rng(3).uniform(0.1, 10.0, 200):
+        release = boltzmann.privatize([2, 1, 0], epsilon=epsilon, total=3, bins=3, weights=[0.3, 0.7, 1.1], rng=1)
+        assert release.epsilon <= epsilon < release.epsilon * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("mechanism", ["boltzmann", "laplace"])
 def test_the_release_has_the_law_of_its_mechanism(mechanism):
     x, total, epsilon, drawn = (2, 0, 1), 3, 1.5, 4000

@@ -48,6 +48,24 @@ def test_delta_bounds_of_counts():
     np.testing.assert_allclose(upper, [high_p - low_q, high_p - math.e * low_q])
 
 
+def test_the_chance_of_an_error_is_shared_by_all_bounds_of_an_audit(monkeypatch):
+    """Two bounds at each epsilon, three where a broken version is tried too, each wrong with 2 alpha at most."""
+    asked = set()
+
+    def bracket(case, factor, draws, seed, alpha):
+        asked.add(alpha)
+        return np.zeros(case.epsilon.size), np.ones(case.epsilon.size)
+
+    monkeypatch.setattr(full_audit, "bracket", bracket)
+    cases = [
+        audit_cases.Case("none", str(size), *[np.zeros(size)] * 4, lambda *_: np.zeros(0), breakable=breakable)
+        for size, breakable in ((3, False), (2, True))
+    ]
+    full_audit.run(cases)
+    (alpha,) = asked
+    assert 2 * alpha * (3 * 2 + 2 * 3) == pytest.approx(full_audit.FAILURE)
+
+
 def test_hockey_stick_by_hand():
     p, q = [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]
     np.testing.assert_allclose(bounds.hockey_stick(p, q, [0.0, math.log(2), 5.0]), [0.5, 0.0, 0.0], atol=1e-16)

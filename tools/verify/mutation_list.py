@@ -134,7 +134,7 @@ RELEASE = [
         CHAIN,
         "accounting.pair_threshold(noise, unit, delta - noise.delta)",
         "accounting.pair_threshold(noise, unit, delta)",
-        ("tests/release/test_chain.py::test_private_pairs_use_the_threshold_of_their_unit",),
+        ("tests/release/test_shares_and_limits.py::test_gaussian_noise_and_private_pairs_share_delta",),
         "delta is spent twice, by the noise and by the pairs",
     ),
     Mutation(
@@ -190,14 +190,14 @@ RELEASE = [
         BUDGET,
         "total[0] <= limit.epsilon * _ROUNDING",
         "total[0] <= limit.epsilon * 1.01",
-        ("tests/release/test_budget.py::test_losses_add_up_to_the_limit_and_no_further",),
+        ("tests/release/test_shares_and_limits.py::test_nothing_passes_the_limit_of_a_data_set",),
         "the limit of epsilon may be passed by a hundredth",
     ),
     Mutation(
         BUDGET,
         "total[1] <= limit.delta * _ROUNDING",
         "total[1] <= limit.delta * 1.01",
-        ("tests/release/test_budget.py::test_losses_add_up_to_the_limit_and_no_further",),
+        ("tests/release/test_shares_and_limits.py::test_nothing_passes_the_limit_of_a_data_set",),
         "the limit of delta may be passed by a hundredth",
     ),
     Mutation(
@@ -497,14 +497,14 @@ ACCOUNTING = [
         "tools/verify/audit.py",
         "alpha = FAILURE / (2 * bounds)",
         "alpha = FAILURE",
-        ("tests/verify/test_audit.py",),
+        ("tests/verify/test_audit.py::test_the_chance_of_an_error_is_shared_by_all_bounds_of_an_audit",),
         "the chance of an error is divided over all bounds of an audit",
     ),
     Mutation(
         "dpsim/release/audit.py",
         "first.size, risk / 2)[0])",
         "first.size, risk)[0])",
-        ("tests/release",),
+        ("tests/release/test_release_audit.py",),
         "the chance of an error is divided over both laws",
     ),
 ]
@@ -556,7 +556,7 @@ WINGS = [
         BOLTZMANN,
         "while epsilon_bound(total, bins, t, weights) > epsilon:",
         "while False:",
-        ("tests/boltzmann/test_boltzmann_privatize.py",),
+        ("tests/boltzmann/test_boltzmann_privatize.py::test_no_rounding_of_the_temperature_spends_more_than_epsilon",),
         "a temperature that spends a rounding more than was asked for",
     ),
     Mutation(

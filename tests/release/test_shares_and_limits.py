@@ -1,0 +1,35 @@
+"""What a release spends in parts stays within what was asked for, and what a data set spends within its limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dpsim import accounting, release
+from dpsim.accounting import Unit
+from dpsim.accounting.units import GAUSSIAN
+
+
+def test_gaussian_noise_and_private_pairs_share_delta() -> None:
+    trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 40]})
+    chain = release.release_chain(trips, epsilon=1.0, delta=1e-3, mechanism=GAUSSIAN, rng=1)
+    s = chain.statement
+    spent = [cost["delta"] for cost in s["costs"]]
+    assert len(spent) == 2 and min(spent) > 0.0 and sum(spent) <= 1e-3
+    noise = accounting.chosen_noise(1.0, 1e-3, pairs=True, mechanism=GAUSSIAN)
+    assert s["threshold"] == accounting.pair_threshold(noise, Unit(), 1e-3 - noise.delta)[0]
+    assert accounting.pair_delta(noise, Unit(), s["threshold"] - 1) > 1e-3 - noise.delta
+
+
+@pytest.mark.parametrize("too_much", [{"epsilon": 0.5 + 1e-9, "delta": 0.0}, {"epsilon": 0.1, "delta": 5.000001e-7}])
+def test_nothing_passes_the_limit_of_a_data_set(tmp_path: Path, too_much: dict[str, float]) -> None:
+    file = tmp_path / "taxis.budget"
+    of = {"unit": Unit(), "adjacency": "add-remove"}
+    release.spend(file, epsilon=0.5, delta=5e-7, limit=release.Limit(1.0, 1e-6), **of)
+    before = file.read_text()
+    with pytest.raises(ValueError, match="would pass the limit"):
+        release.spend(file, **too_much, **of)
+    assert file.read_text() == before
+    assert release.spend(file, epsilon=0.5, delta=5e-7, **of) == pytest.approx((1.0, 1e-6), rel=1e-9)
