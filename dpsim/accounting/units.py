@@ -195,8 +195,8 @@ def gaussian_delta_bound(epsilon: float, sigma: float, squared: int) -> float:
     """Return delta(epsilon) of discrete Gaussian noise for integer changes of squared 2-norm `squared`, rounded up.
 
     The least over alpha > 1 of exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) (1 - 1/alpha)^alpha: each alpha is
-    a proven bound, so how well the minimum is found does not matter. Exact for squared = 1 and sigma <= 10^4. epsilon in
-    [0, 1e9], sigma in [1e-3, 1e18], squared >= 1 (ValueError).
+    a proven bound, so how well the minimum is found does not matter. Exact for squared = 1 and sigma <= 10^4.
+    epsilon in [0, 1e9], sigma in [1e-3, 1e18], squared >= 1 (ValueError).
     """
     epsilon, sigma = checks.scalar("epsilon", epsilon, 0.0, 1e9), checks.scalar("sigma", sigma, 1e-3, 1e18)
     squared = checks.integer("squared", squared, 1)

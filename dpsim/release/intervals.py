@@ -175,7 +175,7 @@ def _centres(chain: PrivateChain) -> Array:
     return 0.5 * (low + high)
 
 
-def _whole(chain: PrivateChain) -> tuple[Array, Array, Array, Array]:
+def _whole(chain: PrivateChain) -> tuple[Array, Array, Array, Any]:
     """Return P of the signed counts, the support as 0 and 1, M, and the weak rows, which have the released estimate."""
     n = len(chain.labels)
     if not 1 <= n <= LARGEST:
