@@ -61,7 +61,8 @@ def key(name: str, values: Mapping[str, Any]) -> str:
     notebook = nbfiles.read(notebook_path(name))
     cells = [[c.source, "parameters" in c.metadata.get("tags", [])] for c in notebook.cells if c.cell_type == "code"]
     package = Path(__file__).parents[1]
-    read = [f for f in package.rglob("*.py*") if f.suffix != ".pyc" and f.relative_to(package).parts[0] not in APART]
+    read = [f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")]
+    read = [f for f in read if f.relative_to(package).parts[0] not in APART]
     read += paths.data().rglob("*")
     if paths.stage(name):
         read += [f for f in paths.figures().glob("*/*") if paths.stage(f.parent.name) < paths.stage(name)]

@@ -54,6 +54,15 @@ def test_editing_what_starts_runs_runs_nothing(house: Path, file: str) -> None:
     assert runner.key("quick", {}) == before
 
 
+def test_what_python_and_numba_compile_runs_nothing(house: Path) -> None:
+    before = runner.key("quick", {})
+    caches = house / "dirichlet" / "__pycache__"
+    caches.mkdir()
+    for name in ("mechanism.cpython-311.pyc", "mechanism.draw-12.py311.nbi", "mechanism.draw-12.py311.1.nbc"):
+        (caches / name).write_bytes(b"compiled")
+    assert runner.key("quick", {}) == before
+
+
 def test_editing_the_site_or_a_tool_runs_nothing(toy: Path) -> None:
     before = runner.key("quick", {})
     for folder in ("tools/site", "tests", "build/site"):
