@@ -190,3 +190,11 @@ def test_generators():
     for other in (1.0, True, "1", np.random.RandomState(1), np.random.PCG64(1)):
         with pytest.raises(TypeError, match=r"^rng must be a numpy.random.Generator, an integer or None"):
             checks.generator(other)
+
+
+@pytest.mark.parametrize(("value", "end"), [(0.0, "open_low"), (1.0, "open_high")])
+def test_an_open_range_excludes_its_end_and_a_closed_one_has_it(value, end):
+    for accepts in (checks.real, checks.scalar):
+        assert accepts("x", value, 0.0, 1.0) == value
+        with pytest.raises(ValueError, match=r"^x must be in [\[(]0, 1[\])], got"):
+            accepts("x", value, 0.0, 1.0, **{end: True})

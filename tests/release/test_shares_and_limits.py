@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from dpsim import accounting, release
 from dpsim.accounting import Unit
 from dpsim.accounting.units import GAUSSIAN
+from dpsim.release import budget
 
 
 def test_gaussian_noise_and_private_pairs_share_delta() -> None:
@@ -33,3 +36,19 @@ def test_nothing_passes_the_limit_of_a_data_set(tmp_path: Path, too_much: dict[s
         release.spend(file, **too_much, **of)
     assert file.read_text() == before
     assert release.spend(file, epsilon=0.5, delta=5e-7, **of) == pytest.approx((1.0, 1e-6), rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "count"), [(0.1, 1e-6, 30), (0.5, 1e-3, 12), (0.01, 1e-9, 400)])
+def test_composed_releases_keep_the_delta_they_are_stated_at(epsilon: float, delta: float, count: int) -> None:
+    """The exact delta of any (epsilon, delta) mechanisms in a row (Kairouz, Oh, Viswanath 2015, Theorem 3.3)."""
+    total, at = budget.composed([epsilon] * count, [delta] * count)
+    lies = np.arange(count + 1)
+    share = stats.binom.pmf(lies, count, 1.0 / (1.0 + np.exp(epsilon)))
+    losses = (count - 2 * lies) * epsilon
+
+    def exact(level: float) -> float:
+        beyond = share @ np.maximum(-np.expm1(level - losses), 0.0)
+        return float(-np.expm1(count * np.log1p(-delta) + np.log1p(-beyond)))
+
+    assert at == pytest.approx(count * delta) and total < 0.9 * epsilon * count
+    assert exact(total) <= at < exact(0.9 * total)

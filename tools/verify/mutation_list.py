@@ -225,7 +225,7 @@ RELEASE = [
         BUDGET,
         "total.get_epsilon_for_delta(delta)",
         "total.get_epsilon_for_delta(2.0 * delta)",
-        ("tests/release/test_budget.py::test_the_tighter_composition_is_used_where_it_is_smaller",),
+        ("tests/release/test_shares_and_limits.py::test_composed_releases_keep_the_delta_they_are_stated_at",),
         "composed epsilon at twice the delta",
     ),
     Mutation(
@@ -371,7 +371,7 @@ ACCOUNTING = [
         HOCKEY,
         "return value + ABSOLUTE_ERROR + RELATIVE_ERROR * abs(value) - log_target",
         "return value - log_target",
-        ("tests/accounting/test_accounting.py",),
+        ("tests/accounting/test_safe_side.py",),
         "inverses are rounded to the safe side by the declared error",
     ),
     Mutation(
@@ -420,7 +420,7 @@ ACCOUNTING = [
         COMPOSITION,
         "return min(1.0, delta * (1.0 + _RELATIVE_SLACK) + _SLACK)",
         "return min(1.0, delta * (1.0 - _RELATIVE_SLACK) - _SLACK)",
-        ("tests/accounting/test_accounting.py", "tests/accounting/test_routes.py"),
+        ("tests/accounting/test_safe_side.py",),
         "the upper bound covers the roundings of the transforms",
     ),
     Mutation(
@@ -737,7 +737,7 @@ MATHEMATICS = [
         SPARSE,
         "r = np.abs(moved - pi) + (in_degree + 2) * EPS * (moved + pi)",
         "r = np.abs(moved - pi)",
-        ("tests/markov/test_markov.py",),
+        ("tests/markov/test_error_bound.py",),
         "the proven error covers the roundings of the residual",
     ),
     Mutation(
