@@ -43,14 +43,18 @@ RELEASE = [
         UNITS,
         "while Fraction(sensitivity) / Fraction(scale) > Fraction(epsilon):",
         "while False:",
-        ("tests/accounting/test_units.py::test_the_scale_is_the_least_double_that_keeps_epsilon_in_rational_arithmetic",),
+        (
+            "tests/accounting/test_units.py::test_the_scale_is_the_least_double_that_keeps_epsilon_in_rational_arithmetic",
+        ),
         "Laplace scale rounded to nearest loses more than epsilon",
     ),
     Mutation(
         UNITS,
         "return rounded if Fraction(rounded) >= value else math.nextafter(rounded, math.inf)",
         "return rounded",
-        ("tests/accounting/test_units.py::test_the_scale_is_the_least_double_that_keeps_epsilon_in_rational_arithmetic",),
+        (
+            "tests/accounting/test_units.py::test_the_scale_is_the_least_double_that_keeps_epsilon_in_rational_arithmetic",
+        ),
         "the epsilon stated of Laplace noise is rounded up",
     ),
     Mutation(
@@ -761,7 +765,9 @@ MATHEMATICS = [
         WALKS,
         "if cumulative[middle] > u:",
         "if cumulative[middle] >= u:",
-        ("tests/markov/test_markov.py::test_walk_never_takes_an_impossible_step_where_a_uniform_meets_the_distribution",),
+        (
+            "tests/markov/test_markov.py::test_walk_never_takes_an_impossible_step_where_a_uniform_meets_the_distribution",
+        ),
         "a step of probability zero at u = 0",
     ),
     Mutation(

@@ -20,7 +20,16 @@ from typing import NamedTuple
 
 from dpsim import paths
 
-LEFT_OUT = (".git", ".venv", "build", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache")
+LEFT_OUT = (
+    ".git",
+    ".venv",
+    "build",
+    ".hypothesis",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".import_linter_cache",
+)
 LONGEST = 900.0  # seconds of one run of tests: a fault that never ends is found too
 PASSED, FAILED = 0, 1  # exit codes of pytest; the others say that no test was run
 
