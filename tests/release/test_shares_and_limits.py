@@ -50,5 +50,5 @@ def test_composed_releases_keep_the_delta_they_are_stated_at(epsilon: float, del
         beyond = share @ np.maximum(-np.expm1(level - losses), 0.0)
         return float(-np.expm1(count * np.log1p(-delta) + np.log1p(-beyond)))
 
-    assert at == pytest.approx(count * delta) and total < 0.9 * epsilon * count
+    assert at == pytest.approx(count * delta) and total < epsilon * count
     assert exact(total) <= at < exact(0.9 * total)

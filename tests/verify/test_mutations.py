@@ -35,7 +35,8 @@ def test_a_fault_is_killed_by_a_test_that_fails_and_survives_one_that_does_not_l
     tree.mkdir()
     (tree / "double.py").write_text("def double(x):\n    return 2 * x\n")
     (tree / "test_double.py").write_text(
-        "from double import double\ndef test_two():\n    assert double(2) == 4\ndef test_zero():\n    assert double(0) == 0\n"
+        "from double import double\ndef test_two():\n    assert double(2) == 4\n"
+        "def test_zero():\n    assert double(0) == 0\n"
     )
     for test, verdict in (("test_two", "killed"), ("test_zero", "survived")):
         fault = mutations.Mutation("double.py", "2 * x", "3 * x", (f"test_double.py::{test}",), "none")

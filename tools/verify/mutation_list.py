@@ -319,14 +319,14 @@ DIRICHLET = [
         PRIVATIZE,
         "np.minimum(step, 1.0 - possible * eta)",
         "np.minimum(step, 0.5 * (1.0 - possible * eta))",
-        ("tests/dirichlet/test_release.py",),
+        ("tests/dirichlet/test_diameter.py",),
         "neighbours may be as far apart as the diameter of the bordered simplex",
     ),
     Mutation(
         PRIVATIZE,
         'or entries.min() < 3 else "exact"',
         'or entries.min() < 2 else "exact"',
-        ("tests/dirichlet/test_release.py",),
+        ("tests/dirichlet/test_diameter.py",),
         "two entries: the profile is a bound and must not be called exact",
     ),
     Mutation(
@@ -699,7 +699,7 @@ FLOOR = [
         "dpsim/runner/keys.py",
         'read += paths.data().rglob("*")',
         "read += []",
-        ("tests/runner/test_keys.py", "tests/runner/test_runner.py"),
+        ("tests/runner/test_runner.py::test_the_key_sees_sources_parameters_and_files_but_not_outputs",),
         "other data make another run",
     ),
     Mutation(
