@@ -879,7 +879,7 @@ def steps_of(distance: int, **of: Any) -> Any:
 
 nearby = st.tuples(on_alphabet, st.integers(0, 1)).map(lambda x: {**x[0], "distance": x[1]})
 add("figures.graphs.transitions", non_negative, nearby, call=steps_of)
-leave_out("figures.words.*", "draws on matplotlib axes; tests/figures/test_words.py")
+leave_out("figures.words.*", "draws on matplotlib axes; tests/figures/test_word_drawings.py")
 leave_out("figures.decisions.*", "draws on matplotlib axes; tests/figures/test_decisions.py")
 leave_out("figures.graphs.draw_*", "draws on matplotlib axes; tests/test_words_drawing.py")
 
@@ -1001,7 +1001,7 @@ add(
 add("release.planning.measured", anything, trips=tabled, support=supports, epsilons=st.just([1.0]), rng=seeds,
     checked=False)  # fmt: skip
 add("release.planning.warnings", anything, **wanted, units=maybe(st.integers(1, 99)), checked=False)
-leave_out("release.files.*", "writes files; tests/release/test_files.py")
+leave_out("release.files.*", "writes files; tests/release/test_released_files.py")
 leave_out("release.command.*", "the command line and the files it reads; tests/release")
 visit = pd.DataFrame({"unit": ["u"], "origin": ["a"], "destination": ["b"]})
 add("release.audit.replicated", anything, events=st.just(visit), copies=st.integers(1, 5), checked=False)
