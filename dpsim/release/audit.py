@@ -54,4 +54,4 @@ def delta_lower_bound(losses: ArrayLike, other_losses: ArrayLike, epsilon: float
     if first.size != second.size or not first.size:
         raise ValueError(f"losses must be as many as other_losses, at least one, got {first.size} and {second.size}")
     hits = [int((array > epsilon).sum()) for array in (first, second)]
-    return float(accounting.delta_bounds(epsilon, *hits, first.size, risk / 2)[0])
+    return float(accounting.delta_bounds(epsilon, hits[0], hits[1], first.size, risk / 2)[0])

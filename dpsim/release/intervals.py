@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
 from dpsim import checks
@@ -175,7 +176,7 @@ def _centres(chain: PrivateChain) -> Array:
     return 0.5 * (low + high)
 
 
-def _whole(chain: PrivateChain) -> tuple[Array, Array, Array, Array]:
+def _whole(chain: PrivateChain) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """Return P of the signed counts, the support as 0 and 1, M, and the weak rows, which have the released estimate."""
     n = len(chain.labels)
     if not 1 <= n <= LARGEST:
@@ -193,7 +194,7 @@ def _whole(chain: PrivateChain) -> tuple[Array, Array, Array, Array]:
 
 
 def _table(
-    chain: PrivateChain, name: str, centre: Array, variance: Array, level: float, weak: Array, most: float
+    chain: PrivateChain, name: str, centre: Array, variance: Array, level: float, weak: NDArray[np.bool_], most: float
 ) -> pd.DataFrame:
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(variance)
     table = pd.DataFrame({"label": pd.Series(list(chain.labels)), name: centre})
@@ -201,6 +202,6 @@ def _table(
     return _noted(table, chain, weak)
 
 
-def _noted(table: pd.DataFrame, chain: PrivateChain, weak: Array) -> pd.DataFrame:
+def _noted(table: pd.DataFrame, chain: PrivateChain, weak: NDArray[np.bool_]) -> pd.DataFrame:
     table.attrs["weak_rows"] = [chain.labels[i] for i in np.flatnonzero(weak)]
     return table
