@@ -329,7 +329,8 @@ def notebook_table(paper: str) -> Any:
     table = comparison(paper)
     whole = shown_table(table, paper).to_html()
     lines = "".join(f"<li>{line}</li>" for line in _four_lines(table))
-    return HTML(f"<ul>{lines}</ul><details><summary>All {len(table)} rows</summary>{whole}</details>")
+    text = f"<ul>{lines}</ul><details><summary>All {len(table)} rows</summary>{whole}</details>"
+    return HTML(text)  # type: ignore[no-untyped-call]
 
 
 def scoreboard(paper: str) -> Any:

@@ -2,7 +2,9 @@
 
 import ast
 import importlib
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,34 @@ import dpsim
 
 ROOT = Path(__file__).parent.parent
 WINGS = [name for name in dpsim.__all__ if hasattr(getattr(dpsim, name), "__path__")]
+DRAWS = "draws on axes of a figure: the notebooks and tests/figures show it"
+WRITES = "writes files, or needs those of a run"
+SHOWS = "its result is for a notebook to show"
+NO_EXAMPLE = {  # public functions, by pattern, and why they have none
+    r"figures\.(style|mark_.*|draw_.*|choropleth|name_intersections|compare_zones|grouped_bars)": DRAWS,
+    r"figures\.(dirichlet_row|manhattan|word_distances|plan_values|histogram_law|which_mechanism)": SHOWS,
+    r"figures\.save.*": WRITES,
+    r"ledger\.(record|comparison|judge)": "reads or changes what the process has recorded",
+    r"ledger\.(notebook_table|scoreboard|shown_table)": SHOWS,
+    r"runner\.(run|run_grid|refreshed|refresh_outputs|write|is_current)": WRITES,
+    r"datasets\.fetch_taxi_month": "downloads a month of trips",
+    r"datasets\.positions": "as the functions before it; its page shows what it returns",
+    r"accounting\.(laplace_noise|gaussian_noise|gaussian_delta_bound|pair_threshold|pair_delta)": "of the release tool",
+}
+NO_SECTIONS = {  # named here until they have them; a name that has them must go
+    "accounting.Noise",
+    "accounting.chosen_noise",
+    "accounting.laplace_noise",
+    "accounting.gaussian_noise",
+    "accounting.gaussian_delta_bound",
+    "accounting.pair_threshold",
+    "accounting.pair_delta",
+    "datasets.distinct_labels",
+    "datasets.in_order",
+    "datasets.as_declared",
+    "datasets.positions",
+    "runner.Status",
+}
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -38,6 +68,46 @@ def test_every_name_of_a_face_loads_and_says_what_it_is(wing):
         assert not name.startswith("_")
         if callable(thing) or hasattr(thing, "__path__"):
             assert thing.__doc__, name
+
+
+def public():
+    """Return every public function and class by wing.name, the release tool's aside: its interface is the command."""
+    found = {}
+    for wing in {*WINGS, "ledger", "numerics.simplex"} - {"release"}:
+        face = importlib.import_module(f"dpsim.{wing}")
+        for name, thing in ((name, getattr(face, name)) for name in getattr(face, "__all__", vars(face))):
+            mine = getattr(thing, "__module__", "").startswith(face.__name__) and not name.startswith("_")
+            if mine and (inspect.isfunction(thing) or inspect.isclass(thing)):
+                found[f"{wing}.{name}"] = thing
+    return found
+
+
+def missing_sections(thing):
+    """Return the sections a docstring lacks: Parameters where there are any, Returns where there is something."""
+    doc = inspect.getdoc(thing) or ""
+    has = set(re.findall(r"^(\w+)\n-{3,}$", doc, re.MULTILINE))
+    if inspect.isclass(thing):
+        return set() if has & {"Parameters", "Attributes"} else {"Parameters"}
+    signature = inspect.signature(thing)
+    wanted = {"Parameters"} if signature.parameters else set()
+    if signature.return_annotation not in (None, "None"):
+        wanted.add("Returns")
+    return wanted - has
+
+
+@pytest.mark.parametrize("name", sorted(public()))
+def test_every_public_name_says_what_it_takes_and_gives(name):
+    thing = public()[name]
+    assert bool(missing_sections(thing)) == (name in NO_SECTIONS), f"{name}: {missing_sections(thing)}"
+    if inspect.isfunction(thing):
+        excused = any(re.fullmatch(pattern, name) for pattern in NO_EXAMPLE)
+        assert (">>> " in (inspect.getdoc(thing) or "")) != excused, name
+
+
+def test_no_excuse_has_outlived_its_function():
+    for pattern in NO_EXAMPLE:
+        assert any(re.fullmatch(pattern, name) for name in public()), pattern
+    assert set(public()) >= NO_SECTIONS
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

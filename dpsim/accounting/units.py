@@ -229,7 +229,7 @@ def chosen_noise(
     pairs: bool = False,
     mechanism: str | None = None,
 ) -> Noise:
-    """Return the noise with the smaller expected |Z| for a unit: from public numbers alone.
+    """Return the noise with the smaller expected absolute value for a unit: from public numbers alone.
 
     Parameters
     ----------

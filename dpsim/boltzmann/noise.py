@@ -90,7 +90,7 @@ def add_zero_sum_laplace(
 
     Returns
     -------
-    int array (*size, n)
+    array of int, shape ``(*size, n)``
         Counts that sum to the total of x; they may be negative, which `nearest_histogram` mends at no cost.
 
     Raises
@@ -100,12 +100,12 @@ def add_zero_sum_laplace(
 
     Notes
     -----
-    The noise u has the weight exp(-epsilon |u|_1 / 2), |u|_1 / 2 being the number of individuals who move. Exactly
-    epsilon-differentially private: neighbours are y = x + e_j - e_i, so the noises u and u - e_j + e_i that lead to one
-    result have norms that differ by at most 2, the normaliser is that of the whole lattice for every x, and u = 0
-    attains the difference. A draw takes n - 1 bins from the two-sided geometric law q^|v|, q = exp(-epsilon / 2), gives
-    the last bin minus their sum S and is accepted with probability q^|S|: the law of what is accepted is proportional
-    to q^|u|_1.
+    The noise u has the weight exp(-epsilon ``|u|_1`` / 2), ``|u|_1`` / 2 being the number of individuals who move.
+    Exactly epsilon-differentially private: neighbours are y = x + e_j - e_i, so the noises u and u - e_j + e_i that
+    lead to one result have norms that differ by at most 2, the normaliser is that of the whole lattice for every x,
+    and u = 0 attains the difference. A draw takes n - 1 bins from the two-sided geometric law ``q^|v|``, q =
+    exp(-epsilon / 2), gives the last bin minus their sum S and is accepted with probability ``q^|S|``: the law of what
+    is accepted is proportional to ``q^|u|_1``.
 
     Examples
     --------

@@ -71,7 +71,7 @@ def epsilon_bound(
     gamma : array_like
         In (0, 1/(n-1)).
     n : int
-        How many categories are protected, at least 2: all of Benvenuti et al., |W| of Fallin et al.
+        How many categories are protected, at least 2: all of Benvenuti et al., the size of W in Fallin et al.
     eta_bar : array_like, optional
         Mass in (0, 1) that Fallin et al. leave to the other categories; None for Benvenuti et al., whose formula has
         eta in its place.

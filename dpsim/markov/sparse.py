@@ -140,7 +140,7 @@ def stationary_error(P: Any, pi: Array) -> tuple[float, float]:
     Notes
     -----
     Proof: with j the likeliest state, Q = P without column j, r = pi P - pi and d = -r (I - Q)^(-1) off j,
-    pi - exact = d - (sum d) exact, so the error is at most 2 sum_x |r_x| h_x, h the expected steps to j.
+    pi - exact = d - (sum d) exact, so the error is at most 2 sum_x ``|r_x|`` h_x, h the expected steps to j.
     GMRES finds some V; where V - Q V >= c > 0 is verified entry by entry, h <= V / c, whatever GMRES did.
     The roundings of r and of V - Q V are bounded and included. (Exact is for P with its rounding defects
     put into column j.)

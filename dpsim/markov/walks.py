@@ -30,10 +30,10 @@ def random_walk(
 
     Parameters
     ----------
-    P : array_like, shape (*batch, n, n), or scipy.sparse, shape (n, n)
+    P : array_like, shape ``(*batch, n, n)``, or scipy.sparse, shape (n, n)
         Transition matrices.
     start : array_like of int
-        States that broadcast to (*batch, *size).
+        States that broadcast to ``(*batch, *size)``.
     steps : int
         At least 0.
     size : int or sequence of int, optional
@@ -41,12 +41,12 @@ def random_walk(
     rng : numpy.random.Generator or int, optional
         None: a new one seeded by the operating system.
     uniforms : array_like, optional
-        Numbers in [0, 1) that broadcast to (*batch, *size, steps), one a step: the same for several matrices are common
-        random numbers. None: drawn from rng.
+        Numbers in [0, 1) that broadcast to ``(*batch, *size, steps)``, one a step: the same for several matrices are
+        common random numbers. None: drawn from rng.
 
     Returns
     -------
-    ndarray of int64, shape (*batch, *size, steps + 1)
+    ndarray of int64, shape ``(*batch, *size, steps + 1)``
 
     Raises
     ------

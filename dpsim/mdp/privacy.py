@@ -167,7 +167,7 @@ def perturb(
     Returns
     -------
     MDP
-        With the batch (*size, *k.shape); supports are kept.
+        With the batch ``(*size, *k.shape)``; supports are kept.
 
     Raises
     ------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -184,7 +186,7 @@ def _points(name: str, value: ArrayLike) -> Array:
     return points
 
 
-def _broadcast(name: str, array: NDArray, points: Array) -> NDArray:
+def _broadcast(name: str, array: NDArray[Any], points: Array) -> NDArray:
     try:
         return np.broadcast_to(array, points.shape)
     except ValueError as error:

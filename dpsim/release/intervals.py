@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
 from dpsim import checks
@@ -193,7 +194,7 @@ def _whole(chain: PrivateChain) -> tuple[Array, Array, Array, Any]:
 
 
 def _table(
-    chain: PrivateChain, name: str, centre: Array, variance: Array, level: float, weak: Array, most: float
+    chain: PrivateChain, name: str, centre: Array, variance: Array, level: float, weak: NDArray[np.bool_], most: float
 ) -> pd.DataFrame:
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(variance)
     table = pd.DataFrame({"label": pd.Series(list(chain.labels)), name: centre})
@@ -201,6 +202,6 @@ def _table(
     return _noted(table, chain, weak)
 
 
-def _noted(table: pd.DataFrame, chain: PrivateChain, weak: Array) -> pd.DataFrame:
+def _noted(table: pd.DataFrame, chain: PrivateChain, weak: NDArray[np.bool_]) -> pd.DataFrame:
     table.attrs["weak_rows"] = [chain.labels[i] for i in np.flatnonzero(weak)]
     return table

@@ -43,15 +43,15 @@ def plan(
     Returns
     -------
     DataFrame
-        epsilon, unit ("event", "2x5" events in a row x rows, "10" events in all), mechanism, scale, mean_noise (E|Z| of
-        a count), threshold (of private pairs, with delta), error_bound: of the mean total variation
+        epsilon, unit ("event", "2x5" events in a row x rows, "10" events in all), mechanism, scale, mean_noise
+        (``E|Z|`` of a count), threshold (of private pairs, with delta), error_bound: of the mean total variation
         of a row, weighted by events.
 
     Notes
     -----
-    The bound, for noisy counts set to at least 0 and normalised: ||x/|x| - c/N|| <= ||x - c||_1 / N in total variation,
-    and setting to 0 brings each count nearer, so a row's error is at most min(1, sum |Z| / N), its mean over events at
-    most pairs E|Z| / events. What truncation leaves out is not in it.
+    The bound, for noisy counts set to at least 0 and normalised: ``||x/|x| - c/N|| <= ||x - c||_1 / N`` in total
+    variation, and setting to 0 brings each count nearer, so a row's error is at most min(1, sum ``|Z|`` / N), its mean
+    over events at most pairs ``E|Z|`` / events. What truncation leaves out is not in it.
 
     Examples
     --------

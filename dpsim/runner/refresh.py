@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import nbformat
+
 from dpsim import paths
 from dpsim.runner import nbfiles
-from dpsim.runner.nbfiles import nbformat
 
 FOLDED = ("parameters", "checks", "hide-input", "hide-cell")
 """Tags of code cells whose source JupyterLab shows folded; of a cell tagged `hide-cell` the outputs too."""

@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def _here(planned: list[Job], workers: int, tell: Callable[[Outcome], None]) -> 
             tell(event["outcome"])
 
     threads = max(1, schedule.cores() // workers)
-    return schedule.run([schedule.replace(job, threads=threads) for job in planned], workers, on_event=hear)
+    return schedule.run([replace(job, threads=threads) for job in planned], workers, on_event=hear)
 
 
 def _on_cluster(planned: list[Job], address: str, tell: Callable[[Outcome], None]) -> list[Outcome]:
@@ -168,7 +169,7 @@ def _on_cluster(planned: list[Job], address: str, tell: Callable[[Outcome], None
         ) from error
     outcomes = {job.output: Outcome(job.name, Status.INTERRUPTED, job.output) for job in planned}
     with client:
-        futures = client.map(_one, [schedule.replace(job, threads=1) for job in planned], pure=False)
+        futures = client.map(_one, [replace(job, threads=1) for job in planned], pure=False)
         try:
             for _, outcome in as_completed(futures, with_results=True):
                 outcomes[outcome.output] = outcome

@@ -43,7 +43,7 @@ def tell(event: str, **details: Any) -> None:
     print(json.dumps({"event": event, **details}), file=sys.__stdout__, flush=True)
 
 
-class ReportingEngine(NBClientEngine):
+class ReportingEngine(NBClientEngine):  # type: ignore[misc]  # papermill says no types
     """papermill's own engine, telling the runner each time a cell starts."""
 
     @classmethod

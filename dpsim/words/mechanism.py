@@ -169,7 +169,7 @@ def privatize_word(
 
     Returns
     -------
-    array (*size, n)
+    array of labels, shape ``(*size, n)``
         Labels. The draw is exact up to rounding.
 
     Raises
