@@ -239,7 +239,9 @@ RELEASE = [
         EVENTS,
         "kept = (total <= most).ifelse(",
         "kept = (total <= most + 1).ifelse(",
-        ("tests/datasets/test_events.py::test_truncation_keeps_at_most_c_events_in_r_rows",),
+        (
+            "tests/datasets/test_limits_of_a_unit.py::test_a_unit_keeps_all_its_events_up_to_the_limit_and_never_one_more",
+        ),
         "one event more than the limit is kept",
     ),
     Mutation(
@@ -737,7 +739,7 @@ MATHEMATICS = [
         SPARSE,
         "r = np.abs(moved - pi) + (in_degree + 2) * EPS * (moved + pi)",
         "r = np.abs(moved - pi)",
-        ("tests/markov/test_error_bound.py",),
+        ("tests/markov/test_roundings.py",),
         "the proven error covers the roundings of the residual",
     ),
     Mutation(
@@ -758,7 +760,7 @@ MATHEMATICS = [
         "dpsim/markov/stationary.py",
         "if not leaving >= SAFE:",
         "if not leaving >= 0.0:",
-        ("tests/markov/test_markov.py::test_gth_keeps_its_digits_beyond_underflow",),
+        ("tests/markov/test_roundings.py::test_a_pivot_below_the_normal_floats_loses_no_digits",),
         "small pivots go to logarithms",
     ),
     Mutation(
