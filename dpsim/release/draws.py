@@ -25,8 +25,13 @@ def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | Non
     counts : (cells,) integers from 0 to 2^53
     noise : Noise
     rng : numpy.random.Generator, optional
-        For a simulation. None: OpenDP's samplers, exact for the rational number that the scale is, which take their
-        bits from the operating system.
+        For a simulation. None: OpenDP's samplers, exact for the rational number that the scale is.
+
+    Notes
+    -----
+    OpenDP takes its bits from OpenSSL's generator, which every thread has of its own, with a key from the operating
+    system (NIST SP 800-90A). So chunks drawn at the same time in several threads share no state; processes would add
+    nothing, as the samplers hold no lock while they draw (tools/bench/results/release_scale.csv has the times).
     """
     values = checks.integers("counts", counts, 0, LARGEST_COUNT)
     if rng is not None:

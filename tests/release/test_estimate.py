@@ -38,6 +38,12 @@ def plain(noisy: np.ndarray) -> np.ndarray:
     return np.where(sums > 0, kept / np.where(sums > 0, sums, 1.0), 1.0 / len(noisy))
 
 
+def clearly_above(first: np.ndarray, second: np.ndarray | float) -> float:
+    """Return the mean of first - second, paired, less three standard errors: above 0 where first is larger."""
+    apart = np.asarray(first - second).ravel()
+    return float(apart.mean() - 3.0 * apart.std(ddof=1) / np.sqrt(apart.size))
+
+
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize("scale", [0.25, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize(("n", "total"), [(40, 200_000), (60, 4_000)])
@@ -51,12 +57,12 @@ def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(
         ours = release.estimated(support, noisy, noise).matrix.toarray()
         np.testing.assert_allclose(ours.sum(axis=1), 1.0)
         errors.append((row_error(ours, counts), row_error(plain(noisy.reshape(n, n)), counts)))
-    ours, theirs = np.mean(errors, axis=0)
+    ours, theirs = np.array(errors).T
     uniform = row_error(np.full((n, n), 1.0 / n), counts)
-    assert ours <= 1.1 * theirs + 1e-12
-    assert ours <= 1.02 * uniform
-    if scale == 10.0 and total == 200_000:
-        assert ours < 0.95 * theirs  # counts are few against the noise: the prior that is learned pays
+    assert ours.mean() <= 1.1 * theirs.mean() + 1e-12
+    assert clearly_above(ours, uniform) <= 0.0
+    if scale >= 10.0:  # most counts are few against the noise: the prior that is learned pays
+        assert clearly_above(theirs, ours) > 0.0
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
@@ -71,8 +77,9 @@ def test_posterior_means_are_those_of_the_learned_prior(mechanism: str) -> None:
         noisy * 50.0 / 64.0 - 2500.0 / 128.0 if mechanism == GAUSSIAN else (np.abs(noisy) - np.abs(noisy - 50.0)) / 8.0
     )
     ideal = 50.0 / (1.0 + np.exp(-log_odds))
-    error = [np.mean((x - counts.ravel()) ** 2) for x in (ideal, means, np.maximum(noisy, 0))]
-    assert error[0] <= error[1] < 0.75 * error[2]
+    best, learned, plain_error = ((x - counts.ravel()) ** 2 for x in (ideal, means, np.maximum(noisy, 0)))
+    assert clearly_above(best, learned) <= 0.0  # the posterior mean of the true law has the least squared error
+    assert clearly_above(plain_error, learned) > 0.0
 
 
 def test_empty_rows_are_named_and_filled() -> None:

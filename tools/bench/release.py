@@ -2,6 +2,7 @@
 
 python tools/bench/release.py                              # the table: errors of four ways, in one run
 python tools/bench/release.py --events FILE --columns A,B  # the same for another table of events (csv or Parquet)
+python tools/bench/release.py --unseen --draws 20          # two tables that were not used for choosing the estimate
 python tools/bench/release.py --scale                      # 100,000 states, 5 million declared pairs, both noises
 python tools/bench/release.py --scale --pairs private      # pairs chosen privately, 10 million events
 """
@@ -24,6 +25,7 @@ from dpsim.accounting import GAUSSIAN, LAPLACE, Unit
 FLOOR = 1e-6  # of the released probability in the divergence, before rows are normalised again
 DRAWS = 3
 RESULTS = Path(__file__).parent / "results" / "release.csv"
+SCALE = RESULTS.with_name("release_scale.csv")
 
 
 def gravity(places: int, trips: int, spread: float, seed: int) -> np.ndarray:
@@ -154,24 +156,96 @@ def known_tables() -> dict[str, np.ndarray]:
     }
 
 
+# --- tables not used for choosing -------------------------------------------------------------------------------------
+
+
+def clicks(pages: int, total: int, seed: int) -> np.ndarray:
+    """Return clicks between pages: popularity by Zipf's law, a few links on a page, some jumps to any page."""
+    rng = np.random.default_rng(seed)
+    popularity = 1.0 / np.arange(1, pages + 1) ** 1.1
+    popularity /= popularity.sum()
+    P = np.tile(0.1 * popularity, (pages, 1))
+    for page in range(pages):
+        links = rng.choice(pages, 1 + rng.poisson(6), replace=False, p=popularity)
+        P[page, links] += 0.9 * rng.dirichlet(np.full(links.size, 0.5))
+    return walked(P, total, rng)
+
+
+def steps_on_a_grid(side: int, total: int, seed: int) -> np.ndarray:
+    """Return the moves of a walker on a square grid who stays or goes to a neighbour, uphill more readily."""
+    rng = np.random.default_rng(seed)
+    height = rng.normal(0.0, 1.0, (side, side)).ravel()
+    at = np.stack(np.divmod(np.arange(side * side), side), axis=1)
+    near = np.abs(at[:, None] - at).sum(axis=2) <= 1
+    P = np.where(near, np.exp(height[None, :] - height[:, None]), 0.0)
+    return walked(P / P.sum(axis=1, keepdims=True), total, rng)
+
+
+def walked(P: np.ndarray, total: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the counts of a walk."""
+    path = markov.random_walk(P, 0, total, rng=rng)
+    counts = np.zeros(P.shape, dtype=np.int64)
+    np.add.at(counts, (path[:-1], path[1:]), 1)
+    return counts
+
+
+UNSEEN = {
+    "clicks, 300 pages, 40,000 events": lambda: clicks(300, 40_000, 5),
+    "grid walk, 144 squares, 20,000 events": lambda: steps_on_a_grid(12, 20_000, 5),
+}
+
+
+def unseen(name: str, counts: np.ndarray, draws: int) -> pd.DataFrame:
+    """Return errors on a table that had no part in choosing the estimate's rule, and their ratios to the textbook's.
+
+    A seed gives ours and the textbook the same noisy counts; a ratio's standard error is that of ratios of means.
+    """
+    rows = []
+    for epsilon in (0.1, 1.0, 4.0):
+        noise = accounting.chosen_noise(epsilon, 0.0)
+        rngs = [[np.random.default_rng(seed) for seed in range(draws)] for _ in range(3)]
+        found = {
+            "ours": [errors(counts, ours(counts, noise, r)) for r in rngs[0]],
+            "textbook": [errors(counts, textbook(counts, noise, r)) for r in rngs[1]],
+            "OpenDP alone": [errors(counts, independent(counts, epsilon, 1, r)) for r in rngs[2]],
+        }
+        plain = pd.DataFrame(found["textbook"])
+        for way, each in found.items():
+            table = pd.DataFrame(each)
+            row: dict[str, Any] = {"table": name, "used_for_choosing": "no", "epsilon": epsilon, "way": way}
+            for measure in ("row_tv", "row_tv_unweighted"):
+                a, b = table[measure], plain[measure]
+                ratio = a.mean() / b.mean()
+                error = (a - ratio * b).std() / (b.mean() * draws**0.5)
+                row |= {measure: a.mean(), f"{measure}_ratio": ratio, f"{measure}_ratio_se": error}
+            rows.append(row)
+        print(shown(pd.DataFrame(rows[-3:])), flush=True)
+    return pd.DataFrame(rows)
+
+
 # --- scale ------------------------------------------------------------------------------------------------------------
 
 
-def at_scale(states: int, out: int, total: int, pairs: str, mechanism: str) -> None:
-    """Print what each step takes: counting, releasing, and estimating the chain."""
+def at_scale(states: int, out: int, total: int, pairs: str, mechanism: str) -> dict[str, Any]:
+    """Return what each step takes, counting, releasing and estimating the chain: time by the clock and of processors.
+
+    On a machine that is shared, the seconds of processors divided by its cores are what an idle one would need, where
+    a step is threaded: the draws and the estimate are. The peak is that of this process, which has no children.
+    """
     rng = np.random.default_rng(1)
     steps = np.append(1, rng.choice(np.arange(2, states), out - 1, replace=False))
     ends = (np.arange(states)[:, None] + steps) % states
     start = rng.integers(0, states, total)
     table = pd.DataFrame({"origin": start, "destination": ends[start, (out * rng.random(total) ** 3).astype(int)]})
-    laps: dict[str, float] = {}
-    begun = time.perf_counter()
+    found: dict[str, Any] = {"mechanism": mechanism, "pairs": pairs, "states": states, "events": total}
+    times = [(time.perf_counter(), time.process_time())]
 
     def lap(name: str) -> None:
-        laps[name] = time.perf_counter() - begun - sum(laps.values())
+        times.append((time.perf_counter(), time.process_time()))
+        found[f"{name}_s"], found[f"{name}_cpu_s"] = (round(b - a, 1) for a, b in zip(*times[-2:]))
 
     trips = datasets.count_transitions(table, "origin", "destination", categories=range(states))
-    del table
+    del table, start
     lap("count")
     support: Any = release.private_pairs(range(states))
     if pairs == "declared":
@@ -183,14 +257,16 @@ def at_scale(states: int, out: int, total: int, pairs: str, mechanism: str) -> N
     lap("release")
     assert chain.estimate.matrix.shape == (states, states)
     lap("estimate")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    print(
-        f"{mechanism}, {states:,} states, {chain.noisy.size:,} pairs {pairs}, {total:,} events: "
-        f"{sum(laps.values()):.1f} s, {peak:.0f} MiB ("
-        + ", ".join(f"{name} {seconds:.1f}" for name, seconds in laps.items())
-        + ")",
-        flush=True,
-    )
+    found["total_s"], found["total_cpu_s"] = (round(b - a, 1) for a, b in zip(times[0], times[-1]))
+    found |= {"counted_pairs": len(trips), "released_pairs": chain.noisy.size}
+    return found | {"peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)}
+
+
+def written(table: pd.DataFrame, path: Path, kind: list[str]) -> None:
+    """Put rows into a table, in the place of earlier ones of the same kind."""
+    if path.exists():
+        table = pd.concat([pd.read_csv(path), table]).drop_duplicates(kind, keep="last").sort_values(kind)
+    table.round(6).to_csv(path, index=False)
 
 
 def main() -> None:
@@ -198,7 +274,8 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=DRAWS, help="releases of each line")
     parser.add_argument("--events", help="a table of events to measure with instead")
     parser.add_argument("--columns", default="origin,destination")
-    parser.add_argument("--write", action="store_true", help="write tools/bench/results/release.csv")
+    parser.add_argument("--write", action="store_true", help="write tools/bench/results/release*.csv")
+    parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--scale", action="store_true")
     parser.add_argument("--states", type=int, default=100_000)
     parser.add_argument("--out", type=int, default=50, help="allowed destinations of a state")
@@ -209,7 +286,16 @@ def main() -> None:
         total = 10_000_000 if a.pairs == "private" else 5_000_000
         for word, mechanism in (("laplace", LAPLACE), ("gaussian", GAUSSIAN)):
             if a.mechanism in (None, word):
-                at_scale(a.states, a.out, total, a.pairs, mechanism)
+                found = at_scale(a.states, a.out, total, a.pairs, mechanism)
+                print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)
+                if a.write:
+                    written(pd.DataFrame([found]), SCALE, ["mechanism", "pairs", "states"])
+        return
+    if a.unseen:
+        for name, make in UNSEEN.items():
+            table = unseen(name, make(), a.draws)
+            if a.write:
+                written(table, RESULTS.with_name("release_unseen.csv"), ["table", "epsilon", "way"])
         return
     tables = known_tables()
     if a.events:
