@@ -389,6 +389,7 @@ ACCOUNTING = [
         "    return math.exp(high)\n",
         ("tests/accounting/test_accounting.py::test_calibrated_k_is_the_largest",),
         "k rounded up",
+        "both ends are neighbouring floats then, far closer than the declared error that is left as a margin",
     ),
     Mutation(
         "dpsim/accounting/dirichlet.py",
