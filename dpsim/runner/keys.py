@@ -65,7 +65,8 @@ def key(name: str, values: Mapping[str, Any]) -> str:
     read = [f for f in read if f.relative_to(package).parts[0] not in APART]
     read += paths.data().rglob("*")
     if paths.stage(name):
-        read += [f for f in paths.figures().glob("*/*") if paths.stage(f.parent.name) < paths.stage(name)]
+        made = [f for f in paths.figures().glob("*/*") if paths.stage(f.parent.name) < paths.stage(name)]
+        read += [f for f in made if not f.name.startswith("timings")]  # measured: other seconds in every run
     if "official" in values.values():  # a month fetched since makes another run
         read += (paths.build() / "data").glob("*.csv")
     for value in values.values():

@@ -81,6 +81,17 @@ def test_editing_prose_or_folding_runs_nothing(toy: Path) -> None:
     assert runner.key("quick", {}) == before
 
 
+def test_the_overview_follows_the_others_results_but_not_their_seconds(toy: Path) -> None:
+    notebook(toy / "notebooks" / "00_overview.ipynb", BODY)
+    folder = toy / "figures" / "quick"
+    folder.mkdir()
+    keys_ = []
+    for name, text in (("timings.json", "1"), ("timings.json", "2"), ("results.json", "1"), ("results.json", "2")):
+        (folder / name).write_text(text)
+        keys_.append(runner.key("00_overview", {}))
+    assert keys_[0] == keys_[1] and len(set(keys_)) == 3
+
+
 def install(folder: Path, name: str, version: str) -> None:
     """Put the metadata of a package into a folder of packages."""
     info = folder / f"{name}-{version}.dist-info"
