@@ -186,7 +186,7 @@ def _points(name: str, value: ArrayLike) -> Array:
     return points
 
 
-def _broadcast(name: str, array: NDArray[Any], points: Array) -> NDArray:
+def _broadcast(name: str, array: NDArray[Any], points: Array) -> NDArray[Any]:
     try:
         return np.broadcast_to(array, points.shape)
     except ValueError as error:
