@@ -13,7 +13,9 @@ standard deviations of its own noise, gets the shares of arrivals. Margins that 
 deviations of the sum of squares) are not used, nor is a prior whose likelihood hardly beats that of the margins alone.
 
 The rule was chosen on five tables (tools/bench/release.py), before anybody's own data: see there for what it was
-compared with.
+compared with. On two tables of other kinds (`--unseen`: clicks on pages, a walk on a grid; epsilon 0.1, 1, 4) its error
+of a row was 0.66 to 1.00 times that of the noisy counts, at least 0 and normalised, when rows are weighted by events,
+and 0.93 to 1.04 times unweighted. Where the noise hides whole rows it may be about 1.06 times (tests).
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ _INTEGERS = 6  # the prior's small integers 0, 1, ...; with coarse noise 0 alone
 _COARSE = 4.0  # E|Z| from which noise hides integers
 _LEARNED_ON = 20_000  # pairs of a stratum
 _PASSES = 60  # of expectation-maximisation
-_CHUNK = 100_000
+_CHUNK = 20_000  # pairs at a time, each of which needs some hundred numbers
 _UNIFORM = 0.01  # share of the uniform law in the margins, so that no pair is ruled out
 
 

@@ -60,8 +60,8 @@ def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(
     ours, theirs = np.array(errors).T
     uniform = row_error(np.full((n, n), 1.0 / n), counts)
     assert ours.mean() <= 1.1 * theirs.mean() + 1e-12
-    assert clearly_above(ours, uniform) <= 0.0
-    if scale >= 10.0:  # most counts are few against the noise: the prior that is learned pays
+    assert clearly_above(ours, uniform) <= 1e-12
+    if 10.0 <= scale < total / n:  # single counts drown in the noise, rows do not: the prior that is learned pays
         assert clearly_above(theirs, ours) > 0.0
 
 

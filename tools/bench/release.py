@@ -195,31 +195,31 @@ UNSEEN = {
 }
 
 
-def unseen(name: str, counts: np.ndarray, draws: int) -> pd.DataFrame:
+def unseen(name: str, counts: np.ndarray, epsilon: float, draws: int) -> pd.DataFrame:
     """Return errors on a table that had no part in choosing the estimate's rule, and their ratios to the textbook's.
 
-    A seed gives ours and the textbook the same noisy counts; a ratio's standard error is that of ratios of means.
+    A seed gives ours and the textbook the same noisy counts; a ratio's standard error is that of a ratio of means.
     """
+    noise = accounting.chosen_noise(epsilon, 0.0)
+    ways: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
+        "ours": lambda rng: ours(counts, noise, rng),
+        "textbook": lambda rng: textbook(counts, noise, rng),
+        "OpenDP alone": lambda rng: independent(counts, epsilon, 1, rng),
+    }
+    found = {
+        way: pd.DataFrame([errors(counts, make(np.random.default_rng(seed))) for seed in range(draws)])
+        for way, make in ways.items()
+    }
     rows = []
-    for epsilon in (0.1, 1.0, 4.0):
-        noise = accounting.chosen_noise(epsilon, 0.0)
-        rngs = [[np.random.default_rng(seed) for seed in range(draws)] for _ in range(3)]
-        found = {
-            "ours": [errors(counts, ours(counts, noise, r)) for r in rngs[0]],
-            "textbook": [errors(counts, textbook(counts, noise, r)) for r in rngs[1]],
-            "OpenDP alone": [errors(counts, independent(counts, epsilon, 1, r)) for r in rngs[2]],
-        }
-        plain = pd.DataFrame(found["textbook"])
-        for way, each in found.items():
-            table = pd.DataFrame(each)
-            row: dict[str, Any] = {"table": name, "used_for_choosing": "no", "epsilon": epsilon, "way": way}
-            for measure in ("row_tv", "row_tv_unweighted"):
-                a, b = table[measure], plain[measure]
-                ratio = a.mean() / b.mean()
-                error = (a - ratio * b).std() / (b.mean() * draws**0.5)
-                row |= {measure: a.mean(), f"{measure}_ratio": ratio, f"{measure}_ratio_se": error}
-            rows.append(row)
-        print(shown(pd.DataFrame(rows[-3:])), flush=True)
+    for way, each in found.items():
+        row: dict[str, Any] = {"table": name, "used_for_choosing": "no", "epsilon": epsilon, "way": way, "draws": draws}
+        for measure in ("row_tv", "row_tv_unweighted"):
+            mine, plain = each[measure], found["textbook"][measure]
+            ratio = mine.mean() / plain.mean()
+            error = (mine - ratio * plain).std() / (plain.mean() * draws**0.5)
+            row |= {measure: mine.mean(), f"{measure}_ratio": ratio, f"{measure}_ratio_se": error}
+        rows.append(row)
+    print(shown(pd.DataFrame(rows)), flush=True)
     return pd.DataFrame(rows)
 
 
@@ -293,7 +293,8 @@ def main() -> None:
         return
     if a.unseen:
         for name, make in UNSEEN.items():
-            table = unseen(name, make(), a.draws)
+            counts = make()
+            table = pd.concat([unseen(name, counts, epsilon, a.draws) for epsilon in (0.1, 1.0, 4.0)])
             if a.write:
                 written(table, RESULTS.with_name("release_unseen.csv"), ["table", "epsilon", "way"])
         return

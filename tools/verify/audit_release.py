@@ -119,7 +119,7 @@ def noisy_case(audited: Release) -> Case:
             unit=audited.unit, mechanism=audited.mechanism, totals=totals, rng=rng,
         )  # fmt: skip
         noisy = chain.noisy.reshape(size, STATES * STATES)
-        return release.privacy_loss(noisy, *(counted(s, size, more) for s in (0, 1)), noise)
+        return release.privacy_loss(noisy, *(counted(s, size, more) for s in (0, 1)), audited.noise_at(epsilon))
 
     change = counted(0, 1, 0)[0] - counted(1, 1, 0)[0]
 
