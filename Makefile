@@ -31,7 +31,9 @@ figures: env  ## run every notebook whose figures are not current, then compare 
 
 TESTS ?=
 
-test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest)
+TESTS ?= -m "not full"
+
+test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs of the notebooks)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

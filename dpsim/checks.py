@@ -201,7 +201,7 @@ def _foreign(value: Any) -> str | None:
         return f"the boolean {value}"
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, np.timedelta64):
         return None
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return next((kind for kind in map(_foreign, value) if kind is not None), None)
     if isinstance(value, numbers.Real) and not isinstance(value, np.generic):
         return None

@@ -450,6 +450,8 @@ def _moves(
 
 
 def _seconds(max_gap: str | None) -> float | None:
+    if max_gap is not None and str(max_gap).strip().replace(".", "", 1).isdigit():
+        raise ValueError(f'max_gap must be a length of time with its unit, such as "30min" or "2h", got {max_gap!r}')
     if max_gap is None:
         return None
     try:

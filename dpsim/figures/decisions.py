@@ -33,8 +33,17 @@ def draw_startups(
 ) -> None:
     """Draw the model of four startups: search, deals, what holding or investing does, success and failure.
 
-    prices, closing: (4,) price of a deal and the probability that it closes; chances: (4, 2, 2) probabilities of
-    success and failure in a stage, held and invested in; terminal: what the states end with. No text is on an arrow.
+    No text is on an arrow.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+    prices, closing : array_like, shape (4,)
+        Price of a deal, and the probability that it closes.
+    chances : array_like, shape (4, 2, 2)
+        Probabilities of success and failure in a stage, held and invested in.
+    terminal : mapping
+        What the states end with.
     """
     shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
     look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 6.5, "bbox": shape}
@@ -71,7 +80,13 @@ def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str) -
 def draw_values(ax: Any, table: pd.DataFrame) -> None:
     """Draw a policy's private and true value between their bounds against k, one standard deviation as error bars.
 
-    table: columns k and, for each name in VALUES, <name>_mean and <name>_sd. Bars stand side by side.
+    Bars stand side by side.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+    table : DataFrame
+        Columns k and, for each name in VALUES, <name>_mean and <name>_sd.
     """
     for side, (name, (label, colour, dashes)) in enumerate(VALUES.items()):
         x = table["k"] * DODGE ** (side - 1.5)
@@ -83,8 +98,17 @@ def draw_values(ax: Any, table: pd.DataFrame) -> None:
 def draw_costs(axes: Sequence[Any], table: pd.DataFrame, floors: Mapping[str, float], looks: Mapping[str, Any]) -> None:
     """Draw the cost of privacy against epsilon on two axes, the epsilon axis broken where nothing is for a factor 3.
 
-    table: columns example, epsilon, cost_mean; floors: for each example an epsilon that no k passes, dotted; looks: for
-    each example keywords of its line. Without such a gap the second axes are hidden.
+    Without such a gap the second axes are hidden.
+
+    Parameters
+    ----------
+    axes : two matplotlib axes
+    table : DataFrame
+        Columns example, epsilon, cost_mean.
+    floors : mapping
+        For each example an epsilon that no k passes, drawn dotted.
+    looks : mapping
+        For each example keywords of its line.
     """
     seen = np.sort(np.concatenate([table["epsilon"], list(floors.values())]))
     seen = seen[seen > 0]
@@ -120,8 +144,17 @@ def draw_banded(
 ) -> None:
     """Draw means with a band of two standard errors, both axes logarithmic.
 
-    table: columns x and, for each name in curves, <name>_mean and <name>_sd over the runs; curves: their looks (label,
-    colour, dashes).
+    Parameters
+    ----------
+    ax : matplotlib axes
+    table : DataFrame
+        Columns x and, for each name in curves, <name>_mean and <name>_sd over the runs.
+    runs : int
+        Number of runs behind each mean.
+    curves : mapping
+        Label, colour and dashes of each curve.
+    x : str
+        Column of the horizontal axis.
     """
     for name, (label, colour, dashes) in curves.items():
         mean, error = table[f"{name}_mean"], 2 * table[f"{name}_sd"] / np.sqrt(runs)

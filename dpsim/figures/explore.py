@@ -40,16 +40,16 @@ class Moving:
         self.spec["datasets"] = {**self.spec.get("datasets", {}), **_named_once(self.spec)}
         self.alt_text = alt_text
 
-    def png(self) -> bytes:
+    def png(self, scale: float = SCALE) -> bytes:
         """Return the chart as it starts, as a picture."""
         import vl_convert
 
-        return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
+        return bytes(vl_convert.vegalite_to_png(self.spec, scale=scale))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return both forms: JupyterLab draws the first, what cannot shows the second."""
         text = {"text/plain": self.alt_text}
-        return {"application/vnd.vegalite.v5+json": self.spec, "image/png": self.png(), **text}, {}
+        return {"application/vnd.vegalite.v5+json": self.spec, "image/png": self.png(1.0), **text}, {}
 
 
 def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> None:

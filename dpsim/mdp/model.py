@@ -246,8 +246,10 @@ def _checked_policy(mdp: MDP, policy: ArrayLike) -> Policy:
 
 
 def _support(support: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return the support once it is booleans (S, A, S)."""
+    """Return the support once it is booleans (S, A, S), or one of them for all."""
     mask = np.asarray(support)
+    if mask.shape == () and mask.dtype == np.bool_ and not isinstance(support, np.ma.MaskedArray):
+        mask = np.broadcast_to(mask, shape)
     if isinstance(support, np.ma.MaskedArray) or mask.dtype != np.bool_ or mask.shape != shape:
         raise ValueError(f"support must be booleans of shape {shape}, got {mask.dtype} {mask.shape}")
     return mask

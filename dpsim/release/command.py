@@ -61,6 +61,8 @@ def run(
     for line in [*said, *plans.warnings(epsilon, delta)]:
         yield Line(f"warning: {line}")
     yield Line(f"for you only: {owner.counted(trips, support)}", private=True)
+    if owner.mostly_lost(trips):
+        yield Line("for you only: most rows were not counted; check the columns and the categories", private=True)
     chain = release_chain.release_chain(
         trips,
         epsilon=epsilon,

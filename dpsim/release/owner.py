@@ -48,6 +48,12 @@ def counted(trips: pd.DataFrame, support: Support | PrivatePairs | None = None) 
     )
 
 
+def mostly_lost(trips: pd.DataFrame) -> bool:
+    """Return whether more than half of the rows lacked a label or were outside what was declared: often a slip."""
+    report = trips.attrs["report"]
+    return bool(2 * (report["missing"] + report["outside"]) > report["events"] > 0)
+
+
 def compared(chain: PrivateChain, trips: pd.DataFrame) -> dict[str, Any]:
     """Return how far a release is from the table that it was made of, for the owner of the data.
 

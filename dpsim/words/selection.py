@@ -397,7 +397,7 @@ def error_reduction(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, log: b
     """
     log_counts, epsilon, b, rate = _arguments(counts, epsilon, b, log)
     rows = np.array(log_counts, order="C").reshape(-1, log_counts.shape[-1])
-    return _error_reductions(rows, np.ascontiguousarray(rate.ravel())).reshape(epsilon.shape)
+    return checks.plain(_error_reductions(rows, np.ascontiguousarray(rate.ravel())).reshape(epsilon.shape))
 
 
 def tail_bound(deviation: ArrayLike, n: int) -> Array:

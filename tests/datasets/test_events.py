@@ -293,7 +293,6 @@ def test_green_month() -> None:
 
 
 @needs_raw
-@pytest.mark.slow
 def test_the_same_from_spark() -> None:
     pyspark_sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed (extra `spark`)")
     if shutil.which("java") is None:

@@ -143,7 +143,7 @@ def test_valid_arguments_give_results_and_junk_is_refused(name):
     call = entry.call or getattr(importlib.import_module(f"dpsim.{module}"), function)
 
     @settings(
-        max_examples=CASES // (1 + entry.checked),
+        max_examples=max(2, CASES // (1 + entry.checked) // (1 if LONG or not entry.slow else 10)),
         deadline=None,
         database=None,
         derandomize=not LONG,

@@ -132,8 +132,8 @@ def imported(source: str) -> set[str]:
 AROUND = {"filelock", "pooch", "requests", "tqdm"}
 """What fetches a file, which is then read by its checksum, or locks one: it cannot change a number."""
 
-CLUSTER = {"pyspark"}
-"""Counts what DuckDB counts, where a user asks for it; the counts are compared in its own test."""
+CLUSTER = {"pyspark", "quantecon"}
+"""What a user may ask for in place of ours; the results are compared in tests of their own."""
 
 
 def test_the_key_holds_every_library_behind_the_notebooks() -> None:

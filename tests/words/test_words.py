@@ -673,7 +673,6 @@ def test_reference_values_of_the_trip(trip):
     assert below < 0.25 < above
 
 
-@pytest.mark.slow
 def test_privacy_spent_on_the_network(trip):
     _, where = trip
     rng = np.random.default_rng(15)
