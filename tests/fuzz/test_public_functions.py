@@ -163,8 +163,11 @@ def test_valid_arguments_give_results_and_junk_is_refused(name):
         spoilt = data.draw(st.sampled_from(sorted(arguments)), label="spoilt")
         if firm and is_number(arguments[spoilt]) and data.draw(st.booleans()):
             kind = data.draw(st.sampled_from(sorted(NO_NUMBERS)), label="kind")
+            none = NO_NUMBERS[kind](np.asarray(arguments[spoilt]))
+            if none is None:  # of one number nothing is left but None, which an argument may take
+                return
             with pytest.raises((ValueError, TypeError)):
-                call(**{**arguments, spoilt: NO_NUMBERS[kind](np.asarray(arguments[spoilt]))})
+                call(**{**arguments, spoilt: none})
             return
         junk = data.draw(spoiled(arguments[spoilt]), label="junk")
         with warnings.catch_warnings():
