@@ -90,7 +90,7 @@ faults: test-env  ## kill, fill the disk, damage data, on purpose, with runs of 
 	$(BIN)/python tests/faults/faults.py --full
 
 bench: test-env  ## measure against what people use today, side by side; writes tools/bench/results
-	$(BIN)/python tools/bench/compare.py --write
+	$(BIN)/python -m tools.bench.compare --write
 
 lock: env  ## make the locks and environment.yml anew from pyproject.toml (needs uv)
 	$(BIN)/python tools/lock.py

@@ -1,6 +1,6 @@
 """Ours against what people use today, side by side in one run, over sizes that grow by three decades.
 
-`python tools/bench/compare.py` prints the table; with `--write` it also goes to tools/bench/results/, as csv and as a
+`python -m tools.bench.compare` prints the table; with `--write` it also goes to tools/bench/results/, as csv and as a
 log-log figure, with a description of the machine. Every number is measured in a process of its own, ours and the peer
 in turn; seconds are the best of many calls within two seconds (at least three, one of a call above three seconds),
 after a warm-up; memory is the growth of that process's peak.
@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from bench_counting import count, write_trips
-from bench_mdp import cost_by_programmes, private_plan
+from tools.bench.counting import count, write_trips
+from tools.bench.mdp import cost_by_programmes, private_plan
 
 from dpsim import dirichlet, figures, markov, mdp, streams, words
 
