@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from tools.bench.counting import count, write_trips
-from tools.bench.mdp import cost_by_programmes, private_plan
 
 from dpsim import dirichlet, figures, markov, mdp, streams, words
+from tools.bench.counting import count, write_trips
+from tools.bench.mdp import cost_by_programmes, private_plan
 
 RESULTS = Path(__file__).parent / "results"
 STATES = 40
