@@ -19,7 +19,6 @@ from .maps import (
     zone_shapes as zone_shapes,
     choropleth as choropleth,
     draw_network as draw_network,
-    name_intersections as name_intersections,
     draw_walk as draw_walk,
 )
 from .zones import (

@@ -171,29 +171,6 @@ def draw_network(
         draw_walk(ax, chain, path, colour=path_colour)
 
 
-def name_intersections(ax: Any, chain: RoadChain, nodes: Sequence[str]) -> None:
-    """Write the names of some intersections where they cover least of what is drawn: call it last.
-
-    Parameters
-    ----------
-    ax : Axes
-    chain : RoadChain
-    nodes : sequence of str
-        Ids of chain.intersections["node"]; all 30 fit at two columns (7.2 in), about six at one (3.5 in).
-
-    Raises
-    ------
-    ValueError
-        For an unknown id.
-    """
-    positions = _node_positions(chain)
-    names = chain.intersections.set_index("node")["name"]
-    for node in nodes:
-        checks.choice("nodes", node, list(positions.index))
-    words = [names[node].replace(" & ", "\n& ") for node in nodes]
-    _write(ax, positions.loc[list(nodes)].to_numpy(float), words, size=SMALL, colour="black")
-
-
 def draw_walk(
     ax: Any,
     chain: RoadChain,

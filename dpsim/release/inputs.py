@@ -118,7 +118,7 @@ def unit_of_limits(
             "--unit and --trajectory need limits, --events M in all, or --events-per-row C and --rows R: what is "
             "protected is the person or car as a whole, and taking out one visit changes three transitions"
         )
-    chosen = Unit(events_per_row=events_per_row or 1, rows=rows or 1)
+    chosen = Unit(events_per_row=1 if events_per_row is None else events_per_row, rows=1 if rows is None else rows)
     return Unit(events=1) if chosen.is_event else chosen
 
 

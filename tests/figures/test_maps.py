@@ -179,18 +179,6 @@ def test_a_walk_that_stays_is_a_point(ax):
     np.testing.assert_allclose(walk_line(ax), middles(ax)[[5]])
 
 
-def test_all_names_fit_at_two_columns(ax, chain):
-    figures.draw_network(ax, chain, path=chain.trip)
-    figures.name_intersections(ax, chain, list(chain.intersections["node"]))
-    ax.figure.draw_without_rendering()
-    renderer = ax.figure.canvas.get_renderer()
-    boxes = [text.get_window_extent(renderer) for text in ax.texts if text.get_text()]
-    assert len(boxes) == 30 + 2
-    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
-    page = ax.figure.bbox
-    assert all(page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in boxes)
-
-
 @pytest.mark.parametrize(
     "states, words",
     [
@@ -206,8 +194,3 @@ def test_refused_walks(ax, chain, states, words):
     with pytest.raises(ValueError) as error:
         figures.draw_walk(ax, chain, states)
     assert all(word in str(error.value) for word in words), error.value
-
-
-def test_unknown_intersections_are_refused(ax, chain):
-    with pytest.raises(ValueError, match=r"nodes must be one of 'n01', .*, got 'n99'"):
-        figures.name_intersections(ax, chain, ["n01", "n99"])
