@@ -29,8 +29,6 @@ figures: env  ## run every notebook whose figures are not current, then compare 
 	$(RUN) run
 	$(RUN) report
 
-TESTS ?=
-
 TESTS ?= -m "not full"
 
 test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs of the notebooks)

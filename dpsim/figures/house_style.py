@@ -190,6 +190,7 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
         with files.replacing(folder / f"{name}.{ending}") as partial:
             fig.savefig(partial, format=ending, metadata=metadata, dpi=mpl.rcParams["savefig.dpi"])
+        fig.set_layout_engine("none")  # the png's layout is also that of the pdf and of the page
     save_table(data, name, output)
 
 

@@ -200,9 +200,7 @@ def _learned(likelihood: Array) -> Array:
     parts = likelihood.shape[1]
     weights = np.full(parts, 1.0 / parts)
     for _ in range(_PASSES if len(likelihood) else 0):
-        posterior = likelihood * weights
-        total = posterior.sum(axis=1, keepdims=True)
-        weights = (posterior / total).sum(axis=0) + 1.0 / parts
+        weights = weights * (likelihood.T @ (1.0 / (likelihood @ weights))) + 1.0 / parts
         weights /= weights.sum()
     return weights
 

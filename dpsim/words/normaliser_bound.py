@@ -87,7 +87,10 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
 
 
 def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side:
-    low, high, feasible = _message_bounds(indptr, indices, first, n, q)
+    states = len(first)
+    low, high = np.full((n, states, states), np.inf), np.zeros((n, states, states))
+    feasible = np.zeros((n, states), dtype=np.bool_)
+    _fill(low, high, feasible, indptr, indices, first, q)
     return Side(indptr, indices, low, high, feasible, first)
 
 
@@ -207,17 +210,16 @@ def _step(indptr: Codes, indices: Codes, low: Array, high: Array, letter: int, q
 
 
 @njit(cache=True)
-def _message_bounds(
-    indptr: Codes, indices: Codes, first: Array, n: int, q: float
-) -> tuple[Array, Array, NDArray[np.bool_]]:
-    states = len(first)
-    low, high = np.full((n, states, states), np.inf), np.zeros((n, states, states))
-    feasible = np.zeros((n, states), dtype=np.bool_)
+def _fill(
+    low: Array, high: Array, feasible: NDArray[np.bool_], indptr: Codes, indices: Codes, first: Array, q: float
+) -> None:
+    """Lower `low` and raise `high` to bounds on the messages into every position and letter that is feasible."""
+    n, states = feasible.shape
     for letter in range(states):
         if first[letter] > 0.0:
             feasible[0, letter] = True
-            low[0, letter], high[0, letter] = q * first, q * first
-            low[0, letter, letter] = high[0, letter, letter] = 1.0
+            for state in range(states):
+                low[0, letter, state] = high[0, letter, state] = 1.0 if state == letter else q * first[state]
     for position in range(1, n):
         for letter in range(states):
             for edge in range(indptr[letter], indptr[letter + 1]):
@@ -225,9 +227,9 @@ def _message_bounds(
                 if feasible[position - 1, source]:
                     feasible[position, letter] = True
                     step = _step(indptr, indices, low[position - 1, source], high[position - 1, source], letter, q)
-                    low[position, letter] = np.minimum(low[position, letter], step[0])
-                    high[position, letter] = np.maximum(high[position, letter], step[1])
-    return low, high, feasible
+                    for state in range(states):
+                        low[position, letter, state] = min(low[position, letter, state], step[0][state])
+                        high[position, letter, state] = max(high[position, letter, state], step[1][state])
 
 
 @njit(cache=True)
@@ -240,13 +242,14 @@ def _inflow(indptr: Codes, indices: Codes, message: Array) -> Array:
 
 
 @njit(cache=True)
-def _inflow_bounds(letters: Codes, far: int, q: float, side: Side) -> tuple[Array, Array]:
-    """Return bounds on what feeds letter i from one side; `letters` run inwards from position `far`."""
-    if len(letters) == 0:
+def _inflow_bounds(word: Codes, outer: int, i: int, far: int, q: float, side: Side) -> tuple[Array, Array]:
+    """Return bounds on what feeds letter i from one side: the letters from `outer`, which the side calls `far`, to i."""
+    if outer == i:
         return side.first, side.first
-    low, high = side.low[far, letters[0]], side.high[far, letters[0]]
-    for k in range(1, len(letters)):
-        low, high = _step(side.indptr, side.indices, low, high, letters[k], q)
+    low, high = side.low[far, word[outer]], side.high[far, word[outer]]
+    inwards = 1 if outer < i else -1
+    for place in range(outer + inwards, i, inwards):
+        low, high = _step(side.indptr, side.indices, low, high, word[place], q)
     return _inflow(side.indptr, side.indices, low), _inflow(side.indptr, side.indices, high)
 
 
@@ -254,11 +257,13 @@ def _inflow_bounds(letters: Codes, far: int, q: float, side: Side) -> tuple[Arra
 def _window_bound(window: Window, n: int, q: float, before: Side, after: Side) -> float:
     """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with this window; exact on a whole word."""
     word, first, last, i, other = window
-    left = _inflow_bounds(word[first:i].copy(), first, q, before)
-    right = _inflow_bounds(word[i + 1 : last + 1][::-1].copy(), n - 1 - last, q, after)
-    low, high = left[0] * right[0], left[1] * right[1]
-    kept, replaced = low[word[i]], high[other]
-    rest = max(0.0, low.sum() - kept - low[other])
+    left_low, left_high = _inflow_bounds(word, first, i, first, q, before)
+    right_low, right_high = _inflow_bounds(word, last, i, n - 1 - last, q, after)
+    total = 0.0
+    for state in range(len(left_low)):
+        total += left_low[state] * right_low[state]
+    kept, replaced = left_low[word[i]] * right_low[word[i]], left_high[other] * right_high[other]
+    rest = max(0.0, total - kept - left_low[other] * right_low[other])
     # Increasing in g_s', decreasing in g_s, and in the rest where the ratio exceeds one.
     return max(0.0, math.log((q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)))
 
@@ -266,10 +271,12 @@ def _window_bound(window: Window, n: int, q: float, before: Side, after: Side) -
 @njit(cache=True)
 def _log_smallest_total(indptr: Codes, indices: Codes, low: Array, feasible: NDArray[np.bool_]) -> float:
     n, states = feasible.shape
-    smallest = np.where(feasible[0], 0.0, np.inf)
+    smallest, reached = np.empty(states), np.empty(states)
+    for letter in range(states):
+        smallest[letter] = 0.0 if feasible[0, letter] else np.inf
     for position in range(1, n):
-        reached = np.full(states, np.inf)
         for letter in range(states):
+            reached[letter] = np.inf
             for edge in range(indptr[letter], indptr[letter + 1]):
                 source = indices[edge]
                 if feasible[position - 1, source]:
@@ -277,11 +284,14 @@ def _log_smallest_total(indptr: Codes, indices: Codes, low: Array, feasible: NDA
                     for other in range(indptr[letter], indptr[letter + 1]):
                         inflow += low[position - 1, source, indices[other]]
                     reached[letter] = min(reached[letter], smallest[source] + math.log(inflow))
-        smallest = reached
+        smallest, reached = reached, smallest
     result = np.inf
     for letter in range(states):
         if feasible[n - 1, letter]:
-            result = min(result, smallest[letter] + math.log(low[n - 1, letter].sum()))
+            total = 0.0
+            for state in range(states):
+                total += low[n - 1, letter, state]
+            result = min(result, smallest[letter] + math.log(total))
     return result
 
 
