@@ -437,7 +437,8 @@ def _metropolis(rng, start, warm, w, free, steps, states, means):  # type: ignor
     for a in range(warm.size):
         for chain in range(states.shape[1]):
             z = states[a, chain]
-            z[:] = start
+            for b in range(z.size):
+                z[b] = start[b]
             cost, total = 0.0, 0.0
             for k in range(steps):
                 if means.shape[2]:

@@ -112,7 +112,8 @@ def _enumerate(total: int, bins: int, count: int) -> Integers:
     out = np.zeros((count, bins), np.int64)
     out[0, 0] = total
     for row in range(1, count):
-        out[row] = out[row - 1]
+        for b in range(bins):
+            out[row, b] = out[row - 1, b]
         last = out[row, bins - 1]
         out[row, bins - 1] = 0
         i = bins - 2

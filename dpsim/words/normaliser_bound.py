@@ -243,7 +243,7 @@ def _inflow(indptr: Codes, indices: Codes, message: Array) -> Array:
 
 @njit(cache=True)
 def _inflow_bounds(word: Codes, outer: int, i: int, far: int, q: float, side: Side) -> tuple[Array, Array]:
-    """Return bounds on what feeds letter i from one side: the letters from `outer`, which the side calls `far`, to i."""
+    """Return bounds on what feeds letter i from one side: the letters from `outer` (for the side: `far`) up to i."""
     if outer == i:
         return side.first, side.first
     low, high = side.low[far, word[outer]], side.high[far, word[outer]]

@@ -591,15 +591,20 @@ def log_integrals(log_counts: Array, log_weight: Array) -> Array:
 def _integrals(log_counts: Array, log_weight: Array) -> Array:
     rows, width = log_counts.shape
     result = np.empty((rows, width))
-    x = np.empty(width)
+    x, log_total = np.empty(width), np.empty(width)
     for row in range(rows):
-        log_total = log_counts[row] + log_weight[row]
-        top = max(0.0, log_total.max())
-        log_scale = top + math.log(math.exp(-top) + np.exp(log_total - top).sum())
+        top = 0.0
+        for j in range(width):
+            result[row, j] = 0.0
+            log_total[j] = log_counts[row, j] + log_weight[row, j]
+            top = max(top, log_total[j])
+        scaled = math.exp(-top)
+        for j in range(width):
+            scaled += math.exp(log_total[j] - top)
+        log_scale = top + math.log(scaled)
         end = math.exp(min(log_scale, math.log(PANEL * PANELS)))
         panels = math.ceil(end / PANEL)
         half = end / panels / 2.0
-        total = np.zeros(width)
         for panel in range(panels):
             for node, weight in zip(NODES, WEIGHTS):
                 log_u = math.log(half * (2.0 * panel + 1.0 + node)) - log_scale
@@ -610,8 +615,9 @@ def _integrals(log_counts: Array, log_weight: Array) -> Array:
                     exponent += math.exp(log_total[j] + log_u) * ratio
                 value = weight * half * math.exp(-exponent)
                 for j in range(width):
-                    total[j] += value / (1.0 - x[j])
-        result[row] = np.log(total) - log_scale
+                    result[row, j] += value / (1.0 - x[j])
+        for j in range(width):
+            result[row, j] = math.log(result[row, j]) - log_scale
     return result
 
 
@@ -622,13 +628,18 @@ def _error_reductions(log_counts: Array, rates: Array) -> Array:
     q, p, near, gap = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
     for row in range(rows):
         rate = rates[row]
-        log_total = log_counts[row] - rate * np.arange(width)
-        top = log_total.max()
-        log_z = top + math.log(np.exp(log_total - top).sum())
+        top = -np.inf
+        for j in range(width):
+            p[j] = log_counts[row, j] - rate * j
+            top = max(top, p[j])
+        scaled = 0.0
+        for j in range(width):
+            scaled += math.exp(p[j] - top)
+        log_z = top + math.log(scaled)
         log_scale = log_z + math.log1p(math.exp(-log_z))  # of 1 + Z; Z >= 1
         error = 0.0
         for j in range(width):
-            q[j], p[j] = math.exp(-rate * j), math.exp(log_total[j] - log_z)
+            q[j], p[j] = math.exp(-rate * j), math.exp(p[j] - log_z)
             gap[j] = -j * math.expm1(-rate * j)
             error += p[j] * j
         end = math.exp(min(log_scale, math.log(PANEL * PANELS)))
