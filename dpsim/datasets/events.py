@@ -267,6 +267,7 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
 
 
 def _place(label: Any) -> tuple[int, int, str]:
+    """Return the sorting key of a label: whole numbers first, by value, then words."""
     word = str(label)
     sign, digits = word.startswith("-"), word.removeprefix("-")
     whole = digits.isascii() and digits.isdigit() and (word == "0" or digits[0] != "0")
@@ -274,6 +275,7 @@ def _place(label: Any) -> tuple[int, int, str]:
 
 
 def _refusal(strange: int, declared: list[Any]) -> str:
+    """Say how many events are outside the declared categories, and what leaves them out."""
     return (
         f"outside: {strange:,} events have an end outside the {len(declared)} declared categories, and outside is set "
         "to error; drop, the default, leaves them out"
@@ -281,6 +283,7 @@ def _refusal(strange: int, declared: list[Any]) -> str:
 
 
 def _warn_of_counts(columns: Sequence[str], named: Sequence[str]) -> None:
+    """Warn when a column looks like a count and is not named as one."""
     found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
     if found:
         warnings.warn(
@@ -402,6 +405,7 @@ def _kept(grouped: Any, most: int, rows: int | None) -> Any:
 
 
 def _hash(*words: Any) -> Any:
+    """Return a key to sort by that depends on these words alone, so that every database keeps the same rows."""
     joined = words[0]
     for word in words[1:]:
         joined = joined.concat("\x1f", word)
@@ -450,6 +454,7 @@ def _moves(
 
 
 def _seconds(max_gap: str | None) -> float | None:
+    """Return a length of time in seconds; a bare number has no unit and is refused."""
     if max_gap is not None and str(max_gap).strip().replace(".", "", 1).isdigit():
         raise ValueError(f'max_gap must be a length of time with its unit, such as "30min" or "2h", got {max_gap!r}')
     if max_gap is None:

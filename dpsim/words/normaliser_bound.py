@@ -92,6 +92,8 @@ def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side
 
 
 def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float, tuple[Codes, Codes] | None]:
+    """Return bounds on the largest log-ratio of normalisers, and a pair that attains the lower one."""
+
     def bound(window: Window) -> float:
         return float(_window_bound(window, n, q, before, after))
 
@@ -210,6 +212,7 @@ def _step(indptr: Codes, indices: Codes, low: Array, high: Array, letter: int, q
 def _message_bounds(
     indptr: Codes, indices: Codes, first: Array, n: int, q: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return elementwise bounds on the normalised messages at each position, and which letters can be there."""
     states = len(first)
     low, high = np.full((n, states, states), np.inf), np.zeros((n, states, states))
     feasible = np.zeros((n, states), dtype=np.bool_)
@@ -232,6 +235,7 @@ def _message_bounds(
 
 @njit(cache=True)
 def _inflow(indptr: Codes, indices: Codes, message: Array) -> Array:
+    """Return the sum of a message over what each state is connected to."""
     total = np.zeros(len(message))
     for state in range(len(message)):
         for edge in range(indptr[state], indptr[state + 1]):
@@ -265,6 +269,7 @@ def _window_bound(window: Window, n: int, q: float, before: Side, after: Side) -
 
 @njit(cache=True)
 def _log_smallest_total(indptr: Codes, indices: Codes, low: Array, feasible: NDArray[np.bool_]) -> float:
+    """Return a lower bound on log Z_w: the cheapest path of the messages' least growth."""
     n, states = feasible.shape
     smallest = np.where(feasible[0], 0.0, np.inf)
     for position in range(1, n):
