@@ -208,7 +208,22 @@ def count_trajectories(
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
     """Return declared labels as integers when all of them are, else as words.
 
-    Raises ValueError unless there are at least two, all different and none missing.
+    Parameters
+    ----------
+    name : str
+        What a refusal calls them.
+    labels : sequence
+        At least two, all different, none missing.
+
+    Returns
+    -------
+    list
+        Of int, or of str, in the order given.
+
+    Raises
+    ------
+    ValueError
+        For labels that are no such list.
 
     Examples
     --------
@@ -234,7 +249,14 @@ def _is_int64(label: Any) -> bool:
 def in_order(labels: Sequence[Any]) -> list[Any]:
     """Return labels in their fixed order: whole numbers by size, then words by code point.
 
-    Which of two labels comes first depends on these two alone.
+    Parameters
+    ----------
+    labels : sequence of str or int
+
+    Returns
+    -------
+    list
+        The labels as they are, sorted. Which of two comes first depends on these two alone.
 
     Examples
     --------
@@ -247,6 +269,15 @@ def in_order(labels: Sequence[Any]) -> list[Any]:
 def as_declared(words: Sequence[str]) -> list[Any]:
     """Return words of a public file as integers when all of them are, else as they are.
 
+    Parameters
+    ----------
+    words : sequence of str
+
+    Returns
+    -------
+    list
+        Of int, or of str, in the order given.
+
     Examples
     --------
     >>> as_declared(["1", "20"]), as_declared(["1", "x"])
@@ -257,7 +288,26 @@ def as_declared(words: Sequence[str]) -> list[Any]:
 
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
-    """Return the place of each value among the labels, -1 for strangers; both are compared as the reader's words."""
+    """Return the place of each value among the labels, compared as the words that a reader of the table sees.
+
+    Parameters
+    ----------
+    values : Series
+        A column of labels.
+    labels : sequence
+        All different.
+
+    Returns
+    -------
+    ndarray of int
+        One for each value, from 0; -1 for a value that is no label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> positions(pd.Series(["b", "a", "z"]), ["a", "b"])
+    array([ 1,  0, -1])
+    """
     if pd.api.types.is_integer_dtype(values.dtype) and (numbers := np.asarray(labels)).dtype.kind == "i":
         return pd.Index(numbers).get_indexer(values).astype(np.int64)
     codes, distinct = pd.factorize(values)
