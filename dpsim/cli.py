@@ -296,6 +296,7 @@ class Progress:
             self.bars[name].set_postfix_str(event["outcome"].status)
 
     def _say(self, name: str, text: str) -> None:
+        """Put a line on a notebook's bar, or on stderr where there are no bars."""
         if name in self.bars:
             self.bars[name].set_postfix_str(text)
         else:

@@ -26,22 +26,6 @@ NO_EXAMPLE = {  # public functions, by pattern, and why they have none
     r"ledger\.(notebook_table|scoreboard|shown_table)": SHOWS,
     r"runner\.(run|run_grid|refreshed|refresh_outputs|write|is_current)": WRITES,
     r"datasets\.fetch_taxi_month": "downloads a month of trips",
-    r"datasets\.positions": "as the functions before it; its page shows what it returns",
-    r"accounting\.(laplace_noise|gaussian_noise|gaussian_delta_bound|pair_threshold|pair_delta)": "of the release tool",
-}
-NO_SECTIONS = {  # named here until they have them; a name that has them must go
-    "accounting.Noise",
-    "accounting.chosen_noise",
-    "accounting.laplace_noise",
-    "accounting.gaussian_noise",
-    "accounting.gaussian_delta_bound",
-    "accounting.pair_threshold",
-    "accounting.pair_delta",
-    "datasets.distinct_labels",
-    "datasets.in_order",
-    "datasets.as_declared",
-    "datasets.positions",
-    "runner.Status",
 }
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
@@ -98,7 +82,7 @@ def missing_sections(thing):
 @pytest.mark.parametrize("name", sorted(public()))
 def test_every_public_name_says_what_it_takes_and_gives(name):
     thing = public()[name]
-    assert bool(missing_sections(thing)) == (name in NO_SECTIONS), f"{name}: {missing_sections(thing)}"
+    assert not missing_sections(thing), f"{name}: {missing_sections(thing)}"
     if inspect.isfunction(thing):
         excused = any(re.fullmatch(pattern, name) for pattern in NO_EXAMPLE)
         assert (">>> " in (inspect.getdoc(thing) or "")) != excused, name
@@ -107,7 +91,25 @@ def test_every_public_name_says_what_it_takes_and_gives(name):
 def test_no_excuse_has_outlived_its_function():
     for pattern in NO_EXAMPLE:
         assert any(re.fullmatch(pattern, name) for name in public()), pattern
-    assert set(public()) >= NO_SECTIONS
+
+
+def silent(source):
+    """Return the private functions of more than three lines, methods and inner ones too, that have no docstring."""
+    functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
+    return {
+        function.name
+        for function in functions
+        if function.name.startswith("_") and not function.name.endswith("__")
+        if function.end_lineno - function.body[0].lineno >= 3 and not ast.get_docstring(function)
+    }
+
+
+def test_every_private_function_of_more_than_three_lines_says_what_it_is_for():
+    found = {path.name: silent(path.read_text(encoding="utf-8")) for path in (ROOT / "dpsim").rglob("*.py")}
+    assert {name: functions for name, functions in found.items() if functions} == {}
+    body = "\n    x = 1\n    x += 1\n    x += 1"
+    assert silent(f"def _short():{body}") == set() == silent(f"def public():{body}\n    x += 1")
+    assert silent(f"def _long():{body}\n    x += 1") == {"_long"}
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

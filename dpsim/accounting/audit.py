@@ -107,6 +107,7 @@ def delta_bounds(
 
 
 def _whole(name: str, value: ArrayLike, low: float) -> Array:
+    """Return integers as floats, which hold them exactly up to LARGEST_COUNT; ValueError for anything else."""
     array = checks.real(name, value, low, LARGEST_COUNT)
     if (array != np.floor(array)).any():
         raise ValueError(f"{name} must be integers, got {array[array != np.floor(array)].flat[0]:g}")

@@ -103,6 +103,7 @@ class Composition:
         return self.epsilon_lower_bound(delta), self.epsilon(delta)
 
     def _lower(self, epsilon: float) -> float:
+        """Return a proven lower bound on delta: the optimistic grid, less what its transforms may have added."""
         pmf, offset = self.optimistic
         delta = pmf.get_delta_for_epsilon(epsilon - offset)
         return max(0.0, delta * (1.0 - _RELATIVE_SLACK) - _SLACK)
@@ -187,6 +188,7 @@ def compose_posterior(
 
 
 def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Composition:
+    """Return the composition of many releases; equal pairs are grouped, so that each is put on the grid once."""
     a, t, count = (array.ravel() for array in np.broadcast_arrays(a, t, checks.integers("count", count, 1)))
     groups: dict[tuple[float, float], int] = {}
     for pair, times in zip(zip(a.tolist(), t.tolist()), count.tolist()):

@@ -449,6 +449,7 @@ def _calibrate(
     pair: int,
     hint: Callable[[float, float, float, int], str],
 ) -> Array:
+    """Return the largest scale that keeps (epsilon, delta); ValueError with the floor and a way out below it."""
     epsilon = checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON, open_low=True)
     delta = _probability(delta)
     lowest, highest = _scale_range(eta, shift)
@@ -466,12 +467,14 @@ def _calibrate(
 
 
 def _floor(delta: float, eta: float, shift: float, pair: int) -> float:
+    """Return the epsilon that no scale can go below, for one border and step."""
     if pair == hockey_stick.REPLACE:
         return float(_replace_floor(np.asarray(delta), np.asarray(eta), np.asarray(shift)))
     return float(_remove_floor(np.asarray(delta), np.asarray(eta)))
 
 
 def _border_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
+    """Say which border eta would reach epsilon, for a refusal."""
     widest = 0.5 * (1.0 - shift)
     if widest <= 0.0 or _floor(delta, widest, shift, pair) >= epsilon:
         return f"no border eta does at shift {shift:g}"
@@ -479,6 +482,7 @@ def _border_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
 
 
 def _pseudo_count_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
+    """Say which pseudo-count would reach epsilon, for a refusal."""
     largest = 1.0 / _SMALLEST_SHARE
     if _floor(delta, largest, shift, pair) >= epsilon:
         return f"no pseudo-count alpha up to {largest:g} does"
@@ -500,6 +504,7 @@ def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float
 
 
 def _border(eta: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:
+    """Return the checked border and shift; ValueError where a neighbour would leave the bordered simplex."""
     eta = checks.real("eta", eta, _SMALLEST_SHARE, 0.5, open_high=True)
     shift = checks.real("shift", shift, _SMALLEST_SHARE, 1.0)
     outside = shift > (1.0 - 2.0 * eta) * (1.0 + 1e-12)

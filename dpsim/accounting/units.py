@@ -118,26 +118,38 @@ EVENT = Unit()
 
 
 class Noise(NamedTuple):
-    """Independent integer noise of one law for every count, and what it costs."""
+    """Independent integer noise of one law for every count, and what it costs.
+
+    Attributes
+    ----------
+    mechanism : "discrete Laplace" or "discrete Gaussian"
+    scale : float
+        s of P(z) ~ e^(-|z|/s), or sigma of P(z) ~ e^(-z^2/(2 sigma^2)), in counts: this double, exactly.
+    epsilon, delta : float
+        The guarantee: exact for the Laplace noise (delta 0), a proven bound for the Gaussian.
+
+    Examples
+    --------
+    >>> noise = laplace_noise(1.0, sensitivity=1)
+    >>> noise.mechanism, noise.scale, noise.epsilon, round(noise.mean_absolute, 3)
+    ('discrete Laplace', 1.0, 1.0, 0.851)
+    """
 
     mechanism: str
-    """ "discrete Laplace" or "discrete Gaussian"."""
     scale: float
-    """s of P(z) ~ e^(-|z|/s), or sigma of P(z) ~ e^(-z^2/(2 sigma^2)): this double, exactly."""
     epsilon: float
     delta: float
-    """The guarantee: exact for the Laplace noise (delta 0), a proven bound for the Gaussian."""
 
     @property
     def variance(self) -> float:
-        """Variance of the noise (of the Gaussian: sigma^2, which is an upper bound)."""
+        """Variance of one count's noise, in counts squared (of the Gaussian: sigma^2, which is an upper bound)."""
         if self.mechanism == GAUSSIAN:
             return self.scale**2
         return 2.0 * math.exp(-1.0 / self.scale) / math.expm1(-1.0 / self.scale) ** 2
 
     @property
     def mean_absolute(self) -> float:
-        """E|Z|."""
+        """E|Z|, the expected absolute value of one count's noise, in counts."""
         if self.mechanism == LAPLACE:
             return 2.0 * math.exp(-1.0 / self.scale) / -math.expm1(-2.0 / self.scale)
         if self.scale > _SUMMED:
@@ -157,8 +169,28 @@ class Noise(NamedTuple):
 def laplace_noise(epsilon: float, sensitivity: int) -> Noise:
     """Return the discrete Laplace noise that keeps a 1-norm change of `sensitivity` within epsilon.
 
-    The scale is a double s, and the sampler draws with exactly that rational number; s is the least double for which
-    sensitivity / s <= epsilon in rational arithmetic. epsilon in [1e-6, 1e6], sensitivity >= 1 (ValueError).
+    Parameters
+    ----------
+    epsilon : float
+        In [1e-6, 1e6].
+    sensitivity : int
+        The largest 1-norm of what a neighbour changes in the counts, at least 1.
+
+    Returns
+    -------
+    Noise
+        Its scale is the least double s for which sensitivity / s <= epsilon in rational arithmetic; the sampler draws
+        with exactly that rational number.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Examples
+    --------
+    >>> laplace_noise(0.5, sensitivity=3).scale
+    6.0
     """
     epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON, LARGEST_EPSILON)
     sensitivity = checks.integer("sensitivity", sensitivity, 1)
@@ -171,8 +203,30 @@ def laplace_noise(epsilon: float, sensitivity: int) -> Noise:
 def gaussian_noise(epsilon: float, delta: float, squared: int) -> Noise:
     """Return the discrete Gaussian noise that keeps a squared 2-norm change within (epsilon, delta).
 
-    squared >= 1: an integer. For 1, one cell moved by one, the accounting is exact (dp-accounting), else the Renyi
-    bound. epsilon in [1e-6, 1e6], delta in (0, 1) (ValueError).
+    Parameters
+    ----------
+    epsilon : float
+        In [1e-6, 1e6].
+    delta : float
+        In (0, 1).
+    squared : int
+        The largest squared 2-norm of what a neighbour changes in the counts, at least 1.
+
+    Returns
+    -------
+    Noise
+        The least sigma that bisection finds for which `gaussian_delta_bound` is at most delta.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Examples
+    --------
+    >>> noise = gaussian_noise(1.0, 1e-6, squared=1)
+    >>> round(noise.scale, 2), noise.delta <= 1e-6
+    (4.23, True)
     """
     epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON, LARGEST_EPSILON)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
@@ -194,9 +248,40 @@ def gaussian_noise(epsilon: float, delta: float, squared: int) -> Noise:
 def gaussian_delta_bound(epsilon: float, sigma: float, squared: int) -> float:
     """Return delta(epsilon) of discrete Gaussian noise for integer changes of squared 2-norm `squared`, rounded up.
 
-    The least over alpha > 1 of exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) (1 - 1/alpha)^alpha: each alpha is
-    a proven bound, so how well the minimum is found does not matter. Exact for squared = 1 and sigma <= 10^4.
-    epsilon in [0, 1e9], sigma in [1e-3, 1e18], squared >= 1 (ValueError).
+    Parameters
+    ----------
+    epsilon : float
+        In [0, 1e9].
+    sigma : float
+        In [1e-3, 1e18].
+    squared : int
+        The largest squared 2-norm of what a neighbour changes in the counts, at least 1.
+
+    Returns
+    -------
+    float
+        At most 1. Exact but for rounding, by dp-accounting, for squared = 1 (one count moved by one) and
+        sigma <= 10^4; else a proven upper bound.
+
+    Raises
+    ------
+    ValueError
+        Outside these ranges.
+
+    Notes
+    -----
+    With rho = squared / (2 sigma^2) the bound is the least over alpha > 1 of
+    exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) (1 - 1/alpha)^alpha. Each alpha is a proven bound, so how well
+    the minimum is found does not matter.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke 2020, Proposition 12.
+
+    Examples
+    --------
+    >>> print(f"{gaussian_delta_bound(1.0, 4.0, 1):.1e} {gaussian_delta_bound(1.0, 4.0, 4):.1e}")
+    3.1e-06 1.8e-02
     """
     epsilon, sigma = checks.scalar("epsilon", epsilon, 0.0, 1e9), checks.scalar("sigma", sigma, 1e-3, 1e18)
     squared = checks.integer("squared", squared, 1)
@@ -236,10 +321,19 @@ def chosen_noise(
     epsilon : float, from 1e-6 to 1e6
     delta : float in [0, 1)
         0 allows discrete Laplace noise alone.
+    unit : Unit
+        What is protected: its sensitivities are what the noise has to cover.
+    adjacency : "add-remove" or "replace"
+        Whether neighbours have one unit more or less, or another one in its place, which doubles what changes.
     pairs : bool
         Whether private pairs need delta too: then Gaussian noise has half of it.
     mechanism : "discrete Laplace" or "discrete Gaussian"
         To force one.
+
+    Returns
+    -------
+    Noise
+        The data have no part in the choice, so it costs nothing.
 
     Raises
     ------
@@ -271,9 +365,36 @@ def chosen_noise(
 
 
 def pair_threshold(noise: Noise, unit: Unit, delta: float) -> tuple[int, float]:
-    """Return the least threshold tau of private pairs that delta allows, and the delta it spends (rounded up).
+    """Return the least threshold of private pairs that delta allows, and the delta it spends.
 
-    delta in (0, 1): for the pairs alone, beside the noise's own. Raises ValueError outside.
+    A pair of states that some event has is published where its noisy count is at least the threshold.
+
+    Parameters
+    ----------
+    noise : Noise
+        The noise of the counts.
+    unit : Unit
+        What is protected.
+    delta : float
+        For the pairs alone, beside the noise's own; in (0, 1).
+
+    Returns
+    -------
+    threshold : int
+        In counts, above the largest number of events that a unit has in one row.
+    spent : float
+        `pair_delta` there, rounded up: at most delta.
+
+    Raises
+    ------
+    ValueError
+        For a delta outside.
+
+    Examples
+    --------
+    >>> threshold, spent = pair_threshold(laplace_noise(1.0, 1), Unit(), 1e-6)
+    >>> print(threshold, f"{spent:.1e}")
+    15 6.1e-07
     """
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     low = unit.most[0]
@@ -287,7 +408,33 @@ def pair_threshold(noise: Noise, unit: Unit, delta: float) -> tuple[int, float]:
 
 
 def pair_delta(noise: Noise, unit: Unit, threshold: int) -> float:
-    """Return the bound r max(T(tau - c), c T(tau - 1)) for a threshold tau > c, rounded up."""
+    """Return the delta that a threshold of private pairs spends, rounded up.
+
+    Parameters
+    ----------
+    noise : Noise
+        The noise of the counts.
+    unit : Unit
+        What is protected: at most c events in each of at most r rows.
+    threshold : int
+        tau, above c.
+
+    Returns
+    -------
+    float
+        r max(T(tau - c), c T(tau - 1)), T the upper tail of the noise: a bound on the probability that a pair which
+        one unit alone has is published.
+
+    Raises
+    ------
+    ValueError
+        For a threshold of at most c.
+
+    Examples
+    --------
+    >>> print(f"{pair_delta(laplace_noise(1.0, 1), Unit(), 15):.1e}")
+    6.1e-07
+    """
     c, r = unit.most
     threshold = checks.integer("threshold", threshold, c + 1)
     one, many = noise.log_tail(threshold - c), math.log(c) + noise.log_tail(threshold - 1)

@@ -192,6 +192,7 @@ def refuse_large_tables(total: int, a: Array) -> None:
 
 @njit(cache=True, nogil=True)
 def _terms(centre, a, tilt, total, windows, offset):  # type: ignore[no-untyped-def]
+    """Return each bin's unnormalised probabilities over its window, one after another, the largest of each 1."""
     terms = np.empty(offset[-1])
     for i in range(centre.size):
         mode = _mode(centre[i], a[i], tilt, total)
@@ -202,6 +203,7 @@ def _terms(centre, a, tilt, total, windows, offset):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def _sample(rng, centre, a, tilt, low, offset, cumulative, order, out):  # type: ignore[no-untyped-def]
+    """Draw all bins but the last from their own laws, and accept with the last bin's probability of what is left."""
     total = centre.sum()
     last = order[-1]
     mode = _mode(centre[last], a[last], tilt, total)

@@ -130,6 +130,7 @@ def partial_sums(total: int, a: Array) -> Array:
 
 @njit(cache=True, nogil=True)
 def _convolve_rows(sums, kernel, counts):  # type: ignore[no-untyped-def]
+    """Add a bin to the partial sums in place: each row is convolved with the kernel of its own count."""
     for row in range(sums.shape[0]):
         for r in range(sums.shape[1] - 1, -1, -1):  # downwards: the entries below are still the old ones
             total = 0.0
@@ -140,6 +141,7 @@ def _convolve_rows(sums, kernel, counts):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _join(front, back, front_row, back_row):  # type: ignore[no-untyped-def]
+    """Return the normalisers: the sums of two halves of the bins, convolved at the full total."""
     out = np.empty(front_row.size)
     top = front.shape[1] - 1
     for x in range(out.size):
@@ -200,6 +202,7 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
 
 @njit(cache=True, nogil=True)
 def _largest_loss(states, pull, constant, t, normaliser, ahead):  # type: ignore[no-untyped-def]
+    """Return the largest loss over histograms x, one-step neighbours y and outputs: the worst output is known."""
     rows, bins = states.shape
     largest = 0.0
     for x in range(rows):
@@ -329,6 +332,7 @@ def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True)
 def _difference_laws(source, target, kernel, rest, row, normaliser):  # type: ignore[no-untyped-def]
+    """Return the law of z_0 - z_1 under pi(. | x) for each x: the loss depends on nothing else of z."""
     total = kernel.shape[0] - 1
     mass = np.zeros((source.size, 2 * total + 1))
     for x in range(source.size):
@@ -344,6 +348,7 @@ def _difference_laws(source, target, kernel, rest, row, normaliser):  # type: ig
 
 @njit(cache=True, nogil=True)
 def _delta(loss, mass, epsilon):  # type: ignore[no-untyped-def]
+    """Return the hockey-stick divergence of one pair from its losses, which increase, and their masses."""
     delta = 0.0
     for d in range(loss.size - 1, -1, -1):  # the loss grows with the difference
         if loss[d] <= epsilon:
@@ -354,6 +359,7 @@ def _delta(loss, mass, epsilon):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _largest_delta(loss, mass, epsilon):  # type: ignore[no-untyped-def]
+    """Return the largest delta at epsilon over all pairs."""
     largest = 0.0
     for x in range(loss.shape[0]):
         largest = max(largest, _delta(loss[x], mass[x], epsilon))
@@ -362,6 +368,7 @@ def _largest_delta(loss, mass, epsilon):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _smallest_epsilon(loss, mass, delta):  # type: ignore[no-untyped-def]
+    """Return the epsilon of the worst pair at delta; a pair that keeps delta there already is not searched."""
     largest = 0.0
     for x in range(loss.shape[0]):
         if _delta(loss[x], mass[x], largest) <= delta:

@@ -417,6 +417,7 @@ def _run(
     rng: np.random.Generator | int | None,
     recorded: int,
 ) -> tuple[Integers, Array]:
+    """Check the arguments, run the chains, and return last states and, if recorded, running means."""
     start, warm = histogram(x), checks.real("t", t, 1 / SCALE, SCALE)
     w = weight_matrix(weights, start.size)
     steps = checks.integer("steps", steps, 0)
@@ -433,6 +434,7 @@ def _run(
 
 @njit(cache=True, nogil=True)
 def _metropolis(rng, start, warm, w, free, steps, states, means):  # type: ignore[no-untyped-def]
+    """Run every chain; a proposal's change of the objective is updated, never summed anew."""
     m = free.size
     for a in range(warm.size):
         for chain in range(states.shape[1]):

@@ -109,6 +109,7 @@ def _count(total: int, bins: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _enumerate(total: int, bins: int, count: int) -> Integers:
+    """List the histograms in the deck's order, each from the one before."""
     out = np.zeros((count, bins), np.int64)
     out[0, 0] = total
     for row in range(1, count):

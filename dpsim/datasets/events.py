@@ -208,7 +208,22 @@ def count_trajectories(
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
     """Return declared labels as integers when all of them are, else as words.
 
-    Raises ValueError unless there are at least two, all different and none missing.
+    Parameters
+    ----------
+    name : str
+        What a refusal calls them.
+    labels : sequence
+        At least two, all different, none missing.
+
+    Returns
+    -------
+    list
+        Of int, or of str, in the order given.
+
+    Raises
+    ------
+    ValueError
+        For labels that are no such list.
 
     Examples
     --------
@@ -234,7 +249,14 @@ def _is_int64(label: Any) -> bool:
 def in_order(labels: Sequence[Any]) -> list[Any]:
     """Return labels in their fixed order: whole numbers by size, then words by code point.
 
-    Which of two labels comes first depends on these two alone.
+    Parameters
+    ----------
+    labels : sequence of str or int
+
+    Returns
+    -------
+    list
+        The labels as they are, sorted. Which of two comes first depends on these two alone.
 
     Examples
     --------
@@ -247,6 +269,15 @@ def in_order(labels: Sequence[Any]) -> list[Any]:
 def as_declared(words: Sequence[str]) -> list[Any]:
     """Return words of a public file as integers when all of them are, else as they are.
 
+    Parameters
+    ----------
+    words : sequence of str
+
+    Returns
+    -------
+    list
+        Of int, or of str, in the order given.
+
     Examples
     --------
     >>> as_declared(["1", "20"]), as_declared(["1", "x"])
@@ -257,7 +288,26 @@ def as_declared(words: Sequence[str]) -> list[Any]:
 
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
-    """Return the place of each value among the labels, -1 for strangers; both are compared as the reader's words."""
+    """Return the place of each value among the labels, compared as the words that a reader of the table sees.
+
+    Parameters
+    ----------
+    values : Series
+        A column of labels.
+    labels : sequence
+        All different.
+
+    Returns
+    -------
+    ndarray of int
+        One for each value, from 0; -1 for a value that is no label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> positions(pd.Series(["b", "a", "z"]), ["a", "b"])
+    array([ 1,  0, -1])
+    """
     if pd.api.types.is_integer_dtype(values.dtype) and (numbers := np.asarray(labels)).dtype.kind == "i":
         return pd.Index(numbers).get_indexer(values).astype(np.int64)
     codes, distinct = pd.factorize(values)
@@ -267,6 +317,7 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
 
 
 def _place(label: Any) -> tuple[int, int, str]:
+    """Return the sorting key of a label: whole numbers first, by value, then words."""
     word = str(label)
     sign, digits = word.startswith("-"), word.removeprefix("-")
     whole = digits.isascii() and digits.isdigit() and (word == "0" or digits[0] != "0")
@@ -274,6 +325,7 @@ def _place(label: Any) -> tuple[int, int, str]:
 
 
 def _refusal(strange: int, declared: list[Any]) -> str:
+    """Say how many events are outside the declared categories, and what leaves them out."""
     return (
         f"outside: {strange:,} events have an end outside the {len(declared)} declared categories, and outside is set "
         "to error; drop, the default, leaves them out"
@@ -281,6 +333,7 @@ def _refusal(strange: int, declared: list[Any]) -> str:
 
 
 def _warn_of_counts(columns: Sequence[str], named: Sequence[str]) -> None:
+    """Warn when a column looks like a count and is not named as one."""
     found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
     if found:
         warnings.warn(
@@ -402,6 +455,7 @@ def _kept(grouped: Any, most: int, rows: int | None) -> Any:
 
 
 def _hash(*words: Any) -> Any:
+    """Return a key to sort by that depends on these words alone, so that every database keeps the same rows."""
     joined = words[0]
     for word in words[1:]:
         joined = joined.concat("\x1f", word)
@@ -450,6 +504,7 @@ def _moves(
 
 
 def _seconds(max_gap: str | None) -> float | None:
+    """Return a length of time in seconds; a bare number has no unit and is refused."""
     if max_gap is not None and str(max_gap).strip().replace(".", "", 1).isdigit():
         raise ValueError(f'max_gap must be a length of time with its unit, such as "30min" or "2h", got {max_gap!r}')
     if max_gap is None:

@@ -186,6 +186,7 @@ class _Resuming:
 
 
 def _download(url: str, file: Path, progress: bool) -> None:
+    """Download a file to its place, going on where an earlier try stopped."""
     import pooch
 
     file.parent.mkdir(parents=True, exist_ok=True)

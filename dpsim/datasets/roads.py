@@ -106,6 +106,7 @@ def load_gainesville(core: bool = False) -> RoadChain:
 
 
 def _bordered(matrix: Array) -> Array:
+    """Return the rows on the simplex with the papers' border for protected entries."""
     protected = simplex.protected_entries(matrix)
     return simplex.project_to_bordered_simplex(
         matrix, eta=ETA, eta_bar=ETA_BAR, protected=protected, support=matrix > 0

@@ -137,6 +137,7 @@ def listed(values: Sequence[Any]) -> str:
 
 
 def _read_files(path: str, connection: Any, text: Sequence[str] | None) -> list[Any]:
+    """Return a table for each schema among the files, which must all be of one kind."""
     files = _files(path)
     endings = sorted({_ending(file) for file in files})
     kind = _kind(endings[0])
@@ -150,6 +151,7 @@ def _read_files(path: str, connection: Any, text: Sequence[str] | None) -> list[
 
 
 def _refused_plainly(reader: Any, files: list[str], schema: Any, connection: Any, text: Sequence[str] | None) -> Any:
+    """Read files of one schema; what the database cannot read becomes a ValueError that names the file."""
     try:
         return reader(files, schema, connection, text)
     except Exception as error:  # each database has its own classes
@@ -167,6 +169,7 @@ def fetched(table: Any, source: Any) -> pd.DataFrame:
 
 
 def _reason(error: Exception) -> str:
+    """Return in one line why a database refuses a file."""
     said = str(error)
     if "utf-8 encoded" in said.lower() or "invalid unicode" in said.lower():
         return f"the file {UTF8}"
@@ -187,6 +190,7 @@ def _kind(ending: str) -> str | None:
 
 
 def _files(path: str) -> list[str]:
+    """Return the files that a path, folder or pattern names; ValueError where there are none."""
     if os.path.isdir(path):
         inside = sorted(
             str(file)
@@ -228,6 +232,7 @@ def _schema(file: str, kind: str) -> Any:
 
 
 def _parquet_schema(file: str) -> tuple[tuple[str, str], ...]:
+    """Return the names and types of a file's columns, by which equal files are read together."""
     import pyarrow.parquet
 
     try:
@@ -286,6 +291,7 @@ def _header(file: str, text: str, ending: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _read_csv(files: list[str], schema: Any, connection: Any, text: Sequence[str] | None) -> Any:
+    """Read csv files with DuckDB as text, so that labels keep their zeros; columns of a condition get guessed types."""
     delimiter, names = schema
     if connection.name != "duckdb":
         return connection.read_csv(files if len(files) > 1 else files[0], header=True, sep=delimiter)
@@ -299,6 +305,7 @@ def _read_csv(files: list[str], schema: Any, connection: Any, text: Sequence[str
 
 
 def _read_json(files: list[str], schema: Any, connection: Any, text: Sequence[str] | None) -> Any:
+    """Read json lines with DuckDB with labels as text; other columns keep the types it finds."""
     if connection.name != "duckdb":
         return connection.read_json(files if len(files) > 1 else files[0])
     form = {"format": "newline_delimited", "union_by_name": True}
@@ -320,6 +327,7 @@ def _read_parquet(files: list[str], schema: Any, connection: Any, text: Sequence
 
 
 def _read_frame(frame: Any, text: Sequence[str], connection: Any) -> Any:
+    """Put a data frame into a temporary table of the database."""
     try:
         table = _arrow(frame, text)
         return connection.create_table(f"events_{uuid.uuid4().hex}", obj=table, temp=True)
@@ -390,6 +398,7 @@ def _word(values: Any, is_id: bool) -> Any:
 
 
 def _filtered(table: Any, where: str) -> Any:
+    """Return the rows that meet the user's SQL condition; ValueError naming the columns where it is none."""
     if not isinstance(where, str) or not where.strip():
         raise ValueError(f"where must be a SQL boolean, got {where!r}")
     name = f"events_{uuid.uuid4().hex}"
@@ -403,6 +412,7 @@ def _filtered(table: Any, where: str) -> Any:
 
 
 def _column(table: Any, name: str) -> str:
+    """Return the name of a column once the table has it; ValueError with the nearest name otherwise."""
     if name not in table.columns:
         near = difflib.get_close_matches(str(name), table.columns, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -138,6 +138,7 @@ def load_sources() -> pd.DataFrame:
 
 
 def _status(name: str) -> str:
+    """Return "intact", or what is wrong with a data file."""
     try:
         read_bytes(name)
     except ValueError as error:
@@ -180,6 +181,7 @@ def _labels(path: Path, name: str, column: pd.Series) -> list[str]:
 
 
 def _whole_numbers(path: Path, name: str, column: pd.Series, low: int = 0) -> pd.Series:
+    """Return a column as integers; ValueError with the first values that are none."""
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
     bad = ~((numbers >= low) & (numbers <= 2**53) & (numbers == np.floor(numbers)))
     if bad.any() or pd.api.types.is_bool_dtype(column.dtype):

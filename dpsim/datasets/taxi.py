@@ -287,6 +287,7 @@ def _next_pair(counts: Integers, touches: Mask, group: Integers, rule: str) -> t
 
 
 def _square_counts(counts: ArrayLike) -> Integers:
+    """Return counts as a square matrix of integers."""
     entries = checks.real("counts", counts, 0.0, 2.0**53)
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1] or not entries.size:
         raise ValueError(f"counts must be a square matrix, got shape {entries.shape}")
@@ -296,6 +297,7 @@ def _square_counts(counts: ArrayLike) -> Integers:
 
 
 def _square_adjacency(adjacency: ArrayLike) -> Mask:
+    """Return which zones touch, symmetric, with no zone beside itself."""
     touches = np.array(adjacency)
     if touches.dtype != bool or touches.ndim != 2 or touches.shape[0] != touches.shape[1]:
         raise ValueError(f"adjacency must be a square boolean matrix, got {touches.dtype} of shape {touches.shape}")

@@ -110,6 +110,7 @@ def _draws(
     *,
     logs: bool,
 ) -> Array:
+    """Return draws of Dir(k p), or their logarithms; rows with small parameters are drawn in logarithms."""
     rng = checks.generator(rng)
     parameters = np.ascontiguousarray(_parameters(p, k)[2])
     rows = parameters.reshape(-1, parameters.shape[-1])

@@ -135,6 +135,7 @@ def _public(
     records: ArrayLike | None,
     b: float | None,
 ) -> _Public:
+    """Return everything public about a release, checked; the private entries have not been looked at here."""
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1e30, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
@@ -158,6 +159,7 @@ def _public(
 
 
 def _of_rows(name: str, value: Array, shape: tuple[int, ...]) -> Array:
+    """Return one number for each row; ValueError naming the argument where the shapes do not fit."""
     try:
         return np.broadcast_to(value, shape)
     except ValueError:
@@ -188,6 +190,7 @@ def _largest_k(public: _Public) -> Any:
 
 
 def _statement(public: _Public, k: Any) -> str:
+    """Return the sentence that a release carries: what it promises, to whom, and how it was made."""
     entries = public.support.sum(axis=-1)
     kind = "a proven bound" if public.together > 1 or "record" in public.words or entries.min() < 3 else "exact"
     return (

@@ -192,6 +192,7 @@ def _columns(nodes: list[tuple[Any, ...]], width: float, height: float) -> dict[
 
 
 def _grouped(table: pd.DataFrame) -> dict[tuple[Any, Any], list[Any]]:
+    """Return the edges of an automaton by their two ends: edges that share both are drawn as one."""
     groups: dict[tuple[Any, Any], list[Any]] = {}
     for row in table.itertuples():
         source = (row.position, row.mismatches, row.state)

@@ -262,6 +262,7 @@ def _turn(shared: Array, aside: Array, aside_after: Array, along: Array, along_a
 
 
 def _drivable(chain: RoadChain, states: ArrayLike) -> list[int]:
+    """Return the states as a list of integers; ValueError where two in a row share no intersection."""
     n = len(chain.segments)
     visited = np.atleast_1d(np.asarray(states))
     if visited.ndim != 1 or not visited.size:
@@ -280,6 +281,7 @@ def _shared_node(chain: RoadChain, before: int, after: int) -> str:
 
 
 def _arrow_head(ax: Any, tail: Array, head: Array, colour: str) -> None:
+    """Draw the head of an arrow short of its end, so that heads do not pile up at the nodes."""
     style = {
         "arrowstyle": "-|>,head_length=0.35,head_width=0.18",
         "color": colour,

@@ -95,6 +95,7 @@ def random_walk(
 
 @njit(cache=True, nogil=True)
 def _cumulative_rows(data, ends):  # type: ignore[no-untyped-def]
+    """Return running sums within each row of a sparse matrix, always added in the same order."""
     out = np.empty_like(data)
     for row in range(len(ends) - 1):
         total = 0.0

@@ -265,6 +265,7 @@ def renyi(step: Array, a: Array, t: Array) -> Array:
 
 
 def _far_renyi(step: Array, a: Array, t: Array, close: NDArray[np.bool_]) -> Array:
+    """Return the Renyi divergence by Stirling's form, whose large parts cancel before they are computed."""
     large = a + t
     up, down = step / large, -np.where(close, 0.0, step / a)
     excess = large * _relative_entropy(up) + a * _relative_entropy(down) - 0.5 * (np.log1p(up) + np.log1p(down))
@@ -273,6 +274,7 @@ def _far_renyi(step: Array, a: Array, t: Array, close: NDArray[np.bool_]) -> Arr
 
 
 def _close_renyi(step: Array, a: Array, t: Array) -> Array:
+    """Return the Renyi divergence near order 1 by the series of the loss's cumulants."""
     total, factor = _digamma_difference(a, t), np.ones_like(step)
     for j in range(1, _TERMS):
         factor = factor * step / (j + 1)

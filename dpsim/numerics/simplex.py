@@ -180,6 +180,7 @@ def _nearest(points: Array, totals: Array, bounds: Array, allowed: Mask) -> Arra
 
 
 def _points(name: str, value: ArrayLike) -> Array:
+    """Return an array whose last axis has at least one category."""
     points = checks.real(name, value)
     if points.ndim < 1 or points.shape[-1] == 0:
         raise ValueError(f"{name} must have at least one category on its last axis, got shape {points.shape}")
@@ -187,6 +188,7 @@ def _points(name: str, value: ArrayLike) -> Array:
 
 
 def _broadcast(name: str, array: NDArray[Any], points: Array) -> NDArray[Any]:
+    """Return an array in the points' shape; ValueError naming the argument where it does not fit."""
     try:
         return np.broadcast_to(array, points.shape)
     except ValueError as error:
@@ -194,6 +196,7 @@ def _broadcast(name: str, array: NDArray[Any], points: Array) -> NDArray[Any]:
 
 
 def _refuse_empty(bounds: Array, totals: Array, allowed: Mask) -> None:
+    """Raise ValueError where the lower bounds leave a row no point, naming the row."""
     needed = bounds.sum(axis=-1)
     rounding = bounds.shape[-1] * np.finfo(float).eps * totals
     bad = (needed > totals + rounding) | ~allowed.any(axis=-1)
@@ -208,6 +211,7 @@ def _refuse_empty(bounds: Array, totals: Array, allowed: Mask) -> None:
 
 
 def _refuse_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float) -> None:
+    """Raise ValueError unless the protected entries of each row leave the doubly bordered simplex a point."""
     count = inside.sum(axis=-1)
     most = int(min(2.0**53, (1.0 - eta_bar) / eta * (1.0 + 4.0 * np.finfo(float).eps)))
     bad = (count < 2) | (count > most)

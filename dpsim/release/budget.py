@@ -169,6 +169,7 @@ def _within(total: tuple[float, float], limit: Limit) -> bool:
 
 
 def _read(path: Path, limit: Limit | None) -> dict[str, Any]:
+    """Return the checked book of spent budget, or a new one at this limit; ValueError for any other file."""
     if not path.exists():
         if limit is None:
             raise ValueError(f"budget: {path} does not exist: give --limit epsilon,delta to make it")

@@ -341,6 +341,7 @@ def held_limits(trips: pd.DataFrame, unit: Unit, limited: bool = False) -> str:
 def _public_totals(
     totals: Mapping[Any, int] | pd.Series, support: Support | PrivatePairs, trips: pd.DataFrame
 ) -> Integers:
+    """Return the declared row totals in the order of the labels, once they can be public at all."""
     if isinstance(support, PrivatePairs):
         raise ValueError("totals must not be given with pairs chosen privately: declare the categories or a graph")
     if not isinstance(totals, Mapping | pd.Series):
@@ -378,6 +379,7 @@ def _private_pairs(
 
 @functools.cache
 def _versions() -> dict[str, str]:
+    """Return the versions of what made a release."""
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:

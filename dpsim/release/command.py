@@ -127,6 +127,7 @@ def _mechanism(word: str | None) -> str | None:
 
 
 def _numbers(name: str, text: str) -> list[float]:
+    """Return the numbers of a comma-separated option."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:

@@ -49,6 +49,7 @@ def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | Non
 
 
 def _sampler(noise: Noise):  # type: ignore[no-untyped-def]
+    """Return OpenDP's exact sampler of this noise, on vectors."""
     import opendp.prelude as dp  # half a second to import, and only real releases need it
 
     dp.enable_features("contrib")
@@ -59,6 +60,7 @@ def _sampler(noise: Noise):  # type: ignore[no-untyped-def]
 
 
 def _simulated(noise: Noise, size: int, rng: np.random.Generator) -> Integers:
+    """Return noise in double precision from a seed, for simulations alone: quick, and not exact."""
     if noise.mechanism == LAPLACE:
         p = -np.expm1(-1.0 / noise.scale)
         return rng.geometric(p, size) - rng.geometric(p, size)

@@ -206,6 +206,7 @@ def _learned(likelihood: Array) -> Array:
 
 
 def _matrix(support: Support, probabilities: Array, arrivals: Array) -> sparse.csr_array:
+    """Return the chain; a state without any allowed pair gets the shares of the commonest arrivals."""
     n = len(support.labels)
     bare = np.flatnonzero(support.sizes == 0)
     if not bare.size:

@@ -160,6 +160,7 @@ def tables(chain: PrivateChain) -> dict[str, pa.Table]:
 
 
 def _states(chain: PrivateChain, named: pa.Array) -> dict[str, Any]:
+    """Return the columns of the table of states; the stationary ones are empty where there is no stationary law."""
     filled = np.zeros(len(chain.labels), dtype=bool)
     filled[chain.estimate.empty] = True
     states: dict[str, Any] = {"label": named, "departures": chain.departures(), "filled": filled}
@@ -176,6 +177,7 @@ def _states(chain: PrivateChain, named: pa.Array) -> dict[str, Any]:
 
 
 def _marked(table: pa.Table, chain: PrivateChain) -> pa.Table:
+    """Return a table that says of itself what it is: its status in the schema, and a column on simulations."""
     if chain.statement["simulation"]:
         note = pa.DictionaryArray.from_arrays(np.zeros(len(table), dtype=np.int8), [SIMULATION])
         table = table.append_column("note", note.cast(pa.string()))
@@ -183,6 +185,7 @@ def _marked(table: pa.Table, chain: PrivateChain) -> pa.Table:
 
 
 def _write_public(chain: PrivateChain, folder: Path) -> None:
+    """Write the tables twice, as csv and Parquet, the statement and the page."""
     for name, table in tables(chain).items():
         pa.csv.write_csv(table, folder / f"{name}.csv")
         pa.parquet.write_table(table, folder / f"{name}.parquet")
@@ -191,6 +194,7 @@ def _write_public(chain: PrivateChain, folder: Path) -> None:
 
 
 def _write_owner(facts: dict[str, Any], folder: Path) -> None:
+    """Write the owner's file, readable by its owner alone from the first byte on."""
     file = folder / OWNER
     text = json.dumps({"FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"} | facts, indent=2)
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:

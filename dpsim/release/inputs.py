@@ -93,6 +93,7 @@ def counted(
 
 
 def _visits(trajectory: str, unit: str | None, count: str | None) -> list[str]:
+    """Return the three columns of visits; their first one is the unit that is protected."""
     names = [name.strip() for name in trajectory.split(",")]
     if len(names) != 3 or not all(names):
         raise ValueError(f"--trajectory must be three columns, USER,TIME,PLACE, got {trajectory!r}")

@@ -154,6 +154,7 @@ def _log_minus(one: Array, other: Array) -> Array:
 
 
 def _arguments(chain: PrivateChain, level: float, target: str) -> tuple[float, str]:
+    """Return the checked level and target; the target "process" needs pairs that were not chosen from the data."""
     level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
     target = checks.choice("target", target, TARGETS)
     if target == "process" and chain.statement["threshold"] is not None:
@@ -196,6 +197,7 @@ def _whole(chain: PrivateChain) -> tuple[Array, Array, Array, Any]:
 def _table(
     chain: PrivateChain, name: str, centre: Array, variance: Array, level: float, weak: NDArray[np.bool_], most: float
 ) -> pd.DataFrame:
+    """Return normal intervals at the level, cut to where the quantity can be."""
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(variance)
     table = pd.DataFrame({"label": pd.Series(list(chain.labels)), name: centre})
     table["low"], table["high"] = np.clip(centre - half, 0.0, most), np.clip(centre + half, 0.0, most)

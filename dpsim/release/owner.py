@@ -109,6 +109,7 @@ def _aligned(chain: PrivateChain, own: pd.DataFrame) -> tuple[sparse.csr_array, 
 
 
 def _stationary(chain: PrivateChain, shares: sparse.csr_array, seen: Any, size: int) -> float | str:
+    """Return the distance of the released from the true stationary law, or why there is none."""
     try:
         released = _padded(chain.stationary().to_numpy(), size)
     except ValueError:

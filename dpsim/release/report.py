@@ -103,6 +103,7 @@ def _sentence(line: str) -> str:
 
 
 def _pictures(chain: PrivateChain) -> str:
+    """Return the page's pictures: flows, largest counts and, where there is one, the stationary law."""
     if not chain.counts["noisy_count"].gt(0).any():
         return "<p>No pair has a positive noisy count: there is nothing to draw.</p>"
     largest = _largest(chain)
@@ -237,6 +238,7 @@ def _arrow(start: Any, end: Any, width: float) -> str:
 
 
 def _svg(width: int, height: int, title: str, parts: Sequence[str]) -> str:
+    """Return a picture that screen readers can name."""
     return (
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{title}" font-family="system-ui, sans-serif">'
         f"{''.join(parts)}</svg>"

@@ -53,7 +53,19 @@ class Job:
 
 
 class Status(enum.StrEnum):
-    """How a notebook can end."""
+    """How a notebook can end.
+
+    Attributes
+    ----------
+    DONE
+        It ran, and its outputs are published.
+    UNCHANGED
+        Its outputs are those that a run would make: nothing ran.
+    FAILED
+        It raised, or its process died; the outputs of the run before are still there.
+    INTERRUPTED
+        It was stopped from outside, and published nothing.
+    """
 
     DONE = "done"
     UNCHANGED = "unchanged"

@@ -67,6 +67,7 @@ def points(grids: Iterable[str]) -> list[list[tuple[str, str]]]:
 
 
 def _values(name: str, text: str) -> list[str]:
+    """Return the values of one axis of a grid, listed or as a range of integers."""
     if ":" not in text:
         return [value.strip() for value in text.split(",")]
     try:

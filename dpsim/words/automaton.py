@@ -255,6 +255,7 @@ class HammingAutomaton:
         return self.space.decode(codes.reshape(*shape, self.length))
 
     def _feasible(self, name: str, distance: ArrayLike) -> Codes:
+        """Return distances once each has a feasible word; ValueError with those that have one."""
         values = checks.integers(name, distance, 0, self.length)
         possible = np.isfinite(self.log_counts)
         if not possible[values].all():
@@ -266,6 +267,7 @@ class HammingAutomaton:
 
     @cached_property
     def _exact_is_cheap(self) -> bool:
+        """Return whether exact counting stays within EXACT_WORK: big integers grow with the word."""
         assert self.space.chain is not None
         limbs = (self.length + 1) * _bits(self.length, self.space.chain) / 64
         return self.length * len(self.space.chain.indices) * (50 + limbs) <= EXACT_WORK
@@ -282,6 +284,7 @@ def _bits(length: int, chain: Chain) -> int:
 
 
 def _exact_counts(codes: Codes, chain: Chain) -> NDArray[np.object_]:
+    """Return the counts by distance as exact integers: those of one state lie side by side in a single big one."""
     # One big integer per state holds the counts of all distances side by side, `bits` bits each.
     bits = _bits(len(codes), chain)
     indptr, indices = chain.indptr.tolist(), chain.indices.tolist()
@@ -298,6 +301,7 @@ def _exact_counts(codes: Codes, chain: Chain) -> NDArray[np.object_]:
 
 @njit(cache=True)
 def _sample_alphabet(word: Codes, m: int, distances: Codes, rng: np.random.Generator) -> Codes:
+    """Return uniform words at given distances over an alphabet, letter by letter."""
     n = len(word)
     words = np.empty((len(distances), n), dtype=np.int64)
     for draw in range(len(distances)):
@@ -312,6 +316,7 @@ def _sample_alphabet(word: Codes, m: int, distances: Codes, rng: np.random.Gener
 
 
 def _alphabet_policy(word: Codes, m: int, distance: int) -> Array:
+    """Return the probability of each next letter, given position and mismatches, over an alphabet."""
     n = len(word)
     remaining = (n - np.arange(n))[:, None]
     left = distance - np.arange(distance + 1)

@@ -128,6 +128,7 @@ def exact_word_epsilon(
 
 
 def _on_alphabet(space: WordSpace, n: int, law: Law) -> WordEpsilon:
+    """Return the exact epsilon over an alphabet, where one word stands for all."""
     if len(space.labels) == 1:
         return WordEpsilon(0.0, 0.0, None)
     log_f = log_word_probability(
@@ -144,6 +145,7 @@ def _on_alphabet(space: WordSpace, n: int, law: Law) -> WordEpsilon:
 
 
 def _feasible_words(chain: Chain, n: int) -> int:
+    """Return how many feasible words there are, as an exact integer; ValueError for none."""
     reached = {chain.start: 1}
     for _ in range(n):
         following: dict[int, int] = {}
@@ -157,6 +159,7 @@ def _feasible_words(chain: Chain, n: int) -> int:
 
 
 def _by_enumeration(space: WordSpace, n: int, law: Law) -> WordEpsilon:
+    """Return the exact epsilon from the law of every feasible word."""
     assert space.chain is not None
     chain = space.chain
     words: list[Word] = [(chain.start,)]
@@ -175,6 +178,7 @@ def _by_enumeration(space: WordSpace, n: int, law: Law) -> WordEpsilon:
 
 @njit(cache=True)
 def _largest_loss(distance: Codes, log_f: Array, b: int) -> tuple[float, int, int]:
+    """Return the largest loss between words at most b apart, and the pair that has it."""
     best, best_w, best_v = 0.0, 0, 0
     for w in range(len(distance)):
         for v in range(len(distance)):
@@ -188,6 +192,7 @@ def _largest_loss(distance: Codes, log_f: Array, b: int) -> tuple[float, int, in
 
 
 def _by_bounds(space: WordSpace, n: int, law: Law, rng: np.random.Generator) -> WordEpsilon:
+    """Return a bracket of epsilon: the worst pair found from below, a proven bound from above."""
     assert space.chain is not None
     pairs, (upper, ratio) = random_pairs(space.chain, n, law.b, rng), _upper(space.chain, n, law)
     if ratio is not None and ratio.pair is not None:

@@ -122,6 +122,7 @@ def _best_known(space: WordSpace, b: int) -> str:
 
 
 def _described(space: WordSpace) -> str:
+    """Say of what space a word is, for the statement it carries."""
     if space.chain is None:
         return f"over an alphabet of {len(space.labels)}"
     if space.chain.start == len(space.labels):
@@ -207,6 +208,7 @@ def _drawn(
     size: int | Sequence[int] | None,
     rng: np.random.Generator,
 ) -> NDArray[Any]:
+    """Return private words: tilted walks for the exponential mechanism, a distance first for the others."""
     if mechanism == "exponential":
         return automaton.sample_tilted(epsilon / (2.0 * b), size, rng)
     law: dict[str, Any] = {"mechanism": mechanism, "offset": offset, "log": True, "size": size, "rng": rng}

@@ -95,6 +95,8 @@ def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side
 
 
 def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float, tuple[Codes, Codes] | None]:
+    """Return bounds on the largest log-ratio of normalisers, and a pair that attains the lower one."""
+
     def bound(window: Window) -> float:
         return float(_window_bound(window, n, q, before, after))
 
@@ -234,6 +236,7 @@ def _fill(
 
 @njit(cache=True)
 def _inflow(indptr: Codes, indices: Codes, message: Array) -> Array:
+    """Return the sum of a message over what each state is connected to."""
     total = np.zeros(len(message))
     for state in range(len(message)):
         for edge in range(indptr[state], indptr[state + 1]):
@@ -270,6 +273,7 @@ def _window_bound(window: Window, n: int, q: float, before: Side, after: Side) -
 
 @njit(cache=True)
 def _log_smallest_total(indptr: Codes, indices: Codes, low: Array, feasible: NDArray[np.bool_]) -> float:
+    """Return a lower bound on log Z_w: the cheapest path of the messages' least growth."""
     n, states = feasible.shape
     smallest, reached = np.empty(states), np.empty(states)
     for letter in range(states):

@@ -102,6 +102,7 @@ def _climb_and_kick(
     budget: int,
     rng: np.random.Generator,
 ) -> tuple[float, Pair]:
+    """Return the best pair of all climbs: one from each start, then from kicks of the best so far."""
     share = budget // (len(starts) + kicks)
     best = max((_climb(pair, start, graph, b, losses, share) for pair in starts), key=_loss)
     for _ in range(kicks):
@@ -139,6 +140,7 @@ def _climb(
 
 
 def _moves(w: Word, v: Word, start: int, graph: list[list[int]]) -> Iterator[Pair]:
+    """Yield the pairs with one or two letters in a row changed in w, in v, or in both alike."""
     for width in (1, 2):
         for i in range(len(w) - width + 1):
             for_w, for_v = _detours(w, i, width, start, graph), _detours(v, i, width, start, graph)

@@ -521,6 +521,7 @@ def _plain_permute_and_flip(distances: ArrayLike, rate: float, rng: np.random.Ge
 
 
 def _pmf(counts: ArrayLike, epsilon: ArrayLike, b: int, mechanism: str, offset: int | None, log: bool) -> Array:
+    """Return the law of the distance: how many words there are at each, times the probability of one."""
     log_counts, epsilon, b, _ = _arguments(counts, epsilon, b, log)
     log_f = log_word_probability(log_counts, epsilon, b, mechanism=mechanism, offset=offset, log=True)
     pmf = np.exp(log_counts + log_f)
@@ -540,6 +541,7 @@ def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int, log: bool) -> tupl
 
 
 def _checked_logs(counts: ArrayLike) -> Array:
+    """Return logarithms of counts as floats; minus infinity stands for no word."""
     logs = np.asarray(counts)
     if isinstance(counts, np.ma.MaskedArray) or logs.dtype.kind not in "iuf":
         logs = checks.real("counts", counts, 0.0)
@@ -548,6 +550,7 @@ def _checked_logs(counts: ArrayLike) -> Array:
 
 
 def _logs_of_counts(counts: ArrayLike) -> Array:
+    """Return the logarithms of counts of any size; ValueError for what is no count."""
     values = np.asarray(counts)
     if values.dtype != object or isinstance(counts, np.ma.MaskedArray):
         values = checks.real("counts", counts, 0.0)
@@ -563,6 +566,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _steps(log_counts: Array, epsilon: Array, b: int, offset: int | None) -> Array:
+    """Return the stair of each distance; without an offset the best one for a single law."""
     if offset is None:
         if log_counts.ndim != 1:
             raise ValueError(f"offset must be given for counts and epsilon of shape {log_counts.shape[:-1]}")
@@ -589,6 +593,7 @@ def log_integrals(log_counts: Array, log_weight: Array) -> Array:
 
 @njit(cache=True)
 def _integrals(log_counts: Array, log_weight: Array) -> Array:
+    """Return the logarithms of permute-and-flip's integrals, a row at a time; `log_integrals` bounds the error."""
     rows, width = log_counts.shape
     result = np.empty((rows, width))
     x, log_total = np.empty(width), np.empty(width)
@@ -623,6 +628,7 @@ def _integrals(log_counts: Array, log_weight: Array) -> Array:
 
 @njit(cache=True)
 def _error_reductions(log_counts: Array, rates: Array) -> Array:
+    """Return the sum over pairs of distances that `error_reduction` writes out, a row at a time."""
     rows, width = log_counts.shape
     result = np.zeros(rows)
     q, p, near, gap = np.empty(width), np.empty(width), np.empty(width), np.empty(width)

@@ -80,6 +80,7 @@ class WordSpace(NamedTuple):
         raise ValueError(f"{name} must use the {len(self.labels)} letters from {first!r} to {last!r}, got {label!r}")
 
     def _check_feasible(self, codes: Codes) -> None:
+        """Raise ValueError at the first letter that may not follow the one before it."""
         assert self.chain is not None
         last = self.chain.start
         for position, code in enumerate(codes):
@@ -124,6 +125,7 @@ def word_space(
 
 
 def _feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
+    """Return the allowed transitions as a square sparse matrix without explicit zeros or repeats."""
     matrix: Any = adjacency
     if not sp.issparse(adjacency):
         booleans = not isinstance(adjacency, np.ma.MaskedArray) and np.asarray(adjacency).dtype == np.bool_
@@ -138,6 +140,7 @@ def _feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
 
 
 def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
+    """Return the labels of an alphabet, a range where they are 0, 1, ... anyhow."""
     if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
     labels = _listed("letters", letters)

@@ -51,6 +51,7 @@ def _layer(n: int, position: int) -> int:
 
 @njit(cache=True)
 def _rescaled(value: float, exponent: int) -> tuple[float, int]:
+    """Return the same number with a mantissa near 1, so that tables of long words neither overflow nor vanish."""
     if value >= HALF_UNIT:
         return value / UNIT, exponent + 1
     if 0.0 < value < 1.0 / HALF_UNIT:
@@ -181,6 +182,7 @@ def tilted_table(word: Codes, indptr: Codes, indices: Codes, q: float) -> tuple[
 
 @njit(cache=True)
 def _log_normalisers(codes: Codes, indptr: Codes, indices: Codes, start: int, q: float) -> Array:
+    """Return log Z of each word at one temperature."""
     logs = np.empty(len(codes))
     for row in range(len(codes)):
         mantissa, exponent = tilted_table(codes[row], indptr, indices, q)

@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom
 
@@ -116,7 +117,11 @@ def test_refusals_name_the_argument_and_its_range(call, message):
 
 @pytest.fixture(scope="module")
 def table():
-    return full_audit.run(full_audit.cases(everything=False), draws=150_000, seed=5)
+    """Cases that are dear to draw get fewer draws: 20 % off shows in them at once."""
+    found = full_audit.cases(everything=False)
+    dear = {"release", "private pairs", "decision process", "Boltzmann, chain"}
+    few, many = [[case for case in found if (case.mechanism in dear) == wanted] for wanted in (True, False)]
+    return pd.concat([full_audit.run(few, draws=60_000, seed=5), full_audit.run(many, draws=150_000, seed=5)])
 
 
 def test_every_mechanism_keeps_its_claim_and_has_its_exact_profile(table):

@@ -15,7 +15,6 @@ import multiprocessing
 import os
 import platform
 import resource
-import sys
 import tempfile
 import textwrap
 from collections.abc import Callable
@@ -88,7 +87,7 @@ def release_floor(count: int) -> list[np.ndarray]:
 
     parameters = 60.0 * chains(1)[0]
 
-    def work(size: int, rng: np.random.Generator) -> list[np.ndarray]:
+    def work(size: int, rng: np.random.Generator) -> Any:
         gammas = rng.standard_gamma(parameters, size=(size, STATES, STATES))
         gammas /= gammas.sum(axis=-1, keepdims=True)
         return [gth_solve(P) for P in gammas]
@@ -133,22 +132,24 @@ def released_model(states: int) -> Any:
 
 def cost_ours(plan: Any) -> Any:
     """The cost of privacy by the greedy solution of the inner problem."""
-    return mdp.cost_of_privacy(*plan, 0.3, 0.1)
+    model, policy = plan
+    return mdp.cost_of_privacy(model, policy, 0.3, 0.1)
 
 
 def cost_programmes(plan: Any) -> Any:
     """The same with one linear programme (HiGHS) for each inner problem."""
-    return cost_by_programmes(*plan, 0.3)
+    model, policy = plan
+    return cost_by_programmes(model, policy, 0.3)
 
 
-def trips(rows: int) -> tempfile.TemporaryDirectory:
+def trips(rows: int) -> tempfile.TemporaryDirectory[str]:
     """Return a folder of synthetic trips in Parquet, removed with the object."""
     folder = tempfile.TemporaryDirectory()
     write_trips(Path(folder.name), rows)
     return folder
 
 
-def counted_by(method: str) -> Callable[[tempfile.TemporaryDirectory], int]:
+def counted_by(method: str) -> Callable[[tempfile.TemporaryDirectory[str]], int]:
     """Return one way to count a folder of trips by origin and destination."""
     return lambda folder: count(method, Path(folder.name))
 
@@ -323,4 +324,4 @@ def draw(table: pd.DataFrame) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

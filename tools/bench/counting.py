@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,9 @@ def count(method: str, folder: Path) -> int:
         return int(duckdb.sql(query).df()["n"].sum())
     from dpsim import datasets
 
-    settings = {"unit": "user", "events_per_row": 2, "rows": 5} if method == "dpsim, units truncated" else {}
+    settings: dict[str, Any] = (
+        {"unit": "user", "events_per_row": 2, "rows": 5} if method == "dpsim, units truncated" else {}
+    )
     settings["where"] = "fare_amount >= 0"
     counted = datasets.count_transitions(folder, "PULocationID", "DOLocationID", **settings)
     return int(counted.attrs["report"]["rows"])

@@ -5,17 +5,20 @@ Run from the root of the repository: python tools/bench/mdp.py
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 from scipy import optimize
 
 from dpsim import mdp as mdps
+from dpsim.checks import Array, Integers
 
 BETA = 0.1
 
 
-def best_seconds(work, repetitions):
+def best_seconds(work: Callable[[], object], repetitions: int) -> float:
     """Return the least wall time of the work in seconds."""
     times = []
     for _ in range(repetitions):
@@ -25,14 +28,14 @@ def best_seconds(work, repetitions):
     return min(times)
 
 
-def private_plan(states, actions, horizon):
+def private_plan(states: int, actions: int, horizon: int) -> tuple[mdps.MDP, Integers]:
     """Return a released random model (k = 10) and its policy."""
     rng = np.random.default_rng([states, actions, horizon])
     private = mdps.perturb(mdps.random_mdp(states, actions, rng, horizon=horizon), 10.0, rng)
     return private, mdps.synthesize(private)[0]
 
 
-def least(p, values, radius):
+def least(p: Array, values: Array, radius: float) -> float:
     """Return the least expectation over the set (1) of the paper by one linear programme (HiGHS)."""
     near = np.clip([p - radius, p + radius], 0, 1).T
     return optimize.linprog(
@@ -43,7 +46,7 @@ def least(p, values, radius):
     ).fun
 
 
-def cost_by_programmes(private, policy, radius):
+def cost_by_programmes(private: mdps.MDP, policy: Integers, radius: float) -> float:
     """Return the cost of privacy with one linear programme for each side, stage and state."""
     ends = []
     for side in (1, -1):
@@ -56,7 +59,7 @@ def cost_by_programmes(private, policy, radius):
     return ends[1] - ends[0]
 
 
-def against_programmes():
+def against_programmes() -> None:
     """Print Example 2, its horizon doubled and its actions doubled, both ways."""
     radius = float(mdps.concentration_radius(10.0, BETA, 20))
     print("states actions horizon   greedy (s)   programmes (s)   ratio   difference")
@@ -66,25 +69,25 @@ def against_programmes():
         start = perf_counter()
         by_programmes = cost_by_programmes(private, policy, radius)
         slow = perf_counter() - start
-        fast = best_seconds(lambda plan=(private, policy): mdps.cost_of_privacy(*plan, radius, BETA), 50)
+        fast = best_seconds(partial(mdps.cost_of_privacy, private, policy, radius, BETA), 50)
         print(f"{20:6} {actions:7} {horizon:7} {fast:12.6f} {slow:16.3f} {slow / fast:7.0f}", end="")
         print(f"   {abs(cost - by_programmes):.1e}")
         if slow < 500 * fast:
             raise SystemExit(f"expected at least 500 times, got {slow / fast:.0f}")
 
 
-def batches():
+def batches() -> None:
     """Print the time of one cost of privacy in a batch of 50 releases at each of 12 k."""
     rng = np.random.default_rng(1)
     k = np.geomspace(1, 100, 12)
     private = mdps.perturb(mdps.random_mdp(20, 5, rng, horizon=10), k, rng, size=50)
     policy = mdps.synthesize(private)[0]
     radius = mdps.concentration_radius(k, BETA, 20)
-    seconds = best_seconds(lambda: mdps.cost_of_privacy(private, policy, radius, BETA), 5)
+    seconds = best_seconds(partial(mdps.cost_of_privacy, private, policy, radius, BETA), 5)
     print(f"Example 2, 600 releases at once: {seconds / 600:.6f} s each")
 
 
-def large_model():
+def large_model() -> None:
     """Print the steps of a model with 1,000 states."""
     mdp = mdps.random_mdp(1000, 5, np.random.default_rng(1), horizon=10)
     start = perf_counter()
@@ -100,7 +103,7 @@ def large_model():
     print(f"  exact radius {chosen - planned:.2f} s, bounds {bounded - chosen:.2f} s")
 
 
-def growth():
+def growth() -> None:
     """Print the seconds of the cost of privacy while one size doubles."""
     for name, sizes in {
         "states": [(s, 5, 10) for s in (25, 50, 100, 200, 400)],
@@ -111,7 +114,7 @@ def growth():
         for size in sizes:
             private, policy = private_plan(*size)
             radius = float(mdps.concentration_radius(10.0, BETA, size[0]))
-            seconds = best_seconds(lambda plan=(private, policy, radius): mdps.cost_of_privacy(*plan, BETA), 5)
+            seconds = best_seconds(partial(mdps.cost_of_privacy, private, policy, radius, BETA), 5)
             print(f"  {dict(zip(('states', 'actions', 'horizon'), size))[name]:4}: {seconds * 1e3:8.3f} ms", end="")
         print()
 

@@ -13,6 +13,7 @@ import argparse
 import resource
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,11 @@ def independent(counts: np.ndarray, epsilon: float, sensitivity: int, rng: np.ra
     noisy = np.maximum(np.array(mechanism(counts.ravel().tolist())).reshape(counts.shape), 0)
     totals = noisy.sum(axis=1, keepdims=True)
     return np.where(totals > 0, noisy / np.where(totals > 0, totals, 1), 1 / len(counts))
+
+
+def uniform_rows(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the chain that knows nothing of the counts, and draws nothing."""
+    return np.full(counts.shape, 1.0 / len(counts))
 
 
 def tempered(counts: np.ndarray, epsilon: float, delta: float, events: int, rng: np.random.Generator) -> np.ndarray:
@@ -129,12 +135,12 @@ def lines(tables: dict[str, np.ndarray], draws: int) -> pd.DataFrame:
         noise = {m: accounting.chosen_noise(epsilon, delta, unit, mechanism=m) for m in (LAPLACE, GAUSSIAN, None)}
         events = unit.sensitivities()[0]
         ways: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
-            "ours": lambda r, c=counts, n=noise: ours(c, n[None], r),
-            "textbook": lambda r, c=counts, n=noise: textbook(c, n[LAPLACE], r),
-            "textbook, Gaussian": lambda r, c=counts, n=noise: textbook(c, n[GAUSSIAN], r),
-            "OpenDP alone": lambda r, c=counts, e=epsilon, s=events: independent(c, e, s, r),
-            "tempered Dirichlet": lambda r, c=counts, e=epsilon, d=delta, s=events: tempered(c, e, d, s, r),
-            "uniform rows": lambda r, c=counts: np.full(c.shape, 1.0 / len(c)),
+            "ours": partial(ours, counts, noise[None]),
+            "textbook": partial(textbook, counts, noise[LAPLACE]),
+            "textbook, Gaussian": partial(textbook, counts, noise[GAUSSIAN]),
+            "OpenDP alone": partial(independent, counts, epsilon, events),
+            "tempered Dirichlet": partial(tempered, counts, epsilon, delta, events),
+            "uniform rows": partial(uniform_rows, counts),
         }
         for way, make in ways.items():
             found = pd.DataFrame([errors(counts, make(np.random.default_rng(seed))) for seed in range(draws)]).mean()
@@ -189,7 +195,7 @@ def walked(P: np.ndarray, total: int, rng: np.random.Generator) -> np.ndarray:
     return counts
 
 
-UNSEEN = {
+UNSEEN: dict[str, Callable[[], np.ndarray]] = {
     "clicks, 300 pages, 40,000 events": lambda: clicks(300, 40_000, 5),
     "grid walk, 144 squares, 20,000 events": lambda: steps_on_a_grid(12, 20_000, 5),
 }

@@ -13,12 +13,15 @@ import itertools
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from dpsim import datasets, words
+from dpsim.checks import Integers
 
 EPSILON = 3.0
 
@@ -33,12 +36,13 @@ def seconds(work: Callable[[], object]) -> float:
     return min(times[1:])
 
 
-def private(word, mechanism, size, **where):
+def private(word: ArrayLike, mechanism: str, size: int, **where: Any) -> Integers:
+    """Return private words with a fixed seed; where: the arguments that name the space of words."""
     rng = np.random.default_rng(1)
     return words.privatize_word(word, EPSILON, mechanism=mechanism, size=size, rng=rng, **where)
 
 
-def enumerated(word, m, size):
+def enumerated(word: Integers, m: int, size: int) -> list[Integers]:
     """Permute-and-flip by noise on the score of every word of the alphabet."""
     rng = np.random.default_rng(1)
     every = np.array(list(itertools.product(range(m), repeat=len(word))))
@@ -46,7 +50,8 @@ def enumerated(word, m, size):
     return [every[np.argmax(score + rng.standard_exponential(len(every)))] for _ in range(size)]
 
 
-def random_walk(adjacency, start, length):
+def random_walk(adjacency: Any, start: int, length: int) -> Integers:
+    """Return a word of the graph, each letter a uniform successor of the one before."""
     rng = np.random.default_rng(2)
     rows = sp.csr_array(adjacency)
     states = [start]
@@ -55,7 +60,8 @@ def random_walk(adjacency, start, length):
     return np.array(states[1:])
 
 
-def sparse_chain(states, successors=5):
+def sparse_chain(states: int, successors: int = 5) -> sp.csr_array:
+    """Return a random graph in which each state has a few successors."""
     rng = np.random.default_rng(3)
     rows = np.repeat(np.arange(states), successors)
     columns = (rows + rng.integers(1, states, rows.size)) % states
@@ -63,16 +69,17 @@ def sparse_chain(states, successors=5):
 
 
 def measure() -> pd.DataFrame:
+    """Return the table of seconds."""
     found = []
 
-    def add(what, mechanism, length, states, size, work):
+    def add(what: str, mechanism: str, length: int, states: int, size: int, work: Callable[[], object]) -> None:
         found.append((what, mechanism, length, states, size, seconds(work)))
         print(
             f"{what:12} {mechanism:18} n {length:5}  states {states:6}  {size} words  {found[-1][-1]:.4f} s", flush=True
         )
 
     roads = datasets.load_gainesville()
-    where = {"adjacency": roads.adjacency, "start": int(roads.trip[0])}
+    where: dict[str, Any] = {"adjacency": roads.adjacency, "start": int(roads.trip[0])}
     for mechanism in ("permute-and-flip", "exponential"):
         draw = partial(private, mechanism=mechanism)
         add("trip", mechanism, 14, 43, 2000, partial(draw, roads.trip[1:], size=2000, **where))

@@ -15,6 +15,7 @@ import shutil
 import sys
 import textwrap
 import time
+from functools import partial
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -62,17 +63,17 @@ def run(audited: list[Case], draws: int = DRAWS, seed: int = 2026) -> pd.DataFra
 
 def bracket(case: Case, factor: float, draws: int, seed: int, alpha: float) -> tuple[Array, Array]:
     """Return bounds on delta of the case's pair from draws of both sides."""
-    hits = [
+    over, others = (
         bounds.exceedances(
-            lambda size, rng, side=side: case.losses(side, factor, size, rng),
+            partial(case.losses, side, factor),
             case.epsilon,
             draws,
             seed=seed,
             name=f"{case.mechanism}, {case.setting}, {case.inputs}, side {side}, factor {factor:g}",
         )
         for side in (0, 1)
-    ]
-    return accounting.delta_bounds(case.epsilon, *hits, draws, alpha)
+    )
+    return accounting.delta_bounds(case.epsilon, over, others, draws, alpha)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:

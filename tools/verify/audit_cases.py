@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution, privacy_loss_mechanism
@@ -18,7 +19,7 @@ from scipy.special import betaln
 from scipy.stats import beta as beta_law
 
 from dpsim import accounting, boltzmann, dirichlet, mdp, words
-from dpsim.checks import Array
+from dpsim.checks import Array, Integers
 from dpsim.mdp import model
 from tools.verify import bounds as measures
 
@@ -92,77 +93,85 @@ def log_ratio(x: Array) -> Array:
 
 def simplex_cases() -> Iterator[Case]:
     """Yield the simplex release at the grades' border, and below the log-space threshold."""
-    for k, eta, shift, breakable in (
-        (20.6, 0.073, 1 / 98, False),
-        (110.6, 0.073, 1 / 98, True),
-        (0.9, 0.1, 0.05, False),
-    ):
-        pair = swapped(eta + shift, eta, ((1 - 2 * eta - shift) / 3,) * 3)
+    yield simplex_case(20.6, 0.073, 1 / 98, breakable=False)
+    yield simplex_case(110.6, 0.073, 1 / 98, breakable=True)
+    yield simplex_case(0.9, 0.1, 0.05, breakable=False)
 
-        def losses(side, factor, size, rng, k=k, shift=shift, pair=pair):  # type: ignore[no-untyped-def]
-            x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
-            return factor * k * shift * log_ratio(x)
 
-        def claim(epsilon, k=k, shift=shift, eta=eta):  # type: ignore[no-untyped-def]
-            return accounting.exact_delta(epsilon, k, shift=shift, eta=eta)
+def simplex_case(k: float, eta: float, shift: float, *, breakable: bool) -> Case:
+    """Return the release of one vector of five shares."""
+    pair = swapped(eta + shift, eta, ((1 - 2 * eta - shift) / 3,) * 3)
 
-        epsilon = levels(claim)
-        published = published_profile(epsilon, k, shift=shift, eta=eta, n=5)
-        exact = claim(epsilon)
-        yield Case("Dirichlet", f"n 5, k {k:g}, eta {eta:g}", epsilon, exact, published, exact, losses, breakable)
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
+        return factor * k * shift * log_ratio(x)
+
+    def claim(epsilon: Array) -> Array:
+        return accounting.exact_delta(epsilon, k, shift=shift, eta=eta)
+
+    epsilon = levels(claim)
+    published = published_profile(epsilon, k, shift=shift, eta=eta, n=5)
+    exact = claim(epsilon)
+    return Case("Dirichlet", f"n 5, k {k:g}, eta {eta:g}", epsilon, exact, published, exact, losses, breakable)
 
 
 def matrix_cases() -> Iterator[Case]:
     """Yield the matrix release of Fallin et al. 2023 when one row changes, and when all 32 do (Definition 4)."""
+    for k, changed in product((9.87, 98.7), (1, 32)):
+        yield matrix_case(k, changed)
+
+
+def matrix_case(k: float, changed: int) -> Case:
+    """Return the release of a matrix of which some rows change."""
     eta, eta_bar, shift = 0.10, 0.051, 0.0125
     row = swapped(eta + shift, eta, ((1 - 2 * eta - shift) / 2,) * 2)
-    for k, changed in product((9.87, 98.7), (1, 32)):
-        first = np.stack([row[0]] * max(changed, 3))
-        second = first.copy()
-        second[:changed] = row[1]
+    first = np.stack([row[0]] * max(changed, 3))
+    second = first.copy()
+    second[:changed] = row[1]
+    pair = (first, second)
+    composed = accounting.compose(k, shift=shift, eta=eta, count=changed, interval=k * shift / 100)
 
-        def losses(side, factor, size, rng, k=k, changed=changed, pair=(first, second)):  # type: ignore[no-untyped-def]
-            x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
-            return factor * k * shift * log_ratio(x[:, :changed]).sum(axis=-1)
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
+        return factor * k * shift * log_ratio(x[:, :changed]).sum(axis=-1)
 
-        composed = accounting.compose(k, shift=shift, eta=eta, count=changed, interval=k * shift / 100)
-        claim = composed.delta if changed > 1 else lambda e, k=k: accounting.exact_delta(e, k, shift=shift, eta=eta)
-        epsilon = levels(claim)
-        published = published_profile(epsilon, k, shift=shift, eta=eta, n=4, eta_bar=eta_bar, m=3)
-        setting = f"k {k:g}, {'one row changes' if changed == 1 else 'all 32 rows change'}"
-        bounds = composed.delta_bounds(epsilon) if changed > 1 else None
-        yield Case(
-            "matrix Dirichlet",
-            setting,
-            epsilon,
-            claim(epsilon),
-            published,
-            claim(epsilon),
-            losses,
-            k > 50,
-            bounds,
-        )
+    def claim(epsilon: Array) -> Array:
+        one = changed == 1
+        return accounting.exact_delta(epsilon, k, shift=shift, eta=eta) if one else composed.delta(epsilon)
+
+    epsilon = levels(claim)
+    published = published_profile(epsilon, k, shift=shift, eta=eta, n=4, eta_bar=eta_bar, m=3)
+    setting = f"k {k:g}, {'one row changes' if changed == 1 else 'all 32 rows change'}"
+    bounds = composed.delta_bounds(epsilon) if changed > 1 else None
+    exact = claim(epsilon)
+    return Case("matrix Dirichlet", setting, epsilon, exact, published, exact, losses, k > 50, bounds)
 
 
 def posterior_cases() -> Iterator[Case]:
     """Yield the data-free release for both adjacencies."""
-    for alpha, kappa, breakable in ((1.0, 1.0, False), (10.0, 5.0, True), (5.0, 0.3, False)):
-        pair = (np.array([1, 0, 4]), np.array([0, 1, 4]))
-
-        def losses(side, factor, size, rng, alpha=alpha, kappa=kappa, pair=pair):  # type: ignore[no-untyped-def]
-            x = dirichlet.posterior_release(pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng)
-            return factor * kappa * log_ratio(x)
-
-        def claim(epsilon, alpha=alpha, kappa=kappa):  # type: ignore[no-untyped-def]
-            return accounting.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
-
-        epsilon = levels(claim)
-        exact = claim(epsilon)
-        setting = f"replace one, alpha {alpha:g}, kappa {kappa:g}"
-        yield Case("posterior release", setting, epsilon, exact, nothing(epsilon), exact, losses, breakable)
+    yield replace_case(1.0, 1.0, breakable=False)
+    yield replace_case(10.0, 5.0, breakable=True)
+    yield replace_case(5.0, 0.3, breakable=False)
     for direction, events in (("add", 1), ("remove", 1), ("remove", 3)):
         yield add_remove_case(10.0, 5.0, direction, events)
     yield unit_case()
+
+
+def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
+    """Return the release of a row of five events, one of which ends elsewhere."""
+    pair = (np.array([1, 0, 4]), np.array([0, 1, 4]))
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        x = dirichlet.posterior_release(pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng)
+        return factor * kappa * log_ratio(x)
+
+    def claim(epsilon: Array) -> Array:
+        return accounting.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
+
+    epsilon = levels(claim)
+    exact = claim(epsilon)
+    setting = f"replace one, alpha {alpha:g}, kappa {kappa:g}"
+    return Case("posterior release", setting, epsilon, exact, nothing(epsilon), exact, losses, breakable)
 
 
 def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> Case:
@@ -340,7 +349,7 @@ class Finite:
     setting: str
     laws: Callable[[float], Array]
     neighbours: list[tuple[int, int]]
-    draw: Callable[[int, float, int, np.random.Generator], Array]
+    draw: Callable[[int, float, int, np.random.Generator], Integers]
     claim: Callable[[Array], Array]
     published: Callable[[Array], Array]
     most: float = math.inf
@@ -365,12 +374,6 @@ def finite_cases(mechanism: Finite) -> Iterator[Case]:
     exact, worst = profile(mechanism.laws(1.0), mechanism.neighbours, epsilon)
     for index in dict.fromkeys(worst):
         pair, own = mechanism.neighbours[index], np.array(worst) == index
-        with np.errstate(divide="ignore", invalid="ignore"):
-            tables = {f: np.log(mechanism.laws(f)[pair[0]]) - np.log(mechanism.laws(f)[pair[1]]) for f in (1.0, OFF)}
-
-        def losses(side, factor, size, rng, pair=pair, tables=tables):  # type: ignore[no-untyped-def]
-            return tables[factor][mechanism.draw(pair[side], factor, size, rng)]
-
         yield Case(
             mechanism.mechanism,
             mechanism.setting,
@@ -378,13 +381,24 @@ def finite_cases(mechanism: Finite) -> Iterator[Case]:
             mechanism.claim(epsilon[own]),
             mechanism.published(epsilon[own]),
             exact[own],
-            losses,
+            finite_losses(mechanism, pair),
             True,
             inputs=f"{pair[0]} and {pair[1]}",
         )
 
 
-def boltzmann_neighbours(states: Array) -> list[tuple[int, int]]:
+def finite_losses(mechanism: Finite, pair: tuple[int, int]) -> Losses:
+    """Return how to draw log-likelihood ratios of a pair of inputs."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tables = {f: np.log(mechanism.laws(f)[pair[0]]) - np.log(mechanism.laws(f)[pair[1]]) for f in (1.0, OFF)}
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        return tables[factor][mechanism.draw(pair[side], factor, size, rng)]
+
+    return losses
+
+
+def boltzmann_neighbours(states: Integers) -> list[tuple[int, int]]:
     """Return the ordered pairs of histograms between which one individual moved."""
     apart = np.abs(states[:, None] - states).sum(axis=-1)
     return [(int(x), int(y)) for x, y in np.argwhere(apart == 2)]
@@ -398,7 +412,7 @@ def boltzmann_exact_draws() -> Finite:
     def laws(factor: float) -> Array:
         return np.exp([boltzmann.log_stationary(x, t / factor) for x in states])
 
-    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
         return boltzmann.configuration_index(boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total)
 
     def claim(epsilon: Array) -> Array:
@@ -419,7 +433,7 @@ def boltzmann_chain() -> Finite:
     def laws(factor: float) -> Array:
         return np.array([boltzmann.k_step_law(x, t / factor, steps) for x in states])
 
-    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
         return boltzmann.configuration_index(
             boltzmann.metropolis(states[x], t / factor, steps, chains=size, rng=rng), total
         )
@@ -440,14 +454,17 @@ RING = np.array([[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0]])  # a c
 def word_mechanisms() -> Iterator[Finite]:
     """Yield the three mechanisms on all words of three letters, and on the trajectories of a small chain."""
     length, epsilon = 4, 3.0
-    spaces = (("all words of 3 letters", {"letters": 3}), ("a chain of 4 states", {"adjacency": RING, "start": 0}))
+    spaces: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("all words of 3 letters", {"letters": 3}),
+        ("a chain of 4 states", {"adjacency": RING, "start": 0}),
+    )
     kinds = (("exponential", 1, None), ("permute-and-flip", 1, None), ("staircase", 2, 1))
     for (space_name, space), (kind, b, offset) in product(spaces, kinds):
         yield word_mechanism(space_name, space, kind, b, offset, length, epsilon)
 
 
 def word_mechanism(
-    space_name: str, space: dict, kind: str, b: int, offset: int | None, length: int, epsilon: float
+    space_name: str, space: dict[str, Any], kind: str, b: int, offset: int | None, length: int, epsilon: float
 ) -> Finite:
     """Return one mechanism on words, inputs and outputs numbered in lexicographic order."""
     letters = space.get("letters", 4)
@@ -469,8 +486,8 @@ def word_mechanism(
         law = np.exp(np.take_along_axis(log_f, distance, axis=1))
         return law / law.sum(axis=1, keepdims=True)
 
-    def draw(w: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        settings = {"mechanism": kind, "b": b, "offset": offset, "size": size, "rng": rng}
+    def draw(w: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
+        settings: dict[str, Any] = {"mechanism": kind, "b": b, "offset": offset, "size": size, "rng": rng}
         return code[words.privatize_word(listed[w], factor * epsilon, **settings, **space) @ place]
 
     apart = (distance > 0) & (distance <= b)

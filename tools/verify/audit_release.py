@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 
 from dpsim import accounting, datasets, release
 from dpsim.accounting import GAUSSIAN, LAPLACE, Noise, Unit
-from dpsim.checks import Array
+from dpsim.checks import Array, Integers
 from tools.verify import bounds
 from tools.verify.audit_cases import Case, levels, nothing
 
@@ -106,7 +106,7 @@ def noisy_case(audited: Release) -> Case:
     noise = audited.noise
 
     @cache
-    def counted(side: int, copies: int, more: int) -> Array:
+    def counted(side: int, copies: int, more: int) -> Integers:
         trips = trips_of(audited, 1 - side, copies, more)
         return release.counts_on(trips, blocks(copies))[0].reshape(copies, STATES * STATES)
 
@@ -119,7 +119,8 @@ def noisy_case(audited: Release) -> Case:
             unit=audited.unit, mechanism=audited.mechanism, totals=totals, rng=rng,
         )  # fmt: skip
         noisy = chain.noisy.reshape(size, STATES * STATES)
-        return release.privacy_loss(noisy, *(counted(s, size, more) for s in (0, 1)), audited.noise_at(epsilon))
+        near, far = (counted(s, size, more) for s in (0, 1))
+        return release.privacy_loss(noisy, near, far, audited.noise_at(epsilon))
 
     change = counted(0, 1, 0)[0] - counted(1, 1, 0)[0]
 

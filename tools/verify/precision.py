@@ -36,7 +36,7 @@ def number(value: Any) -> Any:
     return mp.mpf(value) if isinstance(value, float) else value
 
 
-def error(check: Check, arguments: tuple) -> float:
+def error(check: Check, arguments: tuple[Any, ...]) -> float:
     """Return the error of one evaluation, infinite for a value that is not finite, or on the wrong side."""
     ours = float(check.ours(*arguments))
     if not math.isfinite(ours):

@@ -644,8 +644,8 @@ def matrix_checks() -> list[Check]:
         target = spent(k, b, eta, gamma, m)
         k = dirichlet.theorem1_k(target, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m)
         with mp.workdps(DIGITS):
-            exact = map(mp.mpf, (k, b / 2, eta, gamma))
-            return float(published_epsilon(*exact, m, mp.mpf(0.051)))
+            exact = [mp.mpf(value) for value in (k, b / 2, eta, gamma)]
+            return float(sharing_epsilon(exact[0], exact[1], exact[2], exact[3], m, 1 - mp.mpf(0.051)))
 
     return [
         Check(
@@ -674,7 +674,7 @@ def matrix_checks() -> list[Check]:
             "matrix_dirichlet.theorem1_best_epsilon, back to delta",
             delta_at_best,
             lambda delta, *rest: min(
-                delta, mp.exp(log_tails_of(*map(mp.mpf, (rest[0], rest[2])), mp.mpf(1) / rest[4], rest[4]))
+                delta, mp.exp(log_tails_of(mp.mpf(rest[0]), mp.mpf(rest[2]), mp.mpf(1) / rest[4], rest[4]))
             ),
             best,
             1e-6,  # gamma is rounded down by 1e-9, and delta is k eta times as steep
@@ -683,7 +683,7 @@ def matrix_checks() -> list[Check]:
         Check(
             "matrix_dirichlet.theorem1_k, back to epsilon",
             at_k,
-            lambda *point: mp.mpf(spent(*map(float, point[:4]), point[4])),
+            lambda k, b, e, g, m: mp.mpf(spent(float(k), float(b), float(e), float(g), m)),
             grid([1e-3, 1.0, 98.7, 1e6], [0.001, 0.025, 0.1], [0.01, 0.1], [1e-12, 1e-3], [2, 5]),
             1e-10,
         ),

@@ -12,6 +12,7 @@ import mpmath as mp
 import numpy as np
 
 from dpsim import accounting, boltzmann, words
+from dpsim.checks import Integers
 from tools.verify import bounds
 from tools.verify.precision_reference import DIGITS, Check, beta_tail, grid, powers
 
@@ -88,7 +89,7 @@ def log_normaliser(x: int, t: Any, weight: Any) -> Any:
     return mp.log(mp.fsum(mp.exp(cost(z, SPACE[x], weight) / t) for z in SPACE))
 
 
-def cost(z: Sequence[int], x: Sequence[int], weight: Any) -> Any:
+def cost(z: Integers, x: Integers, weight: Any) -> Any:
     """Return c_x(z) for W = diag(1, weight, 1)."""
     return -mp.mpf(sum(w * (int(a) - int(b)) ** 2 for a, b, w in zip(z, x, (1, weight, 1))))
 
@@ -233,7 +234,7 @@ FULL = np.array([[2.0, 0.7, -0.3], [0.7, 1.5, 0.2], [-0.3, 0.2, 0.9]])
 WEIGHTS = {"identity": None, "diagonal": np.array([1.0, 0.3, 7.5]), "full": FULL}
 
 
-def full_cost(z: Sequence[int], x: Sequence[int], W: np.ndarray) -> Any:
+def full_cost(z: Integers, x: Integers, W: np.ndarray) -> Any:
     """Return -(z - x)' W (z - x) for floats W."""
     d = [int(a) - int(b) for a, b in zip(z, x)]
     return -mp.fsum(mp.mpf(float(W[i, j])) * d[i] * d[j] for i, j in product(range(len(d)), repeat=2))

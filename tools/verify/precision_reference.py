@@ -21,14 +21,14 @@ class Check:
     function: str
     ours: Callable[..., Any]
     reference: Callable[..., Any]
-    grid: Sequence[tuple]
+    grid: Sequence[tuple[Any, ...]]
     tolerance: float
     log: bool = False
     side: int = 0
     """1: a value below the truth is wrong, -1: one above it, both but for roundings of SIDE_SLACK."""
 
 
-def grid(*axes: Sequence) -> list[tuple]:
+def grid(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Return all combinations of the axes."""
     return list(product(*axes))
 
