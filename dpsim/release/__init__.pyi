@@ -14,6 +14,7 @@ from .chain import (
     release_chain as release_chain,
     held_limits as held_limits,
     in_words as in_words,
+    replaced as replaced,
     unit_of as unit_of,
     RELEASED as RELEASED,
 )

@@ -9,7 +9,9 @@ Everything else is computed from these and from public arguments: the estimate o
 
 from __future__ import annotations
 
+import decimal
 import functools
+import math
 import os
 import platform
 from collections.abc import Mapping
@@ -40,8 +42,12 @@ WORTH_A_WARNING = 10.0  # epsilon
 _PACKAGES = ("dpsim-compendium", "numpy", "scipy", "pandas", "opendp", "dp-accounting", "ibis-framework", "duckdb")
 _WORDS = {
     "add-remove": "the unit is in the table or not",
-    "replace": "the unit's events end elsewhere; where they begin, and with it the row totals, is public",
+    "replace": "the unit's events end elsewhere; that they are there and where they begin, and with it the row totals, "
+    "is public",
 }
+
+
+_ENTROPY = "OpenDP, whose bits come from OpenSSL's generator with a key from the operating system"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -275,7 +281,7 @@ def release_chain(
         "delta": min(delta, noise.delta + leaked) if chosen else noise.delta,
         "mechanism": noise.mechanism,
         "scale": noise.scale,
-        "mechanism_chosen_by": "the owner" if mechanism else "the smaller expected error, from public numbers alone",
+        "mechanism_chosen_by": "the owner" if mechanism else "the smaller mean of |z| of the two laws for this unit",
         "adjacency": adjacency,
         "unit": as_dict(unit),
         "limits": held,
@@ -294,10 +300,10 @@ def release_chain(
     facts |= {
         "support": found.kind,
         "pairs": int(noisy.size),
-        "row_totals": "noisy, the sums of the counts" if public is None else "public, as given",
-        "estimate": estimate.rule(found.kind),
+        "row_totals": "sums of the noisy counts" if public is None else "public, as given",
+        "estimate": estimate.rule(found),
         "empty_rows": estimate.EMPTY_RULE,
-        "randomness": "operating system (OpenDP)" if generator is None else "a generator that was given",
+        "randomness": _ENTROPY if generator is None else "a generator that was given",
         "versions": dict(_versions()),
     }
     return PrivateChain(found, noisy, facts, public)
@@ -335,7 +341,8 @@ def held_limits(trips: pd.DataFrame, unit: Unit, limited: bool = False) -> str:
     if not strict:
         said = f"{kept.events} events in all" if kept.events else f"{kept.events_per_row} events in {kept.rows} rows"
         raise ValueError(f"unit: {unit.words}, but the counts were truncated to {said}, which is more")
-    return "truncated before counting"
+    moves = "; an event is a move from one visit of the unit to its next" if kept.trajectories else ""
+    return f"truncated before counting{moves}"
 
 
 def _public_totals(
@@ -395,24 +402,42 @@ def unit_of(statement: Mapping[str, Any]) -> Unit:
 
 
 def in_words(chain: PrivateChain) -> str:
-    """Return the statement of a release in plain sentences."""
+    """Return the statement of a release in plain sentences; every epsilon and delta in it is rounded up."""
     s = chain.statement
     law = "e^(-|z| / scale)" if s["mechanism"] == LAPLACE else "e^(-z^2 / (2 scale^2))"
-    proven = "exact" if s["mechanism"] == LAPLACE and s["threshold"] is None else "a proven bound"
-    drawn = "simulated" if s["simulation"] else "drawn exactly"
+    least = s["mechanism"] == LAPLACE and s["threshold"] is None
+    proven = "exact: a unit with as many events as may count reaches it" if least else "a proven bound"
+    given = "a release with secret noise would have " if s["simulation"] else ""
     lines = [SIMULATION] if s["simulation"] else []
     lines += [
-        f"Guarantee: epsilon {s['epsilon']:.6g}, delta {s['delta']:.3g} ({proven}), for tables that differ in one "
-        f"unit: {_WORDS[s['adjacency']]}.",
-        f"Unit: {unit_of(s).words}. Limits: {s['limits']}.",
-        f"Mechanism: {s['mechanism']} noise on each count, P(z) proportional to {law}, scale {s['scale']:.8g}, chosen "
-        f"by {s['mechanism_chosen_by']}. The integers are {drawn} ({s['randomness']}).",
+        f"Guarantee: {given}(epsilon, delta)-differential privacy with {_loss(s['epsilon'], s['delta'])} ({proven}; "
+        "proofs: dpsim.accounting.units). Any set of outputs is at most e^epsilon times as likely as from a "
+        "neighbouring table, plus delta.",
+        f"Neighbours: tables that differ in one unit: {_WORDS[s['adjacency']]}.",
+        f"Unit: {_whole_unit(unit_of(s))}. Limits: {s['limits']}.",
+    ]
+    if s["adjacency"] == "add-remove":
+        lines.append(
+            "For tables in which the unit is there with other events (taken out, and others put in) the guarantee is "
+            f"{_loss(*replaced(s['epsilon'], s['delta']))}."
+        )
+    lines += [
+        f"Mechanism: {s['mechanism']} noise z on each count, P(z) proportional to {law}, scale {s['scale']:.8g}; "
+        f"chosen by {s['mechanism_chosen_by']}. The integers are {'simulated' if s['simulation'] else 'drawn exactly'} "
+        f"({s['randomness']}).",
         f"Pairs: {s['support']}; {s['pairs']} have a noisy count, among {len(chain.labels)} labels.",
+        f"Taken as public, on the word of the data's owner: {_public(s)}. None of it may have been chosen by looking "
+        "at the data.",
+        "Left out before counting: rows without an origin, a destination or a unit, and events outside the public "
+        "states and pairs. How many is not published.",
     ]
     for cost in s["costs"]:
-        lines.append(f"Spent on the {cost['what']}: epsilon {cost['epsilon']:.6g}, delta {cost['delta']:.3g}.")
+        lines.append(f"Spent on the {cost['what']}: {_loss(cost['epsilon'], cost['delta'])}.")
     if s["threshold"] is not None:
-        lines.append(f"A pair is released when it occurs and its noisy count is at least {s['threshold']}.")
+        lines.append(
+            f"A pair is released when it occurs and its noisy count is at least {s['threshold']}; the delta of this "
+            "bounds the chance that a pair is released which one unit alone has."
+        )
     lines.append(f"Row totals: {s['row_totals']}.")
     lines.append(f"The chain is estimated from the noisy counts alone: {s['estimate']}.")
     if chain.empty:
@@ -420,5 +445,53 @@ def in_words(chain: PrivateChain) -> str:
         lines.append(f"Rows that were filled, {len(chain.empty)}: {shown}. Rule: {s['empty_rows']}.")
     if s["epsilon"] > WORTH_A_WARNING:
         lines.append(f"Warning: epsilon is above {WORTH_A_WARNING:g}, which protects little.")
-    lines.append("Another release from the same data adds its epsilon and delta to these.")
+    lines.append(
+        "Another release from these data, or from others on the same units, adds its epsilon and delta to these."
+    )
     return "\n".join(lines)
+
+
+def replaced(epsilon: float, delta: float) -> tuple[float, float]:
+    """Return what an add-remove guarantee is worth when a unit is replaced by another: two steps, by group privacy.
+
+    P(A) <= e^epsilon Q(A) + delta, twice: 2 epsilon, and delta + e^epsilon delta.
+
+    Examples
+    --------
+    >>> replaced(1.0, 0.0)
+    (2.0, 0.0)
+    """
+    grown = 1.0 + math.exp(epsilon) if epsilon < 700.0 else math.inf
+    return 2.0 * epsilon, min(1.0, delta * grown * (1.0 + 1e-15)) if delta else 0.0  # rounded up
+
+
+def _loss(epsilon: float, delta: float) -> str:
+    return f"epsilon {_rounded_up(epsilon, 6)}, delta {_rounded_up(delta, 3)}"
+
+
+def _rounded_up(value: float, digits: int) -> str:
+    up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING).create_decimal(decimal.Decimal(value))
+    return f"{float(up):.{digits}g}"
+
+
+def _whole_unit(unit: Unit) -> str:
+    if unit.is_event:
+        return unit.words
+    if unit.events is not None:
+        most = f"{unit.events} in all"
+    else:
+        most = f"{unit.events_per_row} in each of {unit.rows} rows (origins)"
+    return f"one person, car or session, with however many events; at most {most} are counted"
+
+
+def _public(statement: Mapping[str, Any]) -> str:
+    named = ["epsilon, delta and the mechanism", "which rows and columns are read"]
+    if not unit_of(statement).is_event:
+        named.append("the limits of a unit")
+    if statement["support"] != supports.PRIVATE_LABELS:
+        named.append("the states")
+    if statement["support"] == supports.GRAPH:
+        named.append("the graph")
+    if statement["adjacency"] == "replace":
+        named.append("the row totals")
+    return ", ".join(named)

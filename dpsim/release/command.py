@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -109,8 +110,10 @@ def plan_lines(
         states, events, epsilons=epsilons, delta=delta, units=protected, pairs=pairs, mechanism=_mechanism(mechanism)
     )
     yield _shown(table)
-    for line in plans.warnings(max(epsilons), delta, units):
-        yield f"warning: {line}"
+    yield plans.COLUMNS
+    most = max(math.prod(unit.most) for unit in protected)
+    for line in plans.warnings(max(epsilons), delta, units, -(-events // most)):
+        yield f"warning: {line}" + (" (--units)" if units is None and "units" in line else "")
     if data is not None:
         support = inputs.public_support(columns.pop("categories"), columns.pop("graph"), None, delta, _columns(columns))
         if not isinstance(support, supports.Support):
@@ -118,7 +121,9 @@ def plan_lines(
         trips, _ = inputs.counted(data, **columns, categories=support.labels)
         yield f"\n{plans.NOT_PRIVATE}"
         yield _shown(
-            plans.measured(trips, support, epsilons=epsilons, delta=delta, mechanism=_mechanism(mechanism), rng=0)
+            plans.measured(
+                trips, support, epsilons=epsilons, delta=delta, units=protected, mechanism=_mechanism(mechanism), rng=0
+            )
         )
 
 

@@ -957,7 +957,7 @@ add("release.support.checked_table", anything, trips=tabled)
 leave_out("release.support.from_pairs", "arrays of a release that was written; tests/release/test_chain.py")
 tallies = st.lists(st.integers(0, 10**6), max_size=4)
 add("release.draws.noisy_counts", anything, counts=tallies, noise=noises, rng=rng, checked=False)
-add("release.estimate.rule", anything, kind=st.sampled_from(["a declared graph", "other"]), checked=False)
+add("release.estimate.rule", anything, support=st.just(release_.all_pairs(ABC)), checked=False)
 nine = st.lists(st.integers(-50, 500), min_size=9, max_size=9).map(np.array)
 add("release.estimate.estimated", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
     call=lambda **of: release_.estimated(**of).probabilities, checked=False)  # fmt: skip
@@ -976,6 +976,7 @@ add(
     call=published,
 )
 leave_out("release.chain.PrivateChain", "a record made by release_chain, whose entry calls its methods")
+add("release.chain.replaced", non_negative, **wanted)
 for name in ("held_limits", "in_words", "unit_of"):
     leave_out(f"release.chain.{name}", "words for a release; tests/release/test_chain.py")
 targets = st.sampled_from(["table", "process"])
@@ -1003,7 +1004,8 @@ add(
 )
 add("release.planning.measured", anything, trips=tabled, support=supports, epsilons=st.just([1.0]), rng=seeds,
     checked=False)  # fmt: skip
-add("release.planning.warnings", anything, **wanted, units=maybe(st.integers(1, 99)), checked=False)
+add("release.planning.warnings", anything, **wanted, units=maybe(st.integers(1, 99)),
+    least=maybe(st.integers(1, 99)), checked=False)  # fmt: skip
 leave_out("release.files.*", "writes files; tests/release/test_released_files.py")
 leave_out("release.command.*", "the command line and the files it reads; tests/release")
 visit = pd.DataFrame({"unit": ["u"], "origin": ["a"], "destination": ["b"]})

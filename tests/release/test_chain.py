@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -275,7 +276,8 @@ def test_declared_graph() -> None:
     trips = pd.DataFrame({"origin": list("aabc"), "destination": list("bccb"), "trips": [50, 70, 80, 3]})
     support = release.declared_graph(graph)
     P = released(trips, support=support).matrix.to_numpy()
-    np.testing.assert_array_equal(P > 0, [[0, 1, 1], [1, 0, 1], [1, 0, 0]])
+    allowed = np.array([[0, 1, 1], [1, 0, 1], [1, 0, 0]], dtype=bool)
+    assert not P[~allowed].any() and (P[allowed] > 0).sum() >= 4  # one pair did not occur
     assert release.counts_on(trips, support)[1] == 3
     for bad, words in (
         (pd.DataFrame({"origin": ["a"]}), "must have the columns origin and destination"),
@@ -293,6 +295,59 @@ def test_labels_that_read_alike_are_one_where_none_is_declared() -> None:
     chain = released(mixed, support=None, delta=1e-6)
     assert chain.labels == ("1", "2")
     assert abs(int(chain.noisy[0]) - 500) < 40
+
+
+@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
+@pytest.mark.parametrize("unit", [Unit(), Unit(events=3)])
+def test_what_is_stated_of_a_unit_with_other_events(mechanism: str, unit: Unit) -> None:
+    """Its events go from one pair to another: by the law of the noise, summed; with Laplace noise all is lost."""
+    delta = 0.0 if mechanism == LAPLACE else 0.01
+    noise = accounting.chosen_noise(1.0, delta, unit, mechanism=mechanism)
+    stated = release.replaced(noise.epsilon, noise.delta)
+    assert stated[0] == 2.0 * noise.epsilon and stated[1] >= (1.0 + math.e) * noise.delta
+    z, v = np.arange(-150, 151), unit.most[0]
+    weights = np.exp(-np.abs(z) / noise.scale if mechanism == LAPLACE else -0.5 * (z / noise.scale) ** 2)
+    p = np.outer(np.append(weights, np.zeros(v)), np.append(np.zeros(v), weights)) / weights.sum() ** 2
+    q = p.T
+    inside = (p > 0) & (q > 0)
+    left_out = p[~inside].sum()
+
+    def leaked(epsilon: float) -> float:
+        return float(np.maximum(p - math.exp(epsilon) * q, 0.0)[inside].sum())
+
+    assert leaked(stated[0] * (1 + 1e-12)) <= stated[1] + left_out + 1e-15
+    if mechanism == LAPLACE:
+        assert leaked(0.999 * stated[0]) > 0.0
+    else:
+        assert leaked(noise.epsilon) > noise.delta  # less than for two steps would not do
+    text = released(
+        counts() if unit.is_event else limited(counts(), events=3), unit=unit, mechanism=mechanism, delta=delta
+    ).text
+    assert "the guarantee is epsilon 2, delta" in text
+    moved = released(totals=dict.fromkeys(PAGES, 1000)).text
+    assert "taken out, and others put in" not in moved and "is public" in moved
+
+
+@pytest.mark.parametrize("epsilon", [1 / 3, 0.1, 2 / 3, 1.0, 12.3456789])
+def test_no_number_of_a_statement_is_rounded_down(epsilon: float) -> None:
+    chain = released(epsilon=epsilon, delta=1e-6 / 3, mechanism=GAUSSIAN)
+    found = [tuple(map(float, pair)) for pair in re.findall(r"epsilon ([\d.e+-]+), delta ([\d.e+-]+\d)", chain.text)]
+    exact = [(chain.statement["epsilon"], chain.statement["delta"])] * 3
+    exact[1] = release.replaced(*exact[0])
+    assert len(found) == 3
+    for (e, d), (least_e, least_d) in zip(found, exact):
+        assert least_e <= e < least_e * 1.00002 and least_d <= d < least_d * 1.02
+
+
+def test_the_statement_names_what_is_public_and_what_was_left_out() -> None:
+    text = released(limited(counts(), events=3), unit=Unit(events=3)).text
+    assert "with however many events; at most 3 in all are counted" in text
+    assert "the states" in text and "the limits of a unit" in text and "Left out before counting" in text
+    nothing = released(support=None, delta=1e-6).text
+    assert "the states" not in nothing.split("Taken as public")[1].split("None of it")[0]
+    assert "a pair is released which one unit alone has" in nothing
+    assert "the row totals" in released(totals=dict.fromkeys(PAGES, 1000)).text
+    assert "would have (epsilon, delta)-differential privacy" in text and "would have" not in released(rng=None).text
 
 
 def test_a_large_epsilon_is_warned_of() -> None:
