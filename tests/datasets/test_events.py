@@ -268,6 +268,7 @@ def test_gaps_between_visits(tmp_path: Path, gap: str | None, linked: int, writt
     for source in sources:
         trips = datasets.count_trajectories(source, "u", "at", "x", max_gap=gap, events=10)
         assert trips["trips"].sum() == linked
+        assert trips.attrs["report"] == report(linked) | ({} if gap is None else {"late": 3 - linked})
         assert set(map(tuple, trips[["origin", "destination"]].to_numpy())) <= {("a", "b"), ("b", "c"), ("c", "d")}
 
 
