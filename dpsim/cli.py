@@ -171,7 +171,11 @@ EVENTS = (
     click.option("--destination", metavar="COL", help="Column of the state it enters."),
     click.option("--count", metavar="COL", help="Column of how many events a row stands for (default: one)."),
     click.option("--where", metavar="SQL", help="Rows to count: a SQL boolean of yours, run as it stands."),
-    click.option("--categories", metavar="FILE", help="The states, known without the data: one a line, or a table's column label."),
+    click.option(
+        "--categories",
+        metavar="FILE",
+        help="The states, known without the data: one a line, or a table's column label.",
+    ),
     click.option("--graph", metavar="FILE", help="Table of the possible pairs, origin and destination: public too."),
 )
 """What a table of events is, and what is declared about it."""
