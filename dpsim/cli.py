@@ -171,7 +171,11 @@ EVENTS = (
     click.option("--destination", metavar="COL", help="Column of the state it enters."),
     click.option("--count", metavar="COL", help="Column of how many events a row stands for (default: one)."),
     click.option("--where", metavar="SQL", help="Rows to count: a SQL boolean of yours, run as it stands."),
-    click.option("--categories", metavar="FILE", help="The states, one a line, known without the data."),
+    click.option(
+        "--categories",
+        metavar="FILE",
+        help="The states, known without the data: one a line, or a table's column label.",
+    ),
     click.option("--graph", metavar="FILE", help="Table of the possible pairs, origin and destination: public too."),
 )
 """What a table of events is, and what is declared about it."""
@@ -190,7 +194,7 @@ def _about_events(command: Any) -> Any:
 @click.option("--max-gap", metavar="TIME", help="With --trajectory: visits further apart are no event (30min).")
 @click.option("--outside", default="drop", show_default=True, help="Events outside what is declared: drop, or error.")
 @click.option("--epsilon", required=True, type=float, help="Privacy loss in all, above 0.")
-@click.option("--delta", default=0.0, show_default=True, help="Probability of a larger loss, in [0, 1).")
+@click.option("--delta", default=0.0, show_default=True, help="Slack on top of the factor e^epsilon, in [0, 1).")
 @click.option("--output", required=True, metavar="DIR", help="New folder of the release.")
 @click.option("--owner", "owner_folder", metavar="DIR", help="New folder for you alone (default: DIR_OWNER_ONLY).")
 @click.option("--pairs", help="With --categories: all (default), or private: those that occur often enough.")
@@ -221,7 +225,7 @@ def release(**options: Any) -> None:
 @click.option("--states", required=True, type=int, help="How many states there are.")
 @click.option("--events", required=True, type=int, help="About how many events: a public guess.")
 @click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Privacy losses.")
-@click.option("--delta", default=0.0, show_default=True, help="Probability of a larger loss, in [0, 1).")
+@click.option("--delta", default=0.0, show_default=True, help="Slack on top of the factor e^epsilon, in [0, 1).")
 @click.option("--pairs", type=int, help="How many pairs a declared graph allows (default: all).")
 @click.option("--limits", metavar="U,U,...", help="Units: event, 10 (events in all), 2x5 (events a row x rows).")
 @click.option("--units", type=int, help="How many units there are: delta is compared with 1/units.")

@@ -105,7 +105,10 @@ def privatize(
     bare, labelled = private.unlabelled(histogram)
     counts = checks.integers("histogram", bare, 0, LARGEST_TOTAL)
     if counts.shape != (bins,) or counts.sum() != total:
-        raise ValueError(f"histogram must have {bins} bins and the total {total}, got other ones")
+        raise ValueError(
+            f"histogram must have {bins} bins and the total {total}, as declared, got other ones, which are not shown: "
+            "they are secret"
+        )
     if mechanism == "boltzmann":
         drawn = exact_sampling.sample_exact(counts, parameters["t"], weights=weights, rng=generator)
         spent, law = epsilon_bound(total, bins, parameters["t"], weights), f"Boltzmann machine at t {parameters['t']!r}"

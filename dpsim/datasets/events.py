@@ -66,8 +66,8 @@ def count_transitions(
         A column that says for how many events a row stands. Without it each row is one event, and a column called
         trips, count, counts or n raises a warning.
     categories : sequence, optional
-        The states that may occur, declared without looking at the data. Their labels come back as they were declared;
-        without them labels are words.
+        The states that may occur, declared without looking at the data. Their labels come back as they were declared,
+        without blanks at their ends; undeclared labels are words.
     outside : {"drop", "error"}
         What happens to events with an end outside the categories: they are left out and counted in the report, or
         refused, with a message that depends on the data and is for their owner alone.
@@ -169,7 +169,8 @@ def count_trajectories(
     Returns
     -------
     DataFrame
-        As `count_transitions`; the rows of its report are transitions, and visits without a unit or a time.
+        As `count_transitions`; the rows of its report are moves between two visits, and visits without a unit or a
+        time. With `max_gap` it also holds "late": the moves that took longer and are in no other number.
 
     Raises
     ------
@@ -193,12 +194,16 @@ def count_trajectories(
             "a limit must be given for trajectories, events, or events_per_row and rows: the unit is the person or car "
             "as a whole, because taking out one visit changes three transitions"
         )
-    moves = _moves(source, unit, time, place, _seconds(max_gap), where, connection)
+    seconds = _seconds(max_gap)
+    moves = _moves(source, unit, time, place, seconds, where, connection)
     trips = count_transitions(
-        moves, "origin", "destination", categories=categories, outside=outside, unit="unit", events=events,
-        events_per_row=events_per_row, rows=rows,
+        moves, "origin", "destination", count=None if seconds is None else "in_time", categories=categories,
+        outside=outside, unit="unit", events=events, events_per_row=events_per_row, rows=rows,
     )  # fmt: skip
     trips.attrs[records.RECORD] = replace(trips.attrs[records.RECORD], trajectories=True)
+    if seconds is not None:
+        report = trips.attrs["report"]
+        report |= {"late": report["rows"] - report["events"], "rows": report["events"]}
     return trips
 
 
@@ -476,7 +481,10 @@ def _fraction(digits: Any) -> Any:
 def _moves(
     source: Any, unit: str, time: str, place: str, seconds: float | None, where: str | None, connection: Any
 ) -> Any:
-    """Return columns unit, origin, destination: each unit's places in the order of time, in pairs."""
+    """Return columns unit, origin, destination: each unit's places in the order of time, in pairs.
+
+    seconds: between two visits at most; then the column in_time is 0 for pairs further apart, else 1.
+    """
     import ibis
 
     columns = {"unit": unit, "time": time, "place": place}
@@ -491,16 +499,14 @@ def _moves(
     after = {f"next_{name}": placed[name].lead().over(window) for name in ("place", "number", "stamp")}
     moves = placed.mutate(**after)
     linked = moves.next_number.notnull() & moves.number.notnull() | moves.next_stamp.notnull() & moves.stamp.notnull()
+    moves, lost, nothing = moves.filter(linked), visits.filter(~timed), ibis.null("string")
+    pairs = {"origin": moves.place, "destination": moves.next_place}
+    lost_pairs = {"origin": nothing, "destination": nothing}
     if seconds is not None:
-        late = moves.stamp + ibis.interval(microseconds=round(1e6 * seconds))
-        linked &= ((moves.next_number - moves.number <= seconds) | (moves.next_stamp <= late)).fill_null(False)
-    lost = visits.filter(~timed)
-    nothing = ibis.null("string")
-    return (
-        moves.filter(linked)
-        .select("unit", origin="place", destination="next_place")
-        .union(lost.select("unit", origin=nothing, destination=nothing))
-    )
+        end = moves.stamp + ibis.interval(microseconds=round(1e6 * seconds))
+        near = ((moves.next_number - moves.number <= seconds) | (moves.next_stamp <= end)).fill_null(False)
+        pairs["in_time"], lost_pairs["in_time"] = near.cast("int64"), ibis.literal(1, "int64")
+    return moves.select("unit", **pairs).union(lost.select("unit", **lost_pairs))
 
 
 def _seconds(max_gap: str | None) -> float | None:

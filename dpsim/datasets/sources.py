@@ -4,7 +4,7 @@ What a table says must not depend on guesses that one row can change. So the dia
 ending and its header, every column that is asked for is read as text, and values become words one at a time:
 
 - a whole number is its digits: 97, 97.0 in a column of floats, and the text "97.0" are all the word 97;
-- "007" stays "007", and an empty field or a NaN is missing;
+- "007" stays "007", blanks round a word are none of it, and an empty field or a NaN is missing;
 - an identifier is compared exactly as it is written, integers of any length included.
 
 Rows are read in a stream; nothing is held in memory but what a query asks for. A `where` is SQL of the connection's own
@@ -35,6 +35,8 @@ DELIMITERS = (",", ";", "\t", "|")
 SHOWN = 10  # columns and values that a message lists
 UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
 WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
+BLANKS = " \t\r\n"
+AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # no TRIM: for Spark, Ibis 12 lists "v" and "f" among the blanks
 
 
 def open_events(
@@ -113,18 +115,29 @@ def as_words(tables: Sequence[Any], columns: Mapping[str, str], ids: Sequence[st
 def whole_word(value: Any) -> str | None:
     """Return one value as the word that the reader makes of it, None when it is missing.
 
-    >>> [whole_word(value) for value in (97, 97.0, "97.0", "007", 1.5, "", None)]
-    ['97', '97', '97', '007', '1.5', None, None]
+    >>> [whole_word(value) for value in (97, 97.0, "97.0", "007", " a ", 1.5, " ", None)]
+    ['97', '97', '97', '007', 'a', '1.5', None, None]
     """
-    if value is None or value is pd.NaT or value is pd.NA or value != value or value == "":
+    if value is None or value is pd.NaT or value is pd.NA or value != value:
         return None
     if isinstance(value, bool):
         return str(value).lower()
-    text = str(value)
+    text = str(value).strip(BLANKS)
+    if not text:
+        return None
     whole, _, fraction = text.rpartition(".")
     if whole.removeprefix("-").isascii() and whole.removeprefix("-").isdigit() and fraction and not fraction.strip("0"):
         return whole
     return text
+
+
+def is_table(file: str) -> bool:
+    """Return whether the name of a file ends as that of a table that `open_events` reads.
+
+    >>> is_table("pages.csv.gz"), is_table("pages.txt")
+    (True, False)
+    """
+    return _kind(_ending(file)) is not None
 
 
 def listed(values: Sequence[Any]) -> str:
@@ -391,10 +404,12 @@ def _word(values: Any, is_id: bool) -> Any:
         whole = ((integer.cast("float64") == values.cast("float64")) & (values.abs() < exact)).fill_null(False)
         other = (values.abs() < exact).ifelse(values.cast("string"), None) if is_id else values.cast("string")
         return whole.ifelse(integer.cast("string"), other)
-    words = values.cast("string").nullif("")
-    if (kind.is_string() and is_id) or kind.is_integer():
-        return words
-    return words.re_replace(WHOLE_TEXT, r"\1") if kind.is_string() or kind.is_decimal() else words
+    words = values.cast("string")
+    if kind.is_string() and not is_id:
+        words = words.re_replace(AROUND, "").re_replace(WHOLE_TEXT, r"\1")
+    elif kind.is_decimal():
+        words = words.re_replace(WHOLE_TEXT, r"\1")
+    return words.nullif("")
 
 
 def _filtered(table: Any, where: str) -> Any:

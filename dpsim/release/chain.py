@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpsim import accounting, checks, markov
+from dpsim import accounting, checks, datasets, markov
 from dpsim.accounting.units import EVENT, LAPLACE, Noise, Unit
 from dpsim.checks import Array
 from dpsim.datasets import limits as data_limits
@@ -158,11 +158,17 @@ class PrivateChain:
         generator = checks.generator(rng)
         if start is None:
             first = int(generator.choice(len(self.labels), p=self.departures()))
-        elif start in self.labels:
-            first = self.labels.index(start)
         else:
-            raise ValueError(f"start must be one of the labels, got {start!r}")
+            first = self.position("start", start)
         return self._named(markov.random_walk(self.estimate.matrix, first, n, rng=generator)).tolist()
+
+    def position(self, name: str, label: Any) -> int:
+        """Return the place of a label among the labels, 7 as well as "7"; ValueError naming the argument otherwise."""
+        place = int(datasets.positions(pd.Series([label], dtype=object), self.labels)[0])
+        if place < 0:
+            shown = ", ".join(map(repr, self.labels[:5])) + (", ..." if len(self.labels) > 5 else "")
+            raise ValueError(f"{name} must be one of the {len(self.labels)} labels ({shown}), got {label!r}")
+        return place
 
     def synthetic(self, trips: int, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
         """Return a table of independent synthetic trips: columns origin, destination."""

@@ -56,7 +56,7 @@ def run(
         raise ValueError("--limit belongs to a budget: give --budget FILE too")
     support = inputs.public_support(categories, graph, pairs, delta, _columns(table))
     limits = {name: table.get(name) for name in ("events", "events_per_row", "rows")}
-    protected = inputs.unit_of_limits(table.get("unit") if table.get("trajectory") is None else "visits", **limits)
+    protected = inputs.unit_of_limits(table.get("unit"), table.get("trajectory"), **limits)
     public_totals = None if totals is None else inputs.read_totals(totals)
     trips, said = inputs.counted(file, **table, categories=support.labels)
     for line in [*said, *plans.warnings(epsilon, delta)]:

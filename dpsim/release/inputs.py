@@ -27,6 +27,9 @@ ARGUMENTS = re.compile(
 )
 """Names of arguments as messages of the library use them: at their start, or wherever only an argument is called so."""
 
+HEADERS = {"category", "categories", "label", "labels", "state", "states"}
+"""Words that head a list of labels."""
+
 
 def as_options(message: str) -> str:
     """Return a message of the library in the words of the command line.
@@ -103,10 +106,15 @@ def _visits(trajectory: str, unit: str | None, count: str | None) -> list[str]:
 
 
 def unit_of_limits(
-    unit: str | None, *, events: int | None = None, events_per_row: int | None = None, rows: int | None = None
+    unit: str | None,
+    trajectory: str | None = None,
+    *,
+    events: int | None = None,
+    events_per_row: int | None = None,
+    rows: int | None = None,
 ) -> Unit:
     """Return the unit that the options describe: an event, or somebody with limits (ValueError)."""
-    if unit is None:
+    if unit is None and trajectory is None:
         if events is not None or events_per_row is not None or rows is not None:
             raise ValueError("--unit must name a column where --events, --events-per-row or --rows is given")
         return EVENT
@@ -115,10 +123,13 @@ def unit_of_limits(
             raise ValueError("--events must stand alone, without --events-per-row and --rows")
         return Unit(events=events)
     if events_per_row is None and rows is None:
-        raise ValueError(
-            "--unit and --trajectory need limits, --events M in all, or --events-per-row C and --rows R: what is "
-            "protected is the person or car as a whole, and taking out one visit changes three transitions"
-        )
+        needed = "limits of what is counted: --events M in all, or --events-per-row C and --rows R"
+        if trajectory:
+            raise ValueError(
+                f"--trajectory protects its first column, the person or car as a whole, and needs {needed} (a single "
+                "visit cannot be protected: taking out one changes three transitions)"
+            )
+        raise ValueError(f"--unit protects a person or car as a whole, however many events it has, and needs {needed}")
     chosen = Unit(events_per_row=1 if events_per_row is None else events_per_row, rows=1 if rows is None else rows)
     return Unit(events=1) if chosen.is_event else chosen
 
@@ -155,28 +166,64 @@ def public_support(
     if pairs == "all":
         raise ValueError("--pairs all needs --categories")
     if delta == 0.0:
-        raise ValueError("--delta must be in (0, 1) where pairs are chosen privately: or declare --categories")
+        why = "--pairs private was given" if pairs else "neither --categories nor --graph was given"
+        raise ValueError(
+            f"{why}, so the pairs are chosen privately: that needs --delta in (0, 1), 1e-6 for instance, got 0"
+        )
     return supports.private_pairs(labels)
 
 
 def read_categories(file: str, columns: Sequence[str] = ()) -> list[Any]:
-    """Return the labels of a text file, one a line, as integers when all of them are; empty lines do not count.
+    """Return the declared labels, as integers when all of them are.
 
-    columns: names that a header would have. Raises ValueError for a file that is no UTF-8 text, for a header, and like
-    `datasets.distinct_labels`.
+    Parameters
+    ----------
+    file : str
+        A table (.csv, .tsv, .jsonl or .parquet, packed or not) whose column `label` holds them; or any other text file
+        with a label a line and no header, where empty lines and blanks at the ends do not count.
+    columns : sequence of str
+        Names of the columns of the data, which a header would repeat, whole or in part.
+
+    Raises
+    ------
+    ValueError
+        For a file that cannot be read or is no UTF-8 text; for a table without the column; for a text whose first line
+        looks like a header, or with a line in quotes as a csv would have it; and like `datasets.distinct_labels`.
     """
+    if sources.is_table(file):
+        words = _words(file, ("label",), "categories")["label"].tolist()
+    else:
+        words = _lines(file)
+        _refuse_header(file, words, columns)
+    return datasets.distinct_labels("--categories", datasets.as_declared(words))
+
+
+def _lines(file: str) -> list[str]:
     try:
-        lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
+        text = Path(file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"--categories: {file!r} {sources.UTF8}") from error
     except OSError as error:
         raise ValueError(f"--categories: {file!r} cannot be read ({error.strerror})") from error
-    words = [line.strip() for line in lines if line.strip()]
+    words = [word for line in text.split("\n") if (word := sources.whole_word(line)) is not None]
+    quoted = [word for word in words if len(word) > 1 and word[0] == word[-1] == '"']
+    if quoted:
+        raise ValueError(
+            f"--categories: {file!r} must have a label a line as it is, got {quoted[0]} in quotes: remove them, or "
+            "make the file a .csv with the header label"
+        )
+    return words
+
+
+def _refuse_header(file: str, words: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise ValueError when the first label is the name of a column, or of what labels are, or no number among such."""
+    names = {part.lower() for column in columns for part in [column, *re.split(r"[\W_]+", column)]} | HEADERS
     numbers = [isinstance(datasets.as_declared([word])[0], int) for word in words]
-    named = bool(words) and words[0].lower() in {column.lower() for column in columns}
-    if named or (len(words) > 2 and not numbers[0] and all(numbers[1:])):
-        raise ValueError(f"--categories: the first line of {file!r}, {words[0]!r}, looks like a header: remove it")
-    return datasets.distinct_labels("--categories", datasets.as_declared(words))
+    if words and (words[0].lower() in names or (len(words) > 2 and not numbers[0] and all(numbers[1:]))):
+        raise ValueError(
+            f"--categories: the first line of {file!r}, {words[0]!r}, looks like a header: remove it (or, if it is a "
+            "state, let another one come first)"
+        )
 
 
 def read_graph(file: str) -> pd.DataFrame:
@@ -199,12 +246,12 @@ def read_totals(file: str) -> dict[str, int]:
     return dict(zip(table["label"], totals.astype(np.int64).tolist()))
 
 
-def _words(file: str, columns: tuple[str, str], what: str) -> pd.DataFrame:
-    """Return two columns of a table that is declared, as words, none of them missing."""
+def _words(file: str, columns: tuple[str, ...], what: str) -> pd.DataFrame:
+    """Return columns of a table that is declared, as words, none of them missing."""
     try:
         table = sources.fetched(sources.open_events(file, {name: name for name in columns}), file)
     except ValueError as error:
         raise ValueError(f"--{what}: {error}") from error
     if table.isna().any(axis=None):
-        raise ValueError(f"--{what}: {file!r} must have {columns[0]} and {columns[1]} in each row, got an empty one")
+        raise ValueError(f"--{what}: {file!r} must have {' and '.join(columns)} in each row, got an empty one")
     return table

@@ -70,7 +70,10 @@ def probability_intervals(chain: PrivateChain, level: float = 0.9, target: str =
 
 
 def stationary_intervals(chain: PrivateChain, level: float = 0.9, target: str = "table") -> pd.DataFrame:
-    """Return label, stationary, low, high: of the stationary distribution."""
+    """Return stationary, low, high by label, of the stationary distribution.
+
+    The centre is that of the signed noisy counts, which differs a little from the estimated chain's.
+    """
     level, target = _arguments(chain, level, target)
     P, S, M, weak = _whole(chain)
     n = len(P)
@@ -85,12 +88,12 @@ def stationary_intervals(chain: PrivateChain, level: float = 0.9, target: str = 
 
 
 def passage_intervals(chain: PrivateChain, to: Any, level: float = 0.9, target: str = "table") -> pd.DataFrame:
-    """Return label, mean_steps, low, high: of the mean number of steps to the label `to` (0 from itself)."""
+    """Return mean_steps, low, high by label, of the mean number of steps to the label `to` (0 from itself)."""
     level, target = _arguments(chain, level, target)
-    if to not in chain.labels:
-        raise ValueError(f"to must be one of the labels, got {to!r}")
+    if to is None:
+        raise ValueError("to must be the label to which the steps are counted, got None")
+    place = chain.position("to", to)
     P, S, M, weak = _whole(chain)
-    place = chain.labels.index(to)
     Q = P.copy()
     Q[:, place] = 0.0
     G = np.linalg.inv(np.eye(len(P)) - Q)
@@ -199,7 +202,7 @@ def _table(
 ) -> pd.DataFrame:
     """Return normal intervals at the level, cut to where the quantity can be."""
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(variance)
-    table = pd.DataFrame({"label": pd.Series(list(chain.labels)), name: centre})
+    table = pd.DataFrame({name: centre}, index=pd.Index(chain.labels, name="label"))
     table["low"], table["high"] = np.clip(centre - half, 0.0, most), np.clip(centre + half, 0.0, most)
     return _noted(table, chain, weak)
 

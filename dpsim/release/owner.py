@@ -13,6 +13,7 @@ from scipy import sparse
 
 from dpsim import datasets, markov
 from dpsim.checks import Array
+from dpsim.datasets import limits
 from dpsim.release.chain import PrivateChain
 from dpsim.release.support import GRAPH, PrivatePairs, Support, counts_on
 
@@ -39,12 +40,14 @@ def counted(trips: pd.DataFrame, support: Support | PrivatePairs | None = None) 
     report = trips.attrs["report"]
     r = {name: f"{number:,}" for name, number in report.items()}
     events = "" if report["rows"] == report["events"] else f" for {r['events']} events"
+    rows = "moves" if getattr(trips.attrs.get(limits.RECORD), "trajectories", False) else "rows"
+    late = f", and {r['late']} moves that took longer than the gap" if "late" in r else ""
     barred = ""
     if isinstance(support, Support) and support.kind == GRAPH:
         barred = f", of these {counts_on(trips, support)[1]:,} left out on pairs that the graph does not allow"
     return (
-        f"{r['rows']} rows{events}: {r['missing']} without an origin, destination or unit, {r['outside']} outside the "
-        f"categories, {r['truncated']} truncated, {r['kept']} counted{barred}"
+        f"{r['rows']} {rows}{events}: {r['missing']} without an origin, destination or unit, {r['outside']} outside "
+        f"the categories, {r['truncated']} truncated, {r['kept']} counted{barred}{late}"
     )
 
 

@@ -153,8 +153,8 @@ def stationary(chain: PrivateChain) -> pd.DataFrame | None:
         value = chain.stationary().to_numpy()
     except (ValueError, np.linalg.LinAlgError):  # reducible, too large, or nothing was released: public
         return None
-    names = [shown(label) for label in table["label"]]
-    return pd.DataFrame({"name": names, "value": value, "low": table["low"], "high": table["high"]})
+    names = [shown(label) for label in table.index]
+    return pd.DataFrame({"name": names, "value": value, "low": table["low"].array, "high": table["high"].array})
 
 
 def _largest(chain: PrivateChain) -> pd.DataFrame:

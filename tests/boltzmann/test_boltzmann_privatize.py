@@ -138,7 +138,7 @@ def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
         with pytest.raises(ValueError, match=next(iter(bad))):
             boltzmann.privatize("not read", **{**good, **bad})
     for bad in ([4, 0], [3, 3, 3], [[4, 0, 0]]):
-        with pytest.raises(ValueError, match="histogram must have 3 bins and the total 4, got other ones"):
+        with pytest.raises(ValueError, match="histogram must have 3 bins and the total 4, as declared, got other ones"):
             boltzmann.privatize(bad, **good)
     for name in good:
         with pytest.raises(TypeError, match="required keyword-only"):

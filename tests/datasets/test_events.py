@@ -268,6 +268,7 @@ def test_gaps_between_visits(tmp_path: Path, gap: str | None, linked: int, writt
     for source in sources:
         trips = datasets.count_trajectories(source, "u", "at", "x", max_gap=gap, events=10)
         assert trips["trips"].sum() == linked
+        assert trips.attrs["report"] == report(linked) | ({} if gap is None else {"late": 3 - linked})
         assert set(map(tuple, trips[["origin", "destination"]].to_numpy())) <= {("a", "b"), ("b", "c"), ("c", "d")}
 
 
@@ -310,7 +311,9 @@ def test_the_same_from_spark() -> None:
         assert here.attrs["report"] == there.attrs["report"]
         columns = {"origin": TRIP[0], "destination": TRIP[1]}
         words, local = (
-            datasets.open_events(str(GREEN), columns, connection=place).mutate(unit=lambda t: t.destination.right(1))
+            datasets.open_events(str(GREEN), columns, connection=place).mutate(
+                unit=lambda t: t.destination.right(1), origin=lambda t: ibis.literal(" v").concat(t.origin, "f \t")
+            )
             for place in (spark, datasets.connect())
         )
         for limits in ({"events_per_row": 3, "rows": 2}, {"events": 50}):
@@ -318,5 +321,12 @@ def test_the_same_from_spark() -> None:
                 datasets.count_transitions(words, "origin", "destination", unit="unit", **limits),
                 datasets.count_transitions(local, "origin", "destination", unit="unit", **limits),
             )
+        columns = ("VendorID", "lpep_pickup_datetime", TRIP[0])
+        here, there = (
+            datasets.count_trajectories(str(GREEN), *columns, max_gap="5min", events=500, connection=place)
+            for place in (datasets.connect(), spark)
+        )
+        pd.testing.assert_frame_equal(here, there)
+        assert here["origin"].iloc[0] == "3" and here.attrs["report"] == there.attrs["report"]
     finally:
         session.stop()

@@ -170,14 +170,20 @@ def test_words_of_single_values() -> None:
         pd.NaT,
         pd.NA,
         "",
+        " \t",
         "0.",
         ".0",
         "-3.0",
+        " 97.0\t",
+        "  fix a v ",
     ]
-    words = ["97"] * 5 + ["true"] + [None] * 5 + ["0.", ".0", "-3"]
+    words = ["97"] * 5 + ["true"] + [None] * 6 + ["0.", ".0", "-3", "97", "fix a v"]
     assert [sources.whole_word(value) for value in values] == words
     table = pd.DataFrame({"from": pd.Series(values, dtype=object), "to": "z"})
-    assert counted(table) == {("97", "z"): 5, ("-3", "z"): 1, (".0", "z"): 1, ("0.", "z"): 1, ("true", "z"): 1}
+    kept = {("97", "z"): 6, ("-3", "z"): 1, (".0", "z"): 1, ("0.", "z"): 1, ("true", "z"): 1, ("fix a v", "z"): 1}
+    assert counted(table) == kept
+    persons = datasets.open_events(pd.DataFrame({"who": ["a", " a", "a "]}), {"who": "who"}, ids=["who"])
+    assert sorted(persons.to_pandas()["who"]) == [" a", "a", "a "]
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

@@ -265,10 +265,20 @@ def test_uses_of_a_chain() -> None:
     trips = chain.synthetic(20_000, rng=1)
     shares = trips[trips["origin"] == "shop"]["destination"].value_counts(normalize=True)
     np.testing.assert_allclose(shares.reindex(PAGES), matrix.loc["shop"], atol=0.03)
-    with pytest.raises(ValueError, match="start must be one of the labels"):
+    with pytest.raises(ValueError, match=r"start must be one of the 4 labels \('cart', .*\), got 'nowhere'"):
         chain.walk(3, start="nowhere")
+    assert chain.intervals().index.equals(chain.stationary().index)
     assert repr(chain) == "PrivateChain(4 labels, 16 pairs, epsilon 1, delta 0, discrete Laplace, SIMULATION)"
     assert chain.pairs["probability"].groupby(chain.pairs["origin"]).sum().to_numpy() == pytest.approx(np.ones(4))
+
+
+def test_a_state_may_be_named_by_its_number_or_its_word() -> None:
+    trips = pd.DataFrame({"origin": ["1", "2"], "destination": ["2", "1"], "trips": [500, 400]})
+    for labels in (["1", "2"], [1, 2]):
+        chain = release.release_chain(trips, epsilon=1.0, support=release.all_pairs(labels), rng=1)
+        for start in (2, "2", 2.0):
+            assert chain.walk(3, start=start, rng=1)[0] == labels[1]
+            assert chain.intervals("passage", to=start)["mean_steps"].iloc[1] == 0.0
 
 
 def test_declared_graph() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +30,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     Path("pages.txt").write_text("home\nshop\ncart\n")
     Path("header.txt").write_text("page\nhome\nshop\ncart\n")
     Path("numbers.txt").write_text("zone\n1\n2\n3\n")
+    Path("generic.txt").write_text("label\nhome\nshop\ncart\n")
+    Path("quoted.txt").write_text('home\n"shop, old"\ncart\n')
+    Path("nameless.csv").write_text("home\nshop\ncart\n")
+    Path("pages.csv").write_text('label\n"cart"\n home \nshop\n')
     Path("latin.txt").write_bytes("höme\nshop\n".encode("latin-1"))
     Path("sink.csv").write_text("origin,destination\nhome,shop\nhome,cart\nshop,home\n")
     Path("graph.tsv").write_text("origin\tdestination\nhome\tshop\nshop\thome\ncart\tcart\n")
@@ -52,6 +57,7 @@ ENDS = "--origin page --destination next"
         (f"visits.parquet {ENDS} --categories pages.txt --unit user --events 5", 3),
         ("visits.parquet --trajectory user,at,page --events 20 --max-gap 1h --categories pages.txt", 3),
         ("events.csv.gz --trajectory user,at,page --events-per-row 3 --rows 2 --delta 1e-6", 3),
+        (f"events.csv.gz {ENDS} --categories pages.csv", 3),
     ],
 )
 def test_one_command_and_three_lines(run: Callable[..., Result], words: str, states: int) -> None:
@@ -83,11 +89,18 @@ def test_events_left_out_are_told_to_the_owner_alone(run: Callable[..., Result])
     [
         (f"events.csv.gz {ENDS} --categories header.txt", "'page', looks like a header: remove it"),
         (f"events.csv.gz {ENDS} --categories numbers.txt", "'zone', looks like a header: remove it"),
+        (f"events.csv.gz {ENDS} --categories generic.txt", "'label', looks like a header: remove it"),
+        (
+            f"events.csv.gz {ENDS} --categories quoted.txt",
+            'must have a label a line as it is, got "shop, old" in quotes',
+        ),
+        (f"events.csv.gz {ENDS} --categories nameless.csv", "--categories: source: there is no column 'label'"),
         (f"events.csv.gz {ENDS} --categories latin.txt", "is not UTF-8 text: save it as UTF-8"),
         (f"events.csv.gz {ENDS} --categories nowhere.txt", "--categories: 'nowhere.txt' cannot be read"),
         (f"events.csv.gz {ENDS} --graph sink.csv", "add a self-loop"),
-        (f"events.csv.gz {ENDS}", "--delta must be in (0, 1) where pairs are chosen privately"),
-        (f"events.csv.gz {ENDS} --categories pages.txt --unit user", "--unit and --trajectory need limits, --events M"),
+        (f"events.csv.gz {ENDS}", "neither --categories nor --graph was given, so the pairs are chosen privately"),
+        (f"events.csv.gz {ENDS} --categories pages.txt --pairs private", "--pairs private was given, so the pairs"),
+        (f"events.csv.gz {ENDS} --categories pages.txt --unit user", "however many events it has, and needs limits"),
         (f"events.csv.gz {ENDS} --categories pages.txt --events 3", "--unit must name a column where --events"),
         (f"events.csv.gz {ENDS} --categories pages.txt --max-gap 1h", "--max-gap goes with --trajectory"),
         (f"events.csv.gz {ENDS} --categories pages.txt --outside error", "outside the 3 declared categories"),
@@ -95,7 +108,10 @@ def test_events_left_out_are_told_to_the_owner_alone(run: Callable[..., Result])
         (f"events.csv.gz {ENDS} --categories pages.txt --count page", "--count must be a whole number"),
         ("events.csv.gz --origin page --categories pages.txt", "give --origin and --destination, or --trajectory"),
         ("visits.parquet --trajectory user,at --events 3 --categories pages.txt", "three columns, USER,TIME,PLACE"),
-        ("visits.parquet --trajectory user,at,page --categories pages.txt", "--trajectory need limits, --events M"),
+        (
+            "visits.parquet --trajectory user,at,page --categories pages.txt",
+            "as a whole, and needs limits of what is counted: --events M",
+        ),
         ("visits.parquet --trajectory user,at,page --unit page --events 2 --delta 1e-6", "no other --unit"),
     ],
 )
@@ -104,6 +120,22 @@ def test_refusals_speak_of_options(run: Callable[..., Result], words: str, said:
     assert result.exit_code == 2 and said in result.stderr, result.output
     assert "=" not in result.stderr.replace("==", "") and "_per_row" not in result.stderr
     assert not Path("out").exists() and not Path("out_OWNER_ONLY").exists()
+
+
+def test_moves_that_took_too_long_are_told_to_the_owner(run: Callable[..., Result]) -> None:
+    result = run("visits.parquet --trajectory user,at,page --events 20 --max-gap 1h --categories pages.txt")
+    rest = datasets.count_trajectories("visits.parquet", "user", "at", "page", events=20).attrs["report"]["rows"]
+    told = next(line for line in result.stderr.splitlines() if "moves" in line)
+    moves, late = (int(found.replace(",", "")) for found in re.findall(r"([\d,]+) moves", told))
+    assert late > 0 and moves + late == rest and "took longer than the gap" in told
+    assert "moves" not in result.stdout
+
+
+def test_the_first_line_may_repeat_a_part_of_a_columns_name(tmp_path: Path) -> None:
+    (tmp_path / "zones.txt").write_text("Station\nA\nB\n")
+    assert inputs.read_categories(str(tmp_path / "zones.txt")) == ["Station", "A", "B"]
+    with pytest.raises(ValueError, match="looks like a header: remove it"):
+        inputs.read_categories(str(tmp_path / "zones.txt"), ["start_station"])
 
 
 def test_a_column_of_counts_that_was_not_named(run: Callable[..., Result]) -> None:

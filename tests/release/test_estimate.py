@@ -217,7 +217,9 @@ def test_error_bars_of_chosen_pairs_and_weak_rows() -> None:
     found = weak.intervals("probabilities")
     assert found.attrs["weak_rows"] == ["c"]
     assert found.loc[found["origin"] == "c", ["low", "high"]].to_numpy().tolist() == [[0.0, 1.0]] * 3
-    with pytest.raises(ValueError, match="to must be one of the labels"):
+    with pytest.raises(ValueError, match="to must be the label to which the steps are counted, got None"):
         weak.intervals("passage")
+    with pytest.raises(ValueError, match=r"to must be one of the 3 labels \('a', 'b', 'c'\), got 'd'"):
+        weak.intervals("passage", to="d")
     with pytest.raises(ValueError, match="of must be one of"):
         weak.intervals("rows")
