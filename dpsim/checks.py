@@ -36,7 +36,7 @@ def real(
     the argument, the first offending value and the range, or the kind of what is no real number: text, dates, complex
     and masked arrays, booleans, missing values.
     """
-    array = _real_array(name, value)
+    array = numeric(name, value)
     below = array <= low if open_low else array < low
     above = array >= high if open_high else array > high
     bad = below | above | ~np.isfinite(array)
@@ -45,6 +45,17 @@ def real(
         where = interval(low, high, open_low=open_low, open_high=open_high)
         raise ValueError(f"{name} must be in {where}, got {offender:g}")
     return array
+
+
+def numeric(name: str, value: Any) -> Array:
+    """Return the value as a float array, finite or not; refuse what is not made of real numbers, as `real` does."""
+    kind = _foreign(value)
+    if kind is None:
+        try:
+            return np.asarray(value, dtype=float)
+        except (TypeError, ValueError, OverflowError):  # ragged lists; integers beyond the floats
+            kind = f"{value!r}"
+    raise ValueError(f"{name} must be {TAKEN}, got {kind[:160]}")
 
 
 def scalar(
@@ -92,7 +103,7 @@ def integers(name: str, value: Any, low: int, high: int | None = None) -> Intege
     Raises ValueError naming the argument, the first offending value and the range.
     """
     where = f"integers of at least {low}" if high is None else f"integers from {low} to {high}"
-    array = _real_array(name, value)
+    array = numeric(name, value)
     top = 2.0**63 if high is None else float(high)
     bad = ~(np.isfinite(array) & (array == np.floor(array)) & (array >= low) & (array <= top) & (array < 2.0**63))
     if bad.any():
@@ -180,17 +191,6 @@ def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
 
 TAKEN = "real numbers: Python or NumPy numbers, or arrays, lists, Series or DataFrames of a real dtype"
 """What arguments that are numbers may be."""
-
-
-def _real_array(name: str, value: Any) -> Array:
-    """Return the value as a float array; refuse what is not made of real numbers."""
-    kind = _foreign(value)
-    if kind is None:
-        try:
-            return np.asarray(value, dtype=float)
-        except (TypeError, ValueError, OverflowError):  # ragged lists; integers beyond the floats
-            kind = f"{value!r}"
-    raise ValueError(f"{name} must be {TAKEN}, got {kind[:160]}")
 
 
 def _foreign(value: Any) -> str | None:

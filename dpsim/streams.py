@@ -51,6 +51,7 @@ def in_chunks(
     Chunk i has `chunk` draws (the last one what is left) and the stream (seed, name, i), so the results do not
     depend on the number of threads. Raises ValueError unless total >= 0 and chunk >= 1.
     """
+    stream(seed, name)  # refuses what is no seed or name, where there is nothing to draw too
     total = checks.integer("total", total, 0)
     chunk = checks.integer("chunk", chunk, 1)
     sizes = [min(chunk, total - start) for start in range(0, total, chunk)]

@@ -396,6 +396,7 @@ def pair_threshold(noise: Noise, unit: Unit, delta: float) -> tuple[int, float]:
     >>> print(threshold, f"{spent:.1e}")
     15 6.1e-07
     """
+    _refuse_others(noise, unit)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     low = unit.most[0]
     high = low + 1
@@ -435,10 +436,16 @@ def pair_delta(noise: Noise, unit: Unit, threshold: int) -> float:
     >>> print(f"{pair_delta(laplace_noise(1.0, 1), Unit(), 15):.1e}")
     6.1e-07
     """
+    _refuse_others(noise, unit)
     c, r = unit.most
     threshold = checks.integer("threshold", threshold, c + 1)
     one, many = noise.log_tail(threshold - c), math.log(c) + noise.log_tail(threshold - 1)
     return min(1.0, math.exp(min(0.0, math.log(r) + max(one, many))) * _UP)
+
+
+def _refuse_others(noise: Noise, unit: Unit) -> None:
+    if not isinstance(noise, Noise) or not isinstance(unit, Unit):
+        raise TypeError(f"noise and unit must be a Noise and a Unit, got {type(noise).__name__}, {type(unit).__name__}")
 
 
 def _log_gaussian_tail(least: int, sigma: float) -> float:

@@ -32,6 +32,7 @@ def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
     Raises ValueError unless W is None, n numbers in [0, 1e100] or a symmetric positive semidefinite (n, n)
     matrix. Symmetry and the smallest eigenvalue are checked within n * 8 roundings of the largest entry.
     """
+    bins = checks.integer("bins", bins, 1)
     if weights is None:
         return np.ones(bins)
     w = checks.real("weights", weights, -SCALE, SCALE)

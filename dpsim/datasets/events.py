@@ -268,7 +268,10 @@ def in_order(labels: Sequence[Any]) -> list[Any]:
     >>> in_order(["10", "shop", "2", "Shop", "007"])
     ['2', '10', '007', 'Shop', 'shop']
     """
-    return sorted(labels, key=_place)
+    listed = labels if isinstance(labels, str | bytes) else list(labels)
+    if not isinstance(listed, list) or pd.Series(listed, dtype=object).isna().any():
+        raise ValueError(f"labels must be a list of labels, none of them missing, got {labels!r:.160}")
+    return sorted(listed, key=_place)
 
 
 def as_declared(words: Sequence[str]) -> list[Any]:
@@ -288,6 +291,8 @@ def as_declared(words: Sequence[str]) -> list[Any]:
     >>> as_declared(["1", "20"]), as_declared(["1", "x"])
     ([1, 20], ['1', 'x'])
     """
+    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"words must be a list of words, got {words!r:.160}")
     whole = bool(len(words)) and pd.Series(words, dtype="str").str.fullmatch(WHOLE).all()
     return [int(word) for word in words] if whole else list(words)
 
@@ -313,6 +318,8 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     >>> positions(pd.Series(["b", "a", "z"]), ["a", "b"])
     array([ 1,  0, -1])
     """
+    if not isinstance(values, pd.Series):
+        raise TypeError(f"values must be a Series, got {type(values).__name__}")
     if pd.api.types.is_integer_dtype(values.dtype) and (numbers := np.asarray(labels)).dtype.kind == "i":
         return pd.Index(numbers).get_indexer(values).astype(np.int64)
     codes, distinct = pd.factorize(values)

@@ -104,10 +104,8 @@ def _allowed_actions(allowed: ArrayLike | None, states: int, actions: int) -> ND
 
 
 def _where_allowed(name: str, value: Any, allowed: NDArray[np.bool_], other: ArrayLike) -> NDArray[Any]:
-    """Return the entries of allowed actions and `other` elsewhere, once the whole is of a kind that may be real."""
-    if isinstance(value, np.ma.MaskedArray) or np.asarray(value).dtype.kind not in "iufO":
-        checks.real(name, value)
-    return np.where(allowed, value, other)
+    """Return the entries of allowed actions and `other` elsewhere, once the whole is made of real numbers or NaN."""
+    return np.where(allowed, checks.numeric(name, value), other)
 
 
 def _terminal_values(terminal: ArrayLike | None, horizon: int | None, states: int) -> Array | None:

@@ -38,7 +38,7 @@ def replicated(events: pd.DataFrame, copies: int) -> pd.DataFrame:
 
 def privacy_loss(noisy: ArrayLike, counts: ArrayLike, others: ArrayLike, noise: Noise) -> Array:
     """Return log P/Q of noisy counts (..., cells) under the noise claimed, about `counts` (P) against `others` (Q)."""
-    y, p, q = (np.asarray(array, dtype=float) for array in (noisy, counts, others))
+    y, p, q = checks.real("noisy", noisy), checks.real("counts", counts), checks.real("others", others)
     if noise.mechanism == LAPLACE:
         return (np.abs(y - q) - np.abs(y - p)).sum(axis=-1) / noise.scale
     return ((y - q) ** 2 - (y - p) ** 2).sum(axis=-1) / (2.0 * noise.scale**2)
@@ -50,8 +50,10 @@ def delta_lower_bound(losses: ArrayLike, other_losses: ArrayLike, epsilon: float
     Independent draws of one law each; the event is that the loss exceeds epsilon (with Clopper-Pearson bounds).
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 700.0)
-    first, second = (checks.real(n, x) if np.isfinite(x).all() else np.asarray(x, dtype=float)
-                     for n, x in (("losses", losses), ("other_losses", other_losses)))  # fmt: skip
+    risk = checks.scalar("risk", risk, 0.0, 1.0, open_low=True, open_high=True)
+    first, second = checks.numeric("losses", losses), checks.numeric("other_losses", other_losses)  # infinite ones too
+    if np.isnan(first).any() or np.isnan(second).any():
+        raise ValueError("losses and other_losses must be numbers, got nan")
     if first.size != second.size or not first.size:
         raise ValueError(f"losses must be as many as other_losses, at least one, got {first.size} and {second.size}")
     hits = [int((array > epsilon).sum()) for array in (first, second)]

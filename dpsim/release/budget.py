@@ -126,6 +126,8 @@ def spent(releases: Sequence[Mapping[str, Any]], unit: Unit, adjacency: str) -> 
 
 def covers(larger: Unit, smaller: Unit) -> bool:
     """Return whether everyone who is a `smaller` unit is a `larger` one too."""
+    if not isinstance(larger, Unit) or not isinstance(smaller, Unit):
+        raise TypeError(f"larger and smaller must be Units, got {larger!r:.80} and {smaller!r:.80}")
     c, r = smaller.most
     if larger.events is not None:
         return c * r <= larger.events
@@ -140,6 +142,9 @@ def composed(epsilons: Sequence[float], deltas: Sequence[float]) -> tuple[float,
     The smaller one: each (epsilon, delta) by its worst pair, convolved by dp-accounting with losses rounded up; it is
     taken at the sum of the deltas where that is above 0, and sums of epsilon are large enough for it to help.
     """
+    epsilons, deltas = checks.real("epsilons", epsilons, 0.0).tolist(), checks.real("deltas", deltas, 0.0, 1.0).tolist()
+    if len(epsilons) != len(deltas):
+        raise ValueError(f"deltas must be as many as epsilons, {len(epsilons)}, got {len(deltas)}")
     epsilon, delta = math.fsum(epsilons), min(1.0, math.fsum(deltas))
     if len(epsilons) < 2 or delta == 0.0 or epsilon > 50.0:
         return epsilon, delta

@@ -113,7 +113,8 @@ def conditional_interval(noisy: Any, threshold: int, noise: Noise, level: float)
     The low one is the least count c with P(Y >= y | Y >= threshold) >= (1 - level) / 2, the high one the largest with
     P(Y <= y | Y >= threshold) >= (1 - level) / 2; both probabilities are monotone in c.
     """
-    values = np.asarray(noisy, dtype=np.int64)
+    threshold, values = checks.integer("threshold", threshold, 1), checks.integers("noisy", noisy, 1)
+    level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
     seen, place = np.unique(values, return_inverse=True)
     share = math.log(0.5 * (1.0 - level))
 

@@ -84,7 +84,7 @@ def plan(
     states, events = checks.integer("states", states, 1), checks.integer("events", events, 1)
     cells = checks.integer("pairs", states * states if pairs is None else pairs, 1)
     rows = []
-    for epsilon in epsilons:
+    for epsilon in checks.real("epsilons", epsilons, 0.0, open_low=True).tolist():
         for unit in units:
             noise = accounting.chosen_noise(epsilon, delta, unit, mechanism=mechanism)
             threshold = None
@@ -115,7 +115,7 @@ def measured(
     Columns epsilon, unit, mechanism, row_error (mean total variation of a row, weighted by events),
     uniform_error (that of rows which know nothing).
     """
-    generator = checks.generator(rng)
+    generator, draws_of_each = checks.generator(rng), checks.integer("draws_of_each", draws_of_each, 1)
     counts, _ = supports.counts_on(trips, support)
     totals = estimate.row_sums(counts.astype(float), support)
     shares = counts / np.where(totals > 0.0, totals, 1.0)[support.rows]
@@ -125,7 +125,8 @@ def measured(
         return float(totals @ moved / max(totals.sum(), 1.0))
 
     rows = []
-    for epsilon, unit in itertools.product(epsilons, units):
+    levels = checks.real("epsilons", epsilons, 0.0, open_low=True).ravel().tolist()
+    for epsilon, unit in itertools.product(levels, units):
         noise = accounting.chosen_noise(epsilon, delta, unit, mechanism=mechanism)
         errors = [
             error(estimate.estimated(support, draws.noisy_counts(counts, noise, generator), noise).probabilities)
@@ -141,13 +142,14 @@ def warnings(epsilon: float, delta: float, units: int | None = None, least: int 
 
     units: how many there are, a public number; least: where it is not known, how many there are at least.
     """
+    epsilon, delta = checks.scalar("epsilon", epsilon, 0.0), checks.scalar("delta", delta, 0.0, 1.0)
     found = []
     if epsilon > MUCH_EPSILON:
         found.append(f"epsilon {epsilon:g} is above {MUCH_EPSILON:g}, which protects little")
-    if units is not None and delta > 1.0 / units:
+    if units is not None and delta > 1.0 / checks.integer("units", units, 1):
         found.append(f"delta {delta:g} is above 1/{units}: it allows the data of one unit to be published as they are")
     elif units is None and delta > 0.0:
-        if least is not None and delta > 1.0 / least:
+        if least is not None and delta > 1.0 / checks.integer("least", least, 1):
             found.append(
                 f"delta {delta:g} is above 1/{least}, and there are at least {least} units: it allows the data of one "
                 "unit to be published as they are"

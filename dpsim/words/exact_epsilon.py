@@ -119,6 +119,8 @@ def exact_word_epsilon(
         if b > 1:
             raise ValueError(f"offset must be an integer from 0 to {b - 1} on a chain, chosen publicly, got None")
         offset = 0
+    if offset is not None:
+        offset = checks.integer("offset", offset, 0, b - 1)
     law = Law(mechanism, epsilon, b, offset)
     if space.chain is None:
         return _on_alphabet(space, length, law)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Hashable, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -70,9 +71,11 @@ class WordSpace(NamedTuple):
 
     def code(self, name: str, label: Any) -> int:
         """Return the code of a label; ValueError names the argument it came from."""
+        if isinstance(label, np.ndarray) and label.ndim == 0 and not isinstance(label, np.ma.MaskedArray):
+            label = label[()]
         try:
             code = self.labels.index(label)
-            if isinstance(label, bool | np.bool_) == isinstance(self.labels[code], bool | np.bool_):
+            if _is_number(label) == _is_number(self.labels[code]):  # True, 1 + 0j and a duration may equal 1 too
                 return code
         except ValueError:
             pass
@@ -137,6 +140,10 @@ def _feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     return rows
+
+
+def _is_number(label: Any) -> bool:
+    return isinstance(label, numbers.Real) and not isinstance(label, bool | np.timedelta64)
 
 
 def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:

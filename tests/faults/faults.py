@@ -2,7 +2,8 @@
 
 Under each fault a run either gives the same figures, byte for byte, or is refused in one line; the next ordinary run
 gives them in any case, and no process is left. `python tests/faults/faults.py` takes a notebook of a few lines,
-`--full` also kills runs of all notebooks with their default parameters; `--only WORD` chooses faults by name.
+`--full` takes all notebooks with their default parameters; `--only WORD` chooses faults by name. Each fault has a copy
+of the project to itself, so that several are staged at once.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +51,13 @@ ledger.record("fallin2023.eps.k9", float(counts.iloc[:, -1].mean()), output=outp
 
 
 class Project:
-    """A copy of this project, of its sources and data alone, with the notebooks given."""
+    """A copy of this project, of its sources and data alone; or of such a copy, and what that one made."""
 
-    def __init__(self, folder: Path, *, full: bool = False) -> None:
+    def __init__(self, folder: Path, *, full: bool = False, of: Project | None = None) -> None:
         self.folder = folder
+        if of is not None:
+            shutil.copytree(of.folder, folder, ignore=shutil.ignore_patterns("build"))
+            return
         ignored = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".*_cache", "*.partial")
         shutil.copytree(ROOT, folder, ignore=ignored)
         shutil.rmtree(folder / "figures")
@@ -113,10 +121,14 @@ def plain() -> dict[str, str]:
 class Bench:
     """A project, what an undisturbed run of it makes, and room for what a fault needs."""
 
-    def __init__(self, folder: Path, *, full: bool = False) -> None:
+    def __init__(self, folder: Path, *, full: bool = False, like: Bench | None = None) -> None:
         self.full = full
         self.room = folder
-        self.project = Project(folder / "project", full=full)
+        folder.mkdir(exist_ok=True)
+        self.project = Project(folder / "project", full=full, of=like.project if like else None)
+        if like is not None:
+            self.expected, self.seconds = like.expected, like.seconds
+            return
         start = time.monotonic()
         code, output = self.project.run()
         assert code == 0, output
@@ -147,8 +159,9 @@ class Bench:
         assert code in (1, 2), f"exit code {code}: {output}"
         assert reason in output and "Traceback" not in output, output
         self.project.settle()
-        line = next(line for line in output.splitlines() if reason in line)
-        return f"refused: {line.strip()[-100:]}"
+        lines = [re.sub(r"\s+", " ", line).strip() for line in output.splitlines() if reason in line]
+        assert len(lines) == 1, output
+        return f"refused: {lines[0][:150]}"
 
 
 FAULTS: dict[str, Callable[[Bench], str]] = {}
@@ -198,9 +211,12 @@ def sealed_package(bench: Bench) -> str:
 
 @fault("a user who is not root")
 def not_root(bench: Bench) -> str:
-    project = Project(bench.room / "nobodys", full=bench.full)
-    with belonging(project.folder, bench.room):
-        return bench.works(project, prefix=as_nobody(), environment={"HOME": str(project.folder)})
+    prefix = as_nobody()
+    for folder in (bench.room.parent, bench.room):
+        folder.chmod(0o755)
+    for path in (bench.project.folder, *bench.project.folder.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    return bench.works(prefix=prefix, environment={"HOME": str(bench.project.folder)})
 
 
 @fault("umask 077")
@@ -208,9 +224,13 @@ def narrow_umask(bench: Bench) -> str:
     return bench.works(umask=0o077)
 
 
-@fault("64 open files at most")
+@fault("64 open files, which the user may raise")
 def few_files(bench: Bench) -> str:
-    bench.works(prefix=["sh", "-c", 'ulimit -S -n 64; exec "$@"', "sh"])  # the user may raise this one
+    return bench.works(prefix=["sh", "-c", 'ulimit -S -n 64; exec "$@"', "sh"])
+
+
+@fault("64 open files at most")
+def no_more_files(bench: Bench) -> str:
     bench.project.forget()
     return bench.refused("64 are allowed here", prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"])
 
@@ -220,9 +240,16 @@ def locale_c(bench: Bench) -> str:
     return bench.works(environment={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
 
 
-@fault("locale tr_TR")
+@fault("locale tr_TR, with its comma for decimals and its dotless i")
 def locale_turkish(bench: Bench) -> str:
-    return bench.works(environment={"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"})
+    made = bench.new("locales")
+    localedef = shutil.which("localedef")
+    if localedef is None:
+        raise Impossible("no localedef here to make the locale with")
+    command = [localedef, "-i", "tr_TR", "-f", "UTF-8", str(made / "tr_TR.UTF-8")]
+    if subprocess.run(command, capture_output=True).returncode:
+        raise Impossible("the definition of this locale is not installed")
+    return bench.works(environment={"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8", "LOCPATH": str(made)})
 
 
 @fault("no git")
@@ -260,12 +287,23 @@ def start_up_files(bench: Bench) -> str:
 @fault("the user's matplotlibrc")
 def matplotlibrc(bench: Bench) -> str:
     home = bench.new("home-matplotlib")
-    settings = home / ".config" / "matplotlib"
-    settings.mkdir(parents=True)
-    text = "axes.grid: True\nfigure.facecolor: red\nsavefig.bbox: tight\nlines.linestyle: --\nlegend.fancybox: False\n"
-    (settings / "matplotlibrc").write_text(text)
-    bench.works(environment={"HOME": str(home), "MATPLOTLIBRC": str(settings / "matplotlibrc")})
+    return bench.works(environment={"HOME": str(home), "MATPLOTLIBRC": str(own_matplotlibrc(home))})
+
+
+@fault("the user's matplotlibrc in ~/.config")
+def matplotlibrc_at_home(bench: Bench) -> str:
+    home = bench.new("home-matplotlib")
+    own_matplotlibrc(home)
     return bench.works(environment={"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")})
+
+
+def own_matplotlibrc(home: Path) -> Path:
+    """Write settings that would change every figure, where matplotlib looks for them."""
+    path = home / ".config" / "matplotlib" / "matplotlibrc"
+    path.parent.mkdir(parents=True)
+    text = "axes.grid: True\nfigure.facecolor: red\nsavefig.bbox: tight\nlines.linestyle: --\nlegend.fancybox: False\n"
+    path.write_text(text)
+    return path
 
 
 @fault("a module called dpsim on PYTHONPATH")
@@ -323,14 +361,10 @@ def read_only_project(bench: Bench) -> str:
 @fault("damaged data")
 def damaged_data(bench: Bench) -> str:
     table = bench.project.folder / "data" / "nyc" / "od_surrogate_2025-01.csv"
-    bench.works()
     good = table.read_bytes()
     table.write_bytes(good[:1000] + bytes([good[1000] ^ 1]) + good[1001:])
-    try:
-        answer = bench.refused("od_surrogate_2025-01.csv is damaged")
-        assert bench.full or bench.project.made() == bench.expected, "the figures there were are gone"
-    finally:
-        table.write_bytes(good)
+    answer = bench.refused("od_surrogate_2025-01.csv is damaged")
+    assert bench.full or bench.project.made() == bench.expected, "the figures there were are gone"
     return answer
 
 
@@ -348,23 +382,29 @@ def two_at_once(bench: Bench) -> str:
     return "the same figures"
 
 
-def kills(bench: Bench, times: int) -> str:
-    """Kill the runner at random moments; each time the next run must finish with the same figures."""
+def killed(bench: Bench, part: float) -> str:
+    """Kill the runner when this part of an undisturbed run's time is over; the next run must give the same figures."""
+    bench.project.forget()
+    process = bench.project.start()
+    time.sleep(part * bench.seconds)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    bench.project.settle()
+    found = len(bench.project.made())
+    code, output = bench.project.run()
+    assert code == 0, output
+    assert bench.project.made() == bench.expected, "other figures"
+    bench.project.settle()
+    left = [p.name for p in (bench.project.folder / "figures").iterdir() if p.name.startswith(".")]
+    assert not left, left
+    return f"{found} of {len(bench.expected)} files were there; then the same figures"
+
+
+def kills(times: int) -> dict[str, Callable[[Bench], str]]:
+    """Return as many kills, at random moments."""
     rng = random.Random(1)
-    for round_ in range(times):
-        bench.project.forget()
-        process = bench.project.start()
-        time.sleep(rng.uniform(0.05, bench.seconds))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        bench.project.settle()
-        code, output = bench.project.run()
-        assert code == 0, output
-        assert bench.project.made() == bench.expected, f"round {round_}: other figures"
-        bench.project.settle()
-        partial = [p.name for p in (bench.project.folder / "figures").iterdir() if p.name.startswith(".")]
-        assert not partial, partial
-    return f"the same figures after each of {times}"
+    parts = [rng.uniform(0.02, 1.0) for _ in range(times)]
+    return {f"kill {i} of {times}, at {p:.0%} of the run": partial(killed, part=p) for i, p in enumerate(parts, 1)}
 
 
 def without_rights() -> list[str]:
@@ -377,24 +417,15 @@ def without_rights() -> list[str]:
 
 
 def as_nobody() -> list[str]:
-    """Return what a command starts with to run as nobody, who must be able to reach this Python."""
+    """Return what a command starts with to run as nobody, with the right to read where this Python is root's alone."""
     if os.getuid() or shutil.which("setpriv") is None:
         raise Impossible("only root, with setpriv, can become another user")
-    prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     again = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
-    if subprocess.run([*prefix, sys.executable, "-c", again], capture_output=True).returncode:
-        raise Impossible("this Python lies where nobody else can read it")
-    return prefix
-
-
-@contextmanager
-def belonging(folder: Path, above: Path) -> Iterator[None]:
-    """Give a folder, and the way to it, to nobody."""
-    as_nobody()
-    above.chmod(0o755)
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, NOBODY, NOBODY)
-    yield
+    for prefix in (nobody, [*nobody, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]):
+        if subprocess.run([*prefix, sys.executable, "-c", again], capture_output=True).returncode == 0:
+            return prefix
+    raise Impossible("this Python lies where nobody else can read it")
 
 
 @contextmanager
@@ -410,32 +441,45 @@ def mounted(options: str, at: Path | None = None) -> Iterator[str]:
             subprocess.run(["umount", mount], check=True)
 
 
+def staged(name: str, stage: Callable[[Bench], str], bench: Bench) -> tuple[str, str]:
+    """Return what came of a fault, in a word and in a line."""
+    try:
+        answer = stage(bench)
+    except Impossible as reason:
+        return "not staged", f"{name}: not staged: {reason}"
+    except Exception as error:
+        return "failed", f"{name}: FAILED: {type(error).__name__}: {error}"
+    return "refused in one line" if answer.startswith("refused") else "with the same figures", f"{name}: {answer}"
+
+
 def main() -> int:
-    """Stage every fault; return 1 when one is not survived."""
+    """Stage every fault, a line each, and sum up; return 1 when one is not survived."""
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--full", action="store_true", help="all notebooks with their default parameters")
     arguments.add_argument("--kills", type=int, default=20)
     arguments.add_argument("--only", default="", help="faults whose name holds this word")
     chosen = arguments.parse_args()
-    failed = 0
-    faults = FAULTS | {f"{chosen.kills} kills": lambda bench: kills(bench, chosen.kills)}
-    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-        bench = Bench(Path(folder), full=chosen.full)
-        print(f"undisturbed: {len(bench.expected)} files, {bench.seconds:.1f} s", flush=True)
-        for name, stage in faults.items():
-            if chosen.only not in name:
-                continue
+    faults = {name: stage for name, stage in (FAULTS | kills(chosen.kills)).items() if chosen.only in name}
+    # a run of the small notebook is one process after another: as many at once as there are processors
+    at_once = 1 if chosen.full else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+    found: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder, ThreadPoolExecutor(at_once) as pool:
+        first = Bench(Path(folder) / "undisturbed", full=chosen.full)
+        print(f"undisturbed: {len(first.expected)} files, {first.seconds:.1f} s", flush=True)
+
+        def one(name: str, stage: Callable[[Bench], str]) -> tuple[str, str]:
+            room = Path(tempfile.mkdtemp(dir=folder))
             try:
-                answer = stage(bench)
-            except Impossible as reason:
-                answer = f"not staged: {reason}"
-            except AssertionError as error:
-                failed += 1
-                answer = f"FAILED: {error}"
-            print(f"{name}: {answer}", flush=True)
-        with suppress(OSError):
-            Path(folder).chmod(0o700)
-    return int(failed > 0)
+                return staged(name, stage, Bench(room, full=chosen.full, like=first))
+            finally:
+                shutil.rmtree(room, ignore_errors=True)
+
+        for done in as_completed([pool.submit(one, name, stage) for name, stage in faults.items()]):
+            outcome, line = done.result()
+            found[outcome] += 1
+            print(line, flush=True)
+    print(f"{len(faults)} faults: " + ", ".join(f"{number} {outcome}" for outcome, number in sorted(found.items())))
+    return int(found["failed"] > 0)
 
 
 if __name__ == "__main__":
