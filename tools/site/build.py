@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import explore
+import lean
 import nbformat
 import notebook_pages
 import pages
@@ -20,6 +21,9 @@ from sphinx.cmd.build import build_main
 from dpsim import paths
 
 HERE = Path(__file__).resolve().parent
+
+MATHJAX = ("startup.js", "core.js", "input/tex.js", "output/chtml.js", "a11y/assistive-mml.js", "input/tex/extensions")
+"""The parts of MathJax that the pages load; all in one file would be twice as much."""
 
 
 def node_modules(cache: Path) -> Path:
@@ -41,12 +45,15 @@ def node_modules(cache: Path) -> Path:
 def stage(source: Path, modules: Path) -> None:
     """Write what Sphinx reads: pages made of notebooks and results, styles, MathJax; files to download as they are."""
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(HERE / "_static", source / "_static")
-    shutil.copy(HERE / "conf.py", source)
+    for folder in ("_static", "_templates"):
+        shutil.copytree(HERE / folder, source / folder)
+    for file in ("conf.py", "scorer.js", "mathjax.js"):
+        shutil.copy(HERE / file, source)
     target = source / "_static" / "mathjax"
-    for part in ("tex-chtml.js", "a11y/assistive-mml.js", "input/tex/extensions"):
+    for part in MATHJAX:
         _copy(modules / "mathjax" / part, target / part)
-    _copy(modules / "@mathjax" / "mathjax-newcm-font" / "chtml", target / "font" / "chtml")
+    for part in ("chtml.js", "chtml"):
+        _copy(modules / "@mathjax" / "mathjax-newcm-font" / part, target / "font" / part)
     explore.copy_script(modules, source / "_static" / "vega")
     names = pages.ordered(paths.notebook_names())
     notebooks = {name: nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4) for name in names}
@@ -82,7 +89,10 @@ def main() -> int:
     stage(source, node_modules(build / "npm"))
     shutil.rmtree(output, ignore_errors=True)
     words = ["-b", "html", "-d", str(build / "site-doctrees"), "-j", "auto", "-W", "--keep-going"]
-    return build_main([*words, "-q", str(source), str(output)])
+    failed = build_main([*words, "-q", str(source), str(output)])
+    if not failed:
+        lean.lighten(output)
+    return failed
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 project = "dpsim"
 author = "The dpsim compendium authors"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
@@ -18,19 +20,15 @@ nb_merge_streams = True
 myst_enable_extensions = ["dollarmath", "amsmath", "attrs_inline"]
 myst_heading_anchors = 3
 
-mathjax_path = "mathjax/tex-chtml.js"
-mathjax4_config = {  # MathML for screen readers; the spoken version would need another 5 MB
-    "options": {
-        "enableMenu": False,
-        "menuOptions": {"settings": {"enrich": False, "speech": False, "braille": False, "assistiveMml": True}},
-    },
-    "output": {"fontPath": "[mathjax]/font", "displayOverflow": "scroll", "scale": 0.95},
-}
+mathjax_path = "mathjax/startup.js"
+mathjax_config_path = "mathjax.js"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "dpsim: private Markov chains"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_css_files = ["dpsim.css"]
 html_js_files = ["tables.js"]
 html_extra_path = ["files"]
