@@ -312,6 +312,11 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     ndarray of int
         One for each value, from 0; -1 for a value that is no label.
 
+    Raises
+    ------
+    ValueError
+        For labels that are not all different.
+
     Examples
     --------
     >>> import pandas as pd
@@ -320,6 +325,8 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     """
     if not isinstance(values, pd.Series):
         raise TypeError(f"values must be a Series, got {type(values).__name__}")
+    if len(set(labels)) < len(labels):
+        raise ValueError("labels must all be different")
     if pd.api.types.is_integer_dtype(values.dtype) and (numbers := np.asarray(labels)).dtype.kind == "i":
         return pd.Index(numbers).get_indexer(values).astype(np.int64)
     codes, distinct = pd.factorize(values)
