@@ -4,7 +4,6 @@ from .dirichlet import (
     calibrate_k as calibrate_k,
     privacy_floor as privacy_floor,
     log_exact_delta as log_exact_delta,
-    renyi_divergence as renyi_divergence,
     posterior_delta as posterior_delta,
     posterior_epsilon as posterior_epsilon,
     calibrate_kappa as calibrate_kappa,
@@ -13,7 +12,6 @@ from .dirichlet import (
 )
 from .composition import (
     compose as compose,
-    compose_posterior as compose_posterior,
     Composition as Composition,
 )
 from .units import (

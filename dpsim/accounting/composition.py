@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, polygamma
 
 from dpsim import checks
-from dpsim.accounting.dirichlet import _LARGEST_EPSILON, _ONE, _border, _pseudo_count, _scaled
+from dpsim.accounting.dirichlet import _LARGEST_EPSILON, _border, _scaled
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick
 
@@ -46,7 +46,7 @@ class Composition:
     interval : float
         The grid of the losses.
     groups : tuple
-        Releases of one kind and their number: use `compose` or `compose_posterior`, which make them.
+        Releases of one kind and their number: use `compose`, which makes them.
 
     Notes
     -----
@@ -156,35 +156,6 @@ def compose(
     """
     eta, shift = _border(eta, shift)
     return _compose(*_scaled("k", k, eta, shift), count, interval)
-
-
-def compose_posterior(
-    kappa: ArrayLike, *, alpha: ArrayLike, count: ArrayLike = 1, interval: float | None = None
-) -> Composition:
-    """Return the composition of releases Dir(kappa (counts + alpha)), replace-one adjacency.
-
-    Parameters
-    ----------
-    kappa, alpha : array_like
-        As in `accounting.posterior_delta`.
-    count, interval
-        As in `compose`.
-
-    Returns
-    -------
-    Composition
-
-    Raises
-    ------
-    ValueError
-        As `compose` and `accounting.posterior_delta` do.
-
-    Examples
-    --------
-    >>> float(compose_posterior(1.0, alpha=10.0, count=3).epsilon(1e-6).round(2))
-    3.78
-    """
-    return _compose(*_scaled("kappa", kappa, _pseudo_count(alpha), _ONE), count, interval)
 
 
 def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Composition:

@@ -219,49 +219,6 @@ def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: 
     return _calibrate("k", epsilon, delta, eta, shift, hockey_stick.REPLACE, _border_hint)
 
 
-def renyi_divergence(order: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the Renyi divergence of the dominating pair, exact, Kullback-Leibler at order 1.
-
-    Parameters
-    ----------
-    order : array_like
-        In [1, 1 + eta/shift): beyond, the divergence is infinite. Arguments broadcast.
-    k, shift, eta
-        As in `exact_delta`.
-
-    Returns
-    -------
-    float or ndarray
-        In nats.
-
-    Raises
-    ------
-    ValueError
-        As `exact_delta` does, and for an order outside its range.
-
-    Notes
-    -----
-    D = [log B(a + order t, a + t - order t) - log B(a, a+t)] / (order - 1), written without cancellation.
-
-    Examples
-    --------
-    >>> renyi_divergence([1, 2], 20.6, shift=1 / 98, eta=0.073).round(4)
-    array([0.0377, 0.0762])
-    """
-    eta, shift = _border(eta, shift)
-    a, t = _scaled("k", k, eta, shift)
-    order, a, t = np.broadcast_arrays(checks.real("order", order, 1.0), a, t)
-    step = (order - 1.0) * t
-    if np.any(step >= a):
-        bad = np.argmax(step >= a)
-        largest = 1.0 + a.flat[bad] / t.flat[bad]
-        raise ValueError(
-            f"order must be in [1, 1 + eta/shift) = [1, {largest:g}), where the divergence is finite, "
-            f"got {order.flat[bad]:g}"
-        )
-    return hockey_stick.renyi(step, a, t)
-
-
 def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
     """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases.
 

@@ -21,18 +21,15 @@ import math
 
 import numpy as np
 from numba import njit, vectorize
-from numpy.typing import NDArray
-from scipy.special import polygamma, psi
 
 from dpsim.checks import Array
-from dpsim.numerics.special import NODES, WEIGHTS, stirling_error, stirling_rest
+from dpsim.numerics.special import NODES, WEIGHTS, stirling_error
 
 _NEGLIGIBLE = -60.0  # log f relative to its largest value; what lies beyond is below 1e-22 of the integral
 _STEPS = 80
 # Declared error of log delta: absolute, and relative for the huge ones. Inverses are rounded up by this much.
 ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-12
 REPLACE, ADD_REMOVE = 0, 1  # the two pairs
-_SMALL_STEP, _TERMS = 1e-2, 7  # series in steps relative to a: their remainder is about 1e-12
 
 
 @njit(cache=True)
@@ -253,54 +250,3 @@ def loss_cells(a: float, t: float, interval: float, count: int) -> tuple[Array, 
                 q[i] += mass * math.exp(i * interval - t * y)
             x = panel_end
     return p, up, q
-
-
-def renyi(step: Array, a: Array, t: Array) -> Array:
-    """Return the Renyi divergence of order 1 + step/t of the Beta pair, 0 <= step < a.
-
-    Differences of log Gamma in Stirling's form; for small steps the cumulants of the loss.
-    """
-    close = step < _SMALL_STEP * a
-    return t * np.where(close, _close_renyi(np.where(close, step, 0.0), a, t), _far_renyi(step, a, t, close))
-
-
-def _far_renyi(step: Array, a: Array, t: Array, close: NDArray[np.bool_]) -> Array:
-    """Return the Renyi divergence by Stirling's form, whose large parts cancel before they are computed."""
-    large = a + t
-    up, down = step / large, -np.where(close, 0.0, step / a)
-    excess = large * _relative_entropy(up) + a * _relative_entropy(down) - 0.5 * (np.log1p(up) + np.log1p(down))
-    excess += stirling_rest(large + step) - stirling_rest(large) + stirling_rest(a * (1.0 + down)) - stirling_rest(a)
-    return np.log1p(t / a) + excess / np.where(close, 1.0, step)
-
-
-def _close_renyi(step: Array, a: Array, t: Array) -> Array:
-    """Return the Renyi divergence near order 1 by the series of the loss's cumulants."""
-    total, factor = _digamma_difference(a, t), np.ones_like(step)
-    for j in range(1, _TERMS):
-        factor = factor * step / (j + 1)
-        total = total + factor * (polygamma(j, a + t) - (-1) ** j * polygamma(j, a))
-    return total
-
-
-def _digamma_difference(a: Array, t: Array) -> Array:
-    """Return psi(a + t) - psi(a), by Taylor's series for small t."""
-    small = np.where(t < _SMALL_STEP * a, t, 0.0)
-    series, factor = np.zeros_like(small), np.ones_like(small)
-    for j in range(1, _TERMS):
-        factor = factor * small / j
-        series = series + factor * polygamma(j, a)
-    large = np.log1p(t / a) + _digamma_correction(a + t) - _digamma_correction(a)
-    return np.where(small > 0.0, series, large)
-
-
-def _relative_entropy(y: Array) -> Array:
-    """Return (1+y) log(1+y) - y, by its series for small y."""
-    series = y * y * (1 / 2 - y * (1 / 6 - y * (1 / 12 - y * (1 / 20 - y / 30))))
-    return np.where(np.abs(y) < 1e-3, series, (1.0 + y) * np.log1p(y) - y)
-
-
-def _digamma_correction(z: Array) -> Array:
-    """Return psi(z) - log(z), by its series for large z."""
-    w = 1.0 / (z * z)
-    series = -0.5 / z - w * (1 / 12 - w * (1 / 120 - w / 252))
-    return np.where(z > 30.0, series, psi(z) - np.log(z))

@@ -385,13 +385,6 @@ add("accounting.dirichlet.log_exact_delta", logarithm, borders(epsilon=levels, k
 add("accounting.dirichlet.exact_epsilon", non_negative, borders(delta=deltas, k=ks))
 add("accounting.dirichlet.privacy_floor", non_negative, borders(delta=deltas))
 add("accounting.dirichlet.calibrate_k", non_negative, reachable())
-add(
-    "accounting.dirichlet.renyi_divergence",
-    non_negative,
-    borders(part=st.floats(0.0, 0.99), k=ks).map(
-        lambda x: {"order": 1.0 + x.pop("part") * x["eta"] / x["shift"], **x},
-    ),
-)
 add("accounting.dirichlet.posterior_delta", probability, epsilon=levels, **posterior)
 add("accounting.dirichlet.log_posterior_delta", logarithm, epsilon=levels, **posterior)
 add("accounting.dirichlet.posterior_epsilon", non_negative, delta=deltas, **posterior)
@@ -407,14 +400,6 @@ def composed(epsilon: Any = 1.0, delta: Any = 0.01, **groups: Any) -> Any:
 
 groups = borders(k=real(0.01, 1e3), count=st.integers(1, 4), epsilon=epsilons, delta=reals(1e-9, 1.0))
 add("accounting.composition.compose", non_negative, groups, call=composed)
-add(
-    "accounting.composition.compose_posterior",
-    non_negative,
-    kappa=real(0.1, 10.0),
-    alpha=real(0.1, 10.0),
-    count=st.integers(1, 4),
-    call=lambda **groups: accounting.compose_posterior(**groups).epsilon_bounds(0.01),
-)
 leave_out("accounting.composition.Composition", "made by compose, whose entry calls its methods")
 
 # ------------------------------------------------------------------------------------------- data-driven chains

@@ -155,7 +155,6 @@ LABELLED = {  # whose argument is of labels, which may be anything
 
 OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry leaves at its default
     "accounting.composition.compose": {"interval": 0.05},
-    "accounting.composition.compose_posterior": {"interval": 0.05},
     "boltzmann.mechanism.metropolis": {"invariant": [0]},
     "boltzmann.mechanism.running_objective": {"invariant": [0]},
     "dirichlet.release.privatize": {"b": 0.01, "records": None},

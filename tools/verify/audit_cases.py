@@ -218,7 +218,7 @@ def unit_case() -> Case:
         x = dirichlet.posterior_release(pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng)
         return factor * kappa * events * log_ratio(x).sum(axis=-1)
 
-    composed = accounting.compose_posterior(kappa * events, alpha=alpha / events, count=rows)
+    composed = accounting.compose(100.0, eta=kappa * alpha / 100.0, shift=kappa * events / 100.0, count=rows)
     epsilon = levels(composed.delta)
     claim, bounds = composed.delta(epsilon), composed.delta_bounds(epsilon)
     setting = f"replace {events} in each of {rows} rows, alpha {alpha:g}, kappa {kappa:g}"

@@ -344,18 +344,6 @@ def log_add_remove(epsilon: Any, a: Any, t: Any) -> Any:
     return mp.log(max(add, remove))
 
 
-def renyi(fraction: Any, a: Any, t: Any) -> Any:
-    """Return the Renyi divergence of the Beta pair at the float order that the package gets."""
-    order = mp.mpf(renyi_order(float(fraction), float(a), float(t)))
-    step = (order - 1) * t
-    return (log_beta(a - step, a + t + step) - log_beta(a, a + t)) / (order - 1)
-
-
-def renyi_order(fraction: float, a: float, t: float) -> float:
-    """Return an order that far into its range."""
-    return 1.0 + fraction * a / t
-
-
 def halves(a: float, t: float) -> tuple[float, dict[str, float]]:
     """Return k, a power of two, with eta and shift such that k eta = a and k shift = t exactly."""
     k = 2.0 ** math.ceil(math.log2(2 * a + t) + 0.01)
@@ -377,13 +365,6 @@ def accounting_checks() -> list[Check]:
         k, border = halves(a, t)
         epsilon = accounting.exact_epsilon(delta, k, **border)
         return accounting.log_exact_delta(epsilon, k, **border) if epsilon > 0 else math.log(delta)
-
-    def our_renyi(fraction: float, a: float, t: float) -> Any:
-        k, border = halves(a, t)
-        return accounting.renyi_divergence(renyi_order(fraction, a, t), k, **border)
-
-    orders = [(f, a, t) for f, (a, t) in grid([1e-6, 1e-3, 0.011, 0.3, 0.95], grid(powers(-5, 8), powers(-5, 8)))
-              if renyi_order(f, a, t) > 1.0 + 1e-12]  # fmt: skip
 
     def at_calibrated(delta: float, epsilon: float, eta: float, shift: float) -> float:
         k = float(accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta))
@@ -479,7 +460,6 @@ def accounting_checks() -> list[Check]:
             1e-9,
             log=True,
         ),
-        Check("accounting.renyi_divergence", our_renyi, renyi, orders, 1e-9),
         Check(
             "accounting.privacy_floor",
             lambda d, e, s: accounting.privacy_floor(d, shift=s, eta=e),
