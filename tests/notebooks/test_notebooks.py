@@ -41,6 +41,9 @@ OF_THE_SIZE = {"benvenuti2026.fig4.err"}
 SPEED = set(ledger.published().query("basis == 'speed'").index)
 """Rows that hold measured seconds."""
 
+LINES = {"00_overview": 60}
+"""Code lines that a cell may have, where that is not 30."""
+
 TOLERANCE = 1e-9
 """Ten digits are committed; two machines may round the last one differently."""
 
@@ -81,7 +84,7 @@ def test_committed_notebooks_are_clean(name: str) -> None:
     for count, cell in enumerate(codes(name), start=1):
         assert cell.execution_count == count, "not the outputs of one run from top to bottom"
         assert not [o for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]
-        assert len(cell.source.splitlines()) <= 60, f"a cell longer than a screen: {cell.source[:80]}"
+        assert len(cell.source.splitlines()) <= LINES.get(name, 30), f"a cell too long to read: {cell.source[:80]}"
 
 
 @pytest.mark.parametrize("name", NAMES)
