@@ -22,7 +22,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 2, "draws_tv": 2, "draws_delta": 1000, "repetitions": 2},
     "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
-    "mdp_policy_synthesis": {"runs": 2, "large": 10},
+    "mdp_policy_synthesis": {"runs": 2},
     "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
     "your_own_chain": {"releases": 2, "audit_draws": 1000},
 }

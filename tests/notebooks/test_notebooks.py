@@ -22,7 +22,7 @@ REDUCED = {
     "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 50, "draws_tv": 10, "draws_delta": 1000},
     "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
-    "mdp_policy_synthesis": {"runs": 4, "large": 50},
+    "mdp_policy_synthesis": {"runs": 4},
     "permute_and_flip": {"draws": 50, "points": 5, "trips": 20, "nominal": "[5.0]"},
 }
 """Sample sizes for a quick run of each notebook, far below its defaults."""
@@ -40,6 +40,9 @@ OF_THE_SIZE = {"benvenuti2026.fig4.err"}
 
 SPEED = set(ledger.published().query("basis == 'speed'").index)
 """Rows that hold measured seconds."""
+
+LINES = {"00_overview": 60}
+"""Code lines that a cell may have, where that is not 30."""
 
 TOLERANCE = 1e-9
 """Ten digits are committed; two machines may round the last one differently."""
@@ -81,7 +84,7 @@ def test_committed_notebooks_are_clean(name: str) -> None:
     for count, cell in enumerate(codes(name), start=1):
         assert cell.execution_count == count, "not the outputs of one run from top to bottom"
         assert not [o for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]
-        assert len(cell.source.splitlines()) <= 60, f"a cell longer than a screen: {cell.source[:80]}"
+        assert len(cell.source.splitlines()) <= LINES.get(name, 30), f"a cell too long to read: {cell.source[:80]}"
 
 
 @pytest.mark.parametrize("name", NAMES)
