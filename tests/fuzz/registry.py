@@ -1016,6 +1016,7 @@ for name in ("inputs", "owner", "report"):
     leave_out(f"release.{name}.*", "the command's reading and writing of files; tests/release")
 add("datasets.events.as_declared", anything, words=st.lists(text, max_size=4))
 add("datasets.sources.whole_word", anything, value=st.one_of(text, st.integers(), st.floats(allow_nan=True)))
+add("datasets.sources.is_table", anything, file=text, checked=False)
 for name in ("count_transitions", "count_trajectories"):
     leave_out(f"datasets.events.{name}", "opens a database connection; refusals in tests/datasets/test_events.py")
 leave_out("datasets.spill.*", "opens a database connection; tests/datasets/test_spill.py")
