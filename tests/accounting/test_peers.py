@@ -17,7 +17,7 @@ class BetaLoss(PrivacyRandomVariable):
         self.a, self.t = a, t
 
     def cdf(self, y):
-        return stats.beta.cdf(special.expit(np.asarray(y) / self.t), self.a + self.t, self.a)
+        return stats.beta.cdf(special.expit(np.asarray(y, dtype=float) / self.t), self.a + self.t, self.a)
 
     def mean(self):
         return self.t * (special.psi(self.a + self.t) - special.psi(self.a))
