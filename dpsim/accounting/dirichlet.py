@@ -241,6 +241,7 @@ def renyi_divergence(order: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: A
 
     Notes
     -----
+    With a = k eta and t = k shift,
     D = [log B(a + order t, a + t - order t) - log B(a, a+t)] / (order - 1), written without cancellation.
 
     Examples
