@@ -35,7 +35,7 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Ar
     Returns
     -------
     lower, upper : float or ndarray
-        Within 1e-8 of alpha whatever the probability.
+        Where the binomial tails are alpha, to 1e-8 of it.
 
     Raises
     ------

@@ -44,7 +44,7 @@ class Composition:
     Parameters
     ----------
     interval : float
-        The grid of the losses.
+        The step of the grid of the losses, in nats.
     groups : tuple
         Releases of one kind and their number: use `compose`, which makes them.
 
@@ -137,7 +137,7 @@ def compose(
     count : array_like of int
         Releases of each group, at least 1, and at most 10,000 in all.
     interval : float, optional
-        The grid of the losses; None: 1/500 of a typical standard deviation of one loss.
+        The step of the grid of the losses, in nats; None: 1/500 of a typical standard deviation of one loss.
 
     Returns
     -------

@@ -34,7 +34,7 @@ LARGEST_PAIRED = 30_000  # histograms whose pairs are all visited once, for the 
 
 
 def expected_objective(x: ArrayLike, t: float, weights: ArrayLike | None = None) -> float:
-    """Return the mean of c_x(Z) under pi(. | x), the limit of the deck's running means.
+    """Return the mean of c_x(Z) under pi(. | x), the limit of Fleischer 2024's running means.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
     Returns
     -------
     float
-        The deck's 2 s / t >= `epsilon_bound` >= this.
+        Fleischer 2024's 2 s / t >= `epsilon_bound` >= this.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
     Notes
     -----
     It is the maximum over neighbours x, y and over z of log pi(z | x) - log pi(z | y), normalisers included,
-    which the deck bounds by a second s / t. The difference of the objectives is linear in z (see
+    which Fleischer 2024 bounds by a second s / t. The difference of the objectives is linear in z (see
     `sensitivity`), so its maximum is at one of the n vertices N e_k; x runs over the whole space.
 
     Examples

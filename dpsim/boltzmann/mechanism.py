@@ -189,7 +189,7 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
     Returns
     -------
     ndarray, shape (..., rows)
-        pi is proportional to exp(c_x(z) / t), the deck's stationary distribution.
+        pi is proportional to exp(c_x(z) / t), Fleischer 2024's stationary distribution.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
 
 
 def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
-    """Return a proven bound on the epsilon of one exact draw of pi(. | x), never above the deck's 2 s / t.
+    """Return a proven bound on the epsilon of one exact draw of pi(. | x), never above Fleischer 2024's 2 s / t.
 
     Parameters
     ----------
@@ -513,9 +513,9 @@ def stopping_times(means: ArrayLike, tolerance: float, *, hold: int) -> Integers
 
     Notes
     -----
-    For two chains the range is ``|Y^(k)|``, the deck's difference, and for p chains its corollary's metric. The deck
-    gives neither number; `hold` is needed because all chains start at x, where Y^(1) = 0. Stacking one chain with the
-    expected objective gives the true time, that of M^(k).
+    For two chains the range is ``|Y^(k)|``, Fleischer 2024's difference, and for p chains its corollary's metric. The
+    slides give neither number; `hold` is needed because all chains start at x, where Y^(1) = 0. Stacking one chain
+    with the expected objective gives the true time, that of M^(k).
 
     Examples
     --------

@@ -42,8 +42,12 @@ class MixingDelta(NamedTuple):
 
     Attributes
     ----------
-    exact, bound, total_variation : ndarray
-        Of the shape of the steps.
+    exact : ndarray, of the shape of the steps
+        The delta after so many steps.
+    bound : ndarray, of the shape of the steps
+        A bound on it: limit + (1 + e^epsilon) total_variation.
+    total_variation : ndarray, of the shape of the steps
+        The largest distance to the stationary distribution, over all true histograms.
     epsilon : float
         Where delta is taken.
     limit : float
@@ -204,7 +208,7 @@ def mixing_delta(
 
     Notes
     -----
-    The bound is what the deck's theorem leaves unnamed; it is proven, and above 1 it says nothing.
+    The bound is what Fleischer 2024's theorem leaves unnamed; it is proven, and above 1 it says nothing.
 
     References
     ----------

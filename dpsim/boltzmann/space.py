@@ -61,7 +61,7 @@ def diagonal_exponents(weights: ArrayLike | None, bins: int, t: float) -> Array:
 
 
 def configurations(total: int, bins: int) -> Integers:
-    """Return all histograms with this total, in the deck's order.
+    """Return all histograms with this total, in the order of Fleischer 2024.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _count(total: int, bins: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _enumerate(total: int, bins: int, count: int) -> Integers:
-    """List the histograms in the deck's order, each from the one before."""
+    """List the histograms in their order, each from the one before."""
     out = np.zeros((count, bins), np.int64)
     out[0, 0] = total
     for row in range(1, count):

@@ -63,8 +63,9 @@ def rows(counts: ArrayLike) -> Rows:
 
     Examples
     --------
-    >>> rows([2, 3, 5]).eta.round(2)
-    np.float64(0.2)
+    >>> found = rows([2, 3, 5])
+    >>> float(found.eta.round(2)), float(found.k_min.round(2))
+    (0.2, 7.5)
     """
     array = checks.real("counts", counts, 0.0)
     total = array.sum(axis=-1)

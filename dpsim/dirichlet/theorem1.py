@@ -132,7 +132,7 @@ def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
 def delta_bounds(
     k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return proven bounds around delta, the worst probability that the release leaves Omega_1.
+    """Return proven bounds around delta, the worst probability that a protected entry is below gamma.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def delta_bounds(
     n : int
         Categories.
     protected : int, optional
-        W, in 1..n-1: how many coordinates Omega_1 asks to be at least gamma; None: all n.
+        W, in 1..n-1: how many coordinates are protected (Omega_1 asks these to be at least gamma); None: all n.
 
     Returns
     -------
@@ -320,7 +320,7 @@ def delta_monte_carlo(
     rng: np.random.Generator | int | None = None,
     protected: int | None = None,
 ) -> Any:
-    """Return the papers' estimate of delta: the worst share, over the rows of p, of draws outside Omega_1.
+    """Return the papers' estimate of delta: the worst share, over the rows of p, of draws below gamma.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def delta_monte_carlo(
         1000, ...).
     rng : Generator, int or None
     protected : int, optional
-        Omega_1 asks the first W coordinates alone to be at least gamma; None: all.
+        W: one of the first W coordinates must be below gamma for a draw to count; None: one of all.
 
     Returns
     -------

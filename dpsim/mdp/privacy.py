@@ -401,8 +401,8 @@ def cost_of_privacy(
     >>> from dpsim import mdp
     >>> model = mdp.startup_mdp()
     >>> policy, _ = mdp.synthesize(model)
-    >>> float(mdp.cost_of_privacy(model, policy, 0.0, 0.0).round(6))
-    0.0
+    >>> mdp.cost_of_privacy(model, policy, [0.0, 0.05], 0.0).round(3)
+    array([0.   , 3.817])
     """
     _refuse_other("private", private)
     initial = checks.integer("initial", initial, 0, len(private.rewards) - 1)

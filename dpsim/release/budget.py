@@ -34,7 +34,15 @@ _GRID = 1e-4  # of the composed losses, rounded up
 
 
 class Limit(NamedTuple):
-    """What all releases of a data set may spend together."""
+    """What all releases of a data set may spend together.
+
+    Attributes
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        In [0, 1).
+    """
 
     epsilon: float
     delta: float

@@ -251,6 +251,11 @@ def release_chain(
     rng : numpy.random.Generator or int
         Makes a simulation, which must not be published. None: the operating system's entropy.
 
+    Returns
+    -------
+    PrivateChain
+        What may be published, with its statement; `write_release` writes it.
+
     Raises
     ------
     ValueError

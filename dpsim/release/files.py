@@ -89,6 +89,10 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
     folder : path
         What `dpsim release` or `write_release` has written: statement.json, states.parquet and counts.parquet are read.
 
+    Returns
+    -------
+    PrivateChain
+
     Raises
     ------
     ValueError

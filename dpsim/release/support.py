@@ -21,7 +21,17 @@ PRIVATE_LABELS = "pairs chosen privately, which give the labels"
 
 
 class Support(NamedTuple):
-    """The labels and the pairs that have a noisy count: row i has the columns indices[indptr[i]:indptr[i + 1]]."""
+    """The labels and the pairs that have a noisy count: row i has the columns indices[indptr[i]:indptr[i + 1]].
+
+    Attributes
+    ----------
+    labels : tuple
+        Of the n states, in the order of the rows.
+    indptr, indices : array of int, shapes (n + 1,) and (pairs,)
+        The pairs, row by row, as in a sparse matrix.
+    kind : str
+        How they were chosen, for the statement.
+    """
 
     labels: tuple[Any, ...]
     indptr: Integers
