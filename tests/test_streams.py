@@ -34,3 +34,9 @@ def test_uniform_draws_of_a_private_stream_are_never_one_and_follow_the_uniform_
     drawn = streams.private().random(100_000)
     assert drawn.min() >= 0.0 and drawn.max() < 1.0
     assert abs(drawn.mean() - 0.5) < 6 / np.sqrt(12 * 100_000)
+
+
+@pytest.mark.parametrize("seed", [True, "1", -1, 0.5, np.ma.masked_array(1, True)])
+def test_a_seed_is_refused_where_there_is_nothing_to_draw_too(seed):
+    with pytest.raises(ValueError, match=r"^seed must be an integer of at least 0"):
+        streams.in_chunks(lambda size, rng: size, 0, 1, seed=seed, name="fig1")

@@ -224,6 +224,7 @@ def count_vectors(draw: Any, rows: int | None = None) -> np.ndarray:
 text = st.text(min_size=1, max_size=8)
 add("checks.interval", anything, low=st.floats(-9, 9), high=st.floats(-9, 9), open_low=st.booleans(), checked=False)
 add("checks.real", between(-5, 5), name=text, value=reals(-5, 5), low=st.just(-5), high=st.just(5))
+add("checks.numeric", between(-5, 5), name=text, value=reals(-5, 5), checked=False)  # takes NaN
 add("checks.scalar", between(-5, 5), name=text, value=real(-5, 5), low=st.just(-5), high=st.just(5))
 add("checks.integer", between(-5, 5), name=text, value=st.integers(-5, 5), low=st.just(-5), high=st.just(5))
 add("checks.integers", between(-5, 5), name=text, value=st.integers(-5, 5), low=st.just(-5), high=st.just(5))
@@ -1006,7 +1007,8 @@ leave_out("datasets.limits.*", "a record that travels with counts; tests/release
 
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
 add("datasets.events.distinct_labels", anything, name=text, labels=labelled)
-add("datasets.events.positions", between(-1, 2), values=labelled.map(pd.Series), labels=labelled)
+add("datasets.events.positions", between(-1, 2), values=labelled.map(pd.Series), labels=labelled,
+    trusted=("labels",))  # fmt: skip
 add("datasets.events.in_order", anything, labels=labelled)
 leave_out("datasets.events.Before", "a record of what was left out before counting")
 leave_out(

@@ -150,3 +150,41 @@ def test_files_of_what_is_declared(tmp_path: Path) -> None:
     (tmp_path / "totals.csv").write_text("label,total\na,3\nb,2.5\n")
     with pytest.raises(ValueError, match=r"--totals: .* whole numbers of at least 0, got 2.5"):
         inputs.read_totals(str(tmp_path / "totals.csv"))
+
+
+NASTY = [
+    "<script>alert(1)</script>",
+    "=cmd()",
+    "| a | b |",
+    "a\nb",
+    "x" * 10_000,
+    "\u202eabc",
+    '"><img src=x>',
+    "plain",
+]
+
+
+def test_labels_of_a_file_are_text_in_everything_that_is_published(run: Callable[..., Result]) -> None:
+    rng = np.random.default_rng(1)
+    ends = {name: np.array(NASTY, dtype=object)[rng.integers(0, len(NASTY), 4000)] for name in ("page", "next")}
+    pd.DataFrame(ends).to_csv("nasty.csv", index=False)
+    result = run(f"nasty.csv {ENDS} --delta 1e-6")
+    assert result.exit_code == 0, result.output
+    read = pd.read_csv("out/states.csv", dtype=str, keep_default_na=False)
+    assert sorted(read["label"]) == sorted(NASTY), "values are never changed"
+    for file in Path("out").iterdir():
+        assert file.stem in ("chain", "counts", "states", "report", "statement"), "no file is named after a label"
+        if file.suffix in (".html", ".json"):
+            text = file.read_text(encoding="utf-8")
+            assert not [bad for bad in ("<script>alert", "<img src", "\u202e", "x" * 100) if bad in text], file
+
+
+def test_every_release_without_a_budget_file_says_that_losses_add_up(run: Callable[..., Result]) -> None:
+    for out in ("first", "second"):
+        result = run(f"events.csv.gz {ENDS} --categories pages.txt", epsilon=f"--epsilon 1 --output {out}")
+        assert "no budget file was named" in result.stdout and "add up" in result.stdout
+    kept = run(
+        f"events.csv.gz {ENDS} --categories pages.txt --budget spent.json --limit 3,0",
+        epsilon="--epsilon 1 --output third",
+    )
+    assert kept.exit_code == 0 and "no budget file" not in kept.output

@@ -142,10 +142,14 @@ def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: P
     assert (toy / "build/runs/broken/default/broken-failed.ipynb").is_file()
 
 
+A_FILE = "import os, pathlib\nos.makedirs(output, exist_ok=True)\npathlib.Path(output, 'a.csv').write_text('x\\n1\\n')"
+"""What makes a file and needs no library: where only the runner is tested, figures would cost seconds."""
+
+
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: signal.Signals) -> None:
     waiting = "import pathlib, time\npathlib.Path('../started').touch()\nwhile draws == 20:\n    time.sleep(0.1)"
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, waiting)
+    notebook(toy / "notebooks" / "quick.ipynb", A_FILE, waiting)
     process = start("run", "quick", stderr=subprocess.STDOUT)
     wait_for((toy / "started").exists)
     assert kernels(toy)
@@ -164,7 +168,7 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
     waiting = "import pathlib, time\nwhile not pathlib.Path('../go').exists():\n    time.sleep(0.05)"
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, waiting)
+    notebook(toy / "notebooks" / "quick.ipynb", A_FILE, waiting)
     first = start("run", "quick")
     wait_for(lambda: list(toy.glob("build/locks/*.holder")))
     second = start("run", "quick")
