@@ -120,12 +120,14 @@ def count_transitions(
     if count is None:
         _warn_of_counts(tables[0].columns, list(columns.values()))
 
-    grouped = _grouped(words, declared)
-    grouped = grouped.mutate(kept=grouped.trips if limits is None else _kept(grouped, *limits))
-    summed = grouped.group_by(["kind", "origin", "destination"]).aggregate(
-        **{name: grouped[name].sum().cast("int64") for name in ("rows", "trips", "kept", "wrong")}
-    )
+    summed = _grouped(words, declared)
+    if limits is not None:
+        grouped = summed.mutate(kept=_kept(summed, *limits))
+        summed = grouped.group_by(["kind", "origin", "destination"]).aggregate(
+            **{name: grouped[name].sum().cast("int64") for name in ("rows", "trips", "kept", "wrong")}
+        )
     table = sources.fetched(summed, source)
+    table["kept"] = table["kept"] if limits is not None else (table["kind"] == "kept") * table["trips"]
     if (wrong := int(table["wrong"].sum())) > 0:
         raise ValueError(
             f"count must be a whole number from 0 to 2^53 in each row, the column {count!r} has {wrong:,} rows with a "
@@ -388,11 +390,14 @@ def _result(table: pd.DataFrame, declared: list[Any] | None, limits: tuple[int, 
 def _sorted(pairs: pd.DataFrame, declared: list[Any] | None) -> pd.DataFrame:
     """Return pairs of words in order, as integers where integers were declared."""
     whole = declared is not None and isinstance(declared[0], int)
-    pairs = pairs.astype(dict.fromkeys(("origin", "destination"), np.int64 if whole else str))
-    labels = in_order(pd.unique(pd.concat([pairs["origin"], pairs["destination"]])))
-    ranks = {label: place for place, label in enumerate(labels)}
-    order = np.lexsort([pairs[name].map(ranks).to_numpy(np.int64) for name in ("destination", "origin")])
-    return pairs.iloc[order].reset_index(drop=True)
+    codes, found = pd.factorize(pd.concat([pairs["origin"], pairs["destination"]], ignore_index=True))
+    labels = pd.Series(found).astype(np.int64 if whole else str)
+    ranks = np.empty(len(labels), dtype=np.int64)
+    ranks[sorted(range(len(labels)), key=labels.map(_place).tolist().__getitem__)] = np.arange(len(labels))
+    origin, destination = np.split(codes, 2)
+    order = np.lexsort([ranks[destination], ranks[origin]])
+    ends = {"origin": labels.array[origin[order]], "destination": labels.array[destination[order]]}
+    return pd.DataFrame(ends | {name: pairs[name].array[order] for name in pairs.columns if name not in ends})
 
 
 # --- grouping and truncation ------------------------------------------------------------------------------------------

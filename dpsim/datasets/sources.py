@@ -172,9 +172,16 @@ def _refused_plainly(reader: Any, files: list[str], schema: Any, connection: Any
 
 
 def fetched(table: Any, source: Any) -> pd.DataFrame:
-    """Return what a query gives; a database that cannot read the source says so in one line (ValueError)."""
+    """Return what a query gives; a database that cannot read the source says so in one line (ValueError).
+
+    It comes piece by piece, so that memory holds it once; DuckDB's sums are decimals, in pandas objects, until cast.
+    """
+    import pyarrow as pa
+
     try:
-        return table.to_pandas()
+        schema = table.schema().to_pyarrow()
+        pieces = [pa.Table.from_batches([piece]).cast(schema) for piece in table.to_pyarrow_batches(chunk_size=100_000)]
+        return (pa.concat_tables(pieces) if pieces else schema.empty_table()).to_pandas()
     except Exception as error:  # each database has its own classes
         raise ValueError(
             f"source {source if isinstance(source, str | os.PathLike) else ''}: {_reason(error)}"

@@ -161,7 +161,7 @@ def _expected(support: Support, noisy: Integers, noise: Noise, totals: Integers 
 def _shrunk(sums: Array, sizes: Integers, variance: float) -> Array:
     """Return noisy sums moved towards the same mean for every pair, at least 0, as shares."""
     mean = max(float(sums.sum()) / max(int(sizes.sum()), 1), 0.0)
-    shares = np.maximum(_towards(sums, sizes * mean, np.maximum(sizes, 1) * variance), 0.0)
+    shares = np.maximum(_towards(sums, np.asarray(sizes * mean, dtype=float), np.maximum(sizes, 1) * variance), 0.0)
     shares = shares / shares.sum() if shares.any() else np.zeros(len(sums))
     return (1.0 - _UNIFORM) * shares + _UNIFORM / max(len(sums), 1)
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpsim import accounting, release
+from dpsim import accounting, datasets, release
 from dpsim.accounting import Unit
 from dpsim.accounting.units import GAUSSIAN
 from dpsim.release import budget
@@ -52,3 +52,13 @@ def test_composed_releases_keep_the_delta_they_are_stated_at(epsilon: float, del
 
     assert at == pytest.approx(count * delta) and total < epsilon * count
     assert exact(total) <= at < exact(0.9 * total)
+
+
+@pytest.mark.parametrize(("per_row", "rows"), [(1, 1), (1, 2), (3, 2), (2, 5)])
+def test_no_more_rows_and_events_of_a_unit_are_counted_than_its_limits(per_row: int, rows: int) -> None:
+    """A unit with five events from each of six origins: as many as allowed are kept, of either."""
+    origins = np.repeat(list("abcdef"), 5)
+    table = pd.DataFrame({"who": "p", "from": origins, "to": np.tile(list("uvwxy"), 6)})
+    trips = datasets.count_transitions(table, "from", "to", unit="who", events_per_row=per_row, rows=rows)
+    kept = trips.groupby("origin")["trips"].sum()
+    assert kept.tolist() == [per_row] * rows

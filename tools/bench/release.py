@@ -1,16 +1,19 @@
 """Releases against what else could be released, and releases at scale.
 
-python tools/bench/release.py                              # the table: errors of four ways, in one run
-python tools/bench/release.py --events FILE --columns A,B  # the same for another table of events (csv or Parquet)
-python tools/bench/release.py --unseen --draws 20          # two tables that were not used for choosing the estimate
-python tools/bench/release.py --scale                      # 100,000 states, 5 million declared pairs, both noises
-python tools/bench/release.py --scale --pairs private      # pairs chosen privately, 10 million events
+python -m tools.bench.release                              # the table: errors of six ways, in one run
+python -m tools.bench.release --events FILE --columns A,B  # the same for another table of events (csv or Parquet)
+python -m tools.bench.release --unseen                     # tables that were not used for choosing the estimate
+python -m tools.bench.release --scale                      # 100,000 states: 5 million declared pairs, private pairs
+
+With --write the numbers go to tools/bench/results: release*.csv, release.md and release_scale.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import resource
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -22,11 +25,16 @@ import pandas as pd
 
 from dpsim import accounting, datasets, dirichlet, markov, release
 from dpsim.accounting import GAUSSIAN, LAPLACE, Unit
+from tools.bench.compare import machine
 
 FLOOR = 1e-6  # of the released probability in the divergence, before rows are normalised again
 DRAWS = 3
+UNSEEN_DRAWS = 20
 RESULTS = Path(__file__).parent / "results" / "release.csv"
+UNSEEN_RESULTS = RESULTS.with_name("release_unseen.csv")
 SCALE = RESULTS.with_name("release_scale.csv")
+STATES, OUT = 100_000, 50  # at scale: states, and allowed destinations of each
+EVENTS = {"declared": 5_000_000, "private": 10_000_000}
 
 
 def gravity(places: int, trips: int, spread: float, seed: int) -> np.ndarray:
@@ -195,9 +203,16 @@ def walked(P: np.ndarray, total: int, rng: np.random.Generator) -> np.ndarray:
     return counts
 
 
+def random_rows(states: int, total: int, seed: int) -> np.ndarray:
+    """Return the counts of a walk whose rows have nothing in common: margins say nothing about them."""
+    rng = np.random.default_rng(seed)
+    return walked(rng.dirichlet(np.full(states, 0.3), states), total, rng)
+
+
 UNSEEN: dict[str, Callable[[], np.ndarray]] = {
     "clicks, 300 pages, 40,000 events": lambda: clicks(300, 40_000, 5),
     "grid walk, 144 squares, 20,000 events": lambda: steps_on_a_grid(12, 20_000, 5),
+    "random rows, 25 states, 8,000 events": lambda: random_rows(25, 8_000, 5),
 }
 
 
@@ -211,6 +226,7 @@ def unseen(name: str, counts: np.ndarray, epsilon: float, draws: int) -> pd.Data
         "ours": lambda rng: ours(counts, noise, rng),
         "textbook": lambda rng: textbook(counts, noise, rng),
         "OpenDP alone": lambda rng: independent(counts, epsilon, 1, rng),
+        "uniform rows": lambda rng: np.full(counts.shape, 1.0 / len(counts)),
     }
     found = {
         way: pd.DataFrame([errors(counts, make(np.random.default_rng(seed))) for seed in range(draws)])
@@ -232,85 +248,152 @@ def unseen(name: str, counts: np.ndarray, epsilon: float, draws: int) -> pd.Data
 # --- scale ------------------------------------------------------------------------------------------------------------
 
 
-def at_scale(states: int, out: int, total: int, pairs: str, mechanism: str) -> dict[str, Any]:
-    """Return what each step takes, counting, releasing and estimating the chain: time by the clock and of processors.
+def at_scale(states: int, out: int, pairs: str, mechanism: str) -> dict[str, Any]:
+    """Return what each step of `dpsim release` takes, from a file on: by the clock, and of processors (`_cpu_s`).
 
-    On a machine that is shared, the seconds of processors divided by its cores are what an idle one would need, where
-    a step is threaded: the draws and the estimate are. The peak is that of this process, which has no children.
+    In a process of its own, whose peak of memory is that of the release: another one has written the files.
     """
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        for work, arguments in ((_write_events, (states, out, EVENTS[pairs])), (_measure, (pairs, mechanism))):
+            here, there = context.Pipe()
+            process = context.Process(target=work, args=(Path(folder), there, *arguments))
+            process.start()
+            there.close()
+            found = here.recv()
+            process.join()
+    return {"mechanism": mechanism, "pairs": pairs, "states": states, "events": EVENTS[pairs], **found}
+
+
+def _write_events(folder: Path, pipe: Any, states: int, out: int, total: int) -> None:
     rng = np.random.default_rng(1)
     steps = np.append(1, rng.choice(np.arange(2, states), out - 1, replace=False))
     ends = (np.arange(states)[:, None] + steps) % states
     start = rng.integers(0, states, total)
-    table = pd.DataFrame({"origin": start, "destination": ends[start, (out * rng.random(total) ** 3).astype(int)]})
-    found: dict[str, Any] = {"mechanism": mechanism, "pairs": pairs, "states": states, "events": total}
+    end = ends[start, (out * rng.random(total) ** 3).astype(int)]
+    pd.DataFrame({"origin": start, "destination": end}).to_parquet(folder / "events.parquet")
+    graph = pd.DataFrame({"origin": np.repeat(np.arange(states), out), "destination": ends.ravel()})
+    graph.to_parquet(folder / "graph.parquet")
+    (folder / "states.txt").write_text("\n".join(map(str, range(states))), encoding="utf-8")
+    pipe.send({})
+
+
+def _measure(folder: Path, pipe: Any, pairs: str, mechanism: str) -> None:
+    found: dict[str, Any] = {}
     times = [(time.perf_counter(), time.process_time())]
 
     def lap(name: str) -> None:
         times.append((time.perf_counter(), time.process_time()))
         found[f"{name}_s"], found[f"{name}_cpu_s"] = (round(b - a, 1) for a, b in zip(*times[-2:]))
 
-    trips = datasets.count_transitions(table, "origin", "destination", categories=range(states))
-    del table, start
-    lap("count")
-    support: Any = release.private_pairs(range(states))
     if pairs == "declared":
-        graph = pd.DataFrame({"origin": np.repeat(np.arange(states), out), "destination": ends.ravel()})
-        support = release.declared_graph(graph, range(states))
-        del graph
+        support: Any = release.declared_graph(release.read_graph(str(folder / "graph.parquet")))
+    else:
+        support = release.private_pairs(release.read_categories(str(folder / "states.txt")))
     lap("support")
+    trips = datasets.count_transitions(
+        str(folder / "events.parquet"), "origin", "destination", categories=support.labels
+    )
+    lap("count")
     chain = release.release_chain(trips, epsilon=1.0, delta=1e-6, support=support, mechanism=mechanism)
     lap("release")
-    assert chain.estimate.matrix.shape == (states, states)
-    lap("estimate")
-    found["total_s"], found["total_cpu_s"] = (round(b - a, 1) for a, b in zip(times[0], times[-1]))
     found |= {"counted_pairs": len(trips), "released_pairs": chain.noisy.size}
-    return found | {"peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)}
+    assert chain.estimate.matrix.shape[0] == len(support.labels)
+    lap("estimate")
+    release.write_release(chain, folder / "out", trips)
+    lap("write")
+    found["total_s"], found["total_cpu_s"] = (round(b - a, 1) for a, b in zip(times[0], times[-1]))
+    pipe.send(found | {"peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)})
 
 
-def written(table: pd.DataFrame, path: Path, kind: list[str]) -> None:
-    """Put rows into a table, in the place of earlier ones of the same kind."""
-    if path.exists():
-        table = pd.concat([pd.read_csv(path), table]).drop_duplicates(kind, keep="last").sort_values(kind)
-    table.round(6).to_csv(path, index=False)
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def page_of_errors() -> str:
+    """Return release.md: ours in units of the textbook's way and of uniform rows, on every line of both tables."""
+    parts = [
+        "# Errors of releases",
+        f"By `python -m tools.bench.release --write` and `--unseen --write` ({machine()}).",
+    ]
+    parts += [
+        "Total variation between a row of the table and of the chain, mean over rows (weighted: by events) and over "
+        "releases. The textbook's way: two-sided geometric noise, negative counts to 0, rows normalised. Ratios above "
+        "1 are lines on which ours errs more."
+    ]
+    sections = {"Tables that the estimate was chosen on": RESULTS, "Tables that had no part in it": UNSEEN_RESULTS}
+    for name, table in ((name, pd.read_csv(path)) for name, path in sections.items() if path.exists()):
+        if "unit" not in table:
+            table["unit"] = "event"
+        lines = ["| table | unit | epsilon | ours | textbook | ours / textbook | unweighted | ours / uniform |"]
+        lines += ["| --- | --- |" + " ---: |" * 6]
+        worst = []
+        for (data, unit, epsilon), part in table.groupby(["table", "unit", "epsilon"], sort=False):
+            e, u = (part.set_index("way")[measure] for measure in ("row_tv", "row_tv_unweighted"))
+            ratios = [e["ours"] / e["textbook"], u["ours"] / u["textbook"], e["ours"] / e["uniform rows"]]
+            worst.append(ratios)
+            lines.append(
+                f"| {data} | {unit} | {epsilon:g} | {e['ours']:.2g} | {e['textbook']:.2g} | {ratios[0]:.3f} "
+                f"| {ratios[1]:.3f} | {ratios[2]:.3f} |"
+            )
+        most = np.max(worst, axis=0)
+        parts += [f"## {name}", "\n".join(lines)]
+        parts += [
+            f"The largest ratios: {most[0]:.3f} weighted, {most[1]:.3f} unweighted; {most[2]:.3f} of uniform rows."
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def page_of_scale(table: pd.DataFrame) -> str:
+    """Return release_scale.md."""
+    rows = ["| noise | pairs | events | released pairs | draws, s | in all, s | of processors, s | peak, MiB |"]
+    rows += ["| --- | --- |" + " ---: |" * 6]
+    rows += [
+        f"| {r.mechanism} | {r.pairs} | {r.events:,} | {r.released_pairs:,} | {r.release_s:.0f} | {r.total_s:.0f} "
+        f"| {r.total_cpu_s:.0f} | {r.peak_mib:,} |"
+        for r in table.itertuples()
+    ]
+    return (
+        "# Releases at scale\n\n"
+        f"By `python -m tools.bench.release --scale --write` ({machine()}): `dpsim release` from a Parquet file to the "
+        f"written folder, {int(table['states'].iloc[0]):,} states. Declared: a public graph of 5 million pairs. "
+        "Private: pairs chosen by their noisy counts among the declared states. Draws are OpenDP's, in threads. "
+        "[Each step](release_scale.csv).\n\n" + "\n".join(rows) + "\n"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=DRAWS, help="releases of each line")
+    parser.add_argument("--draws", type=int, help=f"releases of each line ({DRAWS}; unseen tables: {UNSEEN_DRAWS})")
     parser.add_argument("--events", help="a table of events to measure with instead")
     parser.add_argument("--columns", default="origin,destination")
-    parser.add_argument("--write", action="store_true", help="write tools/bench/results/release*.csv")
+    parser.add_argument("--write", action="store_true", help="write tools/bench/results/release*")
     parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--scale", action="store_true")
-    parser.add_argument("--states", type=int, default=100_000)
-    parser.add_argument("--out", type=int, default=50, help="allowed destinations of a state")
-    parser.add_argument("--pairs", choices=("declared", "private"), default="declared")
-    parser.add_argument("--mechanism", choices=("laplace", "gaussian"))
+    parser.add_argument("--states", type=int, default=STATES)
     a = parser.parse_args()
     if a.scale:
-        total = 10_000_000 if a.pairs == "private" else 5_000_000
-        for word, mechanism in (("laplace", LAPLACE), ("gaussian", GAUSSIAN)):
-            if a.mechanism in (None, word):
-                found = at_scale(a.states, a.out, total, a.pairs, mechanism)
-                print(", ".join(f"{name} {value}" for name, value in found.items()), flush=True)
-                if a.write:
-                    written(pd.DataFrame([found]), SCALE, ["mechanism", "pairs", "states"])
+        found = []
+        for pairs in EVENTS:
+            for mechanism in (LAPLACE, GAUSSIAN):
+                found.append(at_scale(a.states, OUT, pairs, mechanism))
+                print(", ".join(f"{name} {value}" for name, value in found[-1].items()), flush=True)
+        table = pd.DataFrame(found)
+        if a.write:
+            table.to_csv(SCALE, index=False)
+            SCALE.with_suffix(".md").write_text(page_of_scale(table), encoding="utf-8")
         return
     if a.unseen:
-        for name, make in UNSEEN.items():
-            counts = make()
-            table = pd.concat([unseen(name, counts, epsilon, a.draws) for epsilon in (0.1, 1.0, 4.0)])
-            if a.write:
-                written(table, RESULTS.with_name("release_unseen.csv"), ["table", "epsilon", "way"])
-        return
-    tables = known_tables()
-    if a.events:
-        tables = {Path(a.events).name: dense(datasets.count_transitions(a.events, *a.columns.split(",")))}
-    table = lines(tables, a.draws)
+        counted = {name: make() for name, make in UNSEEN.items()}
+        settings = [(name, epsilon) for name in UNSEEN for epsilon in (0.1, 1.0, 4.0)]
+        table = pd.concat([unseen(name, counted[name], e, a.draws or UNSEEN_DRAWS) for name, e in settings])
+    else:
+        tables = known_tables()
+        if a.events:
+            tables = {Path(a.events).name: dense(datasets.count_transitions(a.events, *a.columns.split(",")))}
+        table = lines(tables, a.draws or DRAWS)
     if a.write:
-        RESULTS.parent.mkdir(exist_ok=True)
-        table.round(6).to_csv(RESULTS, index=False)
+        table.round(6).to_csv(UNSEEN_RESULTS if a.unseen else RESULTS, index=False)
+        RESULTS.with_suffix(".md").write_text(page_of_errors(), encoding="utf-8")
 
 
 if __name__ == "__main__":
