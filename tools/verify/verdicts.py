@@ -104,15 +104,18 @@ def needed(cells: Sequence[Cell], last: int) -> list[int]:
 
 
 def drawn(name: str) -> list[Cell]:
-    """Return the cells that a notebook's drawn rows need: rows, but for speed, of which some cell reads `seed`."""
+    """Return the cells that a notebook's drawn rows need: rows of which some cell reads `seed`.
+
+    Seconds decide nothing, and an identity holds in every draw: neither is asked.
+    """
     notebook = nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4)
     cells = [cell(each.source) for each in notebook.cells if each.cell_type == "code"]
-    speed = tuple(ledger.published().query("basis == 'speed'").index)
+    left_out = tuple(ledger.published().query("basis in ['speed', 'identity']").index)
     chosen: set[int] = set()
     for number, each in enumerate(cells):
         for start in re.findall(r'ledger\.record\(\s*f?"([^"{]+)', each.source):
             found = needed(cells, number)
-            if any("seed" in cells[i].reads for i in found) and not any(id.startswith(start) for id in speed):
+            if any("seed" in cells[i].reads for i in found) and not any(id.startswith(start) for id in left_out):
                 chosen |= set(found)
     return [cells[number] for number in sorted(chosen)]
 
