@@ -153,6 +153,15 @@ def test_every_row_leads_to_one_heading_of_its_notebook(row: Any) -> None:
     assert re.fullmatch(r"[\w,:?.'-]+", fragment), "as it is within a link of Markdown and of HTML"
 
 
+@pytest.mark.parametrize("name", paths.notebook_names())
+def test_every_link_between_headings_leads_to_one(name: str) -> None:
+    text = (paths.notebooks() / f"{name}.ipynb").read_text(encoding="utf-8")
+    links = re.findall(r"\]\((\w*)(?:\.ipynb)?#([^)\s]+)\)", text)
+    for other, fragment in links:
+        assert headings(other or name).count(fragment) == 1, (other, fragment)
+    assert not re.search(r'<a id=|\{eq\}|"\([\w-]+\)=', text), "plain Jupyter shows these raw, or drops them"
+
+
 @pytest.mark.parametrize("paper", list(ledger.PAPERS))
 def test_the_scoreboard_agrees_with_the_report_and_leads_to_headings(paper: str) -> None:
     text = ledger.scoreboard(paper).to_html()
