@@ -72,8 +72,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     """Return the notebook as its page shows it; folder: where its figures are.
 
     Images in outputs are those of `folder`, in a <figure> with the caption; anchors stand before the code of each
-    figure and before each cell that records a value in the ledger. Links to headings, written as Jupyter names them, lead
-    to the ids that Sphinx makes.
+    figure and before each cell that records a value in the ledger. Links to headings, written as Jupyter names them,
+    lead to the ids that Sphinx makes.
     """
     from nbformat.v4 import new_markdown_cell
 
