@@ -121,10 +121,10 @@ def report(ctx: click.Context, results: Path | None, readme: bool) -> None:
     bad = table.index[~table["ok"]]
     click.echo(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
     if results is None:
-        text = ledger.markdown(table)
-        files.write_text(paths.figures() / "REPORT.md", f"# Published and reproduced\n\n{ledger.LEGEND}\n{text}")
+        text = f"# Published and reproduced\n\n{ledger.LEGEND}\n{ledger.markdown(table, '../notebooks')}"
+        files.write_text(paths.figures() / "REPORT.md", text)
         if readme:
-            _write_readme(f"{ledger.LEGEND}\n{ledger.summary(table)}", text)
+            _write_readme(f"{ledger.LEGEND}\n{ledger.summary(table)}", ledger.markdown(table, "notebooks"))
     ctx.exit(1 if len(bad) else 0)
 
 

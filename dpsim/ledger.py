@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import math
-import os
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsim import checks, paths
+from dpsim import checks, files, paths
 
 NOTEBOOKS = {
     "benvenuti2026": "data_driven_markov",
@@ -69,12 +68,13 @@ VERDICTS = {
 """How verdicts begin, up to a comma, and what they mean."""
 
 GROUPS = {
-    "agree": ("agrees", "agrees in direction", "agrees under a reading", "true by construction"),
+    "agree": ("agrees", "agrees in direction", "agrees under a reading"),
+    "are true by construction": ("true by construction",),
     "rest on a stand-in": ("calibrated", "surrogate"),
     "differ": ("not reproduced", "fails under a reading"),
     "are errata": ("erratum: contradiction", "erratum: formula", "erratum: false"),
 }
-"""The four lines that sum up a paper, and the verdicts in each."""
+"""The lines that sum up a paper, and the verdicts in each."""
 
 UNTENABLE = ("fails under a reading", *GROUPS["are errata"])
 """Verdicts on what cannot hold as printed, or not as we read it."""
@@ -144,7 +144,10 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
     _recorded[id] = {"value": number, "standard_error": error}
     if output:
         name = "timings.json" if rows.loc[id, "basis"] == "speed" else "results.json"
-        _merge(Path(output) / name, {id: _recorded[id]})
+        path = Path(output) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        files.write_json(path, dict(sorted((held | {id: _recorded[id]}).items())))
 
 
 def comparison(paper: str) -> pd.DataFrame:
@@ -249,13 +252,15 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     return pd.concat(parts)
 
 
-def markdown(table: pd.DataFrame) -> str:
+def markdown(table: pd.DataFrame, folder: str = "") -> str:
     """Return the judged rows as Markdown, a table a paper, free of measured seconds and dates.
 
     Parameters
     ----------
     table : DataFrame
         As `report` returns it.
+    folder : str
+        Where the notebooks are, seen from the text: each row leads to its section there. "" for no links.
 
     Returns
     -------
@@ -275,7 +280,8 @@ def markdown(table: pd.DataFrame) -> str:
         lines += [f"### {title}", "", "| where | quantity | published | reproduced | verdict |"]
         lines += ["| --- | --- | ---: | ---: | --- |"]
         for row in part.itertuples():
-            cells = [row.where, row.quantity, row.printed, _reproduced(row), row.verdict]
+            where = f"[{row.where}]({folder}/{evidence(row)})" if folder else row.where
+            cells = [where, row.quantity, row.printed, _reproduced(row), row.verdict]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines)
@@ -313,7 +319,7 @@ COLUMNS = ("where", "quantity", "published", "reproduced", "verdict", "reading",
 
 
 def notebook_table(paper: str) -> Any:
-    """Return the paper's comparison to show in its notebook: four lines, and every row folded away below them.
+    """Return the paper's comparison to show in its notebook: a few lines, and every row folded away below them.
 
     Parameters
     ----------
@@ -327,8 +333,8 @@ def notebook_table(paper: str) -> Any:
     from IPython.display import HTML
 
     table = comparison(paper)
-    whole = shown_table(table, paper).to_html()
-    lines = "".join(f"<li>{line}</li>" for line in _four_lines(table))
+    whole = shown_table(table, paper, here=NOTEBOOKS[paper]).to_html()
+    lines = "".join(f"<li>{line}</li>" for line in _summed_up(table))
     text = f"<ul>{lines}</ul><details><summary>All {len(table)} rows</summary>{whole}</details>"
     return HTML(text)  # type: ignore[no-untyped-call]
 
@@ -374,8 +380,29 @@ def anchor(heading: str) -> str:
     return heading.replace(" ", "-")
 
 
-def shown_table(table: pd.DataFrame, name: str, *, columns: Sequence[str] = COLUMNS) -> Any:
-    """Return judged rows as a styled table.
+def evidence(row: Any) -> str:
+    """Return where a row is settled: its notebook and the fragment of the heading there.
+
+    Parameters
+    ----------
+    row : named tuple
+        Of `report`, with `paper` and `section`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.evidence(next(ledger.report().loc[["fallin2023.delta.k9"]].itertuples()))
+    'matrix_dirichlet.ipynb#The-printed-pairs'
+    """
+    return f"{NOTEBOOKS[row.paper]}.ipynb#{anchor(row.section)}"
+
+
+def shown_table(table: pd.DataFrame, name: str, *, columns: Sequence[str] = COLUMNS, here: str = "") -> Any:
+    """Return judged rows as a styled table, in which the place of each row leads to the section that settles it.
 
     Parameters
     ----------
@@ -384,18 +411,20 @@ def shown_table(table: pd.DataFrame, name: str, *, columns: Sequence[str] = COLU
     name : str
         Makes its HTML the same in every run.
     columns : sequence of str
-        Which columns are shown.
+        Which columns are shown; `paper` is shown as its title.
+    here : str
+        The notebook that shows the table: its own headings need no name of a file.
 
     Returns
     -------
     Styler
     """
-    texts = {
-        "published": list(table["printed"]),
-        "reproduced": [_reproduced(row) for row in table.itertuples()],
-    }
-    shown = pd.DataFrame({c: texts.get(c, table[c]) for c in columns})
-    return _styled(shown.map(lambda text: html.escape(str(text), quote=False)), name)
+    rows = list(table.itertuples())
+    texts = {"published": table["printed"], "reproduced": map(_reproduced, rows), "paper": table["paper"].map(PAPERS)}
+    shown = {c: [html.escape(str(text), quote=False) for text in texts.get(c, table[c])] for c in columns}
+    places = [evidence(row).removeprefix(f"{here}.ipynb") for row in rows]
+    shown["where"] = [f'<a href="{place}">{text}</a>' for place, text in zip(places, shown["where"])]
+    return _styled(pd.DataFrame(shown), name)
 
 
 def _styled(table: pd.DataFrame, name: str) -> Any:
@@ -416,17 +445,17 @@ def _claim(rows: pd.DataFrame) -> dict[str, str]:
     verdict = str(first["verdict"])
     if "factor" in verdict and len(rows) > 1:
         verdict = f"{verdict.split(',')[0]}, factor {factors.min():.3g} to {factors.max():.3g}"
-    link = f'<a href="#{html.escape(anchor(first["section"]))}">{html.escape(first["section"])}</a>'
+    place = evidence(first).partition("#")[2]
     return {
         "claim": html.escape(f"{first['where']}: {'; '.join(quantities)}", quote=False),
         "printed": html.escape("; ".join(printed), quote=False),
         "verdict": verdict,
-        "shown under": link if first["section"] else "",
+        "shown under": f'<a href="#{place}">{html.escape(first["section"])}</a>',
     }
 
 
-def _four_lines(table: pd.DataFrame) -> list[str]:
-    """Return how many judged rows are in each of GROUPS, and which, as HTML."""
+def _summed_up(table: pd.DataFrame) -> list[str]:
+    """Return how many judged rows are in each of GROUPS, and which, as HTML: a line a group."""
     lines = []
     for name, verdicts in GROUPS.items():
         rows = table[_heads(table).isin(verdicts)]
@@ -468,7 +497,7 @@ def _verdict(row: Any, value: float, error: float) -> tuple[str, bool]:
     if row.basis == "identity":
         return "true by construction", value == row.published
     if row.basis == "qualitative":
-        return ("agrees in direction" if value * {"falls": -1, "rises": 1}[row.printed] > 0 else "not reproduced"), True
+        return ("agrees in direction" if _agrees(row, value, error) else "not reproduced"), True
     if row.basis == "formula":
         return "erratum: formula", abs(value - row.published) > row.published_unit
     if row.basis == "false":
@@ -482,7 +511,12 @@ def _verdict(row: Any, value: float, error: float) -> tuple[str, bool]:
 
 
 def _agrees(row: Any, value: float, error: float) -> bool:
-    """Return whether a value is what the row prints: rounded, cut off, or a limit, give or take the draws of both."""
+    """Return whether a value is what the row prints: a direction, a number rounded or cut off, or a limit.
+
+    Numbers and limits are met give or take the draws of both.
+    """
+    if row.printed in ("falls", "rises"):
+        return bool(value * {"falls": -1, "rises": 1}[row.printed] > 0)
     if row.relation == "cut":
         return bool(0 <= value - row.published < row.published_unit)
     theirs = 0.0 if math.isnan(row.deviation) else row.deviation / math.sqrt(row.draws)
@@ -528,12 +562,3 @@ def _shown(value: float, error: float = math.nan) -> str:
         return ""
     number = f"{value:.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.4g}"
     return number if np.isnan(error) else f"{number} ± {error:.1g}"
-
-
-def _merge(path: Path, values: dict[str, Any]) -> None:
-    """Add values to a json file; the file is replaced whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    old = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(dict(sorted((old | values).items())), indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, path)

@@ -1,10 +1,11 @@
-"""The audit of the verdicts finds a run whose seed turned one."""
+"""The audit of the verdicts runs the cells that a drawn row needs, and finds a run whose seed turned one."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import matplotlib
 import pytest
 
 from dpsim import ledger, paths
@@ -13,11 +14,10 @@ from tools.verify import verdicts
 PAPER, ROW = "benvenuti2026", "benvenuti2026.fig3.tv"
 
 
-def run(folder: Path, value: float) -> Path:
-    """Return a folder of results that are the committed ones but for one sampled row."""
-    results = ledger.results(paths.figures() / ledger.NOTEBOOKS[PAPER])
-    results[ROW] = results[ROW] | {"value": value}
+def altered(folder: Path, **rows: dict[str, float | None]) -> Path:
+    """Return a folder of results that are the committed ones, but for the rows given."""
     folder.mkdir()
+    results = ledger.results(paths.figures() / ledger.NOTEBOOKS[PAPER]) | rows
     (folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
     return folder
 
@@ -26,20 +26,57 @@ def test_a_run_within_chance_is_in_order_and_one_beyond_is_found(tmp_path: Path)
     row = ledger.published().loc[ROW]
     error = ledger.results(paths.figures() / ledger.NOTEBOOKS[PAPER])[ROW]["standard_error"]
     assert error
-    good = run(tmp_path / "good", row["expected"] + 4 * error)
-    bad = run(tmp_path / "bad", row["expected"] + row["expected_unit"] + 5 * error)
-    table = verdicts.turned(PAPER, {"good": good, "bad": bad})
+    values = {"good": row["expected"] + 4 * error, "bad": row["expected"] + row["expected_unit"] + 5 * error}
+    runs = {
+        name: altered(tmp_path / name, **{ROW: {"value": v, "standard_error": error}}) for name, v in values.items()
+    }
+    table = verdicts.turned(PAPER, runs)
     assert list(table["run"]) == ["bad"] and list(table.index) == [ROW]
     assert "MISSES EXPECTED" in table["verdict"].iloc[0]
 
 
-def test_a_row_that_a_run_does_not_record_is_found(tmp_path: Path) -> None:
-    folder = run(tmp_path / "run", 0.0174)
-    kept = {id: row for id, row in ledger.results(folder).items() if id != "benvenuti2026.thm5"}
-    (folder / "results.json").write_text(json.dumps(kept), encoding="utf-8")
-    assert list(verdicts.turned(PAPER, {"run": folder}).index) == ["benvenuti2026.thm5"]
+def test_a_row_that_one_run_does_not_record_is_found(tmp_path: Path) -> None:
+    whole, less = altered(tmp_path / "whole"), altered(tmp_path / "less")
+    kept = {id: row for id, row in ledger.results(less).items() if id != "benvenuti2026.thm5"}
+    (less / "results.json").write_text(json.dumps(kept), encoding="utf-8")
+    assert list(verdicts.turned(PAPER, {"whole": whole, "less": less}).index) == ["benvenuti2026.thm5"]
 
 
 @pytest.mark.parametrize("paper", list(ledger.PAPERS))
 def test_the_committed_results_are_in_order(paper: str) -> None:
     assert verdicts.turned(paper, {"committed": paths.figures() / ledger.NOTEBOOKS[paper]}).empty
+
+
+@pytest.mark.parametrize(
+    "above, last, chosen",
+    [
+        (["x = 1", "y = 2"], "print(x)", [0, 2]),
+        (["x = 1", "x = 2"], "print(x)", [1, 2]),
+        (["x = [1]", "x.append(2)"], "print(x)", [0, 1, 2]),
+        (["x = {}", "x['a'] = 2", "x.b = 3"], "print(x)", [0, 1, 2, 3]),
+        (["x = 1", "x += 2"], "print(x)", [0, 1, 2]),
+        (["x = 1", "if x:\n    x = 2"], "print(x)", [0, 1, 2]),
+        (["a = 1", "def f(n):\n    return n + a"], "f(2)", [0, 1, 2]),
+        (["n = 1", "def f(n):\n    return n"], "f(2)", [1, 2]),
+        (["i = 1", "xs = [1]"], "for i in xs:\n    print(i)", [1, 2]),
+        (["i = 1", "xs = [1]"], "[i for i in xs]", [1, 2]),
+        (["import numpy as np", "np.sort([1])"], "np.ones(1)", [0, 2]),
+    ],
+)
+def test_what_a_cell_needs(above: list[str], last: str, chosen: list[int]) -> None:
+    assert verdicts.needed([verdicts.cell(source) for source in (*above, last)], len(above)) == chosen
+
+
+@pytest.mark.parametrize("paper, seed", [("gohari2020", 1), ("fallin2023", 2)])
+def test_the_chosen_cells_give_the_committed_numbers_but_for_what_another_seed_draws(
+    paper: str, seed: int, tmp_path: Path
+) -> None:
+    matplotlib.use("agg")
+    folder = verdicts.run(verdicts.drawn(ledger.NOTEBOOKS[paper]), seed, tmp_path)
+    found, committed = ledger.results(folder), ledger.results(paths.figures() / ledger.NOTEBOOKS[paper])
+    sampled = {id for id, row in committed.items() if row["standard_error"]}
+    assert found and sampled <= set(found)
+    for id, row in found.items():
+        same = row["value"] == pytest.approx(committed[id]["value"], rel=1e-9)
+        assert same == (seed == 1 or id not in sampled), id
+    assert verdicts.turned(paper, {"run": folder}).empty

@@ -72,8 +72,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     """Return the notebook as its page shows it; folder: where its figures are.
 
     Images in outputs are those of `folder`, in a <figure> with the caption; anchors stand before the code of each
-    figure and before each cell that records a value in the ledger. The notebook's own anchors, <a id="..."></a> on a
-    line of their own, become labels that other sites can refer to.
+    figure and before each cell that records a value in the ledger. Links to headings, written as Jupyter names them,
+    lead to the ids that Sphinx makes.
     """
     from nbformat.v4 import new_markdown_cell
 
@@ -92,7 +92,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
         cells.append(cell)
         if cell.cell_type == "markdown":
             cell.source = "\n\n".join(part for part in _paragraphs(cell.source) if part not in captions)
-            cell.source = re.sub(r'^<a id="([\w-]+)"></a>\n', r"(\1)=\n", cell.source, flags=re.MULTILINE)
+            link = r"(?<!!)\[([^\]]*)\]\(((?:\w+\.ipynb)?#[^)\s]+)\)"
+            cell.source = re.sub(link, lambda m: f'<a href="{_site_link(m[2])}">{m[1]}</a>', cell.source)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
             code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
@@ -110,12 +111,19 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
 
 
 def _with_site_links(output: Any) -> Any:
-    """Return an output whose links to headings, written as Jupyter names them, lead to the ids that Sphinx makes."""
+    """Return an output whose links to headings lead to the ids that Sphinx makes."""
     html_text = output.get("data", {}).get("text/html")
     if html_text:
         text = html_text if isinstance(html_text, str) else "".join(html_text)
-        output["data"]["text/html"] = re.sub('href="#([^"]+)"', lambda m: f'href="#{heading_id(m[1])}"', text)
+        found = r'href="((?:\w+\.ipynb)?#[^"]+)"'
+        output["data"]["text/html"] = re.sub(found, lambda m: f'href="{_site_link(m[1])}"', text)
     return output
+
+
+def _site_link(link: str) -> str:
+    """Return a link to a heading, of this notebook or of another one, as the site has it."""
+    file, _, heading = link.partition("#")
+    return f"{file.replace('.ipynb', '.html')}#{heading_id(html.unescape(heading))}"
 
 
 def heading_id(heading: str) -> str:
