@@ -30,7 +30,7 @@ INTRODUCTION = (
 
 START = """\
 <script>
-document.querySelectorAll(".moving").forEach(function (place) {
+Promise.all(Array.from(document.querySelectorAll(".moving"), function (place) {
   var spec = JSON.parse(place.querySelector("script").textContent);
   if (window.innerWidth < 700) {  // a phone: what stands side by side goes below each other
     spec.marks.forEach(function (part) { if (part.layout) part.layout.columns = 1; });
@@ -38,7 +38,7 @@ document.querySelectorAll(".moving").forEach(function (place) {
   var view = new vega.View(vega.parse(spec), {
     renderer: "svg", container: place.querySelector(".chart"), bind: place.querySelector(".controls"), hover: true
   });
-  view.runAsync().then(function () {
+  return view.runAsync().then(function () {
     place.querySelectorAll(".vega-bind").forEach(function (line) {
       var label = line.querySelector(".vega-bind-name, label, span");
       line.querySelectorAll("input, select").forEach(function (input) {
@@ -47,6 +47,9 @@ document.querySelectorAll(".moving").forEach(function (place) {
     });
     place.classList.add("ready");
   });
+})).then(function () {  // the page has grown: what its address names is elsewhere now
+  var named = location.hash && document.getElementById(location.hash.slice(1));
+  if (named) named.scrollIntoView();
 });
 </script>"""
 """Draws every chart and names its controls."""
