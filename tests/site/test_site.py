@@ -84,7 +84,9 @@ COLOURS = """() => {
 }"""
 """What images stand on, and how words stand out (the ratio of the Web Content Accessibility Guidelines)."""
 
-NEAR = """() => Promise.all([...document.images].map(i => { i.loading = 'eager'; return i.decode().catch(() => 0); }))"""
+NEAR = (
+    """() => Promise.all([...document.images].map(i => { i.loading = 'eager'; return i.decode().catch(() => 0); }))"""
+)
 """Scrolls to every picture, so to say."""
 
 TYPESET = """() => !document.querySelector('script[src*="mathjax"]') || Promise.race([
@@ -170,21 +172,28 @@ def browser(site: Path) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
     """Visit every page, wide and narrow; return what each asked for, complained of and holds."""
-    page = browser.new_page()
     heard: dict[str, list[str]] = {"requests": [], "complaints": []}
-    page.on("request", lambda request: heard["requests"].append(request.url))
-    page.on("requestfailed", lambda request: heard["complaints"].append(f"failed {request.url}"))
-    page.on("response", lambda r: heard["complaints"].append(f"{r.status} {r.url}") if r.status >= 400 else None)
-    page.on("console", lambda m: heard["complaints"].append(m.text) if m.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: heard["complaints"].append(str(error)))
+
+    def listening(context: Any) -> Any:
+        page = context.new_page()
+        page.on("request", lambda request: heard["requests"].append(request.url))
+        page.on("requestfailed", lambda request: heard["complaints"].append(f"failed {request.url}"))
+        page.on("response", lambda r: heard["complaints"].append(f"{r.status} {r.url}") if r.status >= 400 else None)
+        page.on("console", lambda m: heard["complaints"].append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: heard["complaints"].append(str(error)))
+        return page
+
+    page = listening(browser)
+    # the gallery with a memory of its own: a picture that the browser still has is shown at once, near or not
+    fresh = browser.browser.new_context()
     found = {}
-    # the gallery last: pictures that it leaves in the browser's memory would be shown at once elsewhere, near or not
     for path in sorted(site.rglob("*.html"), key=lambda path: (path.stem == "gallery", path)):
         if "_static" in path.parts:
             continue
         name = path.relative_to(site).as_posix()
         for list_ in heard.values():
             list_.clear()
+        page = listening(fresh) if path.stem == "gallery" else page
         page.set_viewport_size(DESKTOP)
         page.goto(f"{origin}/{name}", wait_until="load")
         ended = page.evaluate(TYPESET)
@@ -195,6 +204,7 @@ def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
         seen["wide"] = page.evaluate(WIDE)
         found[name] = seen | {"ended": ended} | {key: list(list_) for key, list_ in heard.items()}
     page.close()
+    fresh.close()
     return found
 
 

@@ -2,7 +2,7 @@
 document.addEventListener("DOMContentLoaded", function () {
   document.querySelectorAll(".bd-article table").forEach(function (table) {
     var heads = Array.from(table.querySelectorAll("thead tr:last-child th"), function (head) { return head.textContent.trim(); });
-    if (heads.length < 4) return;
+    if (heads.length < 4 && table.offsetWidth <= table.parentElement.clientWidth) return;
     table.classList.add("wide-table");
     table.querySelectorAll("th .pre").forEach(function (name) {  // a name may be broken at its underscores
       name.innerHTML = name.innerHTML.replace(/_/g, "_<wbr>");
