@@ -545,7 +545,8 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, mon
     "markdown, text",
     [
         ("**Figure 2 (data).** *Left:* the `draws`", "Figure 2 (data). Left: the draws"),
-        (r"up to $\epsilon=3$ or $\tilde\pi\le 10^{-6}$", "up to ε=3 or π≤ 10^-6"),
+        (r"up to $\epsilon=3$ or $\tilde\pi\le 10^{-6}$", "up to ε=3 or π\u0303≤ 10^-6"),
+        (r"at $p=\tfrac12$, $\frac{4}{n}$ and $\sigma=\sqrt{t}/2$", "at p=1/2, 4/n and σ=√t/2"),
         ("see [the paper](https://x.org)\nand\nmore", "see the paper and more"),
     ],
 )

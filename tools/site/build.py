@@ -45,8 +45,8 @@ def node_modules(cache: Path) -> Path:
 def stage(source: Path, modules: Path) -> None:
     """Write what Sphinx reads: pages made of notebooks and results, styles, MathJax; files to download as they are."""
     shutil.rmtree(source, ignore_errors=True)
-    for part in ("_static", "_templates"):
-        shutil.copytree(HERE / part, source / part)
+    for own in ("_static", "_templates"):
+        shutil.copytree(HERE / own, source / own)
     for file in ("conf.py", "scorer.js", "mathjax.js"):
         shutil.copy(HERE / file, source)
     target = source / "_static" / "mathjax"
