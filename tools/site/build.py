@@ -47,8 +47,8 @@ def stage(source: Path, modules: Path) -> None:
     shutil.rmtree(source, ignore_errors=True)
     for own in ("_static", "_templates"):
         shutil.copytree(HERE / own, source / own)
-    for file in ("conf.py", "scorer.js", "mathjax.js"):
-        shutil.copy(HERE / file, source)
+    for script in ("conf.py", "scorer.js", "mathjax.js"):
+        shutil.copy(HERE / script, source)
     target = source / "_static" / "mathjax"
     for part in MATHJAX:
         _copy(modules / "mathjax" / part, target / part)
