@@ -103,8 +103,9 @@ def sources() -> dict[str, bytes]:
         raise ValueError(f"{ROOT} is no git clone: an archive is made of what is committed")
     if changed := _git("status", "--porcelain", "--", ":!notebooks", ":!figures", ":!codecheck.yml"):
         raise ValueError(f"the clone has changes that are not committed:\n{changed}")
-    listed = _git("ls-files", "-z", "--", ":!notebooks/*.ipynb", ":!figures").split("\0")
-    return {name: (ROOT / name).read_bytes() for name in listed if name}
+    listed = _git("ls-files", "-z", "--", ":!notebooks/*.ipynb").split("\0")
+    made = (*(f"figures/{name}/" for name in paths.notebook_names()), "figures/REPORT.md")
+    return {name: (ROOT / name).read_bytes() for name in listed if name and not name.startswith(made)}
 
 
 def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:

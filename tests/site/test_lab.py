@@ -116,7 +116,8 @@ def test_a_chart_that_is_moved_changes(lab: str, page: Any) -> None:
     handle.scroll_into_view_if_needed()
     drawing = chart.locator("canvas, svg").first
     value, drawn = handle.input_value(), drawing.screenshot()
-    handle.fill("100")  # JupyterLab keeps the arrow keys for itself; on the site the keyboard moves it
+    handle.focus()
+    handle.press("PageUp")  # the arrow keys are JupyterLab's own here, which choose cells; on the site they move it
     sync_api.expect(handle).not_to_have_value(value)
     page.wait_for_timeout(500)
     assert drawing.screenshot() != drawn

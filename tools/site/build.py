@@ -45,10 +45,10 @@ def node_modules(cache: Path) -> Path:
 def stage(source: Path, modules: Path) -> None:
     """Write what Sphinx reads: pages made of notebooks and results, styles, MathJax; files to download as they are."""
     shutil.rmtree(source, ignore_errors=True)
-    for folder in ("_static", "_templates"):
-        shutil.copytree(HERE / folder, source / folder)
-    for file in ("conf.py", "scorer.js", "mathjax.js"):
-        shutil.copy(HERE / file, source)
+    for own in ("_static", "_templates"):
+        shutil.copytree(HERE / own, source / own)
+    for script in ("conf.py", "scorer.js", "mathjax.js"):
+        shutil.copy(HERE / script, source)
     target = source / "_static" / "mathjax"
     for part in MATHJAX:
         _copy(modules / "mathjax" / part, target / part)

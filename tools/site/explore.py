@@ -30,7 +30,7 @@ INTRODUCTION = (
 
 START = """\
 <script>
-document.querySelectorAll(".moving").forEach(function (place) {
+async function draw(place) {
   var spec = JSON.parse(place.querySelector("script").textContent);
   if (window.innerWidth < 700) {  // a phone: what stands side by side goes below each other
     spec.marks.forEach(function (part) { if (part.layout) part.layout.columns = 1; });
@@ -38,16 +38,23 @@ document.querySelectorAll(".moving").forEach(function (place) {
   var view = new vega.View(vega.parse(spec), {
     renderer: "svg", container: place.querySelector(".chart"), bind: place.querySelector(".controls"), hover: true
   });
-  view.runAsync().then(function () {
-    place.querySelectorAll(".vega-bind").forEach(function (line) {
-      var label = line.querySelector(".vega-bind-name, label, span");
-      line.querySelectorAll("input, select").forEach(function (input) {
-        if (input.type !== "radio") input.setAttribute("aria-label", label ? label.textContent.trim() : "value");
-      });
+  await view.runAsync();
+  place.querySelectorAll(".vega-bind").forEach(function (line) {
+    var label = line.querySelector(".vega-bind-name, label, span");
+    line.querySelectorAll("input, select").forEach(function (input) {
+      if (input.type !== "radio") input.setAttribute("aria-label", label ? label.textContent.trim() : "value");
     });
-    place.classList.add("ready");
   });
-});
+  place.classList.add("ready");
+}
+(async function () {
+  for (const place of document.querySelectorAll(".moving")) {
+    await draw(place);
+    await new Promise(function (next) { setTimeout(next); });  // shown before the next one is drawn
+  }
+  var named = location.hash && document.getElementById(location.hash.slice(1));
+  if (named) named.scrollIntoView();  // the page has grown: what its address names is elsewhere now
+})();
 </script>"""
 """Draws every chart and names its controls."""
 

@@ -1,12 +1,13 @@
-"""Makes the built pages light: no rule of a style sheet that no page uses, pictures as WebP, loaded when they are near."""
+"""Makes the built pages light: style sheets without what no page uses, pictures as WebP that load when near."""
 
 from __future__ import annotations
 
 import html
 import re
+from itertools import pairwise
 from pathlib import Path
 
-import tinycss2
+import tinycss2  # type: ignore[import-untyped]
 from PIL import Image
 
 OWN = "dpsim.css"
@@ -25,8 +26,9 @@ def lighten(site: Path) -> None:
         if path.name != OWN:
             path.write_text(used(path.read_text(encoding="utf-8"), words), encoding="utf-8")
     for path in pages:
-        text = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(r"<img\b[^>]*>", lambda m: _light(m[0], path.parent), text), encoding="utf-8")
+        parts = re.split(r"(<img\b[^>]*>)", path.read_text(encoding="utf-8"))
+        parts[1::2] = [_light(tag, path.parent) for tag in parts[1::2]]
+        path.write_text("".join(parts), encoding="utf-8")
 
 
 def used(css: str, words: set[str]) -> str:
@@ -67,7 +69,7 @@ def _concerns(selector: list[tinycss2.ast.Node], words: set[str]) -> bool:
     ids = {node.value for node in selector if node.type == "hash"}
     classes = {
         node.value
-        for before, node in zip(selector, selector[1:])
+        for before, node in pairwise(selector)
         if node.type == "ident" and before.type == "literal" and before.value == "."
     }
     return ids | classes <= words and not ICONS.match(_text(selector))
@@ -78,7 +80,7 @@ def _text(nodes: list[tinycss2.ast.Node]) -> str:
 
 
 def _light(tag: str, folder: Path) -> str:
-    """Return the tag of an image with the picture as WebP, which loses nothing, loaded when it comes near the screen."""
+    """Return the tag of an image with the picture as WebP without loss, loaded when it comes near the screen."""
     found = re.search(r'src="([^":]+)\.png"', tag)
     if not found:
         return tag

@@ -24,11 +24,14 @@ def _formula(tex: str) -> str:
     """Return a short formula as text: Greek letters and the commonest signs, other commands by their names."""
     signs = {"le": "≤", "ge": "≥", "to": "→", "times": "×", "sim": "∼", "in": "∈", "sum": "∑", "prod": "∏"}
     signs |= {"cdot": "·", "infty": "∞", "pm": "±", "epsilon": "ε", "varepsilon": "ε", "|": "‖", "ll": "≪"}
-    signs |= {"tilde": "", "hat": "", "bar": "", "mathbb": "", "mathcal": "", "mathrm": "", "text": "", "tfrac": ""}
+    accents = {"tilde": "\u0303", "hat": "\u0302", "bar": "\u0304"}  # Unicode has them behind their letter
+    signs |= {"sqrt": "√", "mathbb": "", "mathcal": "", "mathrm": "", "text": ""}
     signs |= {"bigl": "", "bigr": "", "left": "", "right": "", "log": "log", "approx": "≈", "ne": "≠", "mid": "|"}
 
     def sign(found: re.Match[str]) -> str:
         name = found[1]
+        if name in accents:
+            return f"\\{name}"
         if name in signs:
             return signs[name]
         try:
@@ -37,7 +40,10 @@ def _formula(tex: str) -> str:
         except KeyError:
             return name if name.isalpha() else " "
 
-    return re.sub(r"[{}]", "", re.sub(r"\\([A-Za-z]+|.)", sign, tex))
+    part = r"(?:\{([^{}]*)\}|\s*(\w))"
+    tex = re.sub(rf"\\[dt]?frac{part}{part}", lambda m: f"{m[1] or m[2]}/{m[3] or m[4]}", tex)
+    text = re.sub(r"[{}]", "", re.sub(r"\\([A-Za-z]+|.)", sign, tex))
+    return re.sub(r"\\(tilde|hat|bar)\s*(.)", lambda m: m[2] + accents[m[1]], text)
 
 
 def escape(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import struct
 import tomllib
@@ -143,7 +144,12 @@ def figure_html(figure: Figure, folder: Path, page: str, *, caption: bool = True
     if page:
         links.append(f'<a href="{page}#{figure.anchor}" aria-label="{label} in the notebook">in the notebook</a>')
     links.append(f'<a href="{page}#code-{figure.anchor}" aria-label="code of {label}">code</a>')
-    image = f'<a href="{png}"><img src="{png}" alt="{html.escape(figure.alt)}" width="{width}" height="{height}"></a>'
+    alt, chart = figure.alt, folder / f"{figure.stem}.json"
+    if chart.is_file():  # a chart that moves says itself what it shows
+        alt = json.loads(chart.read_text(encoding="utf-8")).get("description", alt)
+        up = "" if page else "../"
+        links.append(f'<a href="{up}explore.html#{figure.anchor}" aria-label="move {label}">move it</a>')
+    image = f'<a href="{png}"><img src="{png}" alt="{html.escape(alt)}" width="{width}" height="{height}"></a>'
     id = f"{figure.notebook}-{figure.anchor}" if page else figure.anchor
     start = f'<figure class="published" id="{id}">\n{image}\n<figcaption>'
     text = "" if not caption else from_above(figure.caption) if page else figure.caption

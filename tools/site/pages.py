@@ -83,7 +83,7 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
             "Every figure on one page: the [gallery](gallery.md). What does not hold as printed: the "
             "[errata](errata.md). Every number side by side: [published and reproduced](report.md). To change a "
             "parameter: [run it yourself](run.md). Which mechanism should I use? The last chart of "
-            "[Explore](explore.md).",
+            "[Explore](explore.md#which-mechanism).",
             toctree(pages),
         ]
     )
@@ -110,7 +110,9 @@ def run_it_yourself() -> str:
 
 
 def _on_the_site(markdown: str) -> str:
-    """Return Markdown of the README with links to what is a page here, and other local links as their words."""
+    """Return a block of the README: commands within the page's width, links to what is a page here, others as words."""
+    if markdown.startswith(("```\n", "```sh\n")):
+        return re.sub(r"^```\n", "```sh\n", "\n".join(map(_continued, markdown.split("\n"))))
     markdown = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", markdown)  # images of other origins stay out
 
     def link(found: re.Match[str]) -> str:
@@ -121,6 +123,14 @@ def _on_the_site(markdown: str) -> str:
         return f"[{words}]({page})" if page else words
 
     return re.sub(r"\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, markdown)
+
+
+def _continued(line: str) -> str:
+    """Return a command of more than 88 characters with what is beyond them on lines of its own, before an option."""
+    cut = line.rfind(" --", 0, 88)
+    if len(line) <= 88 or "#" in line or cut < 0:
+        return line
+    return f"{line[:cut]} \\\n{_continued('    ' + line[cut + 1 :])}"
 
 
 def notebook_list(notebooks: Mapping[str, Any]) -> str:
