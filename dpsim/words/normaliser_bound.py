@@ -136,6 +136,7 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
     """Yield every window of the letter i and its neighbours, with every replacement of letter i."""
     word = np.zeros(n, dtype=np.int64)
     states = len(before.first)
+    fed = [set(_fed(after, state).tolist()) for state in range(states)]
     for i in range(n):
         fits = before.feasible[i] & after.feasible[n - 1 - i]
         lefts = [-1] if i == 0 else np.flatnonzero(before.feasible[i - 1]).tolist()
@@ -146,7 +147,7 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
                 for other in choices:
                     if other == s:
                         continue
-                    rights = [-1] if i == n - 1 else np.intersect1d(_fed(after, s), _fed(after, other)).tolist()
+                    rights = [-1] if i == n - 1 else sorted(fed[s] & fed[other])
                     for right in rights:
                         if right >= 0 and not after.feasible[n - 2 - i, right]:
                             continue

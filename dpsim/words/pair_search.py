@@ -117,9 +117,10 @@ def _loss(found: tuple[float, Pair]) -> float:
 
 def _distinct(pairs: list[Pair]) -> tuple[Codes, Codes, Codes]:
     """Return the different words (k, n), the pairs' indices into them (p, 2), and their distances (p,)."""
-    codes = np.array(pairs, dtype=np.int64)
-    words, index = np.unique(codes.reshape(2 * len(pairs), -1), axis=0, return_inverse=True)
-    return words, index.reshape(-1, 2), (codes[:, 0] != codes[:, 1]).sum(axis=1)
+    place: dict[Word, int] = {}
+    index = np.array([[place.setdefault(word, len(place)) for word in pair] for pair in pairs])
+    words = np.array(list(place), dtype=np.int64)
+    return words, index, (words[index[:, 0]] != words[index[:, 1]]).sum(axis=1)
 
 
 def _climb(
@@ -175,5 +176,4 @@ def _detours(word: Word, i: int, width: int, start: int, graph: list[list[int]])
     for _ in range(width):
         paths = [(*path, letter) for path in paths for letter in graph[path[-1]]]
     after = word[i + width : i + width + 1]
-    ends = {state for state in range(len(graph)) if not after or after[0] in graph[state]}
-    return {path[1:] for path in paths if path[-1] in ends} - {word[i : i + width]}
+    return {path[1:] for path in paths if not after or after[0] in graph[path[-1]]} - {word[i : i + width]}

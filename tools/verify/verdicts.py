@@ -66,7 +66,7 @@ def _changed(statement: ast.stmt) -> set[str]:
     """Return the names whose value a statement may change in place: x += 1, x[0] = 1, x.a = 1, x.append(1)."""
     found = set()
     for node in ast.walk(statement):
-        place = node.target if isinstance(node, ast.AugAssign) else None
+        place: ast.expr | None = node.target if isinstance(node, ast.AugAssign) else None
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
             place = node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
