@@ -218,12 +218,15 @@ def _lines(file: str) -> list[str]:
 def _refuse_header(file: str, words: Sequence[str], columns: Sequence[str]) -> None:
     """Raise ValueError when the first label is the name of a column, or of what labels are, or no number among such."""
     names = {part.lower() for column in columns for part in [column, *re.split(r"[\W_]+", column)]} | HEADERS
-    numbers = [isinstance(datasets.as_declared([word])[0], int) for word in words]
-    if words and (words[0].lower() in names or (len(words) > 2 and not numbers[0] and all(numbers[1:]))):
+    if words and (words[0].lower() in names or (len(words) > 2 and _whole(words[1:]) and not _whole(words[:1]))):
         raise ValueError(
             f"--categories: the first line of {file!r}, {words[0]!r}, looks like a header: remove it (or, if it is a "
             "state, let another one come first)"
         )
+
+
+def _whole(words: Sequence[str]) -> bool:
+    return isinstance(datasets.as_declared(words)[0], int)
 
 
 def read_graph(file: str) -> pd.DataFrame:

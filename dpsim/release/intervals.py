@@ -24,11 +24,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csgraph
 from scipy.special import log_ndtr, ndtri
 
 from dpsim import checks
 from dpsim.accounting.units import LAPLACE, Noise
 from dpsim.checks import Array
+from dpsim.markov.sparse import classes
 from dpsim.release.estimate import row_sums
 
 if TYPE_CHECKING:
@@ -76,6 +78,10 @@ def stationary_intervals(chain: PrivateChain, level: float = 0.9, target: str = 
     """
     level, target = _arguments(chain, level, target)
     P, S, M, weak = _whole(chain)
+    closed, _ = classes(chain.estimate.matrix)
+    if len(closed) > 1:
+        some = ", ".join(repr(chain.labels[states[0]]) for states in closed)
+        raise ValueError(f"the released chain must have one class of states that is never left, got those of {some}")
     n = len(P)
     pi = np.linalg.solve((np.eye(n) - P + 1.0 / n).T, np.full(n, 1.0 / n))
     Z = np.linalg.inv(np.eye(n) - P + pi)
@@ -94,6 +100,10 @@ def passage_intervals(chain: PrivateChain, to: Any, level: float = 0.9, target: 
         raise ValueError("to must be the label to which the steps are counted, got None")
     place = chain.position("to", to)
     P, S, M, weak = _whole(chain)
+    steps = csgraph.shortest_path(chain.estimate.matrix.T, indices=place, unweighted=True)
+    if np.isinf(steps).any():
+        astray = chain.labels[int(np.isinf(steps).argmax())]
+        raise ValueError(f"to must be a label that every state leads to, got {to!r}, which {astray!r} never reaches")
     Q = P.copy()
     Q[:, place] = 0.0
     G = np.linalg.inv(np.eye(len(P)) - Q)

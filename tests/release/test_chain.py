@@ -385,3 +385,13 @@ def test_sparse_release() -> None:
     true = release.counts_on(trips, chain.support)[0]
     shares = true / release.row_sums(true.astype(float), chain.support)[chain.support.rows]
     assert 0.5 * np.abs(shares - chain.estimate.probabilities).sum() / n < 0.01
+
+
+def test_intervals_of_a_chain_in_two_parts_are_refused() -> None:
+    ends = [("a", "b"), ("b", "a"), ("a", "a"), ("c", "d"), ("d", "c"), ("d", "d")]
+    table = pd.DataFrame([(*pair, 3000) for pair in ends], columns=["origin", "destination", "trips"])
+    chain = release.release_chain(table, epsilon=1.0, delta=1e-6, rng=1)
+    with pytest.raises(ValueError, match="one class of states that is never left, got those of 'a', 'c'"):
+        chain.intervals("stationary")
+    with pytest.raises(ValueError, match="to must be a label that every state leads to, got 'a', which 'c' never"):
+        chain.intervals("passage", to="a")
