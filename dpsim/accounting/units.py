@@ -24,6 +24,7 @@ their noises are independent: for M events in all, c = M and r = 1.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -154,9 +155,7 @@ class Noise(NamedTuple):
             return 2.0 * math.exp(-1.0 / self.scale) / -math.expm1(-2.0 / self.scale)
         if self.scale > _SUMMED:
             return self.scale * math.sqrt(2.0 / math.pi)
-        z = np.arange(1, math.ceil(40.0 * self.scale) + 2)
-        weights = np.exp(-0.5 * (z / self.scale) ** 2)
-        return float(2.0 * (z @ weights) / (1.0 + 2.0 * weights.sum()))
+        return _gaussian_mean_absolute(self.scale)
 
     def log_tail(self, least: int) -> float:
         """Return log P(Z >= least) for an integer least >= 1: exact for Laplace noise, an upper bound for Gaussian."""
@@ -164,6 +163,14 @@ class Noise(NamedTuple):
         if self.mechanism == LAPLACE:
             return -least / self.scale - math.log1p(math.exp(-1.0 / self.scale))
         return _log_gaussian_tail(least, self.scale)
+
+
+@functools.lru_cache(maxsize=256)
+def _gaussian_mean_absolute(sigma: float) -> float:
+    """Return E|Z| of the discrete Gaussian law, summed to 40 sigma."""
+    z = np.arange(1, math.ceil(40.0 * sigma) + 2)
+    weights = np.exp(-0.5 * (z / sigma) ** 2)
+    return float(2.0 * (z @ weights) / (1.0 + 2.0 * weights.sum()))
 
 
 def laplace_noise(epsilon: float, sensitivity: int) -> Noise:

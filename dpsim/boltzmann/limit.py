@@ -341,8 +341,7 @@ def _difference_laws(source, target, kernel, rest, row, normaliser):  # type: ig
             weight = 0.0
             for b in range(max(0, -d), (total - d) // 2 + 1):  # z_0 = b + d, z_1 = b, the others N - 2 b - d
                 weight += first[b + d] * second[b] * others[total - 2 * b - d]
-            mass[x, total + d] = weight
-        mass[x] /= math.exp(normaliser[x])
+            mass[x, total + d] = weight / math.exp(normaliser[x])
     return mass
 
 
