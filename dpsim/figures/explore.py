@@ -302,7 +302,7 @@ def plan_values(values: pd.DataFrame, best: float) -> Moving:
         kept.transform_filter("datum.what == 'true model'").transform_aggregate(
             mean="mean(value)", epsilon="mean(epsilon)", groupby=["k"]
         ),
-        f"'k = ' + datum.k + ', ε = ' + format(datum.epsilon, '.3g') + ' at δ = 1e-3 for one row|the plans earn ' + "
+        f"'k = ' + datum.k + ', ε = ' + format(datum.epsilon, '.3g') + ' at δ = 1e-3 for one vector|the plans earn ' + "
         f"format(datum.mean, '.3f') + ' of {best:.3f} on average'",
     ).properties(width=300, height=34)
     return Moving(
