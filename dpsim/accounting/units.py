@@ -125,7 +125,7 @@ class Noise(NamedTuple):
     ----------
     mechanism : "discrete Laplace" or "discrete Gaussian"
     scale : float
-        s of P(z) ~ e^(-|z|/s), or sigma of P(z) ~ e^(-z^2/(2 sigma^2)), in counts: this double, exactly.
+        s of ``P(z) ~ e^(-|z|/s)``, or sigma of ``P(z) ~ e^(-z^2/(2 sigma^2))``, in counts: this double, exactly.
     epsilon, delta : float
         The guarantee: exact for the Laplace noise (delta 0), a proven bound for the Gaussian.
 

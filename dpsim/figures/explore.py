@@ -160,6 +160,8 @@ def dirichlet_row(costs: pd.DataFrame, draws: pd.DataFrame, border: float, shift
 def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     """Return the map of Manhattan: how far each zone's private long-run share is from the true one, by epsilon.
 
+    It starts with the mechanism that is furthest from the truth: the other's map may show next to no colour.
+
     Parameters
     ----------
     zones : GeoDataFrame
@@ -174,7 +176,8 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     epsilons = sorted(shares["epsilon"].unique())
     place = slider("place", "ε: step", 0, len(epsilons) - 1, 1, len(epsilons) // 2)
     ways = list(dict.fromkeys(shares["mechanism"]))
-    way = alt.param(name="way", value=ways[0], bind=alt.binding_radio(options=ways, name="released by "))
+    start = shares.loc[shares["percent"].abs().idxmax(), "mechanism"]
+    way = alt.param(name="way", value=start, bind=alt.binding_radio(options=ways, name="released by "))
     listed = "[" + ",".join(map(repr, map(float, epsilons))) + "]"
     outlines = json.loads(zones.to_json())
     for feature in outlines["features"]:

@@ -54,6 +54,9 @@ LOOK = """() => ({
     .map(e => e.outerHTML),
   untypeset: [...document.querySelectorAll('article p, article li, article h1, article h2, article h3, article td')]
     .map(e => e.innerText).filter(text => /\\$[^$]*\\\\[a-z]+[^$]*\\$/.test(text)),
+  undressed: [...document.querySelectorAll('.cell_output table:not(.dataframe)')].map(e => e.id),
+  documented: Object.fromEntries([...document.querySelectorAll('dl.py > dt.sig[id]')]
+    .map(dt => [dt.id, [dt.innerText, dt.nextElementSibling.innerText]])),
 })"""
 """What a page holds once it is loaded."""
 
@@ -62,6 +65,10 @@ WIDE = """() => [...document.querySelectorAll('html, body, main, main > *, .bd-a
   .filter(e => e.getBoundingClientRect().width > 0)
   .map(e => [e.tagName, e.className, e.scrollWidth, e.clientWidth].join(' '))"""
 """The parts of a page that would have to be scrolled sideways; code, tables and formulas have boxes of their own."""
+
+OVERLAPPING = """() => [...document.querySelectorAll('article td')]
+  .filter(e => e.scrollWidth > e.clientWidth + 1 && e.checkVisibility()).map(e => e.innerText)"""
+"""The cells of tables whose words run into the next cell."""
 
 COLOURS = """() => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);
@@ -94,11 +101,6 @@ TYPESET = """() => !document.querySelector('script[src*="mathjax"]') || Promise.
   new Promise(late => setTimeout(() => late(false), 15000)),
 ])"""
 """Whether MathJax came to its end."""
-
-
-DOCUMENTED = """() => Object.fromEntries([...document.querySelectorAll('dl.py > dt.sig[id]')]
-  .map(dt => [dt.id, [dt.innerText, dt.nextElementSibling.innerText]]))"""
-"""Signature and text of every documented name."""
 
 RAW = r"TypeAlias|ndarray\[tuple|:(?:py:)?(?:func|class|meth|mod|param|math):|``|object at 0x"
 """What would be left of markup or of Python's own way to print a type."""
@@ -199,9 +201,10 @@ def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
         ended = page.evaluate(TYPESET)
         opened = sum((site / path).stat().st_size for path in {_path(url, origin) for url in heard["requests"]})
         page.evaluate(NEAR)
-        seen = page.evaluate(LOOK) | {"bytes": opened}
+        seen = page.evaluate(LOOK) | {"bytes": opened, "overlapping": page.evaluate(OVERLAPPING)}
         page.set_viewport_size(PHONE)
         seen["wide"] = page.evaluate(WIDE)
+        seen["overlapping"] += page.evaluate(OVERLAPPING)
         found[name] = seen | {"ended": ended} | {key: list(list_) for key, list_ in heard.items()}
     page.close()
     fresh.close()
@@ -243,6 +246,11 @@ def test_every_formula_is_typeset(visits: dict[str, Any]) -> None:
 
 def test_no_page_is_wider_than_a_phone(visits: dict[str, Any]) -> None:
     assert {name: seen["wide"] for name, seen in visits.items() if seen["wide"]} == {}
+
+
+def test_every_table_is_dressed_and_its_cells_stand_apart(visits: dict[str, Any]) -> None:
+    assert {name: seen["undressed"] for name, seen in visits.items() if seen["undressed"]} == {}
+    assert {name: seen["overlapping"] for name, seen in visits.items() if seen["overlapping"]} == {}
 
 
 def test_every_page_has_a_title_one_first_heading_and_a_name_for_every_link(visits: dict[str, Any]) -> None:
@@ -379,7 +387,7 @@ def test_every_erratum_is_explained(browser: Any, origin: str) -> None:
 def found(words: str, browser: Any, origin: str) -> list[str]:
     """Type words into the search, as a reader does; return the pages that it finds, best first."""
     tab = browser.new_page()
-    tab.goto(f"{origin}/index.html")
+    tab.goto(f"{origin}/search.html", wait_until="domcontentloaded")
     tab.keyboard.press("Control+k")
     tab.keyboard.type(words)
     tab.keyboard.press("Enter")
@@ -486,28 +494,25 @@ def _move(control: Any) -> None:
         control.select_option(index=1)
 
 
-def test_every_name_of_the_face_has_its_signature_and_its_words(browser: Any, origin: str) -> None:
+def test_every_name_of_the_face_has_its_signature_and_its_words(visits: dict[str, Any]) -> None:
     interface = site_module("interface")
-    page = browser.new_page()
     for wing in interface.wings():
-        page.goto(f"{origin}/api/{wing}.html", wait_until="commit")
-        page.wait_for_load_state("domcontentloaded")
-        shown = page.evaluate(DOCUMENTED)
+        shown = visits[f"api/{wing}.html"]["documented"]
         module = importlib.import_module(f"dpsim.{wing}")
         for name in interface.face(f"dpsim.{wing}"):
             if callable(getattr(module, name)):
                 signature, words = shown[f"dpsim.{wing}.{name}"]
                 assert len(words) > 10, (wing, name)
                 assert not re.search(RAW, signature + words), (wing, name)
-    page.close()
 
 
 def test_every_measurement_is_shown_with_its_words(visits: dict[str, Any], browser: Any, origin: str) -> None:
     texts = site_module("measurements").texts()
     assert ("measurements.html" in visits) == bool(texts)
+    page = browser.new_page()
+    if texts:
+        page.goto(f"{origin}/measurements.html", wait_until="domcontentloaded")
     for text in texts:
-        page = browser.new_page()
-        page.goto(f"{origin}/measurements.html")
         title = text.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
         assert title in page.locator("article h2").all_inner_texts()
         if text.with_suffix(".png").is_file():
@@ -516,7 +521,7 @@ def test_every_measurement_is_shown_with_its_words(visits: dict[str, Any], brows
         for ending in ("png", "csv"):
             made = page.locator(f'article p.downloads a[href$="/{text.stem}.{ending}"]').count()
             assert made == text.with_suffix(f".{ending}").is_file()
-        page.close()
+    page.close()
 
 
 def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

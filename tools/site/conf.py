@@ -30,13 +30,12 @@ html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_css_files = ["dpsim.css"]
-html_js_files = ["tables.js"]
+html_js_files = ["tables.js", "folded.js"]
 html_extra_path = ["files"]
 html_copy_source = False
 html_show_sourcelink = False
 html_domain_indices = False
-_plain = ("index", "explore", "gallery", "report", "errata", "data", "measurements", "run", "release", "notebooks/*")
-html_sidebars: dict[str, list[str]] = {page: [] for page in _plain}
+html_sidebars: dict[str, list[str]] = {"**": []}  # the width is for code; siblings are a click on the trail away
 html_theme_options = {
     "logo": {"text": "dpsim"},
     "header_links_before_dropdown": 6,

@@ -98,7 +98,7 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
             f'<figure class="published moving" id="{figure.anchor}">\n<div class="chart" role="group" '
             f'aria-label="{alt}"></div>\n<div class="controls"></div>\n<noscript>{still}</noscript>\n'
             f'<script type="application/json">{embedded}</script>\n<figcaption>',
-            notebook_pages.from_above(without_formulas(figure.caption)),
+            notebook_pages.with_site_links(without_formulas(figure.caption), f"notebooks/{OVERVIEW}.html"),
             f'<p class="downloads">{files}</p>\n</figcaption>\n</figure>',
         ]
     )

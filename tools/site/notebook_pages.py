@@ -93,8 +93,7 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
         cells.append(cell)
         if cell.cell_type == "markdown":
             cell.source = "\n\n".join(part for part in _paragraphs(cell.source) if part not in captions)
-            link = r"(?<!!)\[([^\]]*)\]\(((?:\w+\.ipynb)?#[^)\s]+)\)"
-            cell.source = re.sub(link, lambda m: f'<a href="{_site_link(m[2])}">{m[1]}</a>', cell.source)
+            cell.source = with_site_links(cell.source)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
             code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
@@ -104,18 +103,30 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
             cells.append(new_markdown_cell("\n\n".join(shown)))
             start = len(cells)
         if cell.cell_type == "code":
-            cell.outputs = [_with_site_links(output) for output in cell.outputs]
+            cell.outputs = [_shown(output) for output in cell.outputs]
             cell.metadata["mystnb"] = {"image": {"alt": f"Output of the code above, in “{plain(section)}”"}}
     notebook.cells = [cell for cell in cells if cell.source.strip()]
     _head(notebook, name, list(made.values()))
     return notebook
 
 
-def _with_site_links(output: Any) -> Any:
-    """Return an output whose links to headings lead to the ids that Sphinx makes."""
+def with_site_links(markdown: str, page: str = "") -> str:
+    """Return Markdown of a notebook whose links to headings and other notebooks hold where it is shown.
+
+    page: the notebook's own page, seen from one level above the notebooks; "" on that page.
+    """
+    if page:
+        markdown = re.sub(r"\]\((\w+\.ipynb)", r"](notebooks/\1", markdown.replace("](#", f"]({page}#"))
+    link = r"(?<!!)\[([^\]]*)\]\(([\w/]*(?:\.ipynb|\.html)?#[^)\s]+)\)"
+    return re.sub(link, lambda m: f'<a href="{_site_link(m[2])}">{m[1]}</a>', markdown)
+
+
+def _shown(output: Any) -> Any:
+    """Return an output whose links to headings lead to the ids that Sphinx makes, whose tables all look alike."""
     html_text = output.get("data", {}).get("text/html")
     if html_text:
         text = html_text if isinstance(html_text, str) else "".join(html_text)
+        text = re.sub(r'<table id="(\w+)">', r'<table id="\1" class="dataframe">', text)
         found = r'href="((?:\w+\.ipynb)?#[^"]+)"'
         output["data"]["text/html"] = re.sub(found, lambda m: f'href="{_site_link(m[1])}"', text)
     return output
@@ -152,7 +163,7 @@ def figure_html(figure: Figure, folder: Path, page: str, *, caption: bool = True
     image = f'<a href="{png}"><img src="{png}" alt="{html.escape(alt)}" width="{width}" height="{height}"></a>'
     id = f"{figure.notebook}-{figure.anchor}" if page else figure.anchor
     start = f'<figure class="published" id="{id}">\n{image}\n<figcaption>'
-    text = "" if not caption else from_above(figure.caption) if page else figure.caption
+    text = with_site_links(figure.caption, page) if caption else ""
     cite = f"<details><summary>cite this figure</summary>{html.escape(citation(figure))}</details>"
     return f'{start}\n\n{text}\n\n<p class="downloads">{" · ".join(links)}</p>\n{cite}\n</figcaption>\n</figure>'
 
@@ -186,11 +197,6 @@ def _head(notebook: Any, name: str, made: list[Figure]) -> None:
     first = next(cell for cell in notebook.cells if _headings(cell))
     line = f'\n\n<p class="downloads">{" · ".join(links)}</p>\n\n'
     first.source = re.sub(r"^#\s.+$", lambda m: m[0] + line, first.source, count=1, flags=re.MULTILINE)
-
-
-def from_above(caption: str) -> str:
-    """Return a caption whose links to other notebooks hold on a page one level above the notebooks."""
-    return re.sub(r"\]\((\w+\.ipynb)", r"](notebooks/\1", caption)
 
 
 def launch(name: str) -> list[str]:

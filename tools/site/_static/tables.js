@@ -1,7 +1,15 @@
 // On a phone a wide table becomes a list: each cell says its column's name, so that no number is off the screen.
 document.addEventListener("DOMContentLoaded", function () {
   document.querySelectorAll(".bd-article table").forEach(function (table) {
-    var heads = Array.from(table.querySelectorAll("thead tr:last-child th"), function (head) { return head.textContent.trim(); });
+    var heads = [];  // of every row: pandas names the index in a row of its own
+    table.querySelectorAll("thead tr").forEach(function (row) {
+      var place = 0;
+      Array.from(row.cells).forEach(function (head) {
+        for (var end = place + head.colSpan; place < end; place++) {
+          heads[place] = ((heads[place] || "") + " " + head.textContent.trim()).trim();
+        }
+      });
+    });
     if (heads.length < 4 && table.offsetWidth <= table.parentElement.clientWidth) return;
     table.classList.add("wide-table");
     table.querySelectorAll("th .pre").forEach(function (name) {  // a name may be broken at its underscores
