@@ -91,10 +91,11 @@ COLOURS = """() => {
 }"""
 """What images stand on, and how words stand out (the ratio of the Web Content Accessibility Guidelines)."""
 
-NEAR = (
-    """() => Promise.all([...document.images].map(i => { i.loading = 'eager'; return i.decode().catch(() => 0); }))"""
-)
-"""Scrolls to every picture, so to say."""
+NEAR = """() => Promise.all([...document.images].map(i => {
+  i.loading = 'eager';
+  return i.complete || new Promise(done => { i.onload = i.onerror = done; });
+}))"""
+"""Scrolls to every picture, so to say: loaded, its size known; drawing all of them would take most of the time."""
 
 TYPESET = """() => !document.querySelector('script[src*="mathjax"]') || Promise.race([
   MathJax.startup.promise.then(() => true),
