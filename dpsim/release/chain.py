@@ -472,6 +472,7 @@ def replaced(epsilon: float, delta: float) -> tuple[float, float]:
     >>> replaced(1.0, 0.0)
     (2.0, 0.0)
     """
+    epsilon, delta = checks.scalar("epsilon", epsilon, 0.0), checks.scalar("delta", delta, 0.0, 1.0)
     grown = 1.0 + math.exp(epsilon) if epsilon < 700.0 else math.inf
     return 2.0 * epsilon, min(1.0, delta * grown * (1.0 + 1e-15)) if delta else 0.0  # rounded up
 
@@ -486,6 +487,7 @@ def _rounded_up(value: float, digits: int) -> str:
 
 
 def _whole_unit(unit: Unit) -> str:
+    """Return the unit as its owner thinks of it: whole, however little of it is counted."""
     if unit.is_event:
         return unit.words
     if unit.events is not None:
@@ -496,6 +498,7 @@ def _whole_unit(unit: Unit) -> str:
 
 
 def _public(statement: Mapping[str, Any]) -> str:
+    """Return what was taken as public, which the owner vouches for."""
     named = ["epsilon, delta and the mechanism", "which rows and columns are read"]
     if not unit_of(statement).is_event:
         named.append("the limits of a unit")

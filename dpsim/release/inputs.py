@@ -199,6 +199,7 @@ def read_categories(file: str, columns: Sequence[str] = ()) -> list[Any]:
 
 
 def _lines(file: str) -> list[str]:
+    """Return the words of a text file, a line each."""
     try:
         text = Path(file).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

@@ -87,6 +87,7 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
 
 
 def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side:
+    """Return one side of a window: who feeds whom, and the bounds on its messages."""
     states = len(first)
     low, high = np.full((n, states, states), np.inf), np.zeros((n, states, states))
     feasible = np.zeros((n, states), dtype=np.bool_)
