@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dpsim import accounting
+from dpsim.numerics import hockey_stick
 
 GRADES = {"shift": 1 / 98, "eta": 0.073}
 DECLARED = 0.99e-10  # in log delta
@@ -22,3 +23,12 @@ def test_a_composed_delta_leaves_room_for_the_roundings_of_its_transforms():
     composed = accounting.compose(20.6, count=3, **GRADES)
     lower, upper = composed.delta_bounds(50.0)
     assert lower == 0.0 and 1e-12 <= upper <= 1e-11
+
+
+@pytest.mark.parametrize("pair", [hockey_stick.REPLACE, hockey_stick.ADD_REMOVE])
+@pytest.mark.parametrize("log_target", [-1.0, -14.0, -300.0])
+def test_the_end_of_the_bracket_that_holds_is_returned(pair, log_target):
+    """To the last bit: the other end differs by a relative 1e-13 alone, and fails."""
+    for a, t in [(0.3, 0.01), (1.5, 0.2), (20.0, 3.0), (400.0, 25.0)]:
+        epsilon = float(hockey_stick.epsilon_for(log_target, a, t, pair))
+        assert epsilon == 0.0 or hockey_stick._excess(epsilon, a, t, pair, log_target) <= 0.0

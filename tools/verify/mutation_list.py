@@ -380,7 +380,7 @@ ACCOUNTING = [
         HOCKEY,
         "            high, below, above = middle, value, 0.5 * above\n    return high",
         "            high, below, above = middle, value, 0.5 * above\n    return low",
-        ("tests/accounting/test_accounting.py::test_epsilon_is_the_smallest_that_holds",),
+        ("tests/accounting/test_safe_side.py",),
         "epsilon rounded down",
     ),
     Mutation(
