@@ -18,7 +18,7 @@ The rule was chosen on the three tables of tools/bench/release.py, before anybod
 tables on chains of 2 to 50 states with random rows. tools/bench/results/release.md has its errors there and on tables
 that had no part in the choice, beside the noisy counts, at least 0 and normalised. It is no rule for every table: where
 rows have nothing to do with arrivals and their totals drown in the noise (20 events to one destination each, in 400
-pairs and more) its error is up to 1.4 times theirs.
+pairs and more) its error is about one and a half times theirs (tests).
 """
 
 from __future__ import annotations

@@ -17,12 +17,13 @@ from dpsim.release.support import Support
 
 MUCH_EPSILON = 10.0
 NOT_PRIVATE = "computed from the data (before any truncation), not private: for their owner alone"
-COLUMNS = """\
+COLUMNS = f"""\
 mean_noise: E|Z| of a count. threshold: the noisy count from which a pair chosen privately is released.
 expected_error: of a row, in total variation, mean over events, where all rows have as many events and most pairs have
 counts above their noise; rows that differ have less. An approximation, to first order in noise / events of a row.
 error_bound: proven for the mean over releases, whatever the table, of noisy counts set to at least 0 and normalised:
-that is what is released from fewer than 400 pairs. From more pairs the estimate mostly errs less, and may err more.
+that is what is released from fewer than {estimate.LEAST_PAIRS} pairs.
+From more pairs the estimate mostly errs less, and may err more.
 None of them has what truncation leaves out, or pairs that are not released."""
 """What the columns of `plan` mean, for the command line."""
 

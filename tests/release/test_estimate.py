@@ -223,3 +223,23 @@ def test_error_bars_of_chosen_pairs_and_weak_rows() -> None:
         weak.intervals("passage", to="d")
     with pytest.raises(ValueError, match="of must be one of"):
         weak.intervals("rows")
+
+
+def test_rows_of_one_destination_that_drown_in_noise_are_where_the_rule_loses() -> None:
+    """The limitation that the module states, measured: worse than the noisy counts as they are, by half at most."""
+    n, noise = 20, accounting.laplace_noise(0.3, 1)
+    counts = np.zeros((n, n), dtype=np.int64)
+    counts[np.arange(n), np.random.default_rng(n).permutation(n)] = 20
+    support, truth = release.all_pairs(range(n)), counts / 20
+    errors = []
+    for draw in range(40):
+        noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng([n, draw]))
+        plain = np.maximum(noisy, 0).reshape(n, n)
+        sums = plain.sum(axis=1, keepdims=True)
+        plain = np.where(sums > 0, plain / np.maximum(sums, 1), 1 / n)
+        ours = release.estimated(support, noisy, noise).probabilities.reshape(n, n)
+        errors.append([0.5 * np.abs(P - truth).sum(axis=1).mean() for P in (ours, plain)])
+    ours, plain = np.mean(errors, axis=0)
+    difference = np.array(errors) @ [1.0, -1.5]
+    assert ours > plain
+    assert difference.mean() <= 3 * difference.std(ddof=1) / np.sqrt(len(errors))
