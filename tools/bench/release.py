@@ -209,10 +209,20 @@ def random_rows(states: int, total: int, seed: int) -> np.ndarray:
     return walked(rng.dirichlet(np.full(states, 0.3), states), total, rng)
 
 
+def few_destinations(states: int, each: int, total: int, seed: int) -> np.ndarray:
+    """Return rows of as many events, each to a few destinations chosen at random: margins say nothing about them."""
+    rng = np.random.default_rng(seed)
+    counts = np.zeros((states, states), dtype=np.int64)
+    for row in counts:
+        row[rng.choice(states, each, replace=False)] = rng.multinomial(total, rng.dirichlet(np.ones(each)))
+    return counts
+
+
 UNSEEN: dict[str, Callable[[], np.ndarray]] = {
-    "clicks, 300 pages, 40,000 events": lambda: clicks(300, 40_000, 5),
-    "grid walk, 144 squares, 20,000 events": lambda: steps_on_a_grid(12, 20_000, 5),
-    "random rows, 25 states, 8,000 events": lambda: random_rows(25, 8_000, 5),
+    "clicks, 200 pages, 30,000 events": lambda: clicks(200, 30_000, 11),
+    "grid walk, 100 squares, 15,000 events": lambda: steps_on_a_grid(10, 15_000, 11),
+    "random rows, 30 states, 6,000 events": lambda: random_rows(30, 6_000, 11),
+    "4 destinations of 60, 6,000 events": lambda: few_destinations(60, 4, 100, 11),
 }
 
 
