@@ -9,9 +9,9 @@ not absolute error, and with noise below one event the noisy counts themselves a
 w = min(1, E|Z| / 2), a public number. A support of fewer than 400 pairs is too small to learn from: there w = 0.
 
 Rows are normalised. A row without a positive noisy count gets the shares of arrivals. Margins that cannot be told from
-noise (two standard deviations of the sum of squares) are not used. A stratum whose prior is not twenty times likelier
-than the margins alone has the margins' m instead, moved towards the noisy counts as far as all such strata together
-refute m (James and Stein's factor).
+noise (two standard deviations of the total, and of the sum of squares) are not used. A stratum whose prior hardly beats
+the likelihood of the margins alone has the margins' m instead, moved towards the noisy counts as far as all such strata
+together refute m (James and Stein's factor).
 
 The rule was chosen on the three tables of tools/bench/release.py and on made ones of 2 to 300 states (gravity, random
 rows, few destinations of a row), before anybody's own data. tools/bench/results/release.md has its errors on the three
@@ -40,10 +40,10 @@ from dpsim.release.support import Support
 Integers = NDArray[np.int64]
 
 COMMONEST = 10  # destinations that a row without pairs is given
-EVIDENCE = 2.0  # standard deviations of its noise that a sum of squares must exceed
+EVIDENCE = 2.0  # standard deviations of its noise that a total, or a sum of squares, must exceed
 STRATA = 8
 LEAST_PAIRS = 400  # of a stratum: a prior is learned from no fewer
-LEAST_GAIN = math.log(20.0)  # by which a stratum's prior must beat the log-likelihood of the margins alone
+LEAST_GAIN = 6.0  # nats of likelihood by which a stratum's prior must beat the margins alone
 RULE = (
     "empirical Bayes: noisy counts (at least 0) mixed with their posterior means under a prior learned from them, "
     "rows normalised"
@@ -149,10 +149,13 @@ def _expected(support: Support, noisy: Integers, noise: Noise, totals: Integers 
 
 
 def _shrunk(sums: Array, sizes: Integers, variance: float) -> Array:
-    """Return noisy sums moved towards the same mean for every pair, at least 0, as shares."""
-    mean = max(float(sums.sum()) / max(int(sizes.sum()), 1), 0.0)
-    shares = np.maximum(_towards(sums, np.asarray(sizes * mean, dtype=float), np.maximum(sizes, 1) * variance), 0.0)
-    shares = shares / shares.sum() if shares.any() else np.zeros(len(sums))
+    """Return noisy sums, moved towards the same mean for every pair, as shares; equal ones where the total is noise."""
+    total, pairs = float(sums.sum()), int(sizes.sum())
+    if total <= EVIDENCE * math.sqrt(variance * pairs):
+        return np.full(len(sums), 1.0 / max(len(sums), 1))
+    guess = np.asarray(sizes * (total / pairs), dtype=float)
+    shares = np.maximum(_towards(sums, guess, np.maximum(sizes, 1) * variance), 0.0)
+    shares /= shares.sum()
     return (1.0 - _UNIFORM) * shares + _UNIFORM / max(len(sums), 1)
 
 

@@ -225,6 +225,17 @@ def test_error_bars_of_chosen_pairs_and_weak_rows() -> None:
         weak.intervals("rows")
 
 
+def test_where_everything_is_noise_rows_are_uniform() -> None:
+    """The total and the margins' sum of squares must both exceed two standard deviations: by chance one in hundreds."""
+    n, noise, draws = 30, accounting.laplace_noise(1e-3, 1), 100
+    counts, support, told = gravity(n, 4_000, 1).ravel(), release.all_pairs(range(n)), 0
+    for draw in range(draws):
+        noisy = release.noisy_counts(counts, noise, np.random.default_rng(draw))
+        P = release.estimated(support, noisy, noise).probabilities
+        told += bool(np.abs(P - 1.0 / n).max() > 1e-9)
+    assert told <= 1
+
+
 def made_alike(n: int, each: int, total: int, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
     """Return errors of ours and of the plain way over 40 releases of rows of as many events to `each` destinations."""
     counts = np.zeros((n, n), dtype=np.int64)
