@@ -212,7 +212,8 @@ def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.
         there. Rows of speed are always in order.
     """
     table = rows.copy()
-    judged = [_judged(row, values.get(str(row.Index))) for row in rows.itertuples()]
+    alarm = _alarm()
+    judged = [_judged(row, values.get(str(row.Index)), alarm) for row in rows.itertuples()]
     table["reproduced"] = [_number(values.get(id), "value") for id in rows.index]
     table["standard_error"] = [_number(values.get(id), "standard_error") for id in rows.index]
     table["verdict"] = [verdict for verdict, _ in judged]
@@ -469,8 +470,8 @@ def _heads(table: pd.DataFrame) -> pd.Series:
     return table["verdict"].str.split(",").str[0]
 
 
-def _judged(row: Any, found: dict[str, float | None] | None) -> tuple[str, bool]:
-    """Return what the report says of a row and whether the row is in order."""
+def _judged(row: Any, found: dict[str, float | None] | None, alarm: float) -> tuple[str, bool]:
+    """Return what the report says of a row and whether the row is in order: expected within `alarm` errors."""
     if row.basis == "speed":
         return "shown", True
     value, error = _number(found, "value"), _number(found, "standard_error")
@@ -482,7 +483,7 @@ def _judged(row: Any, found: dict[str, float | None] | None) -> tuple[str, bool]
         return f"{verdict}, NOT SHOWN", False
     if math.isnan(row.expected):
         return verdict, True
-    if abs(value - row.expected) > row.expected_unit + _alarm() * error:
+    if abs(value - row.expected) > row.expected_unit + alarm * error:
         return f"{verdict}, MISSES EXPECTED {row.expected:g}", False
     verified = _verdict(row, row.expected, error)[0]
     if verified.split(",")[0] != verdict.split(",")[0]:

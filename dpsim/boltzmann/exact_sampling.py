@@ -81,7 +81,7 @@ def sample_exact(
         np.cumsum(part, out=part)
         part /= part[-1]
     out = np.empty((math.prod(shape), centre.size), np.int64)
-    _sample(checks.generator(rng), centre, a, tilt, low, offset, cumulative, order, out)
+    _sample(checks.generator(rng), int(centre.sum()), centre, a, tilt, low, offset, cumulative, order, out)
     return out.reshape(*shape, centre.size)
 
 
@@ -125,7 +125,8 @@ def _window(x, a, tilt, total):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _moments(centre, a, tilt, total, mean, variance):  # type: ignore[no-untyped-def]
-    """Fill the means and variances of the tilted bins, approximate for wide ones."""
+    """Fill the means and variances of the tilted bins, approximate for wide ones; return their sums."""
+    expected, spread = 0.0, 0.0
     for i in range(centre.size):
         mode = _mode(centre[i], a[i], tilt, total)
         low, high = _window(centre[i], a[i], tilt, total)
@@ -137,6 +138,9 @@ def _moments(centre, a, tilt, total, mean, variance):  # type: ignore[no-untyped
             second += p * (z - mode) ** 2
         mean[i] = mode + first / mass
         variance[i] = second / mass - (first / mass) ** 2
+        expected += mean[i]
+        spread += variance[i]
+    return expected, spread
 
 
 @njit(cache=True, nogil=True)
@@ -144,8 +148,8 @@ def _tilt(centre, a, total, mean, variance):  # type: ignore[no-untyped-def]
     """Return lambda with an expected total near N, by Newton steps in a bracket; fills the moments."""
     low, high, tilt = -math.inf, math.inf, 0.0
     for _ in range(200):
-        _moments(centre, a, tilt, total, mean, variance)
-        excess, spread = mean.sum() - total, variance.sum()
+        expected, spread = _moments(centre, a, tilt, total, mean, variance)
+        excess = expected - total
         if abs(excess) <= 0.1 * max(1.0, math.sqrt(spread)):
             break
         if excess > 0:
@@ -202,17 +206,22 @@ def _terms(centre, a, tilt, total, windows, offset):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _sample(rng, centre, a, tilt, low, offset, cumulative, order, out):  # type: ignore[no-untyped-def]
+def _sample(rng, total, centre, a, tilt, low, offset, cumulative, order, out):  # type: ignore[no-untyped-def]
     """Draw all bins but the last from their own laws, and accept with the last bin's probability of what is left."""
-    total = centre.sum()
     last = order[-1]
     mode = _mode(centre[last], a[last], tilt, total)
     for draw in range(out.shape[0]):
         while True:
             left = total
             for i in order[:-1]:
-                part = cumulative[offset[i] : offset[i + 1]]
-                out[draw, i] = low[i] + np.searchsorted(part, rng.random(), side="right")
+                u, first, end = rng.random(), offset[i], offset[i + 1]
+                while first < end:  # to the first cumulative probability above u
+                    middle = (first + end) // 2
+                    if cumulative[middle] > u:
+                        end = middle
+                    else:
+                        first = middle + 1
+                out[draw, i] = low[i] + first - offset[i]
                 left -= out[draw, i]
                 if left < 0:
                     break

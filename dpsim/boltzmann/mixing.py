@@ -257,15 +257,15 @@ def _advance(laws, exponent, there, steps):  # type: ignore[no-untyped-def]
     """Move each row x of laws by this number of steps of the chain of x."""
     rows, moves = there.shape
     entered, stay = np.empty((rows, moves)), np.empty(rows)
+    law, following = np.empty(rows), np.empty(rows)
     for x in range(rows):
         for z in range(rows):
-            stay[z] = 1.0
+            law[z], stay[z] = laws[x, z], 1.0
             for m in range(moves):
                 change = exponent[x, there[z, m]] - exponent[x, z]
                 moved = there[z, m] != z
                 stay[z] -= moved * math.exp(min(change, 0.0)) / moves
                 entered[z, m] = moved * math.exp(min(-change, 0.0)) / moves  # from there[z, m] back to z
-        law, following = laws[x].copy(), np.empty(rows)
         for _ in range(steps):
             for z in range(rows):
                 total = law[z] * stay[z]
@@ -273,7 +273,8 @@ def _advance(laws, exponent, there, steps):  # type: ignore[no-untyped-def]
                     total += law[there[z, m]] * entered[z, m]
                 following[z] = total
             law, following = following, law
-        laws[x] = law
+        for z in range(rows):  # laws[x] = law takes three seconds to compile
+            laws[x, z] = law[z]
 
 
 def _neighbours(states: Integers, total: int) -> Integers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import json
 import os
 import zlib
@@ -11,11 +13,12 @@ from typing import Any
 import altair as alt
 import geopandas as gpd
 import pandas as pd
+from PIL import Image
 
 from dpsim.figures import house_style
 from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE
 
-SCALE = 2.0
+SCALE = 2
 """Pixels of the still picture for each pixel of the chart."""
 
 LARGEST = 1_000_000
@@ -40,16 +43,18 @@ class Moving:
         self.spec["datasets"] = {**self.spec.get("datasets", {}), **_named_once(self.spec)}
         self.alt_text = alt_text
 
-    def png(self, scale: float = SCALE) -> bytes:
-        """Return the chart as it starts, as a picture."""
+    @functools.cached_property
+    def png(self) -> bytes:
+        """The chart as it starts, as a picture."""
         import vl_convert
 
-        return bytes(vl_convert.vegalite_to_png(self.spec, scale=scale))
+        return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return both forms: JupyterLab draws the first, what cannot shows the second."""
-        text = {"text/plain": self.alt_text}
-        return {"application/vnd.vegalite.v5+json": self.spec, "image/png": self.png(1.0), **text}, {}
+        still, text = io.BytesIO(), {"text/plain": self.alt_text}
+        Image.open(io.BytesIO(self.png)).reduce(SCALE).save(still, "png")
+        return {"application/vnd.vegalite.v5+json": self.spec, "image/png": still.getvalue(), **text}, {}
 
 
 def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> None:
@@ -77,7 +82,7 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
         raise ValueError(f"chart {name} must have at most {LARGEST} bytes, got {len(text)}")
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    for ending, contents in (("json", text.encode()), ("png", moving.png())):
+    for ending, contents in (("json", text.encode()), ("png", moving.png)):
         partial = folder / f".{name}.partial"
         partial.write_bytes(contents)
         os.replace(partial, folder / f"{name}.{ending}")

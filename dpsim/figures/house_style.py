@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pandas as pd
 from cycler import cycler
+from IPython import get_ipython
+from IPython.display import display
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
+from PIL import Image
 
 from dpsim import checks, files
 
@@ -187,10 +193,16 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
         return
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
-        with files.replacing(folder / f"{name}.{ending}") as partial:
-            fig.savefig(partial, format=ending, metadata=metadata, dpi=mpl.rcParams["savefig.dpi"])
-        fig.set_layout_engine("none")  # the png's layout is also that of the pdf and of the page
+    fig.dpi = mpl.rcParams["savefig.dpi"]
+    with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
+        FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
+    fig.set_layout_engine("none")  # the png's layout is also that of the pdf
+    with files.replacing(folder / f"{name}.pdf") as partial:
+        FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
+    if get_ipython() is not None:  # the page shows what was saved, at half the size, not a drawing of its own
+        plt.close(fig)
+        with Image.open(folder / f"{name}.png") as picture:
+            display(picture.reduce(2))
     save_table(data, name, output)
 
 

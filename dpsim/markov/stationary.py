@@ -145,16 +145,17 @@ def _eliminate(a):  # type: ignore[no-untyped-def]
 def _substitute(a, x):  # type: ignore[no-untyped-def]
     """Fill x from an eliminated chain; False where a probability is below SAFE."""
     n = a.shape[0]
-    x[:] = 0.0
-    x[0] = 1.0
-    total = 0.0
+    for i in range(n):
+        x[i] = 1.0 if i == 0 else 0.0
+    total, least = 0.0, np.inf
     for i in range(n):
         total += x[i]
         for j in range(i + 1, n):
             x[j] += x[i] * a[i, j]
     for i in range(n):
         x[i] /= total
-    return x.min() >= SAFE and total < 1.0 / SAFE
+        least = min(least, x[i])
+    return least >= SAFE and total < 1.0 / SAFE
 
 
 def _gth(chain: Array) -> Array:

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, signal, special
+from scipy import fft, optimize, special
 
 from dpsim import checks
 from dpsim.checks import Array
@@ -203,8 +203,10 @@ def deviation_probability(p: ArrayLike, k: float, radius: float, *, cells: int =
     edges = np.arange(cells + 2) / cells
     inside = np.zeros(cells + 1)
     inside[0] = 1.0
-    for share in p:
-        inside = signal.fftconvolve(inside, _gamma_lattice(k, share, radius, edges))[: cells + 1]
+    size = fft.next_fast_len(2 * cells + 3, real=True)
+    spectra = {share: fft.rfft(_gamma_lattice(k, share, radius, edges), size) for share in set(p.tolist())}
+    for share in p.tolist():
+        inside = fft.irfft(fft.rfft(inside, size) * spectra[share], size)[: cells + 1]
     log_density = k * math.log(k) - k - math.lgamma(k)  # of the sum, Gamma(k, rate k), at 1
     return float(np.clip(1 - inside[-1] * cells / math.exp(log_density), 0.0, 1.0))
 

@@ -86,12 +86,16 @@ def extreme_values(
     """
     states, last = len(rewards), policies.shape[1] - 1
     out = np.empty((len(model), 2, states))
+    values, after, keys, order = np.empty(states), np.empty(states), np.empty(states), np.empty(states, np.int64)
     for task in range(2 * len(model)):
         i, side = task // 2, task % 2
         sign = 1.0 - 2.0 * side  # the largest expectation fills the best states first
-        values, after, order = np.empty(states), terminal.copy(), np.arange(states)
+        for s in range(states):
+            after[s], order[s] = terminal[s], s
         for stage in range(stages - 1, -1, -1):
-            _sort(order, sign * after)
+            for s in range(states):
+                keys[s] = sign * after[s]
+            _sort(order, keys)
             change = 0.0
             for s in range(states):
                 a = policies[rule[i], min(stage, last), s]

@@ -44,7 +44,7 @@ def tell(event: str, **details: Any) -> None:
 
 
 class ReportingEngine(NBClientEngine):  # type: ignore[misc]  # papermill says no types
-    """papermill's own engine, telling the runner each time a cell starts."""
+    """papermill's own engine, telling the runner each time a cell starts; it writes the notebook once, at the end."""
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **settings: Any) -> Any:
@@ -56,7 +56,11 @@ class ReportingEngine(NBClientEngine):  # type: ignore[misc]  # papermill says n
             return start(cell, cell_index, **rest)
 
         nb_man.cell_start = cell_start
-        return super().execute_managed_notebook(nb_man, kernel_name, **settings)
+        nb_man.save = lambda **_: None  # else twice a cell: seconds, and nobody reads it before the end
+        try:
+            return super().execute_managed_notebook(nb_man, kernel_name, **settings)
+        finally:
+            del nb_man.save
 
 
 def stop_children() -> None:
@@ -153,7 +157,7 @@ def manifest(job: Job, outputs: dict[str, str], outcome: Outcome) -> dict[str, A
         "peak_memory_mib": round(outcome.peak_mib, 1),
         "git_commit": git_commit(),
         "python": platform.python_version(),
-        "versions": {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()},
+        "versions": {m["Name"]: m["Version"] for m in (d.metadata for d in importlib.metadata.distributions())},
     }
 
 

@@ -7,6 +7,7 @@ log f_w(d(w, r)) - log f_v(d(v, r)) over adjacent w, v and feasible r.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -210,9 +211,16 @@ def _upper(chain: Chain, n: int, law: Law) -> tuple[float, NormaliserRatio | Non
     if law.b > 1 or law.epsilon > LARGEST:
         return law.epsilon, None
     rate = law.epsilon / 2.0
-    ratio = normaliser_ratio(chain, n, rate)
+    ratio = _ratio(chain.indptr.tobytes(), chain.indices.tobytes(), chain.start, n, rate)
     bound = _permute_and_flip_bound(ratio, rate) if law.mechanism == "permute-and-flip" else rate + ratio.upper
     return min(law.epsilon, bound), ratio
+
+
+@functools.lru_cache(maxsize=8)  # mechanisms compared at one nominal epsilon share it
+def _ratio(indptr: bytes, indices: bytes, start: int, n: int, rate: float) -> NormaliserRatio:
+    """Return `normaliser_ratio` of a chain given as bytes, which can be looked up."""
+    chain = Chain(*(np.frombuffer(codes, dtype=np.int64).copy() for codes in (indptr, indices)), start)
+    return normaliser_ratio(chain, n, rate)
 
 
 def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:
