@@ -551,10 +551,17 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, mon
     "markdown, text",
     [
         ("**Figure 2 (data).** *Left:* the `draws`", "Figure 2 (data). Left: the draws"),
-        (r"up to $\epsilon=3$ or $\tilde\pi\le 10^{-6}$", "up to ε=3 or π\u0303≤ 10^-6"),
+        (r"up to $\epsilon=3$ or $\tilde\pi\le 10^{-6}$", "up to ε=3 or π\u0303≤ 10⁻⁶"),
         (r"at $p=\tfrac12$, $\frac{4}{n}$ and $\sigma=\sqrt{t}/2$", "at p=1/2, 4/n and σ=√t/2"),
         ("see [the paper](https://x.org)\nand\nmore", "see the paper and more"),
     ],
 )
 def test_alternative_text_is_plain(markdown: str, text: str) -> None:
     assert site_module("markup").plain(markdown) == text
+
+
+def test_a_formula_keeps_the_signs_beside_it() -> None:
+    formula, code = r'<span class="math notranslate nohighlight">\(w\)</span>', '<code class="literal"><i>a</i></code>'
+    page = f"<p>below {formula}. See ({code}), {code} and {formula}</p>"
+    first, second = f'<span class="whole">{formula}.</span>', f'<span class="whole">({code}),</span>'
+    assert site_module("lean").whole(page) == f"<p>below {first} See {second} {code} and {formula}</p>"
