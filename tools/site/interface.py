@@ -60,7 +60,7 @@ def wing(name: str) -> str:
     """Return the page of a wing: its docstring, a table of its functions and classes, each of them in full."""
     module = importlib.import_module(f"dpsim.{name}")
     shown = [entry for entry in face(f"dpsim.{name}") if callable(getattr(module, entry, None))]
-    summary = "\n".join(["```{eval-rst}", f".. currentmodule:: dpsim.{name}", ".. autosummary::", ""])
+    summary = f"```{{eval-rst}}\n.. currentmodule:: dpsim.{name}\n.. autosummary::\n   :nosignatures:\n"
     listed = "\n".join(f"   {entry}" for entry in shown)
     full = "\n\n".join(f".. auto{_kind(getattr(module, entry))}:: dpsim.{name}.{entry}" for entry in shown)
     doc = inspect.getdoc(module) or ""

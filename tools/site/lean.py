@@ -20,12 +20,15 @@ ICONS = re.compile(r"\.fa[bsr]?(?![\w-])|\.fa-")
 """How a rule of Font Awesome begins; dpsim.css draws the icons that the theme shows."""
 
 WHOLE = re.compile(
-    r"""(?P<before>[(“"]?)
+    r"""(?P<before>(?:[(“"]|&quot;)?)
     (?P<box><span\ class="math[^>]*>[^<]*</span>|<code\ class="[^"]*literal(?:(?!</code>).)*</code>)
-    (?P<after>[.,;:)”"?!]*)""",
+    (?P<after>(?:[.,;:)”"?!]|&quot;)*)""",
     re.VERBOSE | re.DOTALL,
 )
 """A formula or code, which browsers take for a box of its own, with the signs that belong to it."""
+
+LINE = 36
+"""So many characters fit in a line of a phone; a longer formula or name is broken, and keeps no sign beside it."""
 
 
 def lighten(site: Path) -> None:
@@ -43,10 +46,11 @@ def lighten(site: Path) -> None:
 
 
 def whole(page: str) -> str:
-    """Return a page with each formula or code and the signs beside it in one element, where no line ends."""
+    """Return a page with each short formula or code and the signs beside it in one element, where no line ends."""
 
     def kept(found: re.Match[str]) -> str:
-        return f'<span class="whole">{found[0]}</span>' if found["before"] or found["after"] else found[0]
+        short = len(re.sub("<[^>]*>", "", found["box"])) <= LINE
+        return f'<span class="whole">{found[0]}</span>' if short and (found["before"] or found["after"]) else found[0]
 
     return WHOLE.sub(kept, page)
 
