@@ -54,6 +54,7 @@ LOOK = """() => ({
     .map(e => e.outerHTML),
   untypeset: [...document.querySelectorAll('article p, article li, article h1, article h2, article h3, article td')]
     .map(e => e.innerText).filter(text => /\\$[^$]*\\\\[a-z]+[^$]*\\$/.test(text)),
+  labels: [...document.querySelectorAll('[data-column]')].map(e => e.dataset.column),
   undressed: [...document.querySelectorAll('.cell_output table:not(.dataframe)')].map(e => e.id),
   documented: Object.fromEntries([...document.querySelectorAll('dl.py > dt.sig[id]')]
     .map(dt => [dt.id, [dt.innerText, dt.nextElementSibling.innerText]])),
@@ -66,9 +67,9 @@ WIDE = """() => [...document.querySelectorAll('html, body, main, main > *, .bd-a
   .map(e => [e.tagName, e.className, e.scrollWidth, e.clientWidth].join(' '))"""
 """The parts of a page that would have to be scrolled sideways; code, tables and formulas have boxes of their own."""
 
-OVERLAPPING = """() => [...document.querySelectorAll('article td')]
+OVERLAPPING = """() => [...document.querySelectorAll('article td, .prev-next-area a')]
   .filter(e => e.scrollWidth > e.clientWidth + 1 && e.checkVisibility()).map(e => e.innerText)"""
-"""The cells of tables whose words run into the next cell."""
+"""The cells of tables whose words run into the next cell, the titles of neighbouring pages that are cut off."""
 
 COLOURS = """() => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);
@@ -242,6 +243,7 @@ def test_every_formula_is_typeset(visits: dict[str, Any]) -> None:
     for name, seen in visits.items():
         assert seen["ended"] and seen["typeset"] == seen["formulas"], name
         assert not seen["failures"] and not seen["untypeset"], (name, seen["failures"], seen["untypeset"])
+        assert not [label for label in seen["labels"] if "\\" in label], name
     assert visits["notebooks/data_driven_markov.html"]["formulas"] > 50
 
 
