@@ -29,7 +29,7 @@ def sample_exact(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return independent draws of pi(. | x) itself for a diagonal W: no chain, no burn-in.
+    """Return independent draws of pi(z | x) itself for a diagonal W: no chain, no burn-in.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ LARGEST_PAIRED = 30_000  # histograms whose pairs are all visited once, for the 
 
 
 def expected_objective(x: ArrayLike, t: float, weights: ArrayLike | None = None) -> float:
-    """Return the mean of c_x(Z) under pi(. | x), the limit of Fleischer 2024's running means.
+    """Return the mean of c_x(Z) under pi(z | x), the limit of Fleischer 2024's running means.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _join(front, back, front_row, back_row):  # type: ignore[no-untyped-def]
 
 
 def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
-    """Return the exact epsilon of one draw of pi(. | x).
+    """Return the exact epsilon of one draw of pi(z | x).
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ PRECISION = 1e-9  # relative, of the epsilon that `epsilon_at_delta` returns, wh
 
 
 def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Array:
-    """Return the exact delta of one draw of pi(. | x), for W = identity.
+    """Return the exact delta of one draw of pi(z | x), for W = identity.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Arr
 
 
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
-    """Return the exact epsilon of one draw of pi(. | x) at each delta, for W = identity.
+    """Return the exact epsilon of one draw of pi(z | x) at each delta, for W = identity.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
 
 @njit(cache=True, nogil=True)
 def _difference_laws(source, target, kernel, rest, row, normaliser):  # type: ignore[no-untyped-def]
-    """Return the law of z_0 - z_1 under pi(. | x) for each x: the loss depends on nothing else of z."""
+    """Return the law of z_0 - z_1 under pi(z | x) for each x: the loss depends on nothing else of z."""
     total = kernel.shape[0] - 1
     mass = np.zeros((source.size, 2 * total + 1))
     for x in range(source.size):

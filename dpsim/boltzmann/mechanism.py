@@ -265,7 +265,7 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
 
 
 def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
-    """Return a proven bound on the epsilon of one exact draw of pi(. | x), never above Fleischer 2024's 2 s / t.
+    """Return a proven bound on the epsilon of one exact draw of pi(z | x), never above Fleischer 2024's 2 s / t.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def metropolis(
     Notes
     -----
     Proposal: one individual moves from a bin to another, an ordered pair of distinct bins drawn uniformly, refused
-    when the first is empty. That is symmetric, so pi(. | x) is stationary; drawing the individual uniformly is not.
+    when the first is empty. That is symmetric, so pi(z | x) is stationary; drawing the individual uniformly is not.
     Accepted with probability min(1, exp(change of c_x / t)).
 
     Examples

@@ -73,7 +73,7 @@ def transition_matrix(x: ArrayLike, t: float, *, weights: ArrayLike | None = Non
     weights : array_like, optional
         W, as in `objective`.
     proposal : {"bins", "individual"}
-        "bins": the chain of `metropolis`, reversible for pi(. | x). "individual": a uniform individual moves to a
+        "bins": the chain of `metropolis`, reversible for pi(z | x). "individual": a uniform individual moves to a
         uniform other bin, accepted by the same rule.
 
     Returns
@@ -198,7 +198,7 @@ def mixing_delta(
     -------
     MixingDelta
         exact: the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+, for every
-        k. total_variation: the largest over x between P_x^k and pi(. | x). limit: the same delta for pi itself, 0
+        k. total_variation: the largest over x between P_x^k and pi(z | x). limit: the same delta for pi itself, 0
         once epsilon reaches `exact_epsilon_limit`. bound: limit + (1 + e^epsilon) total_variation.
 
     Raises

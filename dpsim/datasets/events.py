@@ -59,7 +59,7 @@ def count_transitions(
     Parameters
     ----------
     source, where, connection
-        The table of events, as `open_events` takes it.
+        The table of events, which of its rows, and what reads it: as `open_events` takes them.
     origin, destination : str
         The columns of the state that an event leaves, and of the state that it enters.
     count : str, optional
@@ -78,8 +78,6 @@ def count_transitions(
         The number of events that are kept of a unit in all.
     events_per_row, rows : int >= 1, optional
         In its place: the number of events kept of a unit from each origin, and of origins (default 1 each).
-    connection : ibis.BaseBackend, optional
-        What reads files.
 
     Returns
     -------

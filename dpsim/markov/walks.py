@@ -46,7 +46,8 @@ def random_walk(
 
     Returns
     -------
-    ndarray of int64, shape ``(*batch, *size, steps + 1)``
+    ndarray of int64
+        Of shape ``(*batch, *size, steps + 1)``.
 
     Raises
     ------

@@ -54,6 +54,7 @@ LOOK = """() => ({
     .map(e => e.outerHTML),
   untypeset: [...document.querySelectorAll('article p, article li, article h1, article h2, article h3, article td')]
     .map(e => e.innerText).filter(text => /\\$[^$]*\\\\[a-z]+[^$]*\\$/.test(text)),
+  labels: [...document.querySelectorAll('[data-column]')].map(e => e.dataset.column),
   undressed: [...document.querySelectorAll('.cell_output table:not(.dataframe)')].map(e => e.id),
   documented: Object.fromEntries([...document.querySelectorAll('dl.py > dt.sig[id]')]
     .map(dt => [dt.id, [dt.innerText, dt.nextElementSibling.innerText]])),
@@ -66,9 +67,9 @@ WIDE = """() => [...document.querySelectorAll('html, body, main, main > *, .bd-a
   .map(e => [e.tagName, e.className, e.scrollWidth, e.clientWidth].join(' '))"""
 """The parts of a page that would have to be scrolled sideways; code, tables and formulas have boxes of their own."""
 
-OVERLAPPING = """() => [...document.querySelectorAll('article td')]
+OVERLAPPING = """() => [...document.querySelectorAll('article td, .prev-next-area a')]
   .filter(e => e.scrollWidth > e.clientWidth + 1 && e.checkVisibility()).map(e => e.innerText)"""
-"""The cells of tables whose words run into the next cell."""
+"""The cells of tables whose words run into the next cell, the titles of neighbouring pages that are cut off."""
 
 COLOURS = """() => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);
@@ -242,6 +243,7 @@ def test_every_formula_is_typeset(visits: dict[str, Any]) -> None:
     for name, seen in visits.items():
         assert seen["ended"] and seen["typeset"] == seen["formulas"], name
         assert not seen["failures"] and not seen["untypeset"], (name, seen["failures"], seen["untypeset"])
+        assert not [label for label in seen["labels"] if "\\" in label], name
     assert visits["notebooks/data_driven_markov.html"]["formulas"] > 50
 
 
@@ -551,10 +553,17 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, mon
     "markdown, text",
     [
         ("**Figure 2 (data).** *Left:* the `draws`", "Figure 2 (data). Left: the draws"),
-        (r"up to $\epsilon=3$ or $\tilde\pi\le 10^{-6}$", "up to ε=3 or π\u0303≤ 10^-6"),
+        (r"up to $\epsilon=3$ or $\tilde\pi\le 10^{-6}$", "up to ε=3 or π\u0303≤ 10⁻⁶"),
         (r"at $p=\tfrac12$, $\frac{4}{n}$ and $\sigma=\sqrt{t}/2$", "at p=1/2, 4/n and σ=√t/2"),
         ("see [the paper](https://x.org)\nand\nmore", "see the paper and more"),
     ],
 )
 def test_alternative_text_is_plain(markdown: str, text: str) -> None:
     assert site_module("markup").plain(markdown) == text
+
+
+def test_a_formula_keeps_the_signs_beside_it() -> None:
+    formula, code = r'<span class="math notranslate nohighlight">\(w\)</span>', '<code class="literal"><i>a</i></code>'
+    page = f"<p>below {formula}. See ({code}), {code} and {formula}</p>"
+    first, second = f'<span class="whole">{formula}.</span>', f'<span class="whole">({code}),</span>'
+    assert site_module("lean").whole(page) == f"<p>below {first} See {second} {code} and {formula}</p>"

@@ -17,6 +17,8 @@ nb_execution_mode = "off"  # the pages show what is committed
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # their scripts would come from elsewhere
 nb_mime_priority_overrides = [("html", "application/vnd.vegalite.v5+json", None)]  # the page Explore shows those
 nb_merge_streams = True
+nb_code_prompt_show = "Show the code"
+nb_code_prompt_hide = "Hide the code"
 myst_enable_extensions = ["dollarmath", "amsmath", "attrs_inline"]
 myst_heading_anchors = 3
 
@@ -53,8 +55,10 @@ copyright = "the dpsim compendium authors; code MIT, data under their own licenc
 
 autosummary_generate = False
 autodoc_typehints = "none"  # the sections of the docstrings say types, shapes and ranges
-autodoc_class_signature = "separated"
+autodoc_preserve_defaults = True  # as the source has them
 napoleon_google_docstring = False
+napoleon_use_param = False  # "x, t, steps: as in metropolis" stays one line
+napoleon_custom_sections = [("Attributes", "params_style")]  # a list as of parameters
 napoleon_use_rtype = False
 maximum_signature_line_length = 88
 add_module_names = False

@@ -11,20 +11,21 @@ from markup import toctree
 import dpsim
 from dpsim import paths
 
-FLOOR = ("numerics", "checks", "private", "streams", "paths")
-"""What stands below the wings: behind them on the page, because few readers need it."""
+FLOOR = ("private", "checks", "streams", "paths")
+"""What stands below the wings and has a page: behind them, because few readers need it."""
 
 INTRODUCTION = (
     "`import dpsim` shows these wings; each page lists what a wing offers, in the order a reader needs, and then each "
-    "name with its parameters, what it returns and an example. The [command line](command_line.md) has a page of its "
-    'own, and every name stands in the <a href="../genindex.html">alphabetical index</a>.'
+    "name with its parameters, what it returns and an example. What every `privatize` returns is in "
+    "[private](private.md). The [command line](command_line.md) has a page of its own, and every name stands in the "
+    '<a href="../genindex.html">alphabetical index</a>.'
 )
 
 
 def wings() -> list[str]:
-    """Return the wings in the order of the package's face, what stands below them last."""
+    """Return the wings in the order of the package's face, what stands below them last; `numerics` has only modules."""
     named = [name for name in face("dpsim") if inspect.ismodule(getattr(dpsim, name, None))]
-    return [name for name in named if name not in FLOOR] + [name for name in named if name in FLOOR]
+    return [name for name in named if name not in (*FLOOR, "numerics")] + list(FLOOR)
 
 
 def face(module: str) -> list[str]:
@@ -59,7 +60,7 @@ def wing(name: str) -> str:
     """Return the page of a wing: its docstring, a table of its functions and classes, each of them in full."""
     module = importlib.import_module(f"dpsim.{name}")
     shown = [entry for entry in face(f"dpsim.{name}") if callable(getattr(module, entry, None))]
-    summary = "\n".join(["```{eval-rst}", f".. currentmodule:: dpsim.{name}", ".. autosummary::", ""])
+    summary = f"```{{eval-rst}}\n.. currentmodule:: dpsim.{name}\n.. autosummary::\n   :nosignatures:\n"
     listed = "\n".join(f"   {entry}" for entry in shown)
     full = "\n\n".join(f".. auto{_kind(getattr(module, entry))}:: dpsim.{name}.{entry}" for entry in shown)
     doc = inspect.getdoc(module) or ""

@@ -1,4 +1,7 @@
-"""Makes the built pages light: style sheets without what no page uses, pictures as WebP that load when near."""
+"""Makes the built pages light: style sheets without what no page uses, pictures as WebP that load when near.
+
+And keeps a line from beginning with the comma behind a formula.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,17 @@ OWN = "dpsim.css"
 ICONS = re.compile(r"\.fa[bsr]?(?![\w-])|\.fa-")
 """How a rule of Font Awesome begins; dpsim.css draws the icons that the theme shows."""
 
+WHOLE = re.compile(
+    r"""(?P<before>(?:[(“"]|&quot;)?)
+    (?P<box><span\ class="math[^>]*>[^<]*</span>|<code\ class="[^"]*literal(?:(?!</code>).)*</code>)
+    (?P<after>(?:[.,;:)”"?!]|&quot;)*)""",
+    re.VERBOSE | re.DOTALL,
+)
+"""A formula or code, which browsers take for a box of its own, with the signs that belong to it."""
+
+LINE = 36
+"""So many characters fit in a line of a phone; a longer formula or name is broken, and keeps no sign beside it."""
+
 
 def lighten(site: Path) -> None:
     """Lighten the built site in its folder."""
@@ -28,7 +42,17 @@ def lighten(site: Path) -> None:
     for path in pages:
         parts = re.split(r"(<img\b[^>]*>)", path.read_text(encoding="utf-8"))
         parts[1::2] = [_light(tag, path.parent) for tag in parts[1::2]]
-        path.write_text("".join(parts), encoding="utf-8")
+        path.write_text(whole("".join(parts)), encoding="utf-8")
+
+
+def whole(page: str) -> str:
+    """Return a page with each short formula or code and the signs beside it in one element, where no line ends."""
+
+    def kept(found: re.Match[str]) -> str:
+        short = len(re.sub("<[^>]*>", "", found["box"])) <= LINE
+        return f'<span class="whole">{found[0]}</span>' if short and (found["before"] or found["after"]) else found[0]
+
+    return WHOLE.sub(kept, page)
 
 
 def used(css: str, words: set[str]) -> str:

@@ -7,6 +7,8 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def plain(markdown: str) -> str:
     """Return Markdown as one line of text: no emphasis, links as their text, formulas in Unicode as far as it goes."""
@@ -42,6 +44,7 @@ def _formula(tex: str) -> str:
 
     part = r"(?:\{([^{}]*)\}|\s*(\w))"
     tex = re.sub(rf"\\[dt]?frac{part}{part}", lambda m: f"{m[1] or m[2]}/{m[3] or m[4]}", tex)
+    tex = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", lambda m: (m[1] or m[2]).translate(RAISED), tex)
     text = re.sub(r"[{}]", "", re.sub(r"\\([A-Za-z]+|.)", sign, tex))
     return re.sub(r"\\(tilde|hat|bar)\s*(.)", lambda m: m[2] + accents[m[1]], text)
 

@@ -113,8 +113,11 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
 def with_site_links(markdown: str, page: str = "") -> str:
     """Return Markdown of a notebook whose links to headings and other notebooks hold where it is shown.
 
-    page: the notebook's own page, seen from one level above the notebooks; "" on that page.
+    Files of the project that are pages here become links. page: the notebook's own page, seen from one level above the
+    notebooks; "" on that page.
     """
+    for file, place in ((r"figures/errata/(\w+)\.md", r"notes/\2"), (r"data/README\.md", "data")):
+        markdown = re.sub(rf"(`{file}`)", rf'<a href="{"" if page else "../"}{place}.html">\1</a>', markdown)
     if page:
         markdown = re.sub(r"\]\((\w+\.ipynb)", r"](notebooks/\1", markdown.replace("](#", f"]({page}#"))
     link = r"(?<!!)\[([^\]]*)\]\(([\w/]*(?:\.ipynb|\.html)?#[^)\s]+)\)"

@@ -144,7 +144,10 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
 
 def gallery(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
     """Return the page of all figures, each with its caption, its files and the way to its code."""
-    parts = ["# Gallery"]
+    parts = [
+        "# Gallery",
+        "Every figure with the caption of its notebook: what a caption calls *above*, *below* or *the table* is there.",
+    ]
     for name, notebook in notebooks.items():
         if not figures[name]:
             continue

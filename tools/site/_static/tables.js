@@ -6,7 +6,7 @@ document.addEventListener("DOMContentLoaded", function () {
       var place = 0;
       Array.from(row.cells).forEach(function (head) {
         for (var end = place + head.colSpan; place < end; place++) {
-          heads[place] = ((heads[place] || "") + " " + head.textContent.trim()).trim();
+          heads[place] = ((heads[place] || "") + " " + head.textContent.replace(/\\[()]/g, "").trim()).trim();  // \(z\) is z
         }
       });
     });
