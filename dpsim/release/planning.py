@@ -144,13 +144,15 @@ def warnings(epsilon: float, delta: float, units: int | None = None, least: int 
     units: how many there are, a public number; least: where it is not known, how many there are at least.
     """
     epsilon, delta = checks.scalar("epsilon", epsilon, 0.0), checks.scalar("delta", delta, 0.0, 1.0)
+    units = None if units is None else checks.integer("units", units, 1)
+    least = None if least is None else checks.integer("least", least, 1)
     found = []
     if epsilon > MUCH_EPSILON:
         found.append(f"epsilon {epsilon:g} is above {MUCH_EPSILON:g}, which protects little")
-    if units is not None and delta > 1.0 / checks.integer("units", units, 1):
+    if units is not None and delta > 1.0 / units:
         found.append(f"delta {delta:g} is above 1/{units}: it allows the data of one unit to be published as they are")
     elif units is None and delta > 0.0:
-        if least is not None and delta > 1.0 / checks.integer("least", least, 1):
+        if least is not None and delta > 1.0 / least:
             found.append(
                 f"delta {delta:g} is above 1/{least}, and there are at least {least} units: it allows the data of one "
                 "unit to be published as they are"
