@@ -202,7 +202,7 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     if get_ipython() is not None:  # the page shows what was saved, at half the size, not a drawing of its own
         plt.close(fig)
         with Image.open(folder / f"{name}.png") as picture:
-            display(picture.reduce(2))
+            display(picture.reduce(2))  # type: ignore[no-untyped-call]
     save_table(data, name, output)
 
 
