@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -15,11 +16,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from matplotlib.figure import Figure
+from PIL import Image
 from toy_project import ROOT
 
 from dpsim import figures, ledger, paths
 from dpsim import runner as runner_
 from dpsim.cli import main
+from dpsim.figures import explore, house_style
 
 
 def row(**more: object) -> pd.DataFrame:
@@ -282,6 +286,50 @@ def test_figures_are_the_same_bytes_each_time_and_nothing_without_output(tmp_pat
         figures.save(fig, "Fig 1", table, str(tmp_path))
     with pytest.raises(ValueError, match="columns must be"):
         figures.size(3, 2)
+
+
+def drawn_figure() -> Figure:
+    """Return a figure with what its layout has to make room for."""
+    figures.style()
+    fig, (left, right) = plt.subplots(1, 2, figsize=figures.size(2, 2))
+    left.plot([0, 1], [1, 1e4])
+    left.set(yscale="log", ylabel=r"$\epsilon$ of a release")
+    right.legend(right.plot([0, 1], [0, 1]), ["a line"], loc="center left", bbox_to_anchor=(1, 0.5))
+    return fig
+
+
+def test_a_figure_drawn_once_is_the_file_that_savefig_draws(tmp_path: Path) -> None:
+    figures.save(drawn_figure(), "fig1_line", pd.DataFrame({"x": [0.0]}), str(tmp_path))
+    other = drawn_figure()
+    other.savefig(tmp_path / "other.png", metadata={"Software": None})
+    other.set_layout_engine("none")
+    other.savefig(tmp_path / "other.pdf", metadata={"CreationDate": None}, dpi=200)
+    for ending in ("png", "pdf"):
+        assert (tmp_path / f"fig1_line.{ending}").read_bytes() == (tmp_path / f"other.{ending}").read_bytes()
+
+
+def test_a_page_shows_the_saved_picture_at_half_its_size_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(house_style, "get_ipython", lambda: "a kernel")
+    monkeypatch.setattr(house_style, "display", shown.append)
+    fig, table = drawn_figure(), pd.DataFrame({"x": [0.0]})
+    figures.save(fig, "fig1_line", table, "")
+    assert not shown and plt.fignum_exists(fig.number)  # not written: the page draws it
+    figures.save(fig, "fig1_line", table, str(tmp_path))
+    with Image.open(tmp_path / "fig1_line.png") as saved:
+        assert saved.size == (1440, 400) and [picture.size for picture in shown] == [(720, 200)]
+    assert not plt.fignum_exists(fig.number)
+
+
+def test_a_chart_that_moves_has_one_still_picture_half_as_large_in_the_page(tmp_path: Path) -> None:
+    table = pd.DataFrame({"x": [0.0, 1.0]})
+    moving = explore.Moving(explore.alt.Chart(table).mark_point().encode(x="x:Q"), "Two points.")
+    figures.save_moving(moving, "fig1_points", table, str(tmp_path))
+    still = moving._repr_mimebundle_()[0]["image/png"]
+    with Image.open(tmp_path / "fig1_points.png") as saved, Image.open(io.BytesIO(still)) as small:
+        assert [-(-side // 2) for side in saved.size] == list(small.size)
 
 
 def test_cleaning_a_notebook_strips_what_differs_and_refuses_warnings() -> None:

@@ -183,7 +183,8 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
 
     Notes
     -----
-    Files are free of dates and versions and appear whole or not at all.
+    Files are free of dates and versions and appear whole or not at all. A notebook then shows the png, at half its
+    size, and the figure is closed.
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
@@ -202,7 +203,7 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     if get_ipython() is not None:  # the page shows what was saved, at half the size, not a drawing of its own
         plt.close(fig)
         with Image.open(folder / f"{name}.png") as picture:
-            display(picture.reduce(2))
+            display(picture.reduce(2))  # type: ignore[no-untyped-call]
     save_table(data, name, output)
 
 

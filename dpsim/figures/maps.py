@@ -15,7 +15,10 @@ import geopandas
 import matplotlib.patheffects as effects
 import numpy as np
 import pandas as pd
-from matplotlib.collections import LineCollection
+import shapely
+from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
@@ -119,16 +122,23 @@ def choropleth(
     heights = checks.real("values", values)
     if heights.shape != (len(shapes),):
         raise ValueError(f"values must have shape ({len(shapes)},), got {heights.shape}")
-    table = geopandas.GeoDataFrame({"value": heights}, geometry=list(shapes), crs=shapes.crs)
-    table.plot(column="value", ax=ax, cmap=cmap, norm=norm, edgecolor="0.45", linewidth=0.25)
+    look = {"cmap": cmap, "norm": norm, "edgecolor": "0.45", "linewidth": 0.25}
+    outlines = ax.add_collection(PatchCollection([_patch(shape) for shape in shapes], array=heights, **look))
+    ax.autoscale_view()
+    ax.set_aspect("equal")
     if not marks:
         ax.set_axis_off()
-        ax.autoscale_view()
-        return ax.collections[-1]
+        return outlines
     _finish(ax, source, 2000, shapes.get_coordinates().to_numpy())
     if rotation:
         _north_arrow(ax, rotation, shapes.get_coordinates().to_numpy())
-    return ax.collections[-1]
+    return outlines
+
+
+def _patch(shape: Any) -> PathPatch:
+    """Return an outline with its holes; GeoPandas' own plot would draw the whole figure anew for every map."""
+    rings = [ring for part in shapely.get_parts(shape) for ring in (part.exterior, *part.interiors)]
+    return PathPatch(Path.make_compound_path(*(Path(ring.coords, closed=True) for ring in rings)))
 
 
 def draw_network(

@@ -219,8 +219,8 @@ def _upper(chain: Chain, n: int, law: Law) -> tuple[float, NormaliserRatio | Non
 @functools.lru_cache(maxsize=8)  # mechanisms compared at one nominal epsilon share it
 def _ratio(indptr: bytes, indices: bytes, start: int, n: int, rate: float) -> NormaliserRatio:
     """Return `normaliser_ratio` of a chain given as bytes, which can be looked up."""
-    chain = Chain(*(np.frombuffer(codes, dtype=np.int64).copy() for codes in (indptr, indices)), start)
-    return normaliser_ratio(chain, n, rate)
+    rows, columns = (np.frombuffer(codes, dtype=np.int64).copy() for codes in (indptr, indices))
+    return normaliser_ratio(Chain(rows, columns, start), n, rate)
 
 
 def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:

@@ -564,6 +564,21 @@ def test_normaliser_ratio_is_that_of_all_pairs():
             assert log_z[v] - log_z[w] == pytest.approx(found.lower, abs=1e-9)
 
 
+def test_mechanisms_compared_at_one_epsilon_share_the_bound_on_normalisers(monkeypatch):
+    asked = []
+    monkeypatch.setattr(exact_epsilon, "ENUMERATED", 0)
+    monkeypatch.setattr(
+        exact_epsilon, "normaliser_ratio", lambda *given: asked.append(given[1:]) or normaliser_ratio(*given)
+    )
+    exact_epsilon._ratio.cache_clear()
+    where = {"adjacency": TRAP, "start": 0, "rng": 1}
+    for epsilon, mechanism in ((1.0, "exponential"), (1.0, "permute-and-flip"), (2.0, "exponential")):
+        exact_word_epsilon(3, epsilon, mechanism=mechanism, **where)
+    exact_word_epsilon(4, 2.0, **where)
+    exact_word_epsilon(4, 2.0, **{**where, "adjacency": np.ones((3, 3))})
+    assert [(n, rate) for n, rate in asked] == [(3, 0.5), (3, 1.0), (4, 1.0), (4, 1.0)]
+
+
 def test_equal_exact_epsilon_on_a_chain_with_three_words():
     # Over the words of this chain the exponential mechanism errs less; for one word it need not.
     where = {"adjacency": np.array([[1.0, 1.0], [0.0, 1.0]]), "start": 0}
