@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from toy_project import ROOT
 
-from dpsim import figures, ledger, paths
+from dpsim import figures, ledger, mdp, paths
 from dpsim import runner as runner_
 from dpsim.cli import main
 from dpsim.figures import explore, house_style
@@ -298,9 +299,19 @@ def drawn_figure() -> Figure:
     return fig
 
 
-def test_a_figure_drawn_once_is_the_file_that_savefig_draws(tmp_path: Path) -> None:
-    figures.save(drawn_figure(), "fig1_line", pd.DataFrame({"x": [0.0]}), str(tmp_path))
-    other = drawn_figure()
+def startups() -> Figure:
+    """Return a figure whose arrows are placed by boxes of text."""
+    figures.style()
+    fig, ax = plt.subplots(figsize=figures.size(2, 3.3))
+    ends = dict.fromkeys(mdp.STARTUP_STATES, 2.0)
+    figures.draw_startups(ax, np.ones(4), np.full(4, 0.5), np.full((4, 2, 2), 0.5), ends)
+    return fig
+
+
+@pytest.mark.parametrize("draw", [drawn_figure, startups])
+def test_a_figure_drawn_once_is_the_file_that_savefig_draws(draw: Callable[[], Figure], tmp_path: Path) -> None:
+    figures.save(draw(), "fig1_line", pd.DataFrame({"x": [0.0]}), str(tmp_path))
+    other = draw()
     other.savefig(tmp_path / "other.png", metadata={"Software": None})
     other.set_layout_engine("none")
     other.savefig(tmp_path / "other.pdf", metadata={"CreationDate": None}, dpi=200)

@@ -74,7 +74,7 @@ def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str) -
     """Draw an arrow from the right side of a box, at the height `out` of it, to the left side of another."""
     line = {"arrowstyle": "->", "color": colour, "lw": 0.8, "shrinkA": 0, "shrinkB": 1}
     sides = {"xycoords": end.get_bbox_patch(), "textcoords": start.get_bbox_patch()}
-    ax.annotate("", (0.0, into), (1.0, out), arrowprops=line, zorder=1, **sides)
+    ax.annotate("", (0.0, into), (1.0, out), arrowprops=line, zorder=4, **sides)  # drawn once the boxes have a place
 
 
 def draw_values(ax: Any, table: pd.DataFrame) -> None:

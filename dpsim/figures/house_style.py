@@ -184,7 +184,8 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     Notes
     -----
     Files are free of dates and versions and appear whole or not at all. A notebook then shows the png, at half its
-    size, and the figure is closed.
+    size, and the figure is closed. Each file is drawn once, so what is placed by another artist (an arrow by a box)
+    needs the higher zorder.
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
