@@ -248,8 +248,9 @@ def mixing_delta(
 
 
 def _largest_hockey_stick(laws: Array, there: Integers, factor: float) -> float:
-    """Return the maximum over x and neighbours y in there[x] of the sum of (laws[x] - factor laws[y])_+."""
-    return max(float(np.maximum(laws - factor * laws[y], 0.0).sum(axis=1).max()) for y in there.T)
+    """Return the maximum over x and neighbours y in there[x] of the sum of (laws[x] - factor laws[y])_+, at most 1."""
+    largest = max(float(np.maximum(laws - factor * laws[y], 0.0).sum(axis=1).max()) for y in there.T)
+    return min(largest, 1.0)  # laws sum to 1 up to rounding
 
 
 @njit(cache=True, nogil=True)
