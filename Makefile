@@ -81,7 +81,8 @@ audit: test-env  ## draws against every privacy claim, closed forms against many
 	$(BIN)/python -m tools.verify.precision
 	$(BIN)/python -m tools.verify.verdicts
 
-fuzz: test-env  ## 10,000 cases of every public function; notebooks at the ends of their parameters (some hours)
+fuzz: test-env  ## new cases for every property; 10,000 of every public function; notebooks at the ends of their parameters (some hours)
+	$(BIN)/python -m pytest tests -m hypothesis --ignore tests/fuzz --hypothesis-profile=long -n auto
 	$(BIN)/python -m pytest tests/fuzz tests/fuzz/notebook_ends.py tests/fuzz/all_neighbours.py --hypothesis-profile=long -n auto --dist worksteal
 
 faults: test-env  ## kill, fill the disk, damage data, on purpose, with runs of full size (half an hour)

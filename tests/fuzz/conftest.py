@@ -1,3 +1,0 @@
-from hypothesis import settings
-
-settings.register_profile("long", settings())
