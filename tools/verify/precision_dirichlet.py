@@ -34,10 +34,10 @@ def special_checks() -> list[Check]:
     means, sizes = [1e-4, 0.02, 0.25, 0.5, 0.9], powers(-3, 6)
     left = [(p * part, p, k) for p, part, k in grid(means, [1e-3, 0.1, 0.7, 0.99, 1.05], sizes) if p * part < 1]
     return [
-        Check("special.stirling_rest", special.stirling_rest, stirling_rest, grid(powers(-8, 12, 0.1)), 1e-11),
-        Check("special.log_beta", special.log_beta, log_beta, grid(wide, wide), 1e-14, log=True),
+        Check("numerics.stirling_rest", special.stirling_rest, stirling_rest, grid(powers(-8, 12, 0.1)), 1e-11),
+        Check("numerics.log_beta", special.log_beta, log_beta, grid(wide, wide), 1e-14, log=True),
         Check(
-            "special.log_gamma_ratio",
+            "numerics.log_gamma_ratio",
             special.log_gamma_ratio,
             lambda a, t: mp.loggamma(a + t) - mp.loggamma(a),
             grid(wide, wide),
@@ -45,21 +45,21 @@ def special_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "special.log_minus_psi",
+            "numerics.log_minus_psi",
             special.log_minus_psi,
             lambda x: mp.log(x) - mp.digamma(x),
             grid(powers(-8, 12, 0.1)),
             1e-13,
         ),
         Check(
-            "special.minus_log1p",
+            "numerics.minus_log1p",
             lambda ratio: special.minus_log1p(ratio - 1.0, ratio),
             lambda ratio: ratio - 1 - mp.log(ratio),
             [(x,) for x in (*powers(-12, -1, 0.3), *powers(0, 12, 0.3), 1 - 2.0**-20, 1 + 2.0**-20, 1.1875, 0.8125)],
             1e-13,
         ),
-        Check("special.log_beta_kernel", special.log_beta_kernel, log_kernel, left, 1e-13, log=True),
-        Check("special.log_beta_tail", special.log_beta_tail, log_beta_tail, left, 1e-9, log=True),
+        Check("numerics.log_beta_kernel", special.log_beta_kernel, log_kernel, left, 1e-13, log=True),
+        Check("numerics.log_beta_tail", special.log_beta_tail, log_beta_tail, left, 1e-9, log=True),
     ]
 
 
@@ -316,7 +316,7 @@ def dirichlet_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "data_driven.posterior_absolute_error",
+            "dirichlet.posterior_absolute_error",
             lambda c, r, kappa, alpha: dirichlet.posterior_absolute_error([c, r], kappa=kappa, alpha=alpha)[0],
             posterior_error,
             counts,
@@ -629,7 +629,7 @@ def matrix_checks() -> list[Check]:
 
     return [
         Check(
-            "matrix_dirichlet.theorem1_epsilon",
+            "dirichlet.theorem1_epsilon",
             lambda k, b, e, g, m: dirichlet.theorem1_epsilon(k, b=b, eta=e, eta_bar=0.051, gamma=g, protected=m),
             epsilon_of,
             theorem,
@@ -637,21 +637,21 @@ def matrix_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "matrix_dirichlet.theorem1_delta, upper",
+            "dirichlet.theorem1_delta, upper",
             lambda k, e, g, m: dirichlet.theorem1_delta(k, n=m + 1, eta=e, gamma=g, protected=[2, m])[1],
             lambda k, e, g, m: mp.exp(log_tails_of(k, e, g, m)),
             tails,
             1e-9,
         ),
         Check(
-            "matrix_dirichlet.theorem1_delta, lower",
+            "dirichlet.theorem1_delta, lower",
             lambda k, e, g, m: dirichlet.theorem1_delta(k, n=m + 1, eta=e, gamma=g, protected=[2, m])[0],
             lambda k, e, g, m: mp.exp(log_no_tails_of(k, e, g, m)),
             tails,
             1e-9,
         ),
         Check(
-            "matrix_dirichlet.theorem1_best_epsilon, back to delta",
+            "dirichlet.theorem1_best_epsilon, back to delta",
             delta_at_best,
             lambda delta, *rest: min(
                 delta, mp.exp(log_tails_of(mp.mpf(rest[0]), mp.mpf(rest[2]), mp.mpf(1) / rest[4], rest[4]))
@@ -661,14 +661,14 @@ def matrix_checks() -> list[Check]:
             side=-1,
         ),
         Check(
-            "matrix_dirichlet.theorem1_k, back to epsilon",
+            "dirichlet.theorem1_k, back to epsilon",
             at_k,
             lambda k, b, e, g, m: mp.mpf(spent(float(k), float(b), float(e), float(g), m)),
             grid([1e-3, 1.0, 98.7, 1e6], [0.001, 0.025, 0.1], [0.01, 0.1], [1e-12, 1e-3], [2, 5]),
             1e-10,
         ),
         Check(
-            "matrix_dirichlet.privacy_floor, one row",
+            "dirichlet.privacy_floor, one row",
             lambda d, b, e: dirichlet.privacy_floor(d, b=b, eta=e, rows=1),
             lambda d, b, e: max(b / 2 / e * mp.log(b / 2 / ((2 * e + b / 2) * d)), mp.mpf(0)),
             grid([1e-11, 1e-4, 0.01], [0.025, 0.1], [0.03, 0.1]),
@@ -676,14 +676,14 @@ def matrix_checks() -> list[Check]:
             side=-1,
         ),
         Check(
-            "perturbation.mean_kl_bound",
+            "dirichlet.mean_kl_bound",
             our_mean_bound,
             mean_bound,
             [(n, N, k, c) for n, N, k, c in grid([2, 9], [70.0, 1e6], powers(-2, 9), [2, 63, 10_000]) if c <= N],
             1e-12,
         ),
         Check(
-            "perturbation.ergodicity_bound",
+            "dirichlet.ergodicity_bound",
             lambda n, N, k: dirichlet.ergodicity_bound(random_chain(n, 2.0)[0], N, k),
             lambda n, N, k: mp.sqrt(
                 2 * sum(map(mp.mpf, random_chain(n, 2.0)[0].tolist())) * expected_kl_bound(n, N, k)
@@ -692,14 +692,14 @@ def matrix_checks() -> list[Check]:
             1e-12,
         ),
         Check(
-            "perturbation.stationary_bound",
+            "dirichlet.stationary_bound",
             lambda n, spread, N, k, norm: dirichlet.stationary_bound(random_chain(n, spread), N, k, norm=norm),
             stationary_bound,
             grid([2, 3, 6], [0.0, 3.0, 6.0], [70.0, 1e5], [0.1, 1e4, 1e9], list(stationary.NORMS)),
             1e-8,  # the chain of spread 6 is nearly reducible
         ),
         Check(
-            "perturbation.matrix_dirichlet_bound",
+            "dirichlet.matrix_dirichlet_bound",
             lambda norm, n, k, e, bar, m: dirichlet.matrix_dirichlet_bound(norm, n, k, eta=e, eta_bar=bar, protected=m),
             fallins_bound,
             fallin,
@@ -737,21 +737,21 @@ def radius_checks() -> list[Check]:
 
     return [
         Check(
-            "value_bounds.concentration_radius, paper",
+            "mdp.concentration_radius, paper",
             lambda k, beta, n: mdp.concentration_radius(k, beta, n),
             lambda k, beta, n: radius(k, beta, 1),
             grid(ks, [1e-300, 1e-8, 0.1, 0.9], [2]),
             1e-15,
         ),
         Check(
-            "value_bounds.concentration_radius, union",
+            "mdp.concentration_radius, union",
             lambda k, beta, n: mdp.concentration_radius(k, beta, n, "union"),
             lambda k, beta, n: radius(k, beta, 2 * n),
             grid(ks, [1e-300, 1e-8, 0.1, 0.9], [2, 10_000]),
             1e-15,
         ),
         Check(
-            "value_bounds.concentration_radius, exact",
+            "mdp.concentration_radius, exact",
             lambda k, beta: mdp.concentration_radius(k, beta, 2, "exact"),
             exact_radius,
             radii,
@@ -759,7 +759,7 @@ def radius_checks() -> list[Check]:
             side=1,
         ),
         Check(
-            "value_bounds.deviation_probability, two entries",
+            "mdp.deviation_probability, two entries",
             lambda p, k, r: mdp.deviation_probability([p, 1.0 - p], k, r),
             two_tails,
             [

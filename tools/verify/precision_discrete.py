@@ -175,7 +175,7 @@ def word_checks() -> list[Check]:
         ),
         *(
             Check(
-                f"selection.expected_error, {kind}",
+                f"words.expected_error, {kind}",
                 lambda counts, epsilon, b, kind=kind: words.expected_error(
                     np.array(counts, dtype=object),
                     epsilon,
@@ -190,7 +190,7 @@ def word_checks() -> list[Check]:
             for kind in LAWS
         ),
         Check(
-            "selection.expected_error_bounds, lower",
+            "words.expected_error_bounds, lower",
             lambda counts, epsilon, b: words.expected_error_bounds(np.array(counts, dtype=object), epsilon, b)[0],
             least_mean_distance,
             settings[::4],
@@ -198,28 +198,28 @@ def word_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "selection.expected_error_floor",
+            "words.expected_error_floor",
             lambda counts, epsilon, b: words.expected_error_floor(np.array(counts, dtype=object), epsilon, b),
             floor_of_mean_distance,
             grid(COUNTS, [0.0, 1e-6, 0.5, 5.0, 60.0], [1, 3]),
             1e-10,
         ),
         Check(
-            "selection.reduction_limit",
+            "words.reduction_limit",
             words.reduction_limit,
             lambda epsilon, n, b: -mp.expm1(-epsilon * n / (2 * b)) / 2,
             lengths,
             1e-14,
         ),
         Check(
-            "selection.tail_bound",
+            "words.tail_bound",
             words.tail_bound,
             lambda deviation, n: min(mp.mpf(1), 2 * mp.exp(-2 * (deviation / n) ** 2)),
             [(d, n) for d, n in grid([1e-9, 0.3, 2.0, 18.0, 1e4], [1, 30, 10_000]) if d < 18.5 * n],
             1e-12,
         ),
         Check(
-            "automaton.alphabet_counts, logarithms",
+            "words.alphabet_counts, logarithms",
             lambda n, m, d: words.automaton.log_integers(words.alphabet_counts(n, m))[min(d, n)],
             lambda n, m, d: mp.log(mp.binomial(n, min(d, n)) * mp.mpf(m - 1) ** min(d, n)),
             grid([1, 30, 10_000], [2, 5, 10**6], [0, 1, 17, 10_000]),
@@ -303,7 +303,7 @@ def histogram_checks() -> list[Check]:
         return boltzmann.limit.log_normalisers(7, 3, t, [1.0, weight, 1.0])[x]
 
     return [
-        Check("boltzmann_exact.log_normalisers", normaliser, log_normaliser, rows, 1e-13, log=True),
+        Check("boltzmann.log_normalisers", normaliser, log_normaliser, rows, 1e-13, log=True),
         Check(
             "boltzmann.log_stationary",
             lambda x, t, w: boltzmann.log_stationary(SPACE[x], t, diagonal(w))[11],
@@ -313,21 +313,21 @@ def histogram_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "boltzmann_exact.expected_objective",
+            "boltzmann.expected_objective",
             lambda x, t, w: boltzmann.expected_objective(SPACE[x], t, diagonal(w)),
             mean_cost,
             [row for row in rows if row[1] > 0.05],  # below it the mean underflows
             1e-12,
         ),
         Check(
-            "boltzmann_exact.exact_epsilon_limit",
+            "boltzmann.exact_epsilon_limit",
             lambda t, w: boltzmann.exact_epsilon_limit(7, 3, t, diagonal(w)),
             limit_epsilon,
             grid(powers(-2, 4), [1.0, 0.0, 7.5]),
             1e-9,
         ),
         Check(
-            "boltzmann_exact.log_normalisers, full W",
+            "boltzmann.log_normalisers, full W",
             lambda x, t: boltzmann.limit.log_normalisers(3, 3, t, FULL)[x],
             lambda x, t: mp.log(mp.fsum(mp.exp(full_cost(z, SMALL[x], FULL) / t) for z in SMALL)),
             grid([0, 3, 9], powers(-2, 6)),
@@ -356,14 +356,14 @@ def histogram_checks() -> list[Check]:
             1e-13,
         ),
         Check(
-            "boltzmann_approximate.delta_at_epsilon",
+            "boltzmann.delta_at_epsilon",
             lambda t, share: boltzmann.delta_at_epsilon(7, 3, t, our_level(t, 1.0, share)),
             lambda t, share: largest_delta(t, mp.mpf(1), our_level(float(t), 1.0, float(share))),
             grid(powers(-1, 4), [0.0, 0.3, 0.9]),
             1e-9,
         ),
         Check(
-            "boltzmann_approximate.epsilon_at_delta",
+            "boltzmann.epsilon_at_delta",
             lambda delta, t: boltzmann.epsilon_at_delta(7, 3, t, delta),
             least_epsilon,
             [(d, t) for d, t in grid([1e-9, 1e-3], powers(-1, 2))],
@@ -371,7 +371,7 @@ def histogram_checks() -> list[Check]:
             side=1,
         ),
         Check(
-            "boltzmann_steps.mixing_delta, the limit",
+            "boltzmann.mixing_delta, the limit",
             lambda t, w, share: (
                 boltzmann.mixing_delta(7, 3, t, [0], weights=diagonal(w), epsilon=our_level(t, w, share)).limit
             ),
@@ -516,9 +516,9 @@ def noise_checks() -> list[Check]:
         return lambda epsilon, scale, b, rows: profile(epsilon, scale, b=b, rows=rows)
 
     return [
-        Check("baselines.laplace_delta, one row", ours(accounting.laplace_delta), laplace_profile, one, 1e-12),
+        Check("accounting.laplace_delta, one row", ours(accounting.laplace_delta), laplace_profile, one, 1e-12),
         Check(
-            "baselines.laplace_delta, more rows",
+            "accounting.laplace_delta, more rows",
             ours(accounting.laplace_delta),
             laplace_profile,
             more,
@@ -526,7 +526,7 @@ def noise_checks() -> list[Check]:
             side=1,
         ),
         Check(
-            "baselines.gaussian_scale, back to delta",
+            "accounting.gaussian_scale, back to delta",
             at_scale,
             lambda delta, *rest: delta,
             grid([0.3, 1e-6, 1e-30, 1e-290], [1.0, 100.0], [0.05], [1, 10_000]),
@@ -534,7 +534,7 @@ def noise_checks() -> list[Check]:
             side=-1,
         ),
         Check(
-            "baselines.laplace_scale, one row",
+            "accounting.laplace_scale, one row",
             lambda delta, epsilon, b: accounting.laplace_scale(epsilon, delta, b=b),
             largest_private_scale,
             grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0]),
@@ -542,14 +542,14 @@ def noise_checks() -> list[Check]:
             side=1,
         ),
         Check(
-            "boltzmann_baselines.discrete_gaussian_delta",
+            "boltzmann.discrete_gaussian_delta",
             lambda epsilon, sigma: boltzmann.discrete_gaussian_delta(sigma, epsilon),
             discrete_gaussian_profile,
             [*grid([0.0, 1e-3, 0.7, 5.0], [0.05, 0.3, 1.5, 4.9]), (0.0, 40.0), (0.1, 40.0)],
             1e-11,
         ),
         Check(
-            "boltzmann_baselines.calibrate_sigma, back to delta",
+            "boltzmann.calibrate_sigma, back to delta",
             at_sigma,
             lambda delta, epsilon: delta,
             [(0.3, 1.0), (1e-3, 5.0), (1e-9, 3.0), (1e-30, 9.0)],
@@ -572,15 +572,17 @@ def noise_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "audit.clopper_pearson, tail at the bound",
+            "accounting.clopper_pearson, tail at the bound",
             tail_at_bound,
             lambda hits, draws, alpha: mp.mpf(alpha),
             [(h, d, a) for h, d, a in grid([1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9]) if h <= d],
             1e-9,
         ),
-        Check("audit.clopper_pearson, tail at the upper bound", hits_at_bound, lambda h, d, alpha: alpha, hits, 1e-9),
         Check(
-            "audit.implied_delta",
+            "accounting.clopper_pearson, tail at the upper bound", hits_at_bound, lambda h, d, alpha: alpha, hits, 1e-9
+        ),
+        Check(
+            "accounting.implied_delta",
             bounds.implied_delta,
             implied,
             grid([0.0, 1e-9, 0.3, 2.0, 50.0], [0.0, 1e-9, 0.31, 3.0, 400.0], [0.0, 1e-300, 1e-6, 0.9]),
