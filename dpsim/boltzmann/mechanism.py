@@ -425,10 +425,10 @@ def _run(
     w = weight_matrix(weights, start.size)
     steps = checks.integer("steps", steps, 0)
     chains = checks.integer("chains", chains, 1)
-    fixed = [checks.integer("invariant", i, 0, start.size - 1) for i in invariant]
+    fixed = checks.integers("invariant", invariant, 0, start.size - 1)
     free = np.setdiff1d(np.arange(start.size), fixed)
     if free.size < 2:
-        raise ValueError(f"invariant must leave from 2 to {start.size} bins free, got {list(invariant)}")
+        raise ValueError(f"invariant must leave from 2 to {start.size} bins free, got {fixed.tolist()}")
     states = np.empty((warm.size, chains, start.size), np.int64)
     means = np.empty((warm.size, chains, steps * recorded))
     _metropolis(checks.generator(rng), start, warm.ravel(), w, free, steps, states, means)

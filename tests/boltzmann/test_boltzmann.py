@@ -543,7 +543,7 @@ def test_spaces_refused(function):
         ),
         (
             lambda: boltzmann.metropolis([1, 2, 3], 1, 3, invariant=[3]),
-            "invariant must be an integer from 0 to 2, got 3",
+            "invariant must be integers from 0 to 2, got 3",
         ),
         (
             lambda: boltzmann.metropolis([1, 2, 3], 1, 3, invariant=[0, 1]),
