@@ -319,6 +319,17 @@ def test_a_figure_drawn_once_is_the_file_that_savefig_draws(draw: Callable[[], F
         assert (tmp_path / f"fig1_line.{ending}").read_bytes() == (tmp_path / f"other.{ending}").read_bytes()
 
 
+def test_a_figure_without_the_house_style_is_saved_and_stays_as_it_is(tmp_path: Path) -> None:
+    with plt.rc_context({"savefig.dpi": "figure"}):
+        fig = plt.figure(dpi=50, figsize=(2, 1))
+        canvas = fig.canvas
+        figures.save(fig, "fig1_empty", pd.DataFrame({"x": [0.0]}), str(tmp_path))
+    with Image.open(tmp_path / "fig1_empty.png") as saved:
+        assert saved.size == (100, 50)
+    assert fig.canvas is canvas and fig.dpi == 50
+    plt.close(fig)
+
+
 def test_a_page_shows_the_saved_picture_at_half_its_size_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

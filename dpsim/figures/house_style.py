@@ -195,12 +195,15 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
         return
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    fig.dpi = mpl.rcParams["savefig.dpi"]
+    canvas, dpi, wanted = fig.canvas, fig.dpi, mpl.rcParams["savefig.dpi"]
+    fig.dpi = dpi if wanted == "figure" else wanted
     with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
     fig.set_layout_engine("none")  # the png's layout is also that of the pdf
     with files.replacing(folder / f"{name}.pdf") as partial:
         FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
+    fig.set_canvas(canvas)
+    fig.dpi = dpi
     if get_ipython() is not None:  # the page shows what was saved, at half the size, not a drawing of its own
         plt.close(fig)
         with Image.open(folder / f"{name}.png") as picture:
