@@ -52,7 +52,7 @@ def additional(lock: str, base: str) -> str:
 
 def main() -> None:
     """Write the locks and environment.yml."""
-    compile = ["uv", "pip", "compile", "pyproject.toml", *FLAGS]
+    compile = ["uv", "pip", "compile", "pyproject.toml", "--extra", "release", *FLAGS]
     subprocess.run([*compile, "-o", "requirements.lock"], cwd=ROOT, check=True, capture_output=True)
     base = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     for name, extras in EXTRAS.items():

@@ -95,6 +95,8 @@ def cell_metadata(tags: Iterable[str], cell_type: str = "code") -> dict[str, Any
         found["jupyter"] = {"source_hidden": True}
         if "hide-cell" in tags:
             found["jupyter"]["outputs_hidden"] = True
+    if cell_type == "markdown" and "collapsed" in tags:
+        found["jp-MarkdownHeadingCollapsed"] = True
     return found
 
 
