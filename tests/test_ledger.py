@@ -270,7 +270,9 @@ def test_record_refuses_unknown_rows_and_values_that_are_not_finite(tmp_path: Pa
     assert set(ledger.results(tmp_path)) == {"fallin2023.eps.k9", "gohari2020.time.base"}
 
 
-def test_figures_are_the_same_bytes_each_time_and_nothing_without_output(tmp_path: Path) -> None:
+def test_figures_are_the_same_bytes_each_time_and_nothing_without_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     figures.style()
     fig, ax = plt.subplots(figsize=figures.size(2, 2))
     ax.plot([0, 1], [0, 1 / 3])
@@ -279,6 +281,11 @@ def test_figures_are_the_same_bytes_each_time_and_nothing_without_output(tmp_pat
     assert not list(tmp_path.iterdir())
     for folder in ("a", "b"):
         figures.save(fig, "fig1_line", table, str(tmp_path / folder))
+        names = sorted(p.name for p in (tmp_path / folder).iterdir())
+        assert names == ["fig1_line.csv", "fig1_line.png"]
+        monkeypatch.setenv("PDF", "1")
+        figures.save(fig, "fig1_line", table, str(tmp_path / folder))
+        monkeypatch.delenv("PDF")
     names = sorted(p.name for p in (tmp_path / "a").iterdir())
     assert names == ["fig1_line.csv", "fig1_line.pdf", "fig1_line.png"]
     assert all((tmp_path / "a" / n).read_bytes() == (tmp_path / "b" / n).read_bytes() for n in names)
@@ -309,7 +316,10 @@ def startups() -> Figure:
 
 
 @pytest.mark.parametrize("draw", [drawn_figure, startups])
-def test_a_figure_drawn_once_is_the_file_that_savefig_draws(draw: Callable[[], Figure], tmp_path: Path) -> None:
+def test_a_figure_drawn_once_is_the_file_that_savefig_draws(
+    draw: Callable[[], Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PDF", "1")
     figures.save(draw(), "fig1_line", pd.DataFrame({"x": [0.0]}), str(tmp_path))
     other = draw()
     other.savefig(tmp_path / "other.png", metadata={"Software": None})
