@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from dpsim.release.unit import Unit
+from dpsim.release.unit import EVENT, Unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Counts:
     """
 
     trips: pd.DataFrame
-    unit: Unit = Unit()
+    unit: Unit = EVENT
     before: pd.DataFrame | None = None
     report: dict[str, int] = field(default_factory=dict)
     moves: bool = False

@@ -43,3 +43,6 @@ class Unit:
             return "one event; somebody with several events is protected in each of them, not in all together"
         most = "one event is" if self.events == 1 else f"{self.events} events are"
         return f"all that one {self.column} has in the table, of which at most {most} counted"
+
+
+EVENT = Unit()
