@@ -607,7 +607,7 @@ add(
         lambda m: {name: getattr(m, name) for name in ("transitions", "rewards", "horizon", "discount", "terminal")}
     ),
 )
-add("mdp.planning.synthesize", finite, mdp=models, tolerance=maybe(real(1e-6, 1.0)))
+add("mdp.planning.synthesize", finite, mdp=models)
 add("mdp.planning.evaluate", value, planned.map(lambda x: {"mdp": x["model"], "policy": x["policy"]}))
 add("mdp.privacy.perturb", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
     call=lambda **kw: mdp.perturb(**kw).transitions)  # fmt: skip
@@ -635,8 +635,8 @@ add(
     secret.map(lambda x: {**x, "support": np.ones(x["mdp"].transitions.shape, bool), "vectors": "one", "eta": 0.1}),
     call=lambda **kw: spending(mdp.privatize, **kw).transitions,
 )
-add("mdp.privacy.value_bounds", ordered(value), around("private"))
-add("mdp.privacy.cost_of_privacy", value, around("private"))
+add("mdp.bounds.value_bounds", ordered(value), around("private"))
+add("mdp.bounds.cost_of_privacy", value, around("private"))
 discounted = models.filter(lambda model: model.horizon is None)
 add("mdp.planning.iterations_needed", non_negative, mdp=discounted, tolerance=real(1e-9, 1.0))
 add(
@@ -657,15 +657,6 @@ add(
     n=st.integers(1, 50),
     kind=st.sampled_from(["paper", "union", "union", "paper", "exact"]),
 )
-add(
-    "mdp.concentration.deviation_probability",
-    probability,
-    p=vectors(),
-    k=real(1e-3, 200.0),
-    radius=real(1e-3, 1.0),
-    cells=st.integers(512, 1024),
-)
-leave_out("mdp.inner_problem.extreme_values", "kernel behind mdp.value_bounds, which checks its arguments")
 
 # ------------------------------------------------------------------------------------------------- histograms
 
