@@ -3,6 +3,8 @@ from .house_style import (
     size as size,
     looks as looks,
     rounded as rounded,
+    banded as banded,
+    plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
     save as save,
@@ -19,6 +21,7 @@ from .house_style import (
     MARKERS as MARKERS,
     BOUND as BOUND,
     BAND as BAND,
+    BANDED as BANDED,
 )
 from .maps import (
     zone_shapes as zone_shapes,
