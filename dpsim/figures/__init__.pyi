@@ -39,11 +39,7 @@ from .graphs import (
 )
 from .explore import (
     save_moving as save_moving,
-    dirichlet_row as dirichlet_row,
     manhattan as manhattan,
-    word_distances as word_distances,
-    plan_values as plan_values,
-    histogram_law as histogram_law,
     which_mechanism as which_mechanism,
 )
 from .words import (
