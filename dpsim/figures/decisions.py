@@ -47,7 +47,8 @@ def draw_startups(
         (x, y), label = spots[name], f"price {price:g}, closes {closes:g}"
         x -= 1.8  # an arrow goes from edge to edge
         tilt = {"rotation": np.degrees(np.arctan2(y, x)), "rotation_mode": "anchor", "transform_rotates_text": True}
-        ax.text(0.35 + x / 2, y / 2 + 0.28 - 0.09 * i, label, fontsize=8.5, ha="center", va="bottom", color=PAPER, **tilt)
+        place = 0.35 + x / 2, y / 2 + 0.28 - 0.09 * i
+        ax.text(*place, label, fontsize=8.5, ha="center", va="bottom", color=PAPER, **tilt)
         for end, colour, dashes, out in (("success", OTHER, "-", 0.65), ("failure", OURS, "--", 0.35)):
             _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
