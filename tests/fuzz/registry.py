@@ -574,7 +574,7 @@ add(
         lambda m: {name: getattr(m, name) for name in ("transitions", "rewards", "horizon", "discount", "terminal")}
     ),
 )
-add("mdp.planning.synthesize", finite, mdp=models, tolerance=maybe(real(1e-6, 1.0)))
+add("mdp.planning.synthesize", finite, mdp=models)
 add("mdp.planning.evaluate", value, planned.map(lambda x: {"mdp": x["model"], "policy": x["policy"]}))
 add("mdp.privacy.perturb", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
     call=lambda **kw: mdp.perturb(**kw).transitions)  # fmt: skip
@@ -602,8 +602,8 @@ add(
     secret.map(lambda x: {**x, "support": np.ones(x["mdp"].transitions.shape, bool), "vectors": "one", "eta": 0.1}),
     call=lambda **kw: spending(mdp.privatize, **kw).transitions,
 )
-add("mdp.privacy.value_bounds", ordered(value), around("private"))
-add("mdp.privacy.cost_of_privacy", value, around("private"))
+add("mdp.bounds.value_bounds", ordered(value), around("private"))
+add("mdp.bounds.cost_of_privacy", value, around("private"))
 discounted = models.filter(lambda model: model.horizon is None)
 add("mdp.planning.iterations_needed", non_negative, mdp=discounted, tolerance=real(1e-9, 1.0))
 add(
@@ -624,15 +624,6 @@ add(
     n=st.integers(1, 50),
     kind=st.sampled_from(["paper", "union", "union", "paper", "exact"]),
 )
-add(
-    "mdp.concentration.deviation_probability",
-    probability,
-    p=vectors(),
-    k=real(1e-3, 200.0),
-    radius=real(1e-3, 1.0),
-    cells=st.integers(512, 1024),
-)
-leave_out("mdp.inner_problem.extreme_values", "kernel behind mdp.value_bounds, which checks its arguments")
 
 # ------------------------------------------------------------------------------------------------- histograms
 
@@ -1023,6 +1014,10 @@ for name in ("checksums", "load_sources", "load_grades", "load_taxi_zones", "loa
 leave_out("datasets.roads.RoadChain", "a record made by load_gainesville")
 add("figures.house_style.size", between(0, 12), columns=st.sampled_from([1, 2]), height=real(0.1, 12.0))
 leave_out("figures.house_style.style", "no argument")
+leave_out("figures.house_style.looks", "keywords for seaborn; tests/figures/test_style.py")
+leave_out("figures.house_style.rounded", "takes a table; tests/figures/test_style.py")
+leave_out("figures.house_style.plain_ticks", "sets ticks of matplotlib axes")
+leave_out("figures.house_style.banded", "takes a table; its example")
 leave_out("figures.explore.*", "makes charts of tables; looked at, and moved in a browser by tests/site")
 leave_out("figures.house_style.mark_*", "draws on matplotlib axes; looked at, and in tests of the notebooks")
 leave_out("figures.house_style.save*", "writes files; tests/test_ledger.py")
@@ -1030,9 +1025,6 @@ leave_out("figures.maps.*", "draws on matplotlib axes, a quarter of a second a c
 leave_out("figures.zones.*", "a figure of seven maps, seconds a call; tests/figures/test_zones.py")
 leave_out("figures.walks.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
 leave_out("figures.bars.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
-leave_out("figures.walks.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
-leave_out("figures.bars.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
-leave_out("figures.zones.*", "a figure of seven maps, seconds a call; tests/figures/test_zones.py")
 leave_out("ledger.*", "reads and writes the project's ledger; tests/test_ledger.py")
 for module in ("runner", "files", "paths", "cli"):
     leave_out(f"{module}.*", "machinery of the command line over files and processes; tests/runner")

@@ -15,6 +15,7 @@ NOISE = "dpsim/accounting/noise.py"
 HOCKEY = "dpsim/numerics/hockey_stick.py"
 SPECIAL = "dpsim/numerics/special.py"
 MDP = "dpsim/mdp/privacy.py"
+MDP_BOUNDS = "dpsim/mdp/bounds.py"
 WORDS = "dpsim/words/exact_epsilon.py"
 BOLTZMANN = "dpsim/boltzmann/mechanism.py"
 ZERO_SUM = "dpsim/boltzmann/noise.py"
@@ -624,13 +625,13 @@ WINGS = [
     ),
     Mutation(
         MDP,
-        "math.nextafter(2.0 / b, 0.0)",
-        "math.nextafter(4.0 / b, 0.0)",
+        "math.nextafter(2.0 / apart, 0.0)",
+        "math.nextafter(4.0 / apart, 0.0)",
         ("tests/mdp/test_mdp_privatize.py::test_one_vector_spends_what_was_asked_for",),
         "sensitivity of one transition vector halved",
     ),
     Mutation(
-        MDP,
+        MDP_BOUNDS,
         "return extremes[..., 0, :] - margin, extremes[..., 1, :] + margin",
         "return extremes[..., 0, :], extremes[..., 1, :]",
         ("tests/mdp/test_mdp.py::test_discounted_bounds_are_outward_and_within_twice_the_tolerance",),

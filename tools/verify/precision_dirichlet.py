@@ -679,11 +679,6 @@ def radius_checks() -> list[Check]:
     def radius(k: Any, beta: Any, n: int) -> Any:
         return min(mp.sqrt(mp.log(n / beta) / (2 * (k + 1))), mp.mpf(1))
 
-    def two_tails(p: Any, k: Any, r: Any) -> Any:
-        q = mp.mpf(1.0 - float(p))
-        upper = beta_tail(k * q, k * p, 1 - p - r) if p + r < 1 else mp.mpf(0)
-        return upper + (beta_tail(k * p, k * q, p - r) if p > r else mp.mpf(0))
-
     def iterations(discount: Any, largest: Any, tolerance: Any) -> Any:
         return max(mp.ceil(mp.log(tolerance * (1 - discount) / largest) / mp.log(discount)), mp.mpf(0))
 
@@ -713,17 +708,6 @@ def radius_checks() -> list[Check]:
             radii,
             1.01e-4,  # it is rounded outward by as much
             side=1,
-        ),
-        Check(
-            "mdp.deviation_probability, two entries",
-            lambda p, k, r: mdp.deviation_probability([p, 1.0 - p], k, r),
-            two_tails,
-            [
-                (p, k, r)
-                for p, k, r in grid([1e-3, 0.3, 0.5], powers(-2, 4), [0.01, 0.2, 0.6])
-                if k * r * math.log1p(r / p) < 600.0  # else the tail is below the floats
-            ],
-            1e-9,
         ),
         Check(
             "mdp.iterations_needed",
