@@ -159,6 +159,7 @@ OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry l
     "boltzmann.mechanism.running_objective": {"invariant": [0]},
     "dirichlet.release.privatize": {"b": 0.01, "records": None},
     "dirichlet.stationary.ergodicity_bound": {"categories": 3},
+    "dirichlet.theorem1.extreme_points": {"protected": 1, "eta_bar": 0.1},
     "dirichlet.stationary.mean_kl_bound": {"categories": 3},
     "mdp.bounds.cost_of_privacy": {"initial": 0},
     "mdp.bounds.value_bounds": {"tolerance": 1e-6},
@@ -169,8 +170,8 @@ OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry l
 NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, labels, or the matter of a test of their own
     "boltzmann.mechanism.privatize": {"weights"},  # as of every other function of the wing
     "datasets.taxi.merge_zones": {"adjacency"},
-    "dirichlet.noise.project_matrices": {"protected", "support"},
-    "dirichlet.release.privatize": {"support", "records"},  # records: in the other entry of this function
+    "dirichlet.noise.noisy_matrix": {"support"},
+    "dirichlet.release.privatize": {"support", "records", "protected", "eta_bar"},  # tests/dirichlet/test_release.py
     "markov.walks.random_walk": {"uniforms"},
     "mdp.privacy.perturb_with_noise": {"support"},
     "mdp.privacy.privatize": {"support", "records"},
