@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import math
 import os
 from collections.abc import Collection
 from pathlib import Path
@@ -33,7 +34,7 @@ LOOK = {
     "view": {"stroke": None},
     "axis": {"grid": False, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-    "title": {"fontSize": 13, "fontWeight": "normal"},
+    "title": {"fontSize": 12, "fontWeight": "normal"},
 }
 """The project's look; the font comes with matplotlib."""
 
@@ -110,13 +111,14 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     for feature in outlines:
         feature["geometry"]["coordinates"] = _rounded(feature["geometry"]["coordinates"])
     slider = {"input": "range", "min": 0, "max": len(epsilons) - 1, "step": 1, "name": "ε: step "}
+    end = 10 * math.ceil(shares["percent"].abs().max() / 10)
     colour = {
         "field": "percent",
         "type": "quantitative",
         "title": "difference of the stationary share, %",
-        "scale": {"type": "symlog", "constant": 1, "domain": [-100, 100], "scheme": "purpleorange", "clamp": True},
+        "scale": {"type": "symlog", "constant": 1, "domain": [-end, end], "scheme": "purpleorange", "clamp": True},
         "legend": {
-            "values": [-100, -10, -1, 0, 1, 10, 100],
+            "values": [-end, -10, -1, 0, 1, 10, end],
             "orient": "bottom",
             "gradientLength": 400,
             "titleLimit": 400,
