@@ -7,7 +7,6 @@ import io
 import json
 import math
 import os
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +166,7 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     )
 
 
-def which_mechanism(errors: pd.DataFrame, ours: Collection[str] = ()) -> Moving:
+def which_mechanism(errors: pd.DataFrame) -> Moving:
     """Return the chart that answers which mechanism to use: error against epsilon, for a chosen subject.
 
     Parameters
@@ -175,17 +174,15 @@ def which_mechanism(errors: pd.DataFrame, ours: Collection[str] = ()) -> Moving:
     errors : DataFrame
         Columns subject (what is released, of which data, the unit), mechanism (a subject's first is the paper's),
         epsilon, error, metric.
-    ours : collection of str
-        Mechanisms that are not a paper's.
 
     Returns
     -------
     Moving
     """
     names = {subject: list(dict.fromkeys(part["mechanism"])) for subject, part in errors.groupby("subject", sort=False)}
-    first, *others = (PAPER, "circle"), (OTHER, "triangle-up"), ("#E69F00", "diamond"), ("#CC79A7", "cross")
+    first, *others = (PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")
     looks = {name: others[n % 3] for listed in names.values() for n, name in enumerate(listed[1:])}
-    looks |= {listed[0]: first for listed in names.values()} | dict.fromkeys(ours, (OURS, "square"))
+    looks |= {listed[0]: first for listed in names.values()}
     colours, symbols = zip(*looks.values())
     control = {"input": "select", "options": list(names), "name": "what is released "}
     shown = {"expr": f"({json.dumps(names)})[subject]"}
