@@ -1,6 +1,8 @@
 from .house_style import (
     style as style,
     size as size,
+    looks as looks,
+    rounded as rounded,
     mark_published as mark_published,
     mark_source as mark_source,
     save as save,
@@ -13,6 +15,9 @@ from .house_style import (
     OURS as OURS,
     OTHER as OTHER,
     PUBLISHED as PUBLISHED,
+    DASHES as DASHES,
+    MARKERS as MARKERS,
+    BOUND as BOUND,
     BAND as BAND,
 )
 from .maps import (

@@ -1056,6 +1056,8 @@ for name in ("checksums", "load_sources", "load_grades", "load_taxi_zones", "loa
 leave_out("datasets.roads.RoadChain", "a record made by load_gainesville")
 add("figures.house_style.size", between(0, 12), columns=st.sampled_from([1, 2]), height=real(0.1, 12.0))
 leave_out("figures.house_style.style", "no argument")
+leave_out("figures.house_style.looks", "keywords for seaborn; tests/figures/test_style.py")
+leave_out("figures.house_style.rounded", "takes a table; tests/figures/test_style.py")
 leave_out("figures.explore.*", "makes charts of tables; looked at, and moved in a browser by tests/site")
 leave_out("figures.house_style.mark_*", "draws on matplotlib axes; looked at, and in tests of the notebooks")
 leave_out("figures.house_style.save*", "writes files; tests/test_ledger.py")
@@ -1063,9 +1065,6 @@ leave_out("figures.maps.*", "draws on matplotlib axes, a quarter of a second a c
 leave_out("figures.zones.*", "a figure of seven maps, seconds a call; tests/figures/test_zones.py")
 leave_out("figures.walks.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
 leave_out("figures.bars.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
-leave_out("figures.walks.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
-leave_out("figures.bars.*", "draws on matplotlib axes; refusals in tests/figures/test_walks.py")
-leave_out("figures.zones.*", "a figure of seven maps, seconds a call; tests/figures/test_zones.py")
 leave_out("ledger.*", "reads and writes the project's ledger; tests/test_ledger.py")
 for module in ("runner", "files", "paths", "cli"):
     leave_out(f"{module}.*", "machinery of the command line over files and processes; tests/runner")
