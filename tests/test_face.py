@@ -19,8 +19,8 @@ DRAWS = "draws on axes of a figure: the notebooks and tests/figures show it"
 WRITES = "writes files, or needs those of a run"
 SHOWS = "its result is for a notebook to show"
 NO_EXAMPLE = {  # public functions, by pattern, and why they have none
-    r"figures\.(style|mark_.*|draw_.*|choropleth|compare_zones|grouped_bars)": DRAWS,
-    r"figures\.(dirichlet_row|manhattan|word_distances|plan_values|histogram_law|which_mechanism)": SHOWS,
+    r"figures\.(style|plain_ticks|mark_.*|draw_.*|choropleth|compare_zones|grouped_bars)": DRAWS,
+    r"figures\.(manhattan|which_mechanism)": SHOWS,
     r"figures\.save.*": WRITES,
     r"ledger\.(record|comparison|judge)": "reads or changes what the process has recorded",
     r"ledger\.(notebook_table|scoreboard)": SHOWS,

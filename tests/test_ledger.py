@@ -387,7 +387,9 @@ def test_a_page_shows_the_saved_picture_at_half_its_size_and_no_other(
 
 def test_a_chart_that_moves_has_one_still_picture_half_as_large_in_the_page(tmp_path: Path) -> None:
     table = pd.DataFrame({"x": [0.0, 1.0]})
-    moving = explore.Moving(explore.alt.Chart(table).mark_point().encode(x="x:Q"), "Two points.")
+    encoding = {"x": {"field": "x", "type": "quantitative"}}
+    data = {"values": table.to_dict("records")}
+    moving = explore.Moving({"data": data, "mark": "point", "encoding": encoding}, "Two points.")
     figures.save_moving(moving, "fig1_points", table, str(tmp_path))
     still = moving._repr_mimebundle_()[0]["image/png"]
     with Image.open(tmp_path / "fig1_points.png") as saved, Image.open(io.BytesIO(still)) as small:

@@ -3,6 +3,8 @@ from .house_style import (
     size as size,
     looks as looks,
     rounded as rounded,
+    banded as banded,
+    plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
     save as save,
@@ -19,6 +21,7 @@ from .house_style import (
     MARKERS as MARKERS,
     BOUND as BOUND,
     BAND as BAND,
+    BANDED as BANDED,
 )
 from .maps import (
     zone_shapes as zone_shapes,
@@ -35,11 +38,7 @@ from .graphs import (
 )
 from .explore import (
     save_moving as save_moving,
-    dirichlet_row as dirichlet_row,
     manhattan as manhattan,
-    word_distances as word_distances,
-    plan_values as plan_values,
-    histogram_law as histogram_law,
     which_mechanism as which_mechanism,
 )
 from .words import (

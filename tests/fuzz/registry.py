@@ -1058,6 +1058,8 @@ add("figures.house_style.size", between(0, 12), columns=st.sampled_from([1, 2]),
 leave_out("figures.house_style.style", "no argument")
 leave_out("figures.house_style.looks", "keywords for seaborn; tests/figures/test_style.py")
 leave_out("figures.house_style.rounded", "takes a table; tests/figures/test_style.py")
+leave_out("figures.house_style.plain_ticks", "sets ticks of matplotlib axes")
+leave_out("figures.house_style.banded", "takes a table; its example")
 leave_out("figures.explore.*", "makes charts of tables; looked at, and moved in a browser by tests/site")
 leave_out("figures.house_style.mark_*", "draws on matplotlib axes; looked at, and in tests of the notebooks")
 leave_out("figures.house_style.save*", "writes files; tests/test_ledger.py")

@@ -210,7 +210,7 @@ def errata(notebooks: Mapping[str, Any]) -> str:
 def notes() -> dict[str, str]:
     """Return a page for each note on an erratum, with its script: name -> Markdown."""
     found = {}
-    for path in sorted((paths.figures() / "errata").glob("*.md")):
+    for path in sorted((paths.root() / "tools" / "errata").glob("*.md")):
         script = path.with_suffix(".py").read_text(encoding="utf-8")
         found[f"notes/{path.name}"] = f"{path.read_text(encoding='utf-8')}\n## The script\n\n```python\n{script}```\n"
     return found
