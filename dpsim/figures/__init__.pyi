@@ -55,9 +55,6 @@ from .bars import (
 )
 from .decisions import (
     draw_startups as draw_startups,
-    draw_values as draw_values,
-    draw_costs as draw_costs,
-    draw_banded as draw_banded,
 )
 from . import (
     explore as explore,
