@@ -24,7 +24,12 @@ from dpsim.words.space import Chain, Codes, successors, word_space
 def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     """Return the exact numbers (n + 1,) of words at distance 0 to n from any word of n letters out of m.
 
-    M(n, m, l) = binom(n, l) (m - 1)^l of Benvenuti, Rao, Hale 2026, as Python integers of any size; n, m >= 1.
+    M(n, m, l) = binom(n, l) (m - 1)^l of Benvenuti, Rao, Hale 2026, as Python integers of any size.
+
+    Parameters
+    ----------
+    n, m : int
+        At least 1.
 
     Examples
     --------

@@ -70,7 +70,7 @@ def exact_word_epsilon(
     --------
     >>> from dpsim import words
     >>> round(words.exact_word_epsilon(5, 5.0, letters=2), 4)
-    3.0869
+    3.0874
     """
     length = checks.integer("length", length, 1)
     epsilon = checks.scalar("epsilon", epsilon, 0.0)

@@ -49,6 +49,13 @@ class Law(NamedTuple):
 def permute_and_flip_pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
     """Return the probabilities (..., n + 1) of the distances 0 to n under permute-and-flip.
 
+    Parameters
+    ----------
+    counts, epsilon, b
+        As in `expected_error`.
+
+    Notes
+    -----
     Relative error below 1e-10 for counts up to 1e1000. Source: Benvenuti, Rao, Hale 2026, equation (4), by an integral
     of positive terms in place of the alternating sum (5).
 
@@ -63,6 +70,11 @@ def permute_and_flip_pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> A
 
 def exponential_pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
     """Return the probabilities (..., n + 1) of the distances under the exponential mechanism, N_l q_l / Z.
+
+    Parameters
+    ----------
+    counts, epsilon, b
+        As in `expected_error`.
 
     Examples
     --------
@@ -117,6 +129,13 @@ def expected_error(
 def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> tuple[Array, Array]:
     """Return Theorem 2's lower and upper bound (...) on the expected error of permute-and-flip, in letters.
 
+    Parameters
+    ----------
+    counts, epsilon, b
+        As in `expected_error`.
+
+    Notes
+    -----
     upper is the error of the exponential mechanism, n C / (1 + C) with C = (m - 1) exp(-epsilon / (2 b)) on all words
     of an alphabet; lower = upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where E_Exp[Phi] = 1 / Z, and may be negative.
     The proof uses nothing of the counts, so both hold for the words of a chain too.
@@ -139,6 +158,13 @@ def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> 
 def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
     """Return a lower bound (...) on the expected error of permute-and-flip, at least half the exponential's.
 
+    Parameters
+    ----------
+    counts, epsilon, b
+        As in `expected_error`.
+
+    Notes
+    -----
     As 1 - u q >= (1 - u)^q, a word at distance l has f(l) >= q_l * integral (1 - u)^(Z - q_l) du = q_l / (1 + Z - q_l),
     and its probability under the exponential mechanism is q_l / Z.
 
@@ -159,6 +185,15 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> A
 def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
     """Return the largest share (...) by which permute-and-flip can lower the exponential's error, over all counts.
 
+    Parameters
+    ----------
+    epsilon : array_like, shape (...)
+        Nominal epsilon, at least 0.
+    n, b : int
+        Letters, and the distance of adjacent words; at least 1.
+
+    Notes
+    -----
     It is (1 - exp(-epsilon n / (2 b))) / 2, below one half always. Proof: Z >= 1 + q_l where N_l > 0, so the ratio
     Z / (1 + Z - q_l) of `expected_error_floor` is at least (1 + q_l) / 2 >= (1 + q_n) / 2. A word with one
     alternative, at distance n, attains it.
@@ -185,8 +220,12 @@ def draw_distances(
 ) -> NDArray[np.int64]:
     """Return distances drawn exactly for one vector of counts, an int or an array of shape `size`.
 
-    counts (n + 1,), epsilon, b and mechanism are those of `expected_error`; the staircase takes its best offset.
-    Source: Ding et al. 2021, see `drawn`.
+    Parameters
+    ----------
+    counts, epsilon, b, mechanism
+        As in `expected_error`, for one vector and one epsilon; the staircase takes its best offset.
+    size : int or sequence of int, optional
+    rng : Generator, int or None
 
     Examples
     --------
