@@ -55,6 +55,8 @@ from .bars import (
 )
 from .decisions import (
     draw_startups as draw_startups,
+    draw_plans as draw_plans,
+    draw_values as draw_values,
 )
 from . import (
     explore as explore,

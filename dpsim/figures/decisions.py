@@ -1,15 +1,69 @@
-"""The drawing of a decision process: four startups to acquire."""
+"""Drawings of decision processes: what private plans are worth, and four startups to acquire."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.figures.house_style import OTHER, OURS, PAPER
+from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, size
+
+VALUES = {
+    "optimistic": ("--", PAPER, 1, 3),
+    "private": ("-", PAPER, 1, 3),
+    "true": ("-", TRUE, -1, 3),
+    "pessimistic": ("--", PAPER, -1, 6),
+}
+"""Dashes and colour of a policy's four values; whether the name stands above or below its line, and past how many k."""
+
+
+def draw_plans(table: pd.DataFrame) -> Figure:
+    """Return Figure 1 of Gohari, Hale, Topcu 2020: a policy's values in two examples (a, b), the cost of privacy (c).
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns example, k and, for each name in VALUES and for cost, <name>_mean and <name>_sd.
+    """
+    fig, axes = plt.subplots(1, 3, figsize=size(2, 2.8))
+    for ax, marker, (name, part) in zip(axes, "os", table.groupby("example", sort=False)):
+        draw_values(ax, part, f"value, {name}")
+        _draw_line(axes[2], part, "cost", str(name), 1, 6, marker=marker, mfc="w", color=PAPER)
+    axes[2].set(xscale="log", xlabel="$k$", ylabel="cost of privacy", ylim=(0, None))
+    for ax, letter in zip(axes, "abc"):
+        ax.set_title(letter, loc="left", fontweight="bold")
+    return fig
+
+
+def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
+    """Draw a policy's values in the private and the true model between their bounds, one standard deviation as bars.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+    table : DataFrame
+        Columns k and, for each name in VALUES, <name>_mean and <name>_sd.
+    label : str
+        Of the values.
+    """
+    for name, (dashes, colour, up, past) in VALUES.items():
+        _draw_line(ax, table, name, name, up, past, ls=dashes, color=colour)
+    ax.set(xscale="log", xlabel="$k$", ylabel=label)
+
+
+def _draw_line(ax: Any, table: pd.DataFrame, name: str, label: str, up: int, past: int, **look: Any) -> None:
+    """Draw means with one standard deviation against k, named at the right end, clear of the last error bars."""
+    mean, sd = table[f"{name}_mean"], table[f"{name}_sd"]
+    ax.errorbar(table["k"], mean, sd, lw=1, elinewidth=0.6, capsize=1.5, **look)
+    spot = table["k"].iloc[-1], (up * mean + sd).iloc[-past:].max() * up
+    text: dict[str, Any] = {"ha": "right", "va": "bottom" if up > 0 else "top", "color": look["color"]}
+    ax.annotate(label, spot, (0, 4 * up), textcoords="offset points", **text)
 
 
 def draw_startups(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import io
 import json
+import math
 import os
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ LOOK = {
     "view": {"stroke": None},
     "axis": {"grid": False, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-    "title": {"fontSize": 13, "fontWeight": "normal"},
+    "title": {"fontSize": 12, "fontWeight": "normal"},
 }
 """The project's look; the font comes with matplotlib."""
 
@@ -110,13 +110,14 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     for feature in outlines:
         feature["geometry"]["coordinates"] = _rounded(feature["geometry"]["coordinates"])
     slider = {"input": "range", "min": 0, "max": len(epsilons) - 1, "step": 1, "name": "ε: step "}
+    end = 10 * math.ceil(shares["percent"].abs().max() / 10)
     colour = {
         "field": "percent",
         "type": "quantitative",
         "title": "difference of the stationary share, %",
-        "scale": {"type": "symlog", "constant": 1, "domain": [-100, 100], "scheme": "purpleorange", "clamp": True},
+        "scale": {"type": "symlog", "constant": 1, "domain": [-end, end], "scheme": "purpleorange", "clamp": True},
         "legend": {
-            "values": [-100, -10, -1, 0, 1, 10, 100],
+            "values": [-end, -10, -1, 0, 1, 10, end],
             "orient": "bottom",
             "gradientLength": 400,
             "titleLimit": 400,
@@ -165,7 +166,7 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     )
 
 
-def which_mechanism(errors: pd.DataFrame, ours: Collection[str] = ()) -> Moving:
+def which_mechanism(errors: pd.DataFrame) -> Moving:
     """Return the chart that answers which mechanism to use: error against epsilon, for a chosen subject.
 
     Parameters
@@ -173,17 +174,15 @@ def which_mechanism(errors: pd.DataFrame, ours: Collection[str] = ()) -> Moving:
     errors : DataFrame
         Columns subject (what is released, of which data, the unit), mechanism (a subject's first is the paper's),
         epsilon, error, metric.
-    ours : collection of str
-        Mechanisms that are not a paper's.
 
     Returns
     -------
     Moving
     """
     names = {subject: list(dict.fromkeys(part["mechanism"])) for subject, part in errors.groupby("subject", sort=False)}
-    first, *others = (PAPER, "circle"), (OTHER, "triangle-up"), ("#E69F00", "diamond"), ("#CC79A7", "cross")
+    first, *others = (PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")
     looks = {name: others[n % 3] for listed in names.values() for n, name in enumerate(listed[1:])}
-    looks |= {listed[0]: first for listed in names.values()} | dict.fromkeys(ours, (OURS, "square"))
+    looks |= {listed[0]: first for listed in names.values()}
     colours, symbols = zip(*looks.values())
     control = {"input": "select", "options": list(names), "name": "what is released "}
     shown = {"expr": f"({json.dumps(names)})[subject]"}
