@@ -432,6 +432,7 @@ add("markov.sparse.canonical", finite, name=text, matrix=crs, checked=False)
 add("markov.sparse.stochastic", probability, name=text, matrix=crs, checked=False)
 add("markov.sparse.classes", non_negative, chain=crs, checked=False)
 add("markov.sparse.refuse_reducible", anything, name=text, chain=crs, checked=False)
+add("markov.sparse.closed_class", non_negative, name=text, chain=crs, checked=False)
 add("markov.sparse.stationary", sums_to_one, P=crs, checked=False)
 add(
     "markov.sparse.stationary_error",
