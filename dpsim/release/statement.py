@@ -64,12 +64,11 @@ def trust(chain: PrivateChain) -> str:
     """Return in one plain sentence how far a release can be trusted."""
     if not chain.noisy.size:
         return "Nothing was released, so there is nothing to trust."
-    noise, weak = chain.noise.mean_absolute, len(chain.weak)
-    rows = "every row" if not weak else f"{len(chain.labels) - weak:,} of {len(chain.labels):,} rows"
-    rest = "" if not weak else "; the others are mostly noise, and say nothing"
+    states, weak = len(chain.labels), len(chain.weak)
+    rest = "; the others say nothing" if weak else ""
     return (
-        f"Each count is off by {noise:.3g} events in the mean, so that rows with many more events than that are close "
-        f"to the table's: {rows} stand out from the noise{rest}."
+        f"Each count is off by {chain.noise.mean_absolute:.3g} events in the mean, so that rows with many more events "
+        f"than that are close to the table's: {states - weak:,} of {states:,} rows stand out from the noise{rest}."
     )
 
 
