@@ -199,18 +199,18 @@ def release(files: tuple[str, ...], **options: Any) -> None:
     try:
         for line in release_.run(list(files), **options):
             click.echo(line.text, err=line.private)
-    except ValueError as error:
+    except (ValueError, ImportError) as error:
         raise ValueError(release_.as_options(str(error))) from error
 
 
 @main.command()
 @click.option("--states", required=True, type=int, help="How many states there are.")
-@click.option("--events", required=True, type=int, help="About how many events are counted, after limits: a guess.")
+@click.option("--events", required=True, type=int, help="About how many events there are: a public guess.")
+@click.option("--persons", type=int, help="About how many persons (cars, sessions) they belong to.")
+@click.option("--limits", metavar="M,M,...", help="Events counted of a person (default: single events are protected).")
 @click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Privacy losses.")
 @click.option("--delta", default=0.0, show_default=True, help="Slack on top of the factor e^epsilon, in [0, 1).")
 @click.option("--pairs", type=int, help="How many pairs a declared graph allows (default: all).")
-@click.option("--limits", metavar="M,M,...", help="Events counted of a person (default: single events are protected).")
-@click.option("--units", type=int, help="How many persons there are: delta is compared with one in so many.")
 def plan(**options: Any) -> None:
     """Show what noise and error a release would have, from public numbers, before anything is spent."""
     from dpsim import release as release_

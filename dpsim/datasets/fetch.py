@@ -43,9 +43,7 @@ class Month(NamedTuple):
     blob_matches: bool
 
 
-def fetch_taxi_month(
-    url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False
-) -> Month:
+def fetch_taxi_month(url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False) -> Month:
     """Return the month, downloaded (or found), verified and counted into `counts_file`.
 
     Parameters

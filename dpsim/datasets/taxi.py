@@ -76,6 +76,10 @@ def load_zone_adjacency() -> Mask:
 def counts_file() -> Path:
     """Return the path of the counts between the 63 zones: columns origin, destination, trips; git ignores it.
 
+    Returns
+    -------
+    Path
+
     Examples
     --------
     >>> from dpsim import datasets

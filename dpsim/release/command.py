@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from dpsim import checks
 from dpsim.release import chain as chains
@@ -219,18 +218,16 @@ def plan_lines(
     events: int,
     epsilon: str,
     delta: float,
-    pairs: int | None = None,
+    persons: int | None = None,
     limits: str | None = None,
-    units: int | None = None,
+    pairs: int | None = None,
 ) -> Iterator[str]:
     """Yield the table of `planning.plan`, what its columns mean, and warnings."""
-    epsilons = _numbers("epsilon", epsilon, float)
-    protected = [EVENT] if limits is None else [Unit(most, "unit") for most in _numbers("limits", limits, int)]
-    table = plans.plan(states, events, epsilons=epsilons, delta=delta, units=protected, pairs=pairs)
+    epsilons, kept = _numbers("epsilon", epsilon, float), [] if limits is None else _numbers("limits", limits, int)
+    table = plans.plan(states, events, epsilons=epsilons, persons=persons, limits=kept, delta=delta, pairs=pairs)
     yield table.to_string(index=False, float_format=lambda x: f"{x:.4g}")
     yield plans.COLUMNS
-    for line in plans.warnings(max(epsilons), delta, units, -(-events // max(unit.events for unit in protected))):
-        yield f"warning: {line}" + (" (--units)" if units is None and "units" in line else "")
+    yield from (f"warning: {line}" for line in plans.warnings(max(epsilons), delta, persons))
 
 
 def _numbers(name: str, text: str, kind: Any) -> list[Any]:

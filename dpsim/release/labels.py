@@ -34,7 +34,7 @@ def whole_word(value: Any) -> str | None:
 
 
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
-    """Return declared labels as integers when all of them are, else as words; ValueError unless 2 or more, all distinct.
+    """Return 2 or more declared labels, all distinct (ValueError): as integers when all of them are, else as words.
 
     Examples
     --------

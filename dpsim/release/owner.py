@@ -52,8 +52,13 @@ def counted(counts: Counts, support: Support | PrivatePairs | None = None) -> st
 
 def checked(counts: Counts, support: Support | PrivatePairs) -> list[str]:
     """Return, a line each, what would be counted, what is left out and why, and which declared states never occur."""
-    report = dict(counts.report) | ({"barred": counts_on(counts.trips, support)[1]} if isinstance(support, Support) else {})
-    lines = ["for you only (nothing is drawn, spent or written):", f"{report['rows']:>15,} {_rows(counts)} read; of these"]
+    report = dict(counts.report) | (
+        {"barred": counts_on(counts.trips, support)[1]} if isinstance(support, Support) else {}
+    )
+    lines = [
+        "for you only (nothing is drawn, spent or written):",
+        f"{report['rows']:>15,} {_rows(counts)} read; of these",
+    ]
     lines += [f"{report[name]:>15,} left out: {words}" for name, words in REASONS.items() if report.get(name)]
     seen = {*map(str, counts.trips["origin"]), *map(str, counts.trips["destination"])}
     kept = report["kept"] - report.get("barred", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -17,14 +18,21 @@ PREFIX = "dpsim-spill-"
 MAGIC = "*?[]{}"  # in DuckDB, a path with these may name other files
 
 
+def ibis() -> Any:
+    """Return the module Ibis, slow to import, once all is there that a release needs and a plain install lacks."""
+    if not all(importlib.util.find_spec(name) for name in ("duckdb", "ibis", "opendp")):
+        raise ImportError('releases need libraries of their own: pip install "dpsim-compendium[release]"')
+    import ibis
+
+    return ibis
+
+
 def connect() -> tuple[Any, Path]:
     """Return an embedded DuckDB connection of Ibis, and the folder (mode 0700) that it spills into.
 
     The folder goes when the connection is collected, or when the process ends; what a killed run left behind goes with
     the next run. A folder is locked before it gets the name that other runs look for, so that none takes a living one.
     """
-    import ibis  # slow to import, and most commands count nothing
-
     place = Path(tempfile.gettempdir()).resolve()
     if set(str(place)) & set(MAGIC):
         raise ValueError(f"TMPDIR must be a folder without any of {' '.join(MAGIC)} in its path, got {str(place)!r}")
@@ -34,7 +42,7 @@ def connect() -> tuple[Any, Path]:
     new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
     lock = _lock(new)
     folder = new.rename(place / new.name.removeprefix("."))
-    connection = ibis.duckdb.connect(
+    connection = ibis().duckdb.connect(
         memory_limit=MEMORY_LIMIT,
         threads=streams.threads(),
         temp_directory=str(folder),

@@ -61,8 +61,7 @@ def read(
     >>> table.to_pandas()["a"].tolist()[0]
     '97'
     """
-    import ibis
-
+    ibis = scratch.ibis()
     if isinstance(source, ibis.Table):
         tables = [source]
     elif isinstance(source, str | os.PathLike):
@@ -71,7 +70,7 @@ def read(
         tables = _read_files(source)
     else:
         tables = [_read_frame(source, columns.values())]
-    made = {name: words for name in columns} | dict(how or {})
+    made = dict.fromkeys(columns, words) | dict(how or {})
     chosen = [
         table.select(
             **{name: made[name](table[_column(table, column)]) for name, column in columns.items()},
@@ -168,7 +167,9 @@ def _files(paths: Sequence[str]) -> list[str]:
         inside = [path]
         if os.path.isdir(path):
             every = ((file, file.relative_to(path).parts) for file in sorted(Path(path).rglob("*")))
-            inside = [str(file) for file, parts in every if is_table(file.name) and not any(p[0] in "._" for p in parts)]
+            inside = [
+                str(file) for file, parts in every if is_table(file.name) and not any(p[0] in "._" for p in parts)
+            ]
             if not inside:
                 raise ValueError(f"source: the folder {path!r} holds no file that ends in {FORMATS}")
         for file in inside:
@@ -240,25 +241,23 @@ def _header(file: str, delimiters: str) -> tuple[str, tuple[str, ...]]:
 def _text(connection: Any, links: list[str], schema: tuple[str, tuple[str, ...]]) -> Any:
     """Return lines as rows of text fields. A field may stand in quotes; a line of other fields is a damaged row."""
     delimiter, names = schema
-    field = f'("(?:[^"]|"")*"|[^"{delimiter}]*)'
     lines = (
         f"read_csv({_listed(links)}, columns = {{'line': 'VARCHAR'}}, auto_detect = false, header = false, skip = 1, "
         r"delim = chr(28) || chr(29) || chr(30) || chr(31), quote = '', escape = '', comment = '', new_line = '\n', "
         f"strict_mode = false, max_line_size = {LONGEST}, hive_partitioning = false, ignore_errors = true, "
         "store_rejects = true, rejects_limit = 0)"
     )
-    split = (
-        f"CASE WHEN NOT contains(line, '\"') THEN string_split(line, '{delimiter}') "
-        f"WHEN regexp_full_match('{delimiter}' || line, '([{delimiter}]{field})*') "
-        f"THEN regexp_extract_all('{delimiter}' || line, '[{delimiter}]{field}', 1) END"
-    )
-    chosen = ", ".join(
-        f"CASE WHEN f[{place}][1] = '\"' THEN replace(f[{place}][2:-2], '\"\"', '\"') ELSE f[{place}] END AS {_name(name)}"
-        for place, name in enumerate(names, 1)
-    )
-    rows = f"SELECT CASE WHEN len(f) = {len(names)} THEN f END AS f FROM (SELECT {split} AS f FROM {lines} WHERE line <> '')"
+    field = f'[{delimiter}]("(?:[^"]|"")*"|[^"{delimiter}]*)'
+    fields = f"""
+        CASE WHEN NOT contains(line, '"') THEN string_split(line, '{delimiter}')
+             WHEN regexp_full_match('{delimiter}' || line, '({field})*')
+             THEN regexp_extract_all('{delimiter}' || line, '{field}', 1) END"""
+    rows = f"SELECT {fields} AS f FROM {lines} WHERE line <> ''"
+    good = f"SELECT CASE WHEN len(f) = {len(names)} THEN f END AS f FROM ({rows})"
+    plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END AS "
+    chosen = ", ".join(plain.format(place) + _name(name) for place, name in enumerate(names, 1))
     view = f"events_{uuid.uuid4().hex}"
-    connection.raw_sql(f"CREATE TEMP VIEW {view} AS SELECT {chosen}, f IS NULL AS {_name(DAMAGED)} FROM ({rows})")
+    connection.raw_sql(f"CREATE TEMP VIEW {view} AS SELECT {chosen}, f IS NULL AS {_name(DAMAGED)} FROM ({good})")
     return connection.table(view)
 
 

@@ -134,7 +134,7 @@ def declared(
 
 
 def read_categories(file: str | os.PathLike[str]) -> list[Any]:
-    """Return the labels of a public file, a line each or in the column label of a table; integers when all of them are."""
+    """Return the labels of a public file, a line each or in the column label of a table; integers when all are."""
     if sources.is_table(os.fspath(file)):
         words = _words(file, "label", what="categories")["label"].tolist()
     else:

@@ -1,8 +1,8 @@
 """From tables of events, counts or visits to counts of transitions, through Ibis: DuckDB here, or a cluster's tables.
 
 Rows are grouped by the database, so that memory is bounded by its limit and by the number of distinct pairs that are
-kept, whatever the number of rows. Labels are words in a fixed order, unless integers are declared: what a label is never
-depends on the other rows of the table, and no row can refuse the table. What cannot be read is left out by itself.
+kept, whatever the number of rows. Labels are words in a fixed order, unless integers are declared: what a label is
+never depends on the other rows of the table. What cannot be read is left out by itself, and no row refuses the table.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from typing import Any
-
-import pandas as pd
 
 from dpsim.release import labels, sources, times
 from dpsim.release.counts import Counts
@@ -146,7 +144,11 @@ def count_trajectories(
     order = ibis.window(group_by=[visits.unit, visits.reason], order_by=[visits.time, visits.place])
     one, none = ibis.literal(1, "int64"), ibis.null("string")
     moves = visits.mutate(next=visits.place.lead().over(order), then=visits.time.lead().over(order))
-    late = none if gap is None else (moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))).ifelse("late", none)
+    late = (
+        none
+        if gap is None
+        else (moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))).ifelse("late", none)
+    )
     reason = moves.reason.coalesce(moves.then.isnull().ifelse("last", none), late)
     events = moves.select("unit", origin=moves.place, destination=moves.next, reason=reason, number=one)
     return _counted(events, categories, unit, source, moves=True)
@@ -163,9 +165,7 @@ def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
         )
 
 
-def _counted(
-    events: Any, categories: Sequence[Any] | None, unit: Unit, source: Any, *, moves: bool = False
-) -> Counts:
+def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, source: Any, *, moves: bool = False) -> Counts:
     """Return the counts of a table of events: unit (where it has one), origin, destination, number, and why not."""
     declared = None if categories is None else labels.distinct_labels("categories", categories)
     summed = _grouped(events, declared)
@@ -179,7 +179,9 @@ def _counted(
     pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][["origin", "destination", "trips", "kept"]]
     pairs = labels.in_sorted_rows(pairs.reset_index(drop=True), declared)
     trips = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
-    report = _report(table.groupby("reason")[["rows", "trips", "kept"]].sum().T.to_dict(), sources.rejected(events), moves)
+    report = _report(
+        table.groupby("reason")[["rows", "trips", "kept"]].sum().T.to_dict(), sources.rejected(events), moves
+    )
     return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
 
 

@@ -52,7 +52,9 @@ def _moments(time_format: str | None, values: Any) -> Any:
         whole = (number.abs() < LATEST).ifelse(number, None).round().cast("int64")
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
     elif values.get_backend().name == "duckdb":
-        strptime = ibis.udf.scalar.builtin(_strptime, name="try_strptime", signature=(("string", "string"), "timestamp"))
+        strptime = ibis.udf.scalar.builtin(
+            _strptime, name="try_strptime", signature=(("string", "string"), "timestamp")
+        )
         moments = strptime(sources.words(values), time_format)
     else:
         raise ValueError(f"time_format must be iso, seconds or milliseconds there, got {time_format!r}")
@@ -75,5 +77,7 @@ def seconds(max_gap: str | None) -> float | None:
         return None
     found = LENGTH.fullmatch(max_gap.strip())
     if not found or not 0 < (length := float(found[1]) * SECONDS[found[2]]) < 1e10:
-        raise ValueError(f"max_gap must be a number above 0 with its unit, s, min, h or d (30min, 1.5h), got {max_gap!r}")
+        raise ValueError(
+            f"max_gap must be a number above 0 with its unit, s, min, h or d (30min, 1.5h), got {max_gap!r}"
+        )
     return length
