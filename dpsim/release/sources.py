@@ -62,24 +62,22 @@ def read(
     '97'
     """
     ibis = scratch.ibis()
-    if isinstance(source, ibis.Table):
-        tables = [source]
-    elif isinstance(source, str | os.PathLike):
-        tables = _read_files([source])
-    elif isinstance(source, list | tuple):
-        tables = _read_files(source)
+    wanted = list(dict.fromkeys(columns.values()))
+    if isinstance(source, str | os.PathLike | list | tuple):
+        read = _read_files([source] if isinstance(source, str | os.PathLike) else source, wanted)
     else:
-        tables = [_read_frame(source, columns.values())]
+        table = source if isinstance(source, ibis.Table) else _read_frame(source, wanted)
+        _refuse_others(wanted, table.columns)
+        read = [(table, table.columns)]
     made = dict.fromkeys(columns, words) | dict(how or {})
     chosen = [
         table.select(
-            **{name: made[name](table[_column(table, column)]) for name, column in columns.items()},
+            **{name: made[name](table[column]) for name, column in columns.items()},
             **{DAMAGED: table[DAMAGED] if DAMAGED in table.columns else ibis.literal(False)},
         )
-        for table in tables
+        for table, _ in read
     ]
-    names = [name for name in dict.fromkeys(name for table in tables for name in table.columns) if name != DAMAGED]
-    return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], names
+    return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [name for _, names in read for name in names]
 
 
 def words(values: Expression) -> Expression:
@@ -140,22 +138,24 @@ def _ending(file: str) -> str | None:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _read_files(named: Iterable[str | os.PathLike[str]]) -> list[Any]:
-    """Return a table for each schema among the files: all text, or all Parquet."""
+def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) -> list[tuple[Any, Sequence[str]]]:
+    """Return a table, and the names of all columns, for each schema among the files: all text, or all Parquet."""
     paths = [os.fspath(path) for path in named]
     files = _files(paths)
     kinds = {file.lower().endswith(".parquet") for file in files}
     if len(kinds) != 1 or not all(map(is_table, files)):
         raise ValueError(f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}")
     connection, folder = scratch.connect()
-    read_one = _parquet if kinds.pop() else _text
+    read_one, schema = (_parquet, _parquet_schema) if kinds.pop() else (_text, _header)
     groups: dict[Any, list[str]] = {}
     for place, file in enumerate(files):
         link = folder / f"{place}{_ending(file)}"
         link.symlink_to(os.path.abspath(file))  # a name that no database takes for a pattern or an address
-        groups.setdefault(_schema(file), []).append(str(link))
+        groups.setdefault(schema(_as_named(file)), []).append(str(link))
+    for _, names in groups:
+        _refuse_others(wanted, names)
     try:
-        return [read_one(connection, links, schema) for schema, links in groups.items()]
+        return [(read_one(connection, links, kind, names, wanted), names) for (kind, names), links in groups.items()]
     except Exception as error:  # DuckDB has classes of its own
         raise ValueError(f"{', '.join(paths)}: {_reason(error)}") from error
 
@@ -182,8 +182,8 @@ def _files(paths: Sequence[str]) -> list[str]:
     return list(found.values())
 
 
-def _schema(file: str) -> Any:
-    """Return what decides how a file is read; refuse one that is not what its ending says."""
+def _as_named(file: str) -> str:
+    """Return a file once it is what its ending says (ValueError)."""
     size, ending = os.path.getsize(file), str(_ending(file))
     if not size:
         raise ValueError(f"{file}: the file is empty")
@@ -191,31 +191,31 @@ def _schema(file: str) -> Any:
         start = stream.read(4)
         stream.seek(max(0, size - 4))
         end = stream.read(4)
-    if ending == ".parquet":
-        if not (start == end == b"PAR1"):
-            raise ValueError(f"{file}: not a Parquet file although its name ends in .parquet (or it was cut short)")
-        return _parquet_schema(file)
+    if ending == ".parquet" and not (start == end == b"PAR1"):
+        raise ValueError(f"{file}: not a Parquet file although its name ends in .parquet (or it was cut short)")
     if ending.endswith(".gz") != start.startswith(b"\x1f\x8b"):
         raise ValueError(f"{file}: the name ends in {ending}, but the file is not what that says")
-    return _header(file, "\t" if ending.startswith(".tsv") else DELIMITERS)
+    return file
 
 
-def _parquet_schema(file: str) -> tuple[tuple[str, str], ...]:
-    """Return the names and types of a file's columns, by which equal files are read together."""
+def _parquet_schema(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the types and names of a file's columns, by which equal files are read together."""
     import pyarrow.parquet
 
     try:
         schema = pyarrow.parquet.read_schema(file)
     except Exception as error:
         raise ValueError(f"{file}: {_reason(error)}") from error
-    return tuple((field.name, str(field.type)) for field in schema)
+    return tuple(map(str, schema.types)), tuple(schema.names)
 
 
-def _header(file: str, delimiters: str) -> tuple[str, tuple[str, ...]]:
+def _header(file: str) -> tuple[str, tuple[str, ...]]:
     """Return the delimiter and the names of the columns, from the first line alone: no row of data decides it."""
     try:
         with gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb") as stream:
             line = (stream.readline(LONGEST).splitlines() or [b""])[0]
+            while file.lower().endswith(".gz") and stream.read(1 << 20):
+                pass  # to the checksum: the database would take the whole rows of a file that was cut short
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{file}: the file is damaged ({error})") from error
     if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -226,7 +226,8 @@ def _header(file: str, delimiters: str) -> tuple[str, tuple[str, ...]]:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{file}: the file {UTF8}") from error
-    tried = {delimiter: next(csv.reader([text], delimiter=delimiter), []) for delimiter in delimiters}
+    delimiters = "\t" if ".tsv" in str(_ending(file)) else DELIMITERS
+    tried = {delimiter: _fields(text, delimiter) for delimiter in delimiters}
     delimiter = next((delimiter for delimiter, names in tried.items() if len(names) > 1), delimiters[0])
     if not any(tried[delimiter]):
         raise ValueError(f"{file}: the first line must name the columns, it is empty")
@@ -238,9 +239,16 @@ def _header(file: str, delimiters: str) -> tuple[str, tuple[str, ...]]:
     return delimiter, tuple(named)
 
 
-def _text(connection: Any, links: list[str], schema: tuple[str, tuple[str, ...]]) -> Any:
+def _fields(line: str, delimiter: str) -> list[str]:
+    """Return the fields of one line, none where they cannot be told apart."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:  # a field of more than 128 KiB
+        return []
+
+
+def _text(connection: Any, links: list[str], delimiter: str, names: Sequence[str], wanted: Sequence[str]) -> Any:
     """Return lines as rows of text fields. A field may stand in quotes; a line of other fields is a damaged row."""
-    delimiter, names = schema
     lines = (
         f"read_csv({_listed(links)}, columns = {{'line': 'VARCHAR'}}, auto_detect = false, header = false, skip = 1, "
         r"delim = chr(28) || chr(29) || chr(30) || chr(31), quote = '', escape = '', comment = '', new_line = '\n', "
@@ -255,13 +263,13 @@ def _text(connection: Any, links: list[str], schema: tuple[str, tuple[str, ...]]
     rows = f"SELECT {fields} AS f FROM {lines} WHERE line <> ''"
     good = f"SELECT CASE WHEN len(f) = {len(names)} THEN f END AS f FROM ({rows})"
     plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END AS "
-    chosen = ", ".join(plain.format(place) + _name(name) for place, name in enumerate(names, 1))
+    chosen = ", ".join(plain.format(names.index(name) + 1) + _name(name) for name in wanted)
     view = f"events_{uuid.uuid4().hex}"
     connection.raw_sql(f"CREATE TEMP VIEW {view} AS SELECT {chosen}, f IS NULL AS {_name(DAMAGED)} FROM ({good})")
     return connection.table(view)
 
 
-def _parquet(connection: Any, links: list[str], schema: Any) -> Any:
+def _parquet(connection: Any, links: list[str], types: Any, names: Sequence[str], wanted: Sequence[str]) -> Any:
     return connection.read_parquet(links, hive_partitioning=False)
 
 
@@ -282,11 +290,10 @@ def _reason(error: Exception) -> str:
 # --- tables in memory -------------------------------------------------------------------------------------------------
 
 
-def _read_frame(frame: Any, columns: Iterable[str]) -> Any:
+def _read_frame(frame: Any, wanted: Sequence[str]) -> Any:
     """Put the columns of a data frame into a temporary table of an embedded database."""
     import pyarrow as pa
 
-    wanted = list(dict.fromkeys(columns))
     if hasattr(frame, "collect"):  # a lazy frame of Polars
         frame = frame.collect()
     if isinstance(frame, pd.DataFrame):
@@ -299,6 +306,7 @@ def _read_frame(frame: Any, columns: Iterable[str]) -> Any:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         kind = pa.string() if pa.types.is_null(kind) else kind
         frame = frame.set_column(place, field.name, frame.column(place).cast(kind))
+    _refuse_others(wanted, frame.column_names)
     connection, _ = scratch.connect()
     return connection.create_table(f"events_{uuid.uuid4().hex}", obj=frame, temp=True)
 
@@ -314,11 +322,10 @@ def _pandas_columns(frame: pd.DataFrame, wanted: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
-def _column(table: Any, name: str) -> str:
-    """Return the name of a column once the table has it; ValueError with the nearest name otherwise."""
-    if name not in table.columns:
-        near = difflib.get_close_matches(str(name), table.columns, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        shown = ", ".join(repr(column) for column in table.columns[:10] if column != DAMAGED)
-        raise ValueError(f"source: there is no column {name!r} among {shown}{hint}")
-    return name
+def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Raise ValueError with the nearest name where a column that is wanted is not there."""
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"source: there is no column {name!r} among {', '.join(map(repr, names[:10]))}{hint}")

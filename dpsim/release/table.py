@@ -80,9 +80,10 @@ def count_transitions(
         _warn_of_counts(names, columns.values())
     else:
         value = events["count"].try_cast("float64")
-        good = ((value == value.round()) & value.between(0, LARGEST_COUNT)).fill_null(False)
+        whole = value.try_cast("int64")  # rounded: a fraction, and what is too large, does not come back
+        good = ((whole.cast("float64") == value) & whole.between(0, LARGEST_COUNT)).fill_null(False)
         reason = reason.coalesce(good.ifelse(none, "count"))
-        number = good.ifelse(value, 0.0).cast("int64")
+        number = good.ifelse(whole, 0)
     return _counted(events.mutate(reason=reason, number=number), categories, unit, source)
 
 

@@ -27,6 +27,7 @@ def reader(time_format: str | None) -> Callable[[Any], Any]:
 
 
 def _is_pattern(text: str) -> bool:
+    """Return whether DuckDB takes a text for a pattern of times."""
     import duckdb
 
     try:
