@@ -9,7 +9,16 @@ from .noise import (
     laplace_noise as laplace_noise,
     pair_threshold as pair_threshold,
 )
+from .table import (
+    count_transitions as count_transitions,
+    count_trajectories as count_trajectories,
+)
+from .labels import (
+    positions as positions,
+    in_order as in_order,
+)
 from .support import (
+    declared as declared,
     Support as Support,
     PrivatePairs as PrivatePairs,
     all_pairs as all_pairs,
@@ -53,15 +62,12 @@ from .planning import (
     plan as plan,
     warnings as warnings,
 )
-from .inputs import (
-    read_categories as read_categories,
-    read_graph as read_graph,
-    read_totals as read_totals,
-)
 from .command import (
+    privatize as privatize,
     run as run,
     plan_lines as plan_lines,
+    as_options as as_options,
 )
 from . import support as support, chain as chain, draws as draws, estimate as estimate, budget as budget
 from . import intervals as intervals, planning as planning, owner as owner, report as report, files as files
-from . import inputs as inputs, audit as audit, command as command
+from . import audit as audit, command as command

@@ -19,13 +19,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpsim import checks, datasets, markov
+from dpsim import checks, markov
 from dpsim.checks import Array
 from dpsim.markov.sparse import classes
 from dpsim.release import draws, estimate, intervals, statement
 from dpsim.release import support as supports
 from dpsim.release.budget import Limit, spend
 from dpsim.release.counts import Counts
+from dpsim.release.labels import positions
 from dpsim.release.noise import Noise, laplace_noise, pair_threshold
 from dpsim.release.support import PrivatePairs, Support
 
@@ -158,7 +159,7 @@ class PrivateChain:
 
     def position(self, name: str, label: Any) -> int:
         """Return the place of a label among the labels, 7 as well as "7"; ValueError naming the argument otherwise."""
-        place = int(datasets.positions(pd.Series([label], dtype=object), self.labels)[0])
+        place = int(positions(pd.Series([label], dtype=object), self.labels)[0])
         if place < 0:
             shown = ", ".join(map(repr, self.labels[:5])) + (", ..." if len(self.labels) > 5 else "")
             raise ValueError(f"{name} must be one of the {len(self.labels)} labels ({shown}), got {label!r}")

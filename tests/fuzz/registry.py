@@ -1004,27 +1004,24 @@ cells = st.lists(st.integers(0, 9), min_size=3, max_size=3)
 add("release.audit.privacy_loss", anything, noisy=cells, counts=cells, others=cells, noise=noises, trusted=("noise",))
 add("release.audit.delta_lower_bound", anything, losses=st.just([1.0, 2.0]), other_losses=st.just([0.1, -1.0]),
     epsilon=real(0.0, 3.0), risk=real(1e-9, 0.5))  # fmt: skip
-leave_out("datasets.limits.*", "a record that travels with counts; tests/release/test_chain.py")
+leave_out("release.counts.Counts", "a record made by counting; tests/release/test_table.py")
 
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
-add("datasets.events.distinct_labels", anything, name=text, labels=labelled)
-add("datasets.events.positions", between(-1, 2), values=labelled.map(pd.Series), labels=labelled,
-    trusted=("labels",))  # fmt: skip
-add("datasets.events.in_order", anything, labels=labelled)
-leave_out("datasets.events.Before", "a record of what was left out before counting")
+add("release.labels.distinct_labels", anything, name=text, labels=labelled)
+add("release.labels.whole_word", anything, value=st.one_of(text, st.integers(), st.floats(allow_nan=True)))
+add("release.times.seconds", anything, max_gap=st.sampled_from(["30min", "2h", "1.5 d"]))
+leave_out("release.labels.*", "labels that have been read; tests/release/test_table.py")
+leave_out("release.times.*", "makes a function of a database's columns; tests/release/test_visits.py")
+for name in ("table", "sources", "scratch"):
+    leave_out(f"release.{name}.*", "reads tables with a database; tests/release/test_sources.py, test_table.py")
+for name in ("owner", "report"):
+    leave_out(f"release.{name}.*", "the command's reading and writing of files; tests/release")
+for name in ("declared", "read_categories", "read_graph"):
+    leave_out(f"release.support.{name}", "reads files of what is declared; tests/release/test_command.py")
 leave_out(
     "datasets.taxi.known_zones", "takes a table that load_taxi_trips has checked; tests/datasets/test_datasets.py"
 )
-for name in ("inputs", "owner", "report"):
-    leave_out(f"release.{name}.*", "the command's reading and writing of files; tests/release")
-add("datasets.events.as_declared", anything, words=st.lists(text, max_size=4))
-add("datasets.sources.whole_word", anything, value=st.one_of(text, st.integers(), st.floats(allow_nan=True)))
-add("datasets.sources.is_table", anything, file=text, checked=False)
-for name in ("count_transitions", "count_trajectories"):
-    leave_out(f"datasets.events.{name}", "opens a database connection; refusals in tests/datasets/test_events.py")
-leave_out("datasets.spill.*", "opens a database connection; tests/datasets/test_spill.py")
-for name in ("open_events", "read", "as_words", "fetched", "listed"):
-    leave_out(f"datasets.sources.{name}", "reads tables with a database; refusals in tests/datasets/test_sources.py")
+leave_out("datasets.taxi.counts_file", "no argument")
 leave_out("datasets.fetch.*", "downloads and writes files; tests/test_fetch.py")
 axes = st.sampled_from(["zones=30,40,50", "zones=1", "zones=0:3", "zones=9:0:-2"])
 grids = axes.map(lambda zones: [zones, "seed=0:2"])
