@@ -51,10 +51,11 @@ def stochastic(name: str, matrix: Any) -> Any:
 
 def classes(chain: Any) -> tuple[list[States], States]:
     """Return the closed classes of a chain (dense or sparse), each its states, and the transient states."""
-    graph = sparse.csr_array(chain)
+    graph = sparse.csr_array(chain, copy=True)
+    graph.eliminate_zeros()
     number, label = csgraph.connected_components(graph, directed=True, connection="strong")
     edges = graph.tocoo()
-    leaves = (label[edges.row] != label[edges.col]) & (edges.data > 0.0)
+    leaves = label[edges.row] != label[edges.col]
     is_open = np.zeros(number, dtype=bool)
     is_open[label[edges.row[leaves]]] = True
     closed: list[States] = [np.flatnonzero(label == c) for c in np.flatnonzero(~is_open)[:10]]

@@ -153,6 +153,13 @@ def test_reducible_chains_are_refused_by_their_closed_classes(order):
         assert f"transient states {{{order.index(3)}}}" in str(error.value)
 
 
+def test_a_stored_zero_is_no_way_from_one_state_to_another():
+    chain = sparse.csr_array(([1.0, 0.0, 0.0, 1.0], [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2))
+    closed, transient = markov_sparse.classes(chain)
+    assert [states.tolist() for states in closed] == [[0], [1]] and not transient.size
+    assert chain.nnz == 4
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("n", [3, 403])
 def test_transient_states_have_no_mass(order, n):
@@ -166,7 +173,7 @@ def test_transient_states_have_no_mass(order, n):
         found = markov.stationary_distribution(chain)
         assert found == pytest.approx(expected, rel=1e-12, abs=0)
     assert (markov.stationary_distribution(np.stack([np.full((n, n), 1 / n), P]))[1] == found).all() or n > 400
-    with pytest.raises(ValueError, match="^P must be irreducible"):
+    with pytest.raises(ValueError, match=r"^P must be irreducible"):
         markov.fundamental_matrix(P)
     batch = np.stack([np.full((n, n), 1 / n), P])[:, None]
     with pytest.raises(ValueError, match=re.escape("P[1, 0] must be irreducible")):
