@@ -1,6 +1,10 @@
 from .house_style import (
     style as style,
     size as size,
+    looks as looks,
+    rounded as rounded,
+    banded as banded,
+    plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
     save as save,
@@ -13,7 +17,11 @@ from .house_style import (
     OURS as OURS,
     OTHER as OTHER,
     PUBLISHED as PUBLISHED,
+    DASHES as DASHES,
+    MARKERS as MARKERS,
+    BOUND as BOUND,
     BAND as BAND,
+    BANDED as BANDED,
 )
 from .maps import (
     zone_shapes as zone_shapes,
@@ -31,11 +39,7 @@ from .graphs import (
 )
 from .explore import (
     save_moving as save_moving,
-    dirichlet_row as dirichlet_row,
     manhattan as manhattan,
-    word_distances as word_distances,
-    plan_values as plan_values,
-    histogram_law as histogram_law,
     which_mechanism as which_mechanism,
 )
 from .words import (
@@ -54,9 +58,8 @@ from .bars import (
 )
 from .decisions import (
     draw_startups as draw_startups,
+    draw_plans as draw_plans,
     draw_values as draw_values,
-    draw_costs as draw_costs,
-    draw_banded as draw_banded,
 )
 from . import (
     explore as explore,

@@ -516,10 +516,10 @@ def noise_checks() -> list[Check]:
         return lambda epsilon, scale, b, rows: profile(epsilon, scale, b=b, rows=rows)
 
     return [
-        Check("accounting.laplace_delta, one row", ours(accounting.laplace_delta), laplace_profile, one, 1e-12),
+        Check("accounting.laplace_delta, one row", ours(accounting.noise.laplace_delta), laplace_profile, one, 1e-12),
         Check(
             "accounting.laplace_delta, more rows",
-            ours(accounting.laplace_delta),
+            ours(accounting.noise.laplace_delta),
             laplace_profile,
             more,
             1e-3,  # an upper bound, losses rounded up to a grid
