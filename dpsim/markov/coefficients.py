@@ -131,8 +131,8 @@ def fundamental_matrix(P: Any, kind: str = "paper") -> Array:
     Raises
     ------
     ValueError
-        As `stationary_distribution` does, for a chain with transient states, and for one so nearly reducible that fewer than four
-        digits would be right (condition above 1e12).
+        As `stationary_distribution` does, for a chain with transient states, and for one so nearly reducible that
+        fewer than four digits would be right (condition above 1e12).
 
     Examples
     --------

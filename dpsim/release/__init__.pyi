@@ -51,8 +51,6 @@ from .owner import (
 )
 from .audit import (
     replicated as replicated,
-    privacy_loss as privacy_loss,
-    delta_lower_bound as delta_lower_bound,
 )
 from .budget import (
     Limit as Limit,

@@ -191,7 +191,7 @@ def _visits(P: Array, place: int) -> Array:
 
 def _solved(A: Array, b: Array, transposed: bool) -> Array:
     try:
-        return np.linalg.solve(A.T if transposed else A, b)
+        return np.asarray(np.linalg.solve(A.T if transposed else A, b), dtype=float)
     except np.linalg.LinAlgError:
         raise ValueError(_REFUSED) from None
 
