@@ -84,7 +84,7 @@ def test_committed_notebooks_are_clean(name: str) -> None:
     assert "papermill" not in json.dumps([cell.metadata for cell in notebook.cells])
     assert str(paths.root()) not in text and "/home/" not in text and "site-packages" not in text
     for cell in notebook.cells:
-        assert cell.metadata == runner.cell_metadata(cell.metadata.get("tags", []), cell.cell_type)
+        assert cell.metadata == runner.refresh.cell_metadata(cell.metadata.get("tags", []), cell.cell_type)
     for count, cell in enumerate(codes(name), start=1):
         assert cell.execution_count == count, "not the outputs of one run from top to bottom"
         assert not [o for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]
@@ -101,7 +101,7 @@ def test_parameters_are_typed_commented_and_checked(name: str) -> None:
     assert found["output"].default == ""
     assert found["seed"].type == "int"
     with pytest.raises(ValueError, match="seed must be an integer of at least 0, got -1"):
-        runner.resolve(name, [("seed", "-1")])
+        runner.parameters.resolve(name, [("seed", "-1")])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -127,7 +127,7 @@ def test_a_fresh_run_gives_the_committed_numbers(name: str, fresh: Path) -> None
         pd.testing.assert_frame_equal(new, old, rtol=TOLERANCE, atol=1e-300, obj=f"{name}/{file}")
     assert (made / "numbers.json").is_file() == (committed / "numbers.json").is_file()
     new, old = (
-        {id: row for id, row in runner.numbers(folder).items() if id not in SPEED} for folder in (made, committed)
+        {id: row for id, row in runner.diff.numbers(folder).items() if id not in SPEED} for folder in (made, committed)
     )
     assert new.keys() == old.keys()
     for id, row in new.items():
@@ -159,7 +159,7 @@ def reseeded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.full
 @pytest.mark.parametrize("name", SAMPLED)
 def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh: Path, reseeded: Path) -> None:
-    found = runner.values(fresh / name, reseeded / name / name)
+    found = runner.diff.values(fresh / name, reseeded / name / name)
     errors = [ledger.results(fresh / name)[id]["standard_error"] for id in found.index]
     for id, row, error in zip(found.index, found.itertuples(), errors):
         if id in SPEED | STEPPED | OF_THE_SIZE:
