@@ -7,18 +7,17 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from dpsim import files, paths
 
 LIBRARIES = (
-    *("altair", "dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "lazy-loader", "matplotlib"),
+    *("dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "lazy-loader", "matplotlib"),
     *("numba", "numpy", "opendp", "pandas", "papermill", "pyarrow", "pyogrio", "randomgen", "scipy", "seaborn"),
     "vl-convert-python",
 )
@@ -77,16 +76,16 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
 def versions() -> dict[str, str]:
     """Return the installed version of every distribution that LIBRARIES need, by name."""
     found: dict[str, str] = {}
-    waiting = [canonicalize_name(name) for name in LIBRARIES]
+    waiting = list(LIBRARIES)
     while waiting:
-        name = waiting.pop()
-        try:
-            distribution = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
             continue
-        needs = [] if name in found else [Requirement(text) for text in distribution.requires or []]
-        waiting += [canonicalize_name(n.name) for n in needs if n.marker is None or n.marker.evaluate({"extra": ""})]
-        found[name] = distribution.version
+        with suppress(importlib.metadata.PackageNotFoundError):
+            distribution = importlib.metadata.distribution(name)
+            found[name] = distribution.version
+            needs = [text for text in distribution.requires or [] if "extra ==" not in text]
+            waiting += [re.split(r"[^\w.-]", text)[0] for text in needs]
     return dict(sorted(found.items()))
 
 
