@@ -481,6 +481,8 @@ def _agrees(row: Any, value: float, error: float) -> bool:
         return bool(value * {"falls": -1, "rises": 1}[row.printed] > 0)
     if row.relation == "cut":
         return bool(0 <= value - row.published < row.published_unit)
+    if math.isnan(row.published):  # words, read as a limit
+        return not _passes(row.relation, row.limit, value, 3 * error)
     theirs = 0.0 if math.isnan(row.deviation) else row.deviation / math.sqrt(row.draws)
     slack = row.published_unit / 2 * (1 + 1e-9) + 3 * math.hypot(error, theirs)
     if row.relation:

@@ -3,6 +3,8 @@ from .house_style import (
     size as size,
     looks as looks,
     rounded as rounded,
+    banded as banded,
+    plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
     save as save,
@@ -19,6 +21,7 @@ from .house_style import (
     MARKERS as MARKERS,
     BOUND as BOUND,
     BAND as BAND,
+    BANDED as BANDED,
 )
 from .maps import (
     zone_shapes as zone_shapes,
@@ -30,26 +33,19 @@ from .zones import (
     compare_zones as compare_zones,
 )
 from .graphs import (
-    transitions as transitions,
     draw_automaton as draw_automaton,
     draw_chain as draw_chain,
 )
 from .explore import (
     save_moving as save_moving,
-    dirichlet_row as dirichlet_row,
     manhattan as manhattan,
-    word_distances as word_distances,
-    plan_values as plan_values,
-    histogram_law as histogram_law,
     which_mechanism as which_mechanism,
 )
 from .words import (
     COLOURS as COLOURS,
     draw_neighbours as draw_neighbours,
-    draw_bounds as draw_bounds,
     draw_errors as draw_errors,
-    draw_reduction as draw_reduction,
-    draw_against_optimum as draw_against_optimum,
+    draw_trips as draw_trips,
 )
 from .walks import (
     draw_walks as draw_walks,
@@ -59,9 +55,8 @@ from .bars import (
 )
 from .decisions import (
     draw_startups as draw_startups,
+    draw_plans as draw_plans,
     draw_values as draw_values,
-    draw_costs as draw_costs,
-    draw_banded as draw_banded,
 )
 from . import (
     explore as explore,

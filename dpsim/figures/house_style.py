@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from IPython.display import display
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
 from PIL import Image
 
 from dpsim import checks, files
@@ -46,6 +47,9 @@ MARKERS = {TRUE: "X", PAPER: "o", OURS: "s", OTHER: "^"}
 
 BAND = {"alpha": 0.25, "linewidth": 0}
 """Shaded bands: two standard errors either side, and the caption says so."""
+
+BANDED: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
+"""What draws the three rows a point of `banded` as its value and an interval: no random numbers."""
 
 SMALL = 8.5
 """Points of the smallest text at print size."""
@@ -148,6 +152,47 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     """
     floats = table.select_dtypes("floating")
     return table.assign(**{name: [float(f"{value:.10g}") for value in column] for name, column in floats.items()})
+
+
+def banded(table: pd.DataFrame, value: str, error: str, factor: float = 2.0) -> pd.DataFrame:
+    """Return the table with each row three times: as it is, and `value` moved down and up by `factor` times `error`.
+
+    Seaborn draws it with a band or error bars when given ``**figures.BANDED``.
+
+    Parameters
+    ----------
+    table : DataFrame
+    value, error : str
+        Columns: a mean and its standard error.
+    factor : float
+
+    Returns
+    -------
+    DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpsim import figures
+    >>> figures.banded(pd.DataFrame({"mean": [1.0], "se": [0.25]}), "mean", "se")["mean"].tolist()
+    [1.0, 0.5, 1.5]
+    """
+    ends = [table.assign(**{value: table[value] + side * factor * table[error]}) for side in (-1, 1)]
+    return pd.concat([table, *ends], ignore_index=True)
+
+
+def plain_ticks(axis: Any, values: Sequence[float]) -> None:
+    """Write these values as plain numbers on a logarithmic axis, and no others.
+
+    Parameters
+    ----------
+    axis : Axis
+        ``ax.xaxis`` or ``ax.yaxis``.
+    values : sequence of float
+    """
+    axis.set_major_locator(FixedLocator(list(values)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
 
 
 def mark_published(

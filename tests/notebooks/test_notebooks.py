@@ -10,10 +10,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import nbclient
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from papermill.iorw import load_notebook_node
+from papermill.parameterize import parameterize_notebook
 
 from dpsim import ledger, paths, runner
 
@@ -23,8 +26,8 @@ REDUCED = {
     "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 50, "draws_tv": 10, "draws_delta": 1000},
     "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
-    "mdp_policy_synthesis": {"runs": 4},
-    "permute_and_flip": {"draws": 50, "points": 5, "trips": 20, "nominal": "[5.0]"},
+    "mdp_policy_synthesis": {"runs": 4, "draws": 10},
+    "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
 }
 """Sample sizes for a quick run of each notebook, far below its defaults."""
 
@@ -165,6 +168,26 @@ def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh:
         if id in SPEED | STEPPED | OF_THE_SIZE:
             continue
         assert (row.difference != 0) == (error is not None), (id, row.a, row.b)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", NAMES)
+def test_every_drawing_cell_runs_again_last_cell_first_with_the_same_numbers(name: str, tmp_path: Path) -> None:
+    resolved = runner.parameters.resolve(name, [(key, str(value)) for key, value in REDUCED.get(name, {}).items()])
+    source = load_notebook_node(str(paths.notebooks() / f"{name}.ipynb"))
+    made = parameterize_notebook(source, resolved | {"output": str(tmp_path)})
+    drawing = [i for i, cell in enumerate(made.cells) if cell.cell_type == "code" and "figures.save" in cell.source]
+    client = nbclient.NotebookClient(made, timeout=600, kernel_name="python3")
+    with client.setup_kernel(cwd=str(tmp_path)):
+        for index, cell in enumerate(made.cells):
+            client.execute_cell(cell, index)
+        first = {path.name: path.read_bytes() for path in tmp_path.glob("*.csv")}
+        for index in reversed(drawing):
+            client.execute_cell(made.cells[index], index)
+            again = {path.name: path.read_bytes() for path in tmp_path.glob("*.csv")}
+            changed = [file for file, held in first.items() if again[file] != held and not file.startswith("timings")]
+            assert not changed, made.cells[index].source
+    assert drawing and first
 
 
 def test_plain_papermill_from_another_folder_writes_nothing_but_its_copy(tmp_path: Path) -> None:
