@@ -190,6 +190,7 @@ def _visits(P: Array, place: int) -> Array:
 
 
 def _solved(A: Array, b: Array, transposed: bool) -> Array:
+    """Return the solution of A x = b, or of A^T x = b; ValueError where there is none."""
     try:
         return np.asarray(np.linalg.solve(A.T if transposed else A, b), dtype=float)
     except np.linalg.LinAlgError:

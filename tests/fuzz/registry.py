@@ -767,53 +767,41 @@ def with_counts(strategy: st.SearchStrategy[dict], *left: str, **more: st.Search
     )
 
 
-def asked(automaton_: words_.HammingAutomaton, rate: float = 0.5, seed: int = 0) -> Any:
+def asked(automaton_: words_.HammingAutomaton, seed: int = 0) -> Any:
     """Return what an automaton answers."""
-    generator = np.random.default_rng(seed)
     distance = int(np.flatnonzero(automaton_.counts)[-1])
-    words = automaton_.sample(distance, 2, generator), automaton_.sample_tilted(rate, 2, generator)
-    return automaton_.length, automaton_.counts, automaton_.policy(distance), *words
+    return automaton_.counts, automaton_.sample([distance, 0], np.random.default_rng(seed))
 
 
 add("words.automaton.alphabet_counts", non_negative, n=st.integers(1, 30), m=st.integers(1, 30))
 add("words.automaton.log_integers", between(0, minus_infinity=True), values=counted, checked=False)
 add("words.automaton.HammingAutomaton", non_negative, worded, call=lambda **kw: asked(words_.HammingAutomaton(**kw)))
 pmf = with_counts(law(), "mechanism", "offset")
-add("words.selection.log_word_probability", between(high=1e-9), with_counts(law()))
-add("words.selection.permute_and_flip_pmf", sums_to_one, pmf)
-add("words.selection.exponential_pmf", sums_to_one, pmf)
-add("words.selection.best_offset", between(0, 2), pmf)
-add("words.selection.expected_error", between(0, 6), with_counts(law()))
-add("words.selection.expected_error_bounds", ordered(between(-100, 6)), pmf)
-add("words.selection.expected_error_floor", between(0, 6), pmf)
-add("words.selection.error_reduction", between(0, 0.5), pmf)
-add("words.selection.reduction_limit", between(0, 0.5), epsilon=levels, n=st.integers(1, 50), b=st.integers(1, 9))
-add("words.selection.tail_bound", probability, deviation=reals(1e-9, 1e6), n=st.integers(1, 50))
-add("words.selection.draw_distances", between(0, 6), with_counts(law(), size=size, rng=rng))
-leave_out("words.selection.log_integrals", "kernel behind log_word_probability, which checks its arguments")
-privatized = st.tuples(st.one_of(worded, spelled), law(), size, rng).map(
-    lambda x: {**x[0], **x[1], "size": x[2], "rng": x[3]}
-)
-add("words.mechanism.privatize_word", non_negative, privatized)
-known = st.sampled_from([None, *words_.MECHANISMS])
+add("words.laws.permute_and_flip_pmf", sums_to_one, pmf)
+add("words.laws.exponential_pmf", sums_to_one, pmf)
+add("words.laws.expected_error", between(0, 6), with_counts(law()))
+add("words.laws.expected_error_bounds", ordered(between(-100, 6)), pmf)
+add("words.laws.expected_error_floor", between(0, 6), pmf)
+add("words.laws.reduction_limit", between(0, 0.5), epsilon=levels, n=st.integers(1, 50), b=st.integers(1, 9))
+add("words.laws.draw_distances", between(0, 6), with_counts(law(), "offset", size=size, rng=rng))
+for name in ("best_offset", "drawn", "log_law", "log_integrals"):
+    leave_out(f"words.laws.{name}", "behind expected_error and privatize, which check their arguments")
+leave_out("words.laws.Law", "a record of what privatize draws with")
+known = st.sampled_from([None, "permute-and-flip", "exponential", "staircase"])
 for_release = st.tuples(st.one_of(worded, spelled), real(1e-3, 60.0), st.integers(1, 3), known, rng).map(
     lambda x: {**x[0], "epsilon": x[1], "b": x[2], "mechanism": x[3], "rng": x[4]}
 )
 add("words.mechanism.privatize", non_negative, for_release, call=lambda **kw: spending(words_.privatize, **kw))
 leave_out("words.exact_epsilon.calibrated", "behind privatize, which checks its arguments")
 spaces_of_words = st.sampled_from([{"letters": 3}, {"letters": "abc"}, {"adjacency": RING, "start": 0}, {"letters": 1}])
-spent = st.tuples(spaces_of_words, law(), st.integers(1, 4), rng).map(
-    lambda x: {**x[0], **x[1], "length": x[2], "rng": x[3]}
-)
+spent = st.tuples(spaces_of_words, law(), st.integers(1, 4)).map(lambda x: {**x[0], **x[1], "length": x[2]})
 add("words.exact_epsilon.exact_word_epsilon", between(0, 60), spent)
 add("words.space.word_space", anything, spaces_of_words, checked=False)  # text is an alphabet
 leave_out("words.space.successors", "a slice of a chain that word_space has checked")
-leave_out("words.normaliser_bound.*", "behind exact_word_epsilon, which checks its arguments")
-leave_out("words.pair_search.*", "behind exact_word_epsilon, which checks its arguments")
-leave_out("words.suffix_tables.*", "tables behind HammingAutomaton, which checks their arguments")
+leave_out("words.normaliser_bound.*", "behind privatize, which checks its arguments")
 
 add(
-    "words.selection.least_expected_error",
+    "words.laws.least_expected_error",
     between(0, 12),
     n=st.integers(1, 12),
     m=st.integers(2, 30),
@@ -972,8 +960,7 @@ leave_out("datasets.taxi.counts_file", "no argument")
 leave_out("datasets.fetch.*", "downloads and writes files; tests/test_fetch.py")
 axes = st.sampled_from(["zones=30,40,50", "zones=1", "zones=0:3", "zones=9:0:-2"])
 grids = axes.map(lambda zones: [zones, "seed=0:2"])
-add("runner.sweep.points", anything, grids=grids)
-leave_out("runner.sweep.run_grid", "runs notebooks and writes files; tests/test_sweep.py")
+add("runner.grid.points", anything, grids=grids)
 
 # ------------------------------------------------------------------------------------------------- data, figures
 

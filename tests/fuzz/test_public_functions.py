@@ -183,7 +183,6 @@ NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, label
 
 WELCOME = {  # what is no real number, and yet means something
     ("words.automaton.HammingAutomaton", "adjacency", "booleans"),
-    ("words.mechanism.privatize_word", "adjacency", "booleans"),
     ("words.mechanism.privatize", "adjacency", "booleans"),
     ("words.exact_epsilon.exact_word_epsilon", "adjacency", "booleans"),
     *(("words.exact_epsilon.exact_word_epsilon", "letters", kind) for kind in LABELS),

@@ -519,10 +519,10 @@ ACCOUNTING = [
 
 WINGS = [
     Mutation(
-        "dpsim/words/mechanism.py",
-        "automaton.sample_tilted(epsilon / (2.0 * b)",
-        "automaton.sample_tilted(epsilon / b",
-        ("tests/words/test_words_privatize.py::test_the_release_has_the_law_it_states",),
+        "dpsim/words/laws.py",
+        "-(epsilon / (2.0 * b))",
+        "-(epsilon / b)",
+        ("tests/words/test_words.py::test_reference_values_of_exact_privacy",),
         "the exponential mechanism's law is that of half of epsilon",
     ),
     Mutation(
@@ -534,8 +534,8 @@ WINGS = [
     ),
     Mutation(
         WORDS,
-        "if w == v or distance[w, v] > b:",
-        "if w == v or distance[w, v] >= b:",
+        "row <= law.b",
+        "row < law.b",
         ("tests/words/test_words.py::test_exact_epsilon_is_that_of_all_pairs",),
         "words exactly b apart are neighbours",
     ),

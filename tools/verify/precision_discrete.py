@@ -122,8 +122,13 @@ def tail_at_bound(hits: int, draws: int, alpha: float) -> Any:
         return float(beta_tail(mp.mpf(hits), mp.mpf(draws - hits + 1), mp.mpf(lower)))
 
 
+def logs_of(counts: Sequence[int]) -> Any:
+    """Return the logarithms of exact counts."""
+    return words.automaton.log_integers(np.array(counts, dtype=object))
+
+
 def word_checks() -> list[Check]:
-    """Return the checks of dpsim.selection and of the counts it takes."""
+    """Return the checks of dpsim.words.laws and of the counts it takes."""
     laws = [
         (counts, epsilon, b, distance)
         for counts, epsilon, b in grid(COUNTS, [0.0, 1e-6, 0.5, 5.0, 60.0], [1, 3])
@@ -138,15 +143,14 @@ def word_checks() -> list[Check]:
 
     def word(kind: str) -> Callable[..., Any]:
         def ours(counts: Sequence[int], epsilon: float, b: int, distance: int) -> Any:
-            exact = np.array(counts, dtype=object)
-            return words.log_word_probability(exact, epsilon, b, mechanism=kind)[distance]
+            return words.laws.Law(kind, epsilon, b).log_f(logs_of(counts))[distance]
 
         return ours
 
     return [
-        Check("words.log_word_probability, exponential", word("exponential"), exponential, laws, 1e-12, log=True),
+        Check("words.laws.Law.log_f, exponential", word("exponential"), exponential, laws, 1e-12, log=True),
         Check(
-            "words.log_word_probability, permute-and-flip",
+            "words.laws.Law.log_f, permute-and-flip",
             word("permute-and-flip"),
             permute_and_flip,
             laws[::3],
@@ -154,9 +158,9 @@ def word_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "words.log_word_probability, staircase",
-            lambda counts, epsilon, b, distance, offset: words.log_word_probability(
-                np.array(counts, dtype=object), epsilon, b, mechanism="staircase", offset=offset
+            "words.laws.Law.log_f, staircase",
+            lambda counts, epsilon, b, distance, offset: words.laws.Law("staircase", epsilon, b, offset).log_f(
+                logs_of(counts)
             )[distance],
             staircase,
             stairs,
@@ -164,10 +168,8 @@ def word_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "words.log_word_probability, 10,000 letters",
-            lambda epsilon, distance: words.log_word_probability(
-                np.array(long, dtype=object), epsilon, 1, mechanism="exponential"
-            )[distance],
+            "words.laws.Law.log_f, 10,000 letters",
+            lambda epsilon, distance: words.laws.Law("exponential", epsilon, 1).log_f(logs_of(long))[distance],
             lambda epsilon, distance: -epsilon / 2 * distance - 10_000 * mp.log1p(2 * mp.exp(-epsilon / 2)),
             grid([0.0, 0.5, 5.0, 60.0], [0, 1, 10_000]),
             1e-12,
@@ -210,13 +212,6 @@ def word_checks() -> list[Check]:
             lambda epsilon, n, b: -mp.expm1(-epsilon * n / (2 * b)) / 2,
             lengths,
             1e-14,
-        ),
-        Check(
-            "words.tail_bound",
-            words.tail_bound,
-            lambda deviation, n: min(mp.mpf(1), 2 * mp.exp(-2 * (deviation / n) ** 2)),
-            [(d, n) for d, n in grid([1e-9, 0.3, 2.0, 18.0, 1e4], [1, 30, 10_000]) if d < 18.5 * n],
-            1e-12,
         ),
         Check(
             "words.alphabet_counts, logarithms",
