@@ -1,11 +1,11 @@
-"""The ledger: every published number beside the reproduced one, and a verdict that follows from a stated rule."""
+"""The ledger: every published number beside the reproduced one, and a word for it that follows from a stated rule."""
 
 from __future__ import annotations
 
 import html
 import json
 import math
-from collections.abc import Sequence
+import re
 from decimal import Decimal
 from pathlib import Path
 from statistics import NormalDist
@@ -34,53 +34,41 @@ PAPERS = {
 }
 """The papers in the order of the report."""
 
-BASES = {
-    "rounding": "half a unit of the last printed digit",
-    "sampling": "that, and three standard errors, the paper's (where it prints its number of draws) and ours together",
-    "reading": "the claim compared under the reading of the text that the column `reading` names",
-    "identity": "equal by construction",
-    "qualitative": "the paper states a direction and no number: the sign of ours",
-    "calibrated": "an input of ours was chosen to come near the printed number: a factor, which decides nothing",
-    "surrogate": "public data stand in for the paper's: a factor, which decides nothing",
-    "contradiction": "the printed number and what `limit` holds, another statement of the paper or a proven bound, "
-    "exclude each other",
-    "formula": "the paper's own formula gives a number more than one unit of the last printed digit away",
-    "false": "a counterexample within all assumptions passes `limit`, what the statement allows, "
-    "by more than three standard errors",
-    "speed": "seconds, measured in each run: decide nothing",
-}
-"""What the verdict of a row rests on, the column `basis`, and the rule that gives it."""
-
 VERDICTS = {
-    "agrees": "within half a unit of the last printed digit or, where the paper samples, three standard errors",
-    "agrees in direction": "the paper states a direction and no number; ours has it",
-    "agrees under a reading": "agrees once the text is read as the row says",
-    "true by construction": "an identity; equal",
-    "calibrated": "an input of ours was chosen to come near; the factor decides nothing",
-    "surrogate": "public data stand in for the paper's; the factor decides nothing",
-    "not reproduced": "the paper's data and formula are at hand, and the number differs",
-    "fails under a reading": "fails as we read what the text leaves open; the statement itself may hold",
-    "erratum: contradiction": "two statements of the paper, or a statement and a proven bound, exclude each other",
-    "erratum: formula": "the paper's own formula gives another value",
-    "erratum: false": "a counterexample within all assumptions",
-    "shown": "seconds, measured in each run, that judge nothing",
+    "agrees": "we find what the paper says, to its last printed digit or within three standard errors",
+    "differs": "we find another number or direction",
+    "contradicted": "the paper's own formula, another of its statements, a proof or a counterexample excludes it",
+    "not tested": "the paper's data, inputs or formula are not public; a stand-in decides nothing",
 }
-"""How verdicts begin, up to a comma, and what they mean."""
+"""The four words, and what they mean."""
 
-GROUPS = {
-    "agree": ("agrees", "agrees in direction", "agrees under a reading"),
-    "are true by construction": ("true by construction",),
-    "rest on a stand-in": ("calibrated", "surrogate"),
-    "differ": ("not reproduced", "fails under a reading"),
-    "are errata": ("erratum: contradiction", "erratum: formula", "erratum: false"),
+BASES = {
+    "rounding": "agrees within half a unit of the last printed digit",
+    "sampling": "agrees within that and three standard errors, the paper's (where it prints its number of draws) and "
+    "ours together",
+    "qualitative": "the paper states a direction and no number: agrees when ours has it",
+    "reading": "agrees or differs as the text is read; the sentence says how",
+    "identity": "agrees by construction: no row of the scoreboard",
+    "formula": "contradicted: the paper's own formula gives a number more than one unit of the last digit away",
+    "contradiction": "contradicted: the printed number and what `limit` holds, another statement of the paper or a "
+    "proven bound, exclude each other",
+    "false": "contradicted: a counterexample within all assumptions passes `limit`, what the statement allows, by more "
+    "than three standard errors",
+    "surrogate": "not tested: public data stand in for the paper's",
+    "calibrated": "not tested: an input of ours was chosen to come near the printed number",
+    "missing": "not tested: the paper's formula or data are missing",
+    "speed": "not tested: seconds, measured in each run; no row of the scoreboard",
 }
-"""The lines that sum up a paper, and the verdicts in each."""
+"""What the word of a row rests on, the column `basis`, and the rule that gives it."""
 
-UNTENABLE = ("fails under a reading", *GROUPS["are errata"])
-"""Verdicts on what cannot hold as printed, or not as we read it."""
+LEGEND = "".join(f"- `{word}`: {meaning}.\n" for word, meaning in VERDICTS.items())
+"""What the words mean, as Markdown."""
 
-LEGEND = "".join(f"- `{verdict}`: {meaning}.\n" for verdict, meaning in VERDICTS.items())
-"""What the verdicts mean, as Markdown."""
+COLUMNS = (
+    *("id", "paper", "where", "quantity", "published", "unit", "basis", "relation", "limit", "draws", "deviation"),
+    *("expected", "section", "sentence", "sent"),
+)
+"""The columns of data/published.csv, as data/README.md explains them."""
 
 FALSE_ALARM, SEEDS = 1e-3, 20
 """The chance that any sampled row misses what was verified in that many full runs with other seeds, at most."""
@@ -89,7 +77,7 @@ _recorded: dict[str, dict[str, float | None]] = {}
 
 
 def published() -> pd.DataFrame:
-    """Return data/published.csv indexed by id: the published values, the basis of each verdict, what we verified.
+    """Return data/published.csv indexed by id: the published values, the basis of each word, what we verified.
 
     Returns
     -------
@@ -104,7 +92,10 @@ def published() -> pd.DataFrame:
     >>> bool(ledger.published().index.is_unique)
     True
     """
-    table = pd.read_csv(paths.data() / "published.csv", index_col="id", dtype=str, keep_default_na=False)
+    table = pd.read_csv(paths.data() / "published.csv", dtype=str, keep_default_na=False)
+    if missing := [column for column in COLUMNS if column not in table]:
+        raise ValueError(f"data/published.csv must have the columns {', '.join(COLUMNS)}; misses {', '.join(missing)}")
+    table = table.set_index("id")
     table["printed"] = table["published"]
     for column in ("published", "expected", "limit"):
         table[f"{column}_unit"] = [_unit(text) for text in table[column]]
@@ -114,7 +105,7 @@ def published() -> pd.DataFrame:
 
 
 def record(id: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
-    """Record the reproduced value of one ledger row.
+    """Record the reproduced value of one ledger row, to twelve digits: the others differ between processors.
 
     Parameters
     ----------
@@ -125,22 +116,16 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
     standard_error : float, optional
         Of a value that was drawn.
     output : str
-        The folder whose results.json holds it too; "" for none.
-
-    Raises
-    ------
-    ValueError
-        For an id that is not in data/published.csv or a value that is not finite.
-
-    Notes
-    -----
-    Rows of speed go to timings.json, so that results.json is the same in every run.
+        The folder whose results.json holds it too; "" for none. Rows of speed go to timings.json, so that results.json
+        is the same in every run.
     """
     rows = published()
     if id not in rows.index:
         raise ValueError(f"id must be a row of data/published.csv, got {id!r}")
-    number = checks.scalar(f"value of {id}", value)
-    error = None if standard_error is None else checks.scalar(f"standard_error of {id}", standard_error, 0)
+    number = _twelve_digits(checks.scalar(f"value of {id}", value))
+    error = None
+    if standard_error is not None:
+        error = _twelve_digits(checks.scalar(f"standard_error of {id}", standard_error, 0))
     _recorded[id] = {"value": number, "standard_error": error}
     if output:
         name = "timings.json" if rows.loc[id, "basis"] == "speed" else "results.json"
@@ -151,17 +136,12 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
 
 
 def comparison(paper: str) -> pd.DataFrame:
-    """Return the paper's rows with what this process has recorded.
+    """Return the paper's rows with what this process has recorded, as `judge` returns them.
 
     Parameters
     ----------
     paper : str
         As in data/published.csv.
-
-    Returns
-    -------
-    DataFrame
-        Judged rows, as `judge` returns them.
     """
     checks.choice("paper", paper, PAPERS)
     rows = published()
@@ -169,16 +149,11 @@ def comparison(paper: str) -> pd.DataFrame:
 
 
 def results(folder: Path) -> dict[str, dict[str, float | None]]:
-    """Return the recorded values in a run's folder: results.json and, where it is, timings.json.
+    """Return value and standard error by id in a run's folder: results.json and, where it is, timings.json.
 
     Parameters
     ----------
     folder : Path
-
-    Returns
-    -------
-    dict of str to dict
-        Value and standard error by id.
 
     Examples
     --------
@@ -194,7 +169,7 @@ def results(folder: Path) -> dict[str, dict[str, float | None]]:
 
 
 def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.DataFrame:
-    """Return the rows with columns reproduced, standard_error, verdict and ok.
+    """Return the rows with columns reproduced, standard_error, verdict and ok; the sentences are filled.
 
     Parameters
     ----------
@@ -206,10 +181,10 @@ def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.
     Returns
     -------
     DataFrame
-        `verdict` follows from the row's basis (`BASES`) and begins with one of `VERDICTS`. `ok` is False for a row
-        without a value, for one whose evidence does not carry its basis, and for one that misses `expected`, what was
-        verified, by more than the unit of its last digit and chance (`FALSE_ALARM`), or whose verdict is another one
-        there. Rows of speed are always in order.
+        `verdict` is one of `VERDICTS` by the rule of the row's basis (`BASES`), and says what is wrong where `ok` is
+        False: for a row without a value, for one whose evidence does not carry its basis, and for one that misses
+        `expected`, what was verified, by more than the unit of its last digit and chance (`FALSE_ALARM`), or whose
+        word is another one there. Rows of speed are always in order.
     """
     table = rows.copy()
     alarm = _alarm()
@@ -218,21 +193,18 @@ def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.
     table["standard_error"] = [_number(values.get(id), "standard_error") for id in rows.index]
     table["verdict"] = [verdict for verdict, _ in judged]
     table["ok"] = [ok for _, ok in judged]
+    pairs = zip(table["sentence"], table["reproduced"])
+    table["sentence"] = [sentence.format(found=_Found(value)) for sentence, value in pairs]
     return table
 
 
 def report(folder: Path | None = None) -> pd.DataFrame:
-    """Return all rows judged, papers in the order of PAPERS.
+    """Return all rows judged, papers in the order of PAPERS; rows of notebooks not yet written say "not yet".
 
     Parameters
     ----------
     folder : Path, optional
         Where the notebooks' results are, <folder>/<notebook>/results.json; None: the committed figures.
-
-    Returns
-    -------
-    DataFrame
-        Rows of notebooks not yet written say "not yet".
 
     Examples
     --------
@@ -245,12 +217,42 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     existing = set(paths.notebook_names())
     parts = []
     for paper in PAPERS:
-        own = rows[rows["paper"] == paper]
-        part = judge(own, results(base / NOTEBOOKS[paper]))
+        part = judge(rows[rows["paper"] == paper], results(base / NOTEBOOKS[paper]))
         if NOTEBOOKS[paper] not in existing:
             part["verdict"], part["ok"] = "not yet", True
         parts.append(part)
     return pd.concat(parts)
+
+
+def by_paper(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a verdict per paper, and how many of its rows have which word.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `report` returns it.
+
+    Returns
+    -------
+    DataFrame
+        Index: papers as in PAPERS. `verdict` is "reproduced" when every row of the paper's scoreboard agrees, "not
+        reproduced" when none does, and else "reproduced in part": a row that is not tested is not reproduced. A column
+        for each of VERDICTS counts the rows of the scoreboard, those of every basis but identity and speed.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.by_paper(ledger.report()).columns.tolist()
+    ['verdict', 'agrees', 'differs', 'contradicted', 'not tested']
+    """
+    board = _on_the_scoreboard(table)
+    counts = pd.crosstab(board["paper"], board["verdict"]).reindex(list(PAPERS), columns=list(VERDICTS), fill_value=0)
+    counts = counts.loc[counts.index.isin(board["paper"])]
+    rows = board["paper"].value_counts().reindex(counts.index)
+    cases, words = [counts["agrees"] == rows, counts["agrees"] == 0], ["reproduced", "not reproduced"]
+    verdict = np.select(cases, words, "reproduced in part")
+    counts.insert(0, "verdict", verdict)
+    return counts.rename_axis(columns=None)
 
 
 def markdown(table: pd.DataFrame, folder: str = "") -> str:
@@ -263,10 +265,6 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     folder : str
         Where the notebooks are, seen from the text: each row leads to its section there. "" for no links.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> from dpsim import ledger
@@ -278,66 +276,38 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
         part = table[table["paper"] == paper]
         if part.empty:
             continue
-        lines += [f"### {title}", "", "| where | quantity | published | reproduced | verdict |"]
-        lines += ["| --- | --- | ---: | ---: | --- |"]
+        lines += [f"### {title}", "", "| where | the paper says | we find | | |", "| --- | --- | ---: | --- | --- |"]
         for row in part.itertuples():
             where = f"[{row.where}]({folder}/{evidence(row)})" if folder else row.where
-            cells = [where, row.quantity, row.printed, _reproduced(row), row.verdict]
+            cells = [where, _says(row), _finds(row), row.verdict, row.sentence]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines)
 
 
-def summary(table: pd.DataFrame) -> str:
-    """Return as Markdown how many judged rows of each paper have which verdict; the last row: not in order.
+def summary(table: pd.DataFrame, folder: str = "") -> str:
+    """Return as Markdown each paper with its notebook, its verdict and how many rows have which word.
 
     Parameters
     ----------
     table : DataFrame
         As `report` returns it.
-
-    Returns
-    -------
-    str
+    folder : str
+        Where the notebooks are, seen from the text; "" for no links.
 
     Examples
     --------
     >>> from dpsim import ledger
-    >>> ledger.summary(ledger.report()).startswith("|")
+    >>> ledger.summary(ledger.report()).startswith("| notebook | paper | verdict |")
     True
     """
-    names = [NOTEBOOKS[paper] for paper in PAPERS]
-    lines = [f"| verdict | {' | '.join(f'`{name}`' for name in names)} |", "| --- |" + " ---: |" * len(names)]
-    for head in (*VERDICTS, "out of order"):
-        chosen = ~table["ok"] if head == "out of order" else table["ok"] & (_heads(table) == head)
-        counts = [int((chosen & (table["paper"] == paper)).sum()) for paper in PAPERS]
-        lines.append(f"| {head} | {' | '.join(str(count) if count else '' for count in counts)} |")
+    head = ("notebook", "paper", "verdict", *VERDICTS)
+    lines = [f"| {' | '.join(head)} |", "| --- | --- | --- |" + " ---: |" * len(VERDICTS)]
+    for paper, row in by_paper(table).iterrows():
+        name = NOTEBOOKS[str(paper)]
+        shown = f"[`{name}`]({folder}/{name}.ipynb)" if folder else f"`{name}`"
+        lines.append("| " + " | ".join([shown, PAPERS[str(paper)], *map(str, row)]) + " |")
     return "\n".join(lines) + "\n"
-
-
-COLUMNS = ("where", "quantity", "published", "reproduced", "verdict", "reading", "note")
-"""What a table in a notebook shows of its rows."""
-
-
-def notebook_table(paper: str) -> Any:
-    """Return the paper's comparison to show in its notebook: a few lines, and every row folded away below them.
-
-    Parameters
-    ----------
-    paper : str
-        As in data/published.csv.
-
-    Returns
-    -------
-    object that Jupyter shows
-    """
-    from IPython.display import HTML
-
-    table = comparison(paper)
-    whole = shown_table(table, paper, here=NOTEBOOKS[paper]).to_html()
-    lines = "".join(f"<li>{line}</li>" for line in _summed_up(table))
-    text = f"<ul>{lines}</ul><details><summary>All {len(table)} rows</summary>{whole}</details>"
-    return HTML(text)  # type: ignore[no-untyped-call]
 
 
 def scoreboard(paper: str) -> Any:
@@ -351,14 +321,28 @@ def scoreboard(paper: str) -> Any:
     Returns
     -------
     object that Jupyter shows
-        Each claim with what is printed, the verdict on what was verified, and a link to the heading (column `section`)
-        under which the notebook settles it. Claims of one place with one verdict share a line.
+        Where, what the paper says, what we verified, the word, which leads to the heading (column `section`) that
+        settles it, and the sentence. Rows that share word and sentence share a line; the verdict is the caption.
     """
+    checks.choice("paper", paper, PAPERS)
     rows = published()
-    rows = rows[(rows["paper"] == paper) & (rows["basis"] != "speed")]
-    table = judge(rows, {str(id): {"value": row["expected"], "standard_error": None} for id, row in rows.iterrows()})
-    lines = [_claim(part) for _, part in table.groupby(["where", _heads(table), "section"], sort=False)]
-    return _styled(pd.DataFrame(lines), f"scoreboard_{paper}")
+    rows = rows[rows["paper"] == paper]
+    return _board(judge(rows, {str(id): {"value": v, "standard_error": None} for id, v in rows["expected"].items()}))
+
+
+def notebook_table(paper: str) -> Any:
+    """Return the scoreboard of what this process has recorded (for notebooks that still end with one).
+
+    Parameters
+    ----------
+    paper : str
+        As in data/published.csv.
+
+    Returns
+    -------
+    object that Jupyter shows
+    """
+    return _board(comparison(paper))
 
 
 def anchor(heading: str) -> str:
@@ -367,10 +351,6 @@ def anchor(heading: str) -> str:
     Parameters
     ----------
     heading : str
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -389,93 +369,79 @@ def evidence(row: Any) -> str:
     row : named tuple
         Of `report`, with `paper` and `section`.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> from dpsim import ledger
-    >>> ledger.evidence(next(ledger.report().loc[["fallin2023.delta.k9"]].itertuples()))
-    'matrix_dirichlet.ipynb#The-printed-pairs'
+    >>> ledger.evidence(next(ledger.report().loc[["fallin2023.delta.k9"]].itertuples())).partition("#")[0]
+    'matrix_dirichlet.ipynb'
     """
     return f"{NOTEBOOKS[row.paper]}.ipynb#{anchor(row.section)}"
 
 
-def shown_table(table: pd.DataFrame, name: str, *, columns: Sequence[str] = COLUMNS, here: str = "") -> Any:
-    """Return judged rows as a styled table, in which the place of each row leads to the section that settles it.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As `report` returns it.
-    name : str
-        Makes its HTML the same in every run.
-    columns : sequence of str
-        Which columns are shown; `paper` is shown as its title.
-    here : str
-        The notebook that shows the table: its own headings need no name of a file.
-
-    Returns
-    -------
-    Styler
-    """
-    rows = list(table.itertuples())
-    texts = {"published": table["printed"], "reproduced": map(_reproduced, rows), "paper": table["paper"].map(PAPERS)}
-    shown = {c: [html.escape(str(text), quote=False) for text in texts.get(c, table[c])] for c in columns}
-    places = [evidence(row).removeprefix(f"{here}.ipynb") for row in rows]
-    shown["where"] = [f'<a href="{place}">{text}</a>' for place, text in zip(places, shown["where"])]
-    return _styled(pd.DataFrame(shown), name)
+def _on_the_scoreboard(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that a scoreboard shows: what is true by construction and seconds are left to the report."""
+    return table[~table["basis"].isin(["identity", "speed"])]
 
 
-def _styled(table: pd.DataFrame, name: str) -> Any:
-    """Return a table of HTML cells as the notebooks show it; name makes its HTML the same in every run."""
-    left = {"text-align": "left", "vertical-align": "top", "white-space": "normal"}
-    styler = table.style.hide(axis="index").set_properties(**left)
-    styler = styler.set_table_styles([{"selector": "th", "props": "text-align: left"}])
-    return styler.set_table_attributes('class="dataframe"').set_uuid(name)
+def _board(table: pd.DataFrame) -> Any:
+    """Return judged rows of one paper as its scoreboard."""
+    board, paper = _on_the_scoreboard(table), str(table["paper"].iloc[0])
+    lines = [_line(part) for _, part in board.groupby(["where", "verdict", "section", "sentence"], sort=False)]
+    counts = by_paper(table).loc[paper]
+    caption = f"{counts.pop('verdict')}: " + ", ".join(f"{word} {count}" for word, count in counts.items())
+    styler = pd.DataFrame(lines).style.hide(axis="index").set_caption(caption).set_uuid(f"scoreboard_{paper}")
+    left = "text-align: left; vertical-align: top; white-space: normal"
+    styler = styler.set_table_styles([{"selector": "th, td, caption", "props": left}])
+    return styler.set_table_attributes('class="dataframe"')
 
 
-def _claim(rows: pd.DataFrame) -> dict[str, str]:
-    """Return one line of the scoreboard for rows of one place with one verdict."""
-    quantities, printed = list(rows["quantity"]), list(rows["printed"])
-    if len(rows) > 3:
-        quantities, printed = [f"{quantities[0]}, to {quantities[-1]}"], [f"{printed[0]} to {printed[-1]}"]
-    first = rows.iloc[0]
-    factors = (rows["expected"] / rows["published"]).dropna()
-    verdict = str(first["verdict"])
-    if "factor" in verdict and len(rows) > 1:
-        verdict = f"{verdict.split(',')[0]}, factor {factors.min():.3g} to {factors.max():.3g}"
-    place = evidence(first).partition("#")[2]
-    return {
-        "claim": html.escape(f"{first['where']}: {'; '.join(quantities)}", quote=False),
-        "printed": html.escape("; ".join(printed), quote=False),
-        "verdict": verdict,
-        "shown under": f'<a href="#{place}">{html.escape(first["section"])}</a>',
-    }
+def _line(rows: pd.DataFrame) -> dict[str, str]:
+    """Return one line of the scoreboard, as HTML, for rows that share their word and their sentence."""
+    first, last = (next(rows.iloc[[i]].itertuples()) for i in (0, -1))
+    says, found = _says(first), _finds(first)
+    if len(rows) > 1:
+        says, found = f"{says}, to {_says(last)}", f"{found} to {_finds(last)}"
+    place = html.escape(evidence(first).partition("#")[2])
+    word = f'<a href="#{place}" title="{VERDICTS.get(str(first.verdict), "")}">{first.verdict}</a>'
+    cells = {"where": first.where, "the paper says": says, "we find": found, "verdict": "", "why": first.sentence}
+    shown = {name: html.escape(str(text), quote=False) for name, text in cells.items()}
+    return shown | {"verdict": word, "why": re.sub("`(.+?)`", r"<code>\1</code>", shown["why"])}
 
 
-def _summed_up(table: pd.DataFrame) -> list[str]:
-    """Return how many judged rows are in each of GROUPS, and which, as HTML: a line a group."""
-    lines = []
-    for name, verdicts in GROUPS.items():
-        rows = table[_heads(table).isin(verdicts)]
-        places = "; ".join(dict.fromkeys(f"{row.where} ({row.verdict.split(',')[0]})" for row in rows.itertuples()))
-        lines.append(f"<b>{len(rows)} of {len(table)} {name}</b>" + (f": {html.escape(places)}" if places else ""))
-    return lines
+def _says(row: Any) -> str:
+    """Return what the paper says: the quantity and what is printed, or what a refuted statement allows."""
+    printed = row.printed or (f"{row.limit:.4g}" if row.basis == "false" else "")
+    bound = f"{row.relation} " if row.relation in ("at most", "at least") and row.basis != "contradiction" else ""
+    return f"{row.quantity}: {bound}{printed} {row.unit}".rstrip(": ")
 
 
-def _heads(table: pd.DataFrame) -> pd.Series:
-    """Return the verdict of each judged row without its factor."""
-    return table["verdict"].str.split(",").str[0]
+def _finds(row: Any) -> str:
+    """Return what was recorded, with its standard error; seconds differ in each run, so they are left out."""
+    if row.basis == "speed":
+        return "measured in each run"
+    if math.isnan(row.reproduced):
+        return ""
+    if row.printed in ("falls", "rises"):
+        return "falls" if row.reproduced < 0 else "rises"
+    return f"{_Found(row.reproduced)}" + ("" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}")
+
+
+class _Found(float):
+    """A recorded value in a sentence or table: four digits unless the format asks for others."""
+
+    def __format__(self, spec: str) -> str:
+        whole = self == np.round(self) and abs(self) < 1e9
+        return float.__format__(self, spec or (".0f" if whole else ".4g"))
 
 
 def _judged(row: Any, found: dict[str, float | None] | None, alarm: float) -> tuple[str, bool]:
     """Return what the report says of a row and whether the row is in order: expected within `alarm` errors."""
     if row.basis == "speed":
-        return "shown", True
+        return "not tested", True
     value, error = _number(found, "value"), _number(found, "standard_error")
-    if math.isnan(value) and row.basis != "contradiction":
+    if math.isnan(value) and not (
+        row.basis == "contradiction" or (row.basis == "missing" and math.isnan(row.expected))
+    ):
         return "not recorded", False
     error = 0.0 if math.isnan(error) else error
     verdict, carried = _verdict(row, value, error)
@@ -486,29 +452,24 @@ def _judged(row: Any, found: dict[str, float | None] | None, alarm: float) -> tu
     if abs(value - row.expected) > row.expected_unit + alarm * error:
         return f"{verdict}, MISSES EXPECTED {row.expected:g}", False
     verified = _verdict(row, row.expected, error)[0]
-    if verified.split(",")[0] != verdict.split(",")[0]:
+    if verified != verdict:
         return f"{verdict}, EXPECTED {verified.upper()}", False
     return verdict, True
 
 
 def _verdict(row: Any, value: float, error: float) -> tuple[str, bool]:
-    """Return the verdict of a value by the row's basis, and whether the value carries that basis."""
-    if row.basis in ("surrogate", "calibrated"):
-        return f"{row.basis}, factor {value / row.published:.3g}", value > 0
+    """Return the word for a value by the row's basis, and whether the value carries that basis."""
+    if row.basis in ("surrogate", "calibrated", "missing"):
+        return "not tested", True
     if row.basis == "identity":
-        return "true by construction", value == row.published
-    if row.basis == "qualitative":
-        return ("agrees in direction" if _agrees(row, value, error) else "not reproduced"), True
+        return "agrees", value == row.published
     if row.basis == "formula":
-        return "erratum: formula", abs(value - row.published) > row.published_unit
+        return "contradicted", abs(value - row.published) > row.published_unit
     if row.basis == "false":
-        return "erratum: false", _passes(row.relation, row.limit, value, 3 * error)
+        return "contradicted", _passes(row.relation, row.limit, value, 3 * error)
     if row.basis == "contradiction":
-        return "erratum: contradiction", _passes(row.relation, row.limit, row.published, row.published_unit / 2)
-    good = _agrees(row, value, error)
-    if row.basis == "reading":
-        return ("agrees under a reading" if good else "fails under a reading"), True
-    return ("agrees" if good else "not reproduced"), True
+        return "contradicted", _passes(row.relation, row.limit, row.published, row.published_unit / 2)
+    return ("agrees" if _agrees(row, value, error) else "differs"), True
 
 
 def _agrees(row: Any, value: float, error: float) -> bool:
@@ -552,14 +513,6 @@ def _number(found: dict[str, float | None] | None, field: str) -> float:
     return math.nan if value is None else float(value)
 
 
-def _reproduced(row: Any) -> str:
-    """Return what the tables print as reproduced: measured seconds differ in each run, so they are left out."""
-    return "measured in each run" if row.basis == "speed" else _shown(row.reproduced, row.standard_error)
-
-
-def _shown(value: float, error: float = math.nan) -> str:
-    """Return a number as the tables print it, with its standard error behind a sign."""
-    if np.isnan(value):
-        return ""
-    number = f"{value:.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.4g}"
-    return number if np.isnan(error) else f"{number} ± {error:.1g}"
+def _twelve_digits(value: float) -> float:
+    """Return the value rounded to twelve digits."""
+    return float(f"{value:.12g}")

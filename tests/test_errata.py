@@ -11,13 +11,19 @@ from pathlib import Path
 import pytest
 from toy_project import ROOT
 
-SCRIPTS = sorted((ROOT / "figures" / "errata").glob("*.py"))
+SCRIPTS = sorted((ROOT / "tools" / "errata").glob("*.py"))
 ALONE = {"numpy", "scipy"} | set(sys.stdlib_module_names)
 
 
 def test_every_note_has_a_script_and_every_script_a_note() -> None:
-    notes = {path.stem for path in (ROOT / "figures" / "errata").glob("*.md")}
+    notes = {path.stem for path in (ROOT / "tools" / "errata").glob("*.md")}
     assert SCRIPTS and notes == {path.stem for path in SCRIPTS}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_the_note_says_whether_it_was_sent(script: Path) -> None:
+    third = script.with_suffix(".md").read_text(encoding="utf-8").split("\n\n")[2]
+    assert re.fullmatch(r"sent: (no|\d{4}-\d{2}-\d{2} to \S.*)", third)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

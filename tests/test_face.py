@@ -19,11 +19,11 @@ DRAWS = "draws on axes of a figure: the notebooks and tests/figures show it"
 WRITES = "writes files, or needs those of a run"
 SHOWS = "its result is for a notebook to show"
 NO_EXAMPLE = {  # public functions, by pattern, and why they have none
-    r"figures\.(style|mark_.*|draw_.*|choropleth|compare_zones|grouped_bars)": DRAWS,
+    r"figures\.(style|plain_ticks|mark_.*|draw_.*|choropleth|compare_zones|grouped_bars)": DRAWS,
     r"figures\.(dirichlet_row|manhattan|word_distances|plan_values|histogram_law|which_mechanism)": SHOWS,
     r"figures\.save.*": WRITES,
     r"ledger\.(record|comparison|judge)": "reads or changes what the process has recorded",
-    r"ledger\.(notebook_table|scoreboard|shown_table)": SHOWS,
+    r"ledger\.(notebook_table|scoreboard)": SHOWS,
     r"runner\.(run|run_grid|refreshed|refresh_outputs|write|is_current)": WRITES,
     r"datasets\.fetch_taxi_month": "downloads a month of trips",
 }
@@ -67,14 +67,14 @@ def public():
 
 
 def missing_sections(thing):
-    """Return the sections a docstring lacks: Parameters where there are any, Returns where there is something."""
+    """Return the sections a docstring lacks: Parameters where there are any, Returns unless the summary says it."""
     doc = inspect.getdoc(thing) or ""
     has = set(re.findall(r"^(\w+)\n-{3,}$", doc, re.MULTILINE))
     if inspect.isclass(thing):
         return set() if has & {"Parameters", "Attributes"} else {"Parameters"}
     signature = inspect.signature(thing)
     wanted = {"Parameters"} if signature.parameters else set()
-    if signature.return_annotation not in (None, "None"):
+    if signature.return_annotation not in (None, "None") and not doc.startswith("Return "):
         wanted.add("Returns")
     return wanted - has
 

@@ -1,6 +1,10 @@
 from .house_style import (
     style as style,
     size as size,
+    looks as looks,
+    rounded as rounded,
+    banded as banded,
+    plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
     save as save,
@@ -13,7 +17,11 @@ from .house_style import (
     OURS as OURS,
     OTHER as OTHER,
     PUBLISHED as PUBLISHED,
+    DASHES as DASHES,
+    MARKERS as MARKERS,
+    BOUND as BOUND,
     BAND as BAND,
+    BANDED as BANDED,
 )
 from .maps import (
     zone_shapes as zone_shapes,

@@ -12,6 +12,7 @@ from typing import Any
 
 import altair as alt
 import geopandas as gpd
+import matplotlib as mpl
 import pandas as pd
 from PIL import Image
 
@@ -48,6 +49,7 @@ class Moving:
         """The chart as it starts, as a picture."""
         import vl_convert
 
+        vl_convert.register_font_directory(os.path.join(mpl.get_data_path(), "fonts", "ttf"))
         return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -416,7 +418,7 @@ def _named_once(part: Any) -> dict[str, str]:
 
 def _styled(chart: alt.TopLevelMixin) -> alt.TopLevelMixin:
     """Return the chart in the project's look."""
-    return chart.configure(font="sans-serif").configure_view(stroke=None).configure_axis(grid=False)
+    return chart.configure(font="DejaVu Sans, sans-serif").configure_view(stroke=None).configure_axis(grid=False)
 
 
 def _rounded(coordinates: Any) -> Any:

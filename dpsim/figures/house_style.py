@@ -1,21 +1,23 @@
-"""One look for every figure, and the one way to write it: png, pdf and the numbers it shows."""
+"""One look for every figure, seaborn's with the project's colours, and the one way to write figures and tables."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
-from cycler import cycler
+import seaborn as sns
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
 from PIL import Image
 
 from dpsim import checks, files
@@ -36,66 +38,71 @@ OTHER = "#009E73"
 PUBLISHED = "0.45"
 """Published points: hollow diamonds in grey, their value beside them."""
 
+DASHES: dict[str, Any] = {TRUE: "", PAPER: "", OURS: (1, 1), OTHER: (3, 1.25, 1.5, 1.25)}
+"""Dashes of each colour, as seaborn and ``ax.plot(..., dashes=...)`` take them: told apart in grey too."""
+BOUND = (4, 1.5)
+"""Dashes of a bound."""
+MARKERS = {TRUE: "X", PAPER: "o", OURS: "s", OTHER: "^"}
+"""Marker of each colour."""
+
 BAND = {"alpha": 0.25, "linewidth": 0}
 """Shaded bands: two standard errors either side, and the caption says so."""
 
+BANDED: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
+"""What draws the three rows a point of `banded` as its value and an interval: no random numbers."""
 
-GREY = ".15"
-"""Of axes and text: softer than black."""
-CYCLE = (
-    *("#4C72B0", "#DD8452", "#55A868", "#C44E52", "#8172B3"),
-    *("#937860", "#DA8BC3", "#8C8C8C", "#CCB974", "#64B5CD"),
-)
-"""Colours of lines that name none: seaborn's "deep"."""
+SMALL = 8.5
+"""Points of the smallest text at print size."""
 
 LOOK = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
     "mathtext.fontset": "dejavusans",
-    "font.size": 8,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.title_fontsize": 7,
-    "legend.frameon": False,
-    "text.color": GREY,
-    "axes.labelcolor": GREY,
-    "axes.edgecolor": GREY,
     "axes.linewidth": 0.6,
-    "axes.axisbelow": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.prop_cycle": cycler(color=CYCLE),
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "xtick.major.size": 4.8,
-    "ytick.major.size": 4.8,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.minor.size": 3.2,
-    "ytick.minor.size": 3.2,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "grid.color": ".8",
-    "lines.linewidth": 1.2,
+    "legend.frameon": False,
     "lines.markersize": 4,
-    "lines.solid_capstyle": "round",
-    "patch.edgecolor": "w",
-    "patch.force_edgecolor": True,
-    "patch.linewidth": 0.8,
     "figure.dpi": 110,
     "savefig.dpi": 200,
     "figure.constrained_layout.use": True,
     "pdf.fonttype": 42,
     "svg.hashsalt": "dpsim",
-}
+} | {f"{axis}tick.{kind}.width": 0.6 for axis in "xy" for kind in ("major", "minor")}
+"""What differs from seaborn's theme."""
 
 
 def style() -> None:
-    """Set the project's look for all figures of this process: 8 pt sans serif, thin lines, 200 dpi png."""
-    mpl.rcParams.update(LOOK)
+    """Set seaborn's theme in the project's colours: no text below 8.5 pt, thin lines, png at 200 dpi."""
+    colours = [PAPER, OURS, OTHER, "#CC79A7", "#E69F00", "#56B4E9"]
+    sns.set_theme("paper", "ticks", colours, font="DejaVu Sans", font_scale=SMALL / 8.8, rc=LOOK)
+
+
+def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: bool = False) -> dict[str, Any]:
+    """Return the keywords ``palette`` and ``dashes`` (and ``markers``) of seaborn's line plots.
+
+    Parameters
+    ----------
+    colours : mapping of str to str
+        TRUE, PAPER, OURS or OTHER for each name in the column that is both `hue` and `style`.
+    bounds : collection of str
+        The names that are bounds: drawn dashed.
+    markers : bool
+        Whether points are marked.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from dpsim import figures
+    >>> figures.looks({"exact": figures.PAPER, "bound": figures.PAPER}, bounds=["bound"])["dashes"]
+    {'exact': '', 'bound': (4, 1.5)}
+    """
+    found = {
+        "palette": dict(colours),
+        "dashes": {name: BOUND if name in bounds else DASHES[colour] for name, colour in colours.items()},
+    }
+    return found | ({"markers": {name: MARKERS[colour] for name, colour in colours.items()}} if markers else {})
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
@@ -113,11 +120,6 @@ def size(columns: int, height: float) -> tuple[float, float]:
     width, height : float
         In inches.
 
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
-
     Examples
     --------
     >>> from dpsim import figures
@@ -128,10 +130,75 @@ def size(columns: int, height: float) -> tuple[float, float]:
     return width, checks.scalar("height", height, 0, 12, open_low=True)
 
 
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with the numbers that its csv will hold (ten digits).
+
+    Draw from this one: the last digits of a float differ between processors, and with them the pixels of a line.
+
+    Parameters
+    ----------
+    table : DataFrame
+
+    Returns
+    -------
+    DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpsim import figures
+    >>> figures.rounded(pd.DataFrame({"share": [1 / 3]})).share.tolist()
+    [0.3333333333]
+    """
+    floats = table.select_dtypes("floating")
+    return table.assign(**{name: [float(f"{value:.10g}") for value in column] for name, column in floats.items()})
+
+
+def banded(table: pd.DataFrame, value: str, error: str, factor: float = 2.0) -> pd.DataFrame:
+    """Return the table with each row three times: as it is, and `value` moved down and up by `factor` times `error`.
+
+    Seaborn draws it with a band or error bars when given ``**figures.BANDED``.
+
+    Parameters
+    ----------
+    table : DataFrame
+    value, error : str
+        Columns: a mean and its standard error.
+    factor : float
+
+    Returns
+    -------
+    DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpsim import figures
+    >>> figures.banded(pd.DataFrame({"mean": [1.0], "se": [0.25]}), "mean", "se")["mean"].tolist()
+    [1.0, 0.5, 1.5]
+    """
+    ends = [table.assign(**{value: table[value] + side * factor * table[error]}) for side in (-1, 1)]
+    return pd.concat([table, *ends], ignore_index=True)
+
+
+def plain_ticks(axis: Any, values: Sequence[float]) -> None:
+    """Write these values as plain numbers on a logarithmic axis, and no others.
+
+    Parameters
+    ----------
+    axis : Axis
+        ``ax.xaxis`` or ``ax.yaxis``.
+    values : sequence of float
+    """
+    axis.set_major_locator(FixedLocator(list(values)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
+
+
 def mark_published(
     ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5), colour: str = PUBLISHED
 ) -> None:
-    """Mark a published point with a hollow diamond and write its value beside it.
+    """Mark a published point with a hollow grey diamond and write its value beside it.
 
     Parameters
     ----------
@@ -142,29 +209,27 @@ def mark_published(
         The value as the paper prints it. More than 20 points away it is joined to its point by a thin line.
     offset : tuple of float
         Of the label, in points.
-    colour : str
-        Grey, or that of its mechanism where several share the axes.
     """
-    ax.plot([x], [y], "D", mfc="none", mec=colour, mew=1.0, ms=5, zorder=5, clip_on=False)
+    ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
     far = offset[0] ** 2 + offset[1] ** 2 > 20**2
-    line = {"arrowstyle": "-", "lw": 0.5, "color": colour, "shrinkA": 1, "shrinkB": 4} if far else None
-    text = {"fontsize": 6.5, "color": "0.3", "va": "center" if far else "baseline"}
+    line = {"arrowstyle": "-", "lw": 0.5, "color": PUBLISHED, "shrinkA": 1, "shrinkB": 4} if far else None
+    text = {"fontsize": SMALL, "color": "0.3", "va": "center" if far else "baseline"}
     ax.annotate(label, (x, y), xytext=offset, textcoords="offset points", arrowprops=line, **text)
 
 
 def mark_source(fig: Figure, text: str) -> None:
-    """Write small under a figure, at the left, where its data come from.
+    """Write under a figure, at the left, where its data come from.
 
     Parameters
     ----------
     fig : Figure
     text : str
     """
-    fig.supxlabel(text, x=0.01, ha="left", fontsize=6, color="0.35")
+    fig.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color="0.35")
 
 
 def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
-    """Write output/name.png, .pdf and .csv (the plotted numbers, %.10g); write nothing when output is "".
+    """Write output/name.png and .csv (the plotted numbers, %.10g), and .pdf where the environment has PDF=1.
 
     Parameters
     ----------
@@ -172,14 +237,9 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     name : str
         Like "fig1_kl": lower-case letters, digits and underscores.
     data : DataFrame
-        The plotted numbers, tidy, units in the column names.
+        The plotted numbers (`rounded`, and drawn from that), tidy, units in the column names.
     output : str
-        The folder of the results.
-
-    Raises
-    ------
-    ValueError
-        For a bad name or an empty table.
+        The folder of the results; "" writes nothing.
 
     Notes
     -----
@@ -199,9 +259,10 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     fig.dpi = dpi if wanted == "figure" else wanted
     with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
-    fig.set_layout_engine("none")  # the png's layout is also that of the pdf
-    with files.replacing(folder / f"{name}.pdf") as partial:
-        FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
+    if os.environ.get("PDF") == "1":
+        fig.set_layout_engine("none")  # the png's layout is also that of the pdf
+        with files.replacing(folder / f"{name}.pdf") as partial:
+            FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
     fig.set_canvas(canvas)
     fig.dpi = dpi
     if get_ipython() is not None:  # the page shows what was saved, at half the size, not a drawing of its own
@@ -212,17 +273,12 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
 
 
 def save_table(data: pd.DataFrame, name: str, output: str) -> None:
-    """Write output/name.csv (%.10g), for tables that have no figure; write nothing when output is "".
+    """Write output/name.csv (%.10g), for tables that have no figure.
 
     Parameters
     ----------
     data, name, output
         As in `save`.
-
-    Raises
-    ------
-    ValueError
-        As `save` does.
     """
     if not output:
         return
@@ -232,21 +288,14 @@ def save_table(data: pd.DataFrame, name: str, output: str) -> None:
 
 
 def save_numbers(numbers: Mapping[str, float], output: str) -> None:
-    """Write output/numbers.json, what a run is summed up by: sweeps gather it; write nothing when output is "".
-
-    For notebooks that settle no published numbers; those record them in the ledger.
+    """Write output/numbers.json, what a run is summed up by; for notebooks that settle no published numbers.
 
     Parameters
     ----------
     numbers : mapping of str to float
         Finite numbers by name, units in the names; written with ten digits.
     output : str
-        The folder of the results.
-
-    Raises
-    ------
-    ValueError
-        For a number that is not finite, and for no numbers at all.
+        The folder of the results; "" writes nothing.
     """
     if not numbers:
         raise ValueError("numbers must hold the key numbers of the run, got none")

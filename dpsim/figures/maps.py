@@ -24,13 +24,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 from dpsim.datasets.roads import RoadChain
+from dpsim.figures.house_style import SMALL
 
 Array = NDArray[np.float64]
 
 MANHATTAN_CRS, GAINESVILLE_CRS = "EPSG:32618", "EPSG:32617"  # UTM zones 18N and 17N, metres
 ROADS_SOURCE = "© OpenStreetMap contributors, FDOT AADT 2022"
 ROAD_GREY, TEXT_GREY = "0.78", "0.35"
-SMALL, TEXT = 6, 8  # points: source lines and the names of intersections; the rest
 WIDEST = 5.0  # points, the segment with most traffic
 HALO = (effects.withStroke(linewidth=1.5, foreground="white"),)
 
@@ -238,7 +238,7 @@ def draw_walk(
     if numbers:
         places = list(dict.fromkeys(visited))
         words = [", ".join(str(step) for step, seen in enumerate(visited) if seen == place) for place in places]
-        _write(ax, middle[places], words, size=TEXT - 1, colour=colour)
+        _write(ax, middle[places], words, size=SMALL, colour=colour)
 
 
 def _node_positions(chain: RoadChain) -> Any:
@@ -364,7 +364,7 @@ def _finish(ax: Any, source: str, bar: float, drawn: Array) -> None:
     ax.plot([start, end], [level, level], color="black", lw=1.5, solid_capstyle="butt", zorder=3)
     bar_text = f"{bar / 1000:g} km"
     place = {"textcoords": "offset points", "annotation_clip": False}
-    ax.annotate(bar_text, ((start + end) / 2, level), (0, 2), ha="center", fontsize=TEXT - 1, **place)
+    ax.annotate(bar_text, ((start + end) / 2, level), (0, 2), ha="center", fontsize=SMALL, **place)
     ax.set(xlim=(left, right), ylim=(low, high))
     style = {"va": "top", "fontsize": SMALL, "color": TEXT_GREY}
     ax.annotate(source, (0, 0), (0, -2), xycoords="axes fraction", **place, **style)
@@ -377,5 +377,5 @@ def _north_arrow(ax: Any, rotation: float, drawn: Array) -> None:
     angle = np.deg2rad(90.0 + rotation)
     tip = 18.0 * np.array([np.cos(angle), np.sin(angle)])  # points
     style = {"arrowstyle": "<|-", "lw": 0.8, "color": "black"}
-    words = {"fontsize": TEXT - 1, "ha": "center", "va": "center"}
+    words = {"fontsize": SMALL, "ha": "center", "va": "center"}
     ax.annotate("N", (0.92 if right else 0.08, 0.84), tip, "axes fraction", "offset points", style, **words)

@@ -1,3 +1,14 @@
+from .unit import (
+    Unit as Unit,
+)
+from .counts import (
+    Counts as Counts,
+)
+from .noise import (
+    Noise as Noise,
+    laplace_noise as laplace_noise,
+    pair_threshold as pair_threshold,
+)
 from .support import (
     Support as Support,
     PrivatePairs as PrivatePairs,

@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim.figures import draw_against_optimum, draw_bounds, draw_errors, draw_neighbours, draw_reduction
-from dpsim.figures.words import COLOURS
+from dpsim.figures import (
+    COLOURS,
+    PUBLISHED,
+    draw_against_optimum,
+    draw_bounds,
+    draw_errors,
+    draw_neighbours,
+    draw_reduction,
+)
 
 matplotlib.use("agg")
 
@@ -46,13 +53,13 @@ def test_bounds_below_zero_are_shaded(axes):
     assert (shade.y0, shade.y1) == pytest.approx((-10.0, 0.0))
 
 
-def test_published_errors_have_the_colour_of_their_mechanism(axes):
+def test_published_errors_are_grey_diamonds(axes):
     table = pd.DataFrame({"epsilon": [1.0, 2.0], "reduction": [0.1, 0.2]})
     for name, error in (("permute_and_flip", 0.5), ("exponential", 0.8)):
         table[f"{name}_exact"], table[f"{name}_sampled"], table[f"{name}_standard_error"] = error, error, 0.01
     draw_errors(axes, table, {"permute-and-flip": [(1.5, 0.4), (9.0, 0.1)], "exponential": [(1.5, 0.8)]})
     diamonds = [(line.get_markeredgecolor(), *line.get_ydata()) for line in axes[0].lines if line.get_marker() == "D"]
-    assert diamonds == [(COLOURS["permute-and-flip"], 0.4), (COLOURS["exponential"], 0.8)]  # 9.0 is outside
+    assert diamonds == [(PUBLISHED, 0.4), (PUBLISHED, 0.8)]  # 9.0 is outside
     np.testing.assert_array_equal(axes[1].lines[0].get_ydata(), table.reduction)
 
 

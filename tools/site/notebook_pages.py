@@ -116,7 +116,7 @@ def with_site_links(markdown: str, page: str = "") -> str:
     Files of the project that are pages here become links. page: the notebook's own page, seen from one level above the
     notebooks; "" on that page.
     """
-    for file, place in ((r"figures/errata/(\w+)\.md", r"notes/\2"), (r"data/README\.md", "data")):
+    for file, place in ((r"(?:figures|tools)/errata/(\w+)\.md", r"notes/\2"), (r"data/README\.md", "data")):
         markdown = re.sub(rf"(`{file}`)", rf'<a href="{"" if page else "../"}{place}.html">\1</a>', markdown)
     if page:
         markdown = re.sub(r"\]\((\w+\.ipynb)", r"](notebooks/\1", markdown.replace("](#", f"]({page}#"))

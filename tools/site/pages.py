@@ -164,7 +164,7 @@ def published_and_reproduced() -> str:
     """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its erratum."""
     table = ledger.report()
     summary = ledger.summary(table)
-    wrong = table["verdict"].isin(ledger.UNTENABLE)
+    wrong = table["sent"] != ""
     links = [f'<a href="errata.html#{_place(id)}">{verdict}</a>' for id, verdict in table["verdict"][wrong].items()]
     table.loc[wrong, "verdict"] = links
     table["where"] = [_where(row) for row in table.itertuples()]
@@ -182,15 +182,13 @@ def _where(row: Any) -> str:
 def errata(notebooks: Mapping[str, Any]) -> str:
     """Return the page of what cannot hold as printed, or fails under our reading: why, and where it is shown."""
     table = ledger.report()
-    table = table[table["verdict"].isin(ledger.UNTENABLE)]
+    table = table[table["sent"] != ""]
     parts = [
         "# Errata",
-        "Statements of the papers that cannot hold as printed. A *contradiction*: two of them exclude each other, or "
-        "one and a proven bound. A *formula*: the paper's own formula gives another value. *False*: a counterexample "
-        "within all assumptions. Each is settled by a number that its notebook computes; the notebook shows the "
-        "smallest example. What fails under our *reading* of what the text we have leaves open may hold as the authors "
-        "meant it. Gaps in proofs and misprints without a number of their own are in each notebook, under *What does "
-        "not hold*.",
+        "Statements of the papers that are contradicted, or that differ as we read them; what we read into the text is "
+        'the sentence\'s "if", and the statement may hold as the authors meant it. Each is settled by a number that '
+        "its notebook computes, with the smallest example. Gaps in proofs and misprints without a number of their own "
+        "are in each notebook, under *What does not hold*.",
     ]
     for paper, name in ledger.PAPERS.items():
         rows = table[table["paper"] == paper]
@@ -212,7 +210,7 @@ def errata(notebooks: Mapping[str, Any]) -> str:
 def notes() -> dict[str, str]:
     """Return a page for each note on an erratum, with its script: name -> Markdown."""
     found = {}
-    for path in sorted((paths.figures() / "errata").glob("*.md")):
+    for path in sorted((paths.root() / "tools" / "errata").glob("*.md")):
         script = path.with_suffix(".py").read_text(encoding="utf-8")
         found[f"notes/{path.name}"] = f"{path.read_text(encoding='utf-8')}\n## The script\n\n```python\n{script}```\n"
     return found
@@ -261,11 +259,10 @@ def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
     name = ledger.NOTEBOOKS[row.paper]
     error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
     facts = [row.verdict] + ([f"printed: **{row.printed}**"] if row.printed else [])
-    facts += [f"reading: {escape(row.reading)}"] if row.reading else []
     facts += [] if math.isnan(row.reproduced) else [f"computed: **{row.reproduced:.4g}{error}**"]
     if name in notebooks:
         place = notebook_pages.anchor(row.Index) if row.Index in notebook_pages.recorded(notebooks[name]) else ""
         facts += [f'<a href="notebooks/{name}.html#{place}">the cell that computes it</a>']
     else:
         facts += ["its notebook is not written yet"]
-    return " · ".join(facts) + (f"\n\nWhy: {escape(row.note)}." if row.note else "")
+    return " · ".join(facts) + f"\n\n{escape(row.sentence)}"

@@ -1,0 +1,39 @@
+"""What is counted of a table: the pairs' counts, and what its owner alone may know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from dpsim.release.unit import EVENT, Unit
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each transition occurs, with what was kept of each unit. Nothing in it is private.
+
+    Parameters
+    ----------
+    trips : DataFrame
+        Columns origin, destination, trips: the pairs that occur.
+    unit : Unit
+        Whom the limits protect: adding or removing one unit changes the counts by at most its events.
+    before : DataFrame, optional
+        The trips before any were left out for the unit's sake, to measure utility with.
+    report : dict
+        What became of the rows of the table, in numbers, for their owner.
+    moves : bool
+        Whether an event is the move of a unit from one visit to its next.
+
+    Examples
+    --------
+    >>> Counts(pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [3]})).unit
+    Unit(events=1, column=None)
+    """
+
+    trips: pd.DataFrame
+    unit: Unit = EVENT
+    before: pd.DataFrame | None = None
+    report: dict[str, int] = field(default_factory=dict)
+    moves: bool = False

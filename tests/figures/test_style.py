@@ -1,0 +1,38 @@
+"""The one look: what can be read at print size, told apart in grey, and drawn from the numbers of the csv."""
+
+import io
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+
+from dpsim import figures
+from dpsim.figures import explore
+
+
+def test_no_text_is_smaller_than_a_reader_needs():
+    figures.style()
+    keys = ["font.size", "axes.labelsize", "axes.titlesize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize"]
+    assert min(mpl.rcParams[key] for key in keys) > 8.49
+    assert mpl.rcParams["font.family"] == ["DejaVu Sans"]
+
+
+def test_what_is_compared_differs_in_dashes_and_markers():
+    looks = figures.looks({"a": figures.PAPER, "b": figures.OTHER, "c": figures.OURS}, markers=True)
+    assert len({str(dash) for dash in looks["dashes"].values()}) == len(set(looks["markers"].values())) == 3
+
+
+def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):
+    table = pd.DataFrame({"who": ["a", "b", "c"], "n": [1, 2, 3], "x": [np.pi * 1e-7, np.nan, -2e9 / 3]})
+    figures.save_table(table, "whole", str(tmp_path))
+    kept = pd.read_csv(tmp_path / "whole.csv", float_precision="round_trip")
+    pd.testing.assert_frame_equal(figures.rounded(table), kept, check_exact=True)
+    pd.testing.assert_frame_equal(figures.rounded(figures.rounded(table)), kept, check_exact=True)
+    again = io.StringIO()
+    figures.rounded(table).to_csv(again, index=False, float_format="%.10g")
+    assert again.getvalue() == (tmp_path / "whole.csv").read_text()
+
+
+def test_charts_name_the_font_that_comes_with_the_project():
+    styled = explore._styled(explore.alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x:Q"))
+    assert styled.to_dict()["config"]["font"].startswith("DejaVu Sans")
