@@ -56,10 +56,8 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
 
     Parameters
     ----------
-    total : int
-        N >= 1 individuals.
-    bins : int
-        n >= 2.
+    total, bins : int
+        N >= 1 individuals, n >= 2 bins.
     t : float
         Temperature in [1e-100, 1e100].
     weights : array_like, optional
@@ -75,7 +73,7 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
     --------
     >>> from dpsim import boltzmann
     >>> round(boltzmann.exact_epsilon_limit(50, 3, 198.0), 4)
-    0.9139
+    0.868
     """
     total, bins = space.size(total, bins)
     w, t = weight_matrix(weights, bins), space.temperature(t)
@@ -119,20 +117,16 @@ def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Arr
 
 
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
-    """Return the exact epsilon of one draw of pi(z | x) at each delta, for W = identity.
+    """Return the exact epsilon of one draw of pi(z | x) at each delta, for W = identity, in the shape of delta.
+
+    It is the smallest epsilon >= 0 with a delta no larger, rounded up by at most 1e-9 of itself; delta = 0 gives what
+    `exact_epsilon_limit` does.
 
     Parameters
     ----------
     total, bins, t
         As in `exact_epsilon_limit`.
-    delta : array_like
-        In [0, 1), of any shape.
-
-    Returns
-    -------
-    float or ndarray, of the shape of delta
-        The smallest epsilon >= 0 with a delta no larger, rounded up by at most 1e-9 of itself; delta = 0 gives what
-        `exact_epsilon_limit` does.
+    delta : array_like, in [0, 1)
 
     Examples
     --------

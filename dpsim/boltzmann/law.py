@@ -18,7 +18,7 @@ from dpsim.checks import Array
 
 
 def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> Array:
-    """Return c_x(z) = -(z - x)' W (z - x), the objective of the Boltzmann machine, at most 0.
+    """Return c_x(z) = -(z - x)' W (z - x), the objective of the Boltzmann machine, at most 0: (...).
 
     Parameters
     ----------
@@ -28,10 +28,6 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
         The true histogram: n >= 2 bins, counts >= 0, at least one individual.
     weights : array_like, optional
         W in every function here: None the identity, (n,) a diagonal, (n, n) symmetric positive semidefinite.
-
-    Returns
-    -------
-    float or ndarray, shape (...)
 
     Examples
     --------
@@ -51,7 +47,9 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
 
 
 def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None) -> Array:
-    """Return log pi(z | x) at temperature t for every row z of `configurations`.
+    """Return log pi(z | x) at temperatures t (...) for every row z of `configurations`, (..., rows).
+
+    pi, proportional to exp(c_x(z) / t), is Fleischer 2024's stationary distribution.
 
     Parameters
     ----------
@@ -61,11 +59,6 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
         Temperatures in [1e-100, 1e100].
     weights : array_like, optional
         W, as in `objective`.
-
-    Returns
-    -------
-    ndarray, shape (..., rows)
-        pi is proportional to exp(c_x(z) / t), Fleischer 2024's stationary distribution.
 
     Examples
     --------
@@ -87,10 +80,8 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
 
     Parameters
     ----------
-    total : int
-        N >= 1 individuals.
-    bins : int
-        n >= 2.
+    total, bins : int
+        N >= 1 individuals, n >= 2 bins.
     weights : array_like, optional
         W, as in `objective`.
 
@@ -129,14 +120,11 @@ def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = N
 
     Parameters
     ----------
-    total : int
-        N >= 1 individuals.
-    bins : int
-        n >= 2.
+    total, bins : int
+        N >= 1 individuals, n >= 2 bins.
     t : float
         Temperature in [1e-100, 1e100].
     weights : array_like, optional
-        W, as in `objective`.
 
     Notes
     -----

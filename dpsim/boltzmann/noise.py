@@ -21,7 +21,9 @@ def add_zero_sum_laplace(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return x plus discrete Laplace noise on the lattice of integer vectors u with sum 0: the total is kept.
+    """Return x plus discrete Laplace noise on the lattice of integer vectors u with sum 0, ``(*size, n)``.
+
+    The total is kept. Counts may be negative, which `nearest_histogram` mends at no cost.
 
     Parameters
     ----------
@@ -30,11 +32,6 @@ def add_zero_sum_laplace(
     epsilon : float in [1e-6, 1000]
     size : int or sequence of int, optional
     rng : Generator, int or None
-
-    Returns
-    -------
-    array of int, shape ``(*size, n)``
-        Counts that sum to the total of x; they may be negative, which `nearest_histogram` mends at no cost.
 
     Notes
     -----
@@ -76,10 +73,6 @@ def nearest_histogram(noisy: ArrayLike, total: int, *, rng: np.random.Generator 
     total : int
         In 1..10^9.
     rng : Generator, int or None
-
-    Returns
-    -------
-    array of int, shape (..., n)
 
     Notes
     -----

@@ -30,7 +30,7 @@ def sample_exact(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return independent draws of pi(z | x) itself for a diagonal W: no chain, no burn-in.
+    """Return independent draws of pi(z | x) itself for a diagonal W, ``(*size, n)``: no chain, no burn-in.
 
     Parameters
     ----------
@@ -42,10 +42,6 @@ def sample_exact(
         The diagonal of W, None the identity.
     size : int or sequence of int, optional
     rng : Generator, int or None
-
-    Returns
-    -------
-    array of int, shape ``(*size, n)``
 
     Notes
     -----
@@ -166,7 +162,7 @@ def metropolis(
     invariant: Sequence[int] = (),
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return the states of Metropolis chains after `steps` steps from x.
+    """Return the states of Metropolis chains after `steps` steps from x, (..., chains, n).
 
     Parameters
     ----------
@@ -189,10 +185,6 @@ def metropolis(
         Bins that keep their counts, which are then public: the chain, and its privacy, are those of the other bins
         alone (at least 2), with their total and their block of W.
     rng : Generator, int or None
-
-    Returns
-    -------
-    array of int, shape (..., chains, n)
 
     Notes
     -----
@@ -219,16 +211,15 @@ def running_objective(
     rule: str = "metropolis",
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return the running means of c_x along the chains of `metropolis`, whose arguments these are.
+    """Return the running means of c_x along the chains of `metropolis`, (..., chains, steps).
 
-    Returns
-    -------
-    ndarray, shape (..., chains, steps)
-        Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1), which tends to the expected objective.
+    Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1), which tends to the expected objective (Fleischer 2024, the
+    ergodic theorem).
 
-    References
+    Parameters
     ----------
-    Fleischer 2024, the ergodic theorem.
+    x, t, steps, chains, weights, candidate, rule, rng
+        As in `metropolis`.
 
     Examples
     --------

@@ -62,19 +62,14 @@ def size(total: int, bins: int) -> tuple[int, int]:
 
 
 def configurations(total: int, bins: int) -> Integers:
-    """Return all histograms with this total, in the order of Fleischer 2024.
+    """Return all histograms with this total, (binom(N + n - 1, n - 1), n), in the order of Fleischer 2024.
+
+    That is decreasing lexicographically: (N, 0, ..., 0) is row 0, (0, ..., 0, N) the last one.
 
     Parameters
     ----------
-    total : int
-        N >= 0 individuals.
-    bins : int
-        n >= 1. At most 50,000,000 numbers in all.
-
-    Returns
-    -------
-    array of int, shape (binom(N + n - 1, n - 1), n)
-        Decreasing lexicographically: (N, 0, ..., 0) is row 0, (0, ..., 0, N) the last one.
+    total, bins : int
+        N >= 0 individuals, n >= 1 bins; at most 50,000,000 numbers in all.
 
     Examples
     --------
@@ -109,7 +104,7 @@ def _count(total: int, bins: int) -> int:
 
 
 def configuration_index(z: ArrayLike, total: int) -> Integers:
-    """Return the rows in `configurations` of histograms.
+    """Return the rows in `configurations` of histograms, (...).
 
     Parameters
     ----------
@@ -117,10 +112,6 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
         Histograms, all with this total.
     total : int
         N >= 0 individuals. The space must have fewer than 2^63 histograms.
-
-    Returns
-    -------
-    int or array of int, shape (...)
 
     Examples
     --------
