@@ -29,9 +29,9 @@ figures: env  ## run every notebook whose figures are not current, then compare 
 	$(RUN) run
 	$(RUN) report
 
-TESTS ?= -m "not full"
+TESTS ?= -m "not full" --ignore tests/site
 
-test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs of the notebooks)
+test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs of the notebooks and the site)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -55,12 +55,13 @@ SITE := build/site-packages
 EXTRA := build/extra-packages
 ARCHIVE := build/archive-packages
 
-site: env  ## build the static site from the committed notebooks into build/site (needs npm once, for MathJax)
+site: test-env  ## build the static site from the committed notebooks into build/site (needs npm once, for MathJax), and test it in chromium
 	@cmp -s tools/locks/site.lock $(SITE)/requirements.lock || { \
 	  echo "installing Sphinx from tools/locks/site.lock" && rm -rf $(SITE) \
 	  && $(PIP_TARGET) --target $(SITE) -r tools/locks/site.lock \
 	  && cp tools/locks/site.lock $(SITE)/requirements.lock; }
 	PYTHONPATH=$(SITE) $(BIN)/python tools/site/build.py
+	PYTHONPATH="$$PWD/$(SITE)" DPSIM_SITE=build/site $(BIN)/python -m pytest tests/site/test_site.py
 	@echo "built: open it with $(BIN)/python -m http.server --bind 127.0.0.1 --directory build/site"
 
 extras: env  ## install Spark and Dask as locked into build/extra-packages, for PYTHONPATH

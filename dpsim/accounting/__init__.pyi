@@ -3,16 +3,12 @@ from .dirichlet import (
     exact_epsilon as exact_epsilon,
     calibrate_k as calibrate_k,
     privacy_floor as privacy_floor,
-    log_exact_delta as log_exact_delta,
     posterior_delta as posterior_delta,
-    posterior_epsilon as posterior_epsilon,
     calibrate_kappa as calibrate_kappa,
     posterior_floor as posterior_floor,
-    log_posterior_delta as log_posterior_delta,
 )
 from .composition import (
     compose as compose,
-    Composition as Composition,
 )
 from .units import (
     Unit as Unit,
@@ -30,7 +26,6 @@ from .units import (
 from .noise import (
     gaussian_scale as gaussian_scale,
     laplace_scale as laplace_scale,
-    laplace_delta as laplace_delta,
 )
 from .audit import (
     clopper_pearson as clopper_pearson,

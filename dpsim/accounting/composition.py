@@ -18,8 +18,6 @@ from dpsim.accounting.dirichlet import _LARGEST_EPSILON, _border, _scaled
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick
 
-# --- compositions -----------------------------------------------------------------------------------------
-
 # Cover the truncations and rounding errors of the convolutions: bounds of delta are moved apart by as much.
 _SLACK, _RELATIVE_SLACK = 1e-12, 1e-10
 _TAIL = 1e-15  # mass beyond the grids, and again what all truncations may cut: counted as infinite loss
@@ -39,14 +37,14 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Composition:
-    """Several releases whose privacy losses add, as discretised privacy loss distributions.
+    """Several releases whose privacy losses add, as discretised privacy loss distributions: `compose` makes them.
 
     Parameters
     ----------
     interval : float
         The step of the grid of the losses, in nats.
     groups : tuple
-        Releases of one kind and their number: use `compose`, which makes them.
+        Releases of one kind and their number.
 
     Notes
     -----
@@ -54,7 +52,7 @@ class Composition:
     (connect-the-dots). `optimistic` is dominated by them: each cell is merged into one outcome and its loss
     rounded down to a grid that is moved by `offset` in all. So the truth lies between the two, whose gap is
     of the order of interval squared once that is small. Both are proven in exact arithmetic; the rounding of
-    the fast Fourier transforms is covered by a margin of 1e-12 in delta. Each is composed when first asked for.
+    the fast Fourier transforms is covered by a margin of 1e-12 in delta.
 
     Examples
     --------
@@ -90,13 +88,11 @@ class Composition:
 
     def epsilon(self, delta: ArrayLike) -> Array:
         """Return an upper bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
-        return _each(lambda d: self._bracket(self._upper, d)[1], delta)
+        return _each(self._epsilon_above, checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
     def epsilon_lower_bound(self, delta: ArrayLike) -> Array:
         """Return a lower bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
-        return _each(lambda d: self._bracket(self._lower, d)[0], delta)
+        return _each(self._epsilon_below, checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
     def epsilon_bounds(self, delta: ArrayLike) -> tuple[Array, Array]:
         """Return (lower, upper) bounds of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
@@ -112,17 +108,18 @@ class Composition:
         delta = self.pessimistic.get_delta_for_epsilon(epsilon)
         return min(1.0, delta * (1.0 + _RELATIVE_SLACK) + _SLACK)
 
-    def _bracket(self, bound: Callable[[float], float], delta: float) -> tuple[float, float]:
-        """Return two close epsilons with bound(low) > delta >= bound(high), or zeros if bound(0) <= delta."""
-        low, high = 0.0, self.interval
-        if bound(low) <= delta:
-            return 0.0, 0.0
-        while bound(high) > delta:
-            low, high = high, 2.0 * high
-        while high - low > 1e-4 * self.interval:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if bound(middle) > delta else (low, middle)
-        return low, high
+    def _epsilon_above(self, delta: float) -> float:
+        """Return an epsilon just above where the upper bound is delta, 0 where that is below delta."""
+        found = self.pessimistic.get_epsilon_for_delta((delta - _SLACK) / (1.0 + _RELATIVE_SLACK))
+        while self._upper(found) > delta:  # by roundings
+            found += 1e-4 * self.interval
+        return float(found)
+
+    def _epsilon_below(self, delta: float) -> float:
+        """Return an epsilon just below where the lower bound is delta, or 0, which is below in any case."""
+        pmf, offset = self.optimistic
+        found = offset + pmf.get_epsilon_for_delta((delta + _SLACK) / (1.0 - _RELATIVE_SLACK)) - 1e-4 * self.interval
+        return float(found) if self._lower(found) >= delta else 0.0
 
 
 def compose(
@@ -143,11 +140,6 @@ def compose(
     -------
     Composition
         Bounds on epsilon and delta of all of them together.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
 
     Examples
     --------

@@ -60,7 +60,7 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.numerics import hockey_stick
+from dpsim.numerics import hockey_stick, search
 
 PARAMETER_RANGE = (1e-9, 1e10)  # of a and t, where the quadrature was compared with 40 to 90 digits
 _ONE = np.asarray(1.0)
@@ -70,14 +70,14 @@ _PAIRS = {"replace": hockey_stick.REPLACE, "add-remove": hockey_stick.ADD_REMOVE
 
 
 def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the exact delta(epsilon) of Dir(k p) on the simplex bordered by eta.
+    """Return the exact delta(epsilon) of Dir(k p) on the simplex bordered by eta (0 where it is below 1e-308).
 
     Parameters
     ----------
     epsilon : array_like
         At least 0 (at 0: the total variation distance). Arguments broadcast.
     k : array_like
-        Above 0.
+        Above 0, with k eta and k shift in `PARAMETER_RANGE`.
     shift : array_like
         What moves from one entry of p to another between neighbours, in [1e-18, 1 - 2 eta]: 1/N for one record of N.
     eta : array_like
@@ -86,45 +86,14 @@ def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
     Returns
     -------
     float or ndarray
-        Values below 1e-308 come out as 0: `log_exact_delta` keeps them.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges or when k eta or k shift is outside `PARAMETER_RANGE`.
 
     Examples
     --------
     >>> float(exact_delta(0.629, 20.6, shift=1 / 98, eta=0.073).round(4))
     0.0026
     """
-    return np.exp(log_exact_delta(epsilon, k, shift=shift, eta=eta))
-
-
-def log_exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the logarithm of `exact_delta`, below 1e-308 too.
-
-    Parameters
-    ----------
-    epsilon, k, shift, eta
-        As in `exact_delta`.
-
-    Returns
-    -------
-    float or ndarray
-
-    Raises
-    ------
-    ValueError
-        As `exact_delta` does.
-
-    Examples
-    --------
-    >>> float(log_exact_delta(100.0, 20.6, shift=1 / 98, eta=0.073).round(2))
-    -716.79
-    """
     eta, shift = _border(eta, shift)
-    return _log_delta(epsilon, *_scaled("k", k, eta, shift), hockey_stick.REPLACE)
+    return _delta(epsilon, *_scaled("k", k, eta, shift), hockey_stick.REPLACE)
 
 
 def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
@@ -141,22 +110,18 @@ def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
     -------
     float or ndarray
 
-    Raises
-    ------
-    ValueError
-        As `exact_delta` does, and for delta outside its range.
-
     Examples
     --------
     >>> exact_epsilon([1e-3, 1e-6], 20.6, shift=1 / 98, eta=0.073).round(3)
     array([0.767, 1.737])
     """
     eta, shift = _border(eta, shift)
-    return _epsilon(delta, *_scaled("k", k, eta, shift), hockey_stick.REPLACE)
+    a, t = _scaled("k", k, eta, shift)
+    return hockey_stick.epsilon_for(np.log(_probability(delta)), a, t, hockey_stick.REPLACE)
 
 
 def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the epsilon at delta that is approached as k -> 0 and passed by no k (0 where delta allows it).
+    """Return the epsilon at delta that is approached as k -> 0 and passed by no k.
 
     Parameters
     ----------
@@ -168,15 +133,7 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
     Returns
     -------
     float or ndarray
-
-    Raises
-    ------
-    ValueError
-        As `exact_epsilon` does.
-
-    Notes
-    -----
-    Proven: max(0, (s/eta) log(s / ((2 eta + s) delta))) with s the shift.
+        Exactly max(0, (s/eta) log(s / ((2 eta + s) delta))), s the shift.
 
     Examples
     --------
@@ -188,7 +145,7 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
 
 
 def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the largest k, rounded down, whose release is (epsilon, delta)-private.
+    """Return the largest k, rounded down, whose release is (epsilon, delta)-private; it was itself evaluated.
 
     Parameters
     ----------
@@ -202,13 +159,12 @@ def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: 
     Returns
     -------
     float or ndarray
-        At most the largest k in range. The returned k was itself evaluated.
+        At most the largest k in range.
 
     Raises
     ------
     ValueError
-        For a target at or below the privacy floor, saying which border eta would reach it; for one so little above it
-        that the k it needs is out of range; and as `exact_epsilon` does.
+        Also for a target at or below the privacy floor, saying which border eta would reach it.
 
     Examples
     --------
@@ -220,14 +176,14 @@ def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: 
 
 
 def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases.
+    """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases (0 below 1e-308).
 
     Parameters
     ----------
     epsilon : array_like
         At least 0. Arguments broadcast.
     kappa : array_like
-        Above 0.
+        Above 0, with kappa and kappa alpha in `PARAMETER_RANGE`.
     alpha : array_like
         Prior pseudo-count of each category, in [1e-18, 1e18].
     adjacency : {"replace", "add-remove"}
@@ -238,71 +194,12 @@ def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
     -------
     float or ndarray
 
-    Raises
-    ------
-    ValueError
-        Outside these ranges or when kappa or kappa alpha is outside `PARAMETER_RANGE`.
-
     Examples
     --------
     >>> float(posterior_delta(0.0, kappa=1.0, alpha=1.0).round(3))
     0.5
     """
-    return np.exp(log_posterior_delta(epsilon, kappa=kappa, alpha=alpha, adjacency=adjacency))
-
-
-def log_posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the logarithm of `posterior_delta`, below 1e-308 too.
-
-    Parameters
-    ----------
-    epsilon, kappa, alpha, adjacency
-        As in `posterior_delta`.
-
-    Returns
-    -------
-    float or ndarray
-
-    Raises
-    ------
-    ValueError
-        As `posterior_delta` does.
-
-    Examples
-    --------
-    >>> float(log_posterior_delta(0.0, kappa=1.0, alpha=1.0).round(3))
-    -0.693
-    """
-    a, t = _scaled("kappa", kappa, _pseudo_count(alpha), _ONE)
-    return _log_delta(epsilon, a, t, _pair(adjacency))
-
-
-def posterior_epsilon(delta: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the smallest epsilon >= 0 with posterior_delta(epsilon) <= delta, rounded up.
-
-    Parameters
-    ----------
-    delta : array_like
-        In (0, 1]. Arguments broadcast.
-    kappa, alpha, adjacency
-        As in `posterior_delta`.
-
-    Returns
-    -------
-    float or ndarray
-
-    Raises
-    ------
-    ValueError
-        As `posterior_delta` does, and for delta outside its range.
-
-    Examples
-    --------
-    >>> float(posterior_epsilon(0.25, kappa=1.0, alpha=1.0).round(4))
-    1.0986
-    """
-    a, t = _scaled("kappa", kappa, _pseudo_count(alpha), _ONE)
-    return _epsilon(delta, a, t, _pair(adjacency))
+    return _delta(epsilon, *_scaled("kappa", kappa, _pseudo_count(alpha), _ONE), _pair(adjacency))
 
 
 def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
@@ -318,16 +215,7 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
     Returns
     -------
     float or ndarray
-
-    Raises
-    ------
-    ValueError
-        As `posterior_epsilon` does.
-
-    Notes
-    -----
-    Proven: log(1 / ((2 alpha + 1) delta)) / alpha for "replace". For "add-remove" the removal decides:
-    delta -> alpha^alpha / (alpha + 1)^(alpha + 1) e^(-epsilon alpha).
+        Exactly log(1 / ((2 alpha + 1) delta)) / alpha for "replace"; for "add-remove" the removal decides.
 
     Examples
     --------
@@ -335,13 +223,11 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
     1.077
     """
     delta, alpha = _probability(delta), _pseudo_count(alpha)
-    if _pair(adjacency) == hockey_stick.REPLACE:
-        return _replace_floor(delta, alpha, _ONE)
-    return _remove_floor(delta, alpha)
+    return _FLOORS[_pair(adjacency)](delta, alpha, _ONE)
 
 
 def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the largest kappa, rounded down, whose release is (epsilon, delta)-private.
+    """Return the largest kappa, rounded down, whose release is (epsilon, delta)-private; it was itself evaluated.
 
     Parameters
     ----------
@@ -355,12 +241,11 @@ def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, a
     Returns
     -------
     float or ndarray
-        As in `calibrate_k`.
 
     Raises
     ------
     ValueError
-        For a target at or below the floor, saying which alpha would reach it, and as `posterior_epsilon` does.
+        Also for a target at or below the floor, saying which alpha would reach it.
 
     Examples
     --------
@@ -374,20 +259,16 @@ def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, a
 # --- the shared core: (a, t) and one of the two pairs -----------------------------------------------------
 
 
-def _log_delta(epsilon: ArrayLike, a: Array, t: Array, pair: int) -> Array:
+def _delta(epsilon: ArrayLike, a: Array, t: Array, pair: int) -> Array:
     epsilon = checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON)
-    return np.minimum(hockey_stick.log_delta(epsilon, a, t, pair), 0.0)
-
-
-def _epsilon(delta: ArrayLike, a: Array, t: Array, pair: int) -> Array:
-    return hockey_stick.epsilon_for(np.log(_probability(delta)), a, t, pair)
+    return np.exp(np.minimum(hockey_stick.log_delta(epsilon, a, t, pair), 0.0))
 
 
 def _replace_floor(delta: Array, eta: Array, shift: Array) -> Array:
     return np.maximum(0.0, shift / eta * (np.log(shift) - np.log(2.0 * eta + shift) - np.log(delta)))
 
 
-def _remove_floor(delta: Array, alpha: Array) -> Array:
+def _remove_floor(delta: Array, alpha: Array, _one: Array) -> Array:
     """Return the floor under add-remove, where as kappa -> 0 removal decides.
 
     With y = e^epsilon and K = alpha^alpha / (alpha+1)^(alpha+1) removal tends to K y^-alpha, adding to
@@ -423,11 +304,12 @@ def _calibrate(
     return scale
 
 
+_FLOORS = {hockey_stick.REPLACE: _replace_floor, hockey_stick.ADD_REMOVE: _remove_floor}
+
+
 def _floor(delta: float, eta: float, shift: float, pair: int) -> float:
     """Return the epsilon that no scale can go below, for one border and step."""
-    if pair == hockey_stick.REPLACE:
-        return float(_replace_floor(np.asarray(delta), np.asarray(eta), np.asarray(shift)))
-    return float(_remove_floor(np.asarray(delta), np.asarray(eta)))
+    return float(_FLOORS[pair](*map(np.asarray, (delta, eta, shift))))
 
 
 def _border_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
@@ -451,10 +333,7 @@ def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float
     low = high
     while _floor(delta, low, shift, pair) <= epsilon:
         low, high = 0.5 * low, low
-    for _ in range(60):  # halving, since a tiny epsilon leaves a faster search nothing to go by
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _floor(delta, middle, shift, pair) > epsilon else (low, middle)
-    return high
+    return search.last_kept(lambda border: _floor(delta, border, shift, pair) - epsilon, high, low, 1e-9 * high)
 
 
 # --- arguments --------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ import math
 
 from dp_accounting import gaussian_mechanism
 from dp_accounting.pld import privacy_loss_distribution
-from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from dpsim import checks
+from dpsim.numerics import search
 
 CELLS = 200_000  # of the grid of the losses of many Laplace variables, whose delta is rounded up
 MARGIN = 1e-10  # by which a Gaussian scale is rounded up
@@ -42,8 +42,7 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     Raises
     ------
     ValueError
-        Outside these ranges, and for a target so far below the sensitivity that its delta is a difference of two
-        nearly equal numbers.
+        Also for a target so far below the sensitivity that its delta is a difference of two nearly equal numbers.
 
     References
     ----------
@@ -81,11 +80,6 @@ def laplace_delta(epsilon: float, scale: float, *, b: float, rows: int = 1) -> f
         One row, two entries moved by b/2: 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) / 2, and 0 where v < 0. More
         rows: an upper bound, the convolution of 2 rows losses rounded up to a grid.
 
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
-
     Examples
     --------
     >>> laplace_delta(1.0, 0.025, b=0.025)
@@ -121,11 +115,6 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
     float
         Never above rows b / epsilon, which makes delta 0.
 
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
-
     Examples
     --------
     >>> round(laplace_scale(1.0, 1e-2, b=0.025), 4)
@@ -143,7 +132,4 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
         low -= 1.0
     while excess(high) > 0.0:
         high += 1.0
-    root = brentq(excess, low, high, xtol=1e-10)
-    while excess(root) > 0.0:
-        root += 1e-10
-    return math.exp(root)
+    return math.exp(search.last_kept(excess, high, low, 1e-10))

@@ -6,10 +6,9 @@ from .mechanism import (
     log_dirichlet as log_dirichlet,
 )
 from .theorem1 import (
-    smallest_k as smallest_k,
     epsilon_bound as epsilon_bound,
     delta_bounds as delta_bounds,
-    log_delta_bounds as log_delta_bounds,
+    leaving_probability as leaving_probability,
     best_epsilon_bound as best_epsilon_bound,
     extreme_points as extreme_points,
     delta_monte_carlo as delta_monte_carlo,
@@ -27,11 +26,7 @@ from .accuracy import (
 from .matrix import (
     theorem1_epsilon as theorem1_epsilon,
     theorem1_delta as theorem1_delta,
-    theorem1_best_epsilon as theorem1_best_epsilon,
     theorem1_k as theorem1_k,
-    privacy_floor as privacy_floor,
-    smallest_border as smallest_border,
-    largest_k as largest_k,
 )
 from .data import (
     Rows as Rows,
@@ -52,7 +47,6 @@ from .stationary import (
 )
 from .noise import (
     noisy_matrix as noisy_matrix,
-    project_matrices as project_matrices,
 )
 from . import (
     mechanism as mechanism,

@@ -44,11 +44,6 @@ def dirichlet_mechanism(
     ndarray, shape ``(*size, ..., n)``
         Each draw sums to one within n roundings.
 
-    Raises
-    ------
-    ValueError
-        For p off the simplex, k outside its range, or a positive k p_i below 1e-290.
-
     Notes
     -----
     A row with a parameter k p_i below 0.1 is drawn in log space, so that its left tail is right down to the smallest
@@ -84,11 +79,6 @@ def log_dirichlet(
     Returns
     -------
     ndarray, shape ``(*size, ..., n)``
-
-    Raises
-    ------
-    ValueError
-        As `dirichlet_mechanism` does.
 
     Notes
     -----

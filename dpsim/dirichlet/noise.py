@@ -1,4 +1,4 @@
-"""Noise and projection to compare the Dirichlet mechanism with."""
+"""Noise to compare the Dirichlet mechanism with, before a projection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.numerics import simplex
 
 NOISES = ("laplace", "gaussian")
 
@@ -19,10 +18,11 @@ def noisy_matrix(
     scale: float,
     noise: str,
     *,
+    support: ArrayLike | None = None,
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return P plus independent noise on its positive entries: not yet stochastic.
+    """Return P plus independent noise on its support: not yet stochastic.
 
     Parameters
     ----------
@@ -31,17 +31,14 @@ def noisy_matrix(
     scale : float
         Above 0: mean absolute value of the Laplace, standard deviation of the Gaussian noise.
     noise : {"laplace", "gaussian"}
+    support : bool array, broadcast to P, optional
+        None: the positive entries of P.
     size : int or sequence of int, optional
     rng : Generator, int or None
 
     Returns
     -------
     ndarray, shape ``(*size, ..., n)``
-
-    Raises
-    ------
-    ValueError
-        For P off the simplex, a scale that is not positive, another noise.
 
     Examples
     --------
@@ -53,57 +50,7 @@ def noisy_matrix(
     scale = checks.scalar("scale", scale, 0.0, open_low=True)
     sizes = checks.size("size", size)
     draw = {"laplace": rng.laplace, "gaussian": rng.normal}[checks.choice("noise", noise, NOISES)]
+    allowed = P > 0.0 if support is None else checks.mask("support", support, P.shape)
     noisy = np.broadcast_to(P, sizes + P.shape).copy()
-    support = P > 0.0
-    noisy[..., support] += draw(0.0, scale, (*sizes, int(support.sum())))
+    noisy[..., allowed] += draw(0.0, scale, (*sizes, int(allowed.sum())))
     return noisy
-
-
-def project_matrices(
-    matrices: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike, support: ArrayLike, onto: str
-) -> Array:
-    """Return matrices whose rows are projected onto the simplex or the bordered simplex, on the support.
-
-    Parameters
-    ----------
-    matrices : array_like, shape (..., n, n)
-    eta, eta_bar : float
-        As in `simplex.project_to_bordered_simplex`.
-    protected, support : bool array (n, n)
-        Only the support is sorted, row by row of the matrix.
-    onto : {"simplex", "bordered"}
-        "simplex", where rows may lose entries and a chain its irreducibility, or "bordered", where every protected
-        entry stays positive.
-
-    Returns
-    -------
-    ndarray, shape (..., n, n)
-
-    Raises
-    ------
-    ValueError
-        As the projections do, and for another word in `onto`.
-
-    Examples
-    --------
-    >>> masks = np.full((2, 2), True)
-    >>> project_matrices([[0.7, 0.4], [0.1, 0.9]], eta=0.1, eta_bar=0.1, protected=masks, support=masks, onto="simplex")
-    array([[0.65, 0.35],
-           [0.1 , 0.9 ]])
-    """
-    checks.choice("onto", onto, ("simplex", "bordered"))
-    eta, eta_bar = checks.scalar("eta", eta), checks.scalar("eta_bar", eta_bar)
-    matrices = checks.real("matrices", matrices)
-    square = matrices.shape[-2:]
-    if len(square) != 2 or square[0] != square[1]:
-        raise ValueError(f"matrices must have shape (..., n, n), got {matrices.shape}")
-    support, protected = (checks.mask(*named, square) for named in (("support", support), ("protected", protected)))
-    out = np.zeros_like(matrices)
-    for i, allowed in enumerate(support):
-        rows = matrices[..., i, allowed]
-        if onto == "simplex":
-            out[..., i, allowed] = simplex.project_to_simplex(rows)
-        else:
-            inside = protected[i, allowed]
-            out[..., i, allowed] = simplex.project_to_bordered_simplex(rows, eta=eta, eta_bar=eta_bar, protected=inside)
-    return out

@@ -11,9 +11,11 @@ from dpsim import accounting, checks, private
 from dpsim.checks import Array
 from dpsim.dirichlet import matrix, mechanism
 from dpsim.numerics import simplex
+from dpsim.numerics.simplex import Mask
 
 SMALLEST_SHAPE = 0.5  # of k eta: below it a change of many entries at once can cost more than one of two
-SMALLEST_COMPOSED = 2.0 * matrix.SMALLEST_BORDER  # of b and eta where the losses of rows add
+SMALLEST_COMPOSED = 1e-3  # of b / 2 and eta where losses add: below it their grid is coarse
+INSIDE = 1e-9  # how far roundings may put a matrix off the paper's domain
 
 
 def privatize(
@@ -25,19 +27,21 @@ def privatize(
     eta: float,
     records: ArrayLike | None = None,
     b: float | None = None,
+    protected: ArrayLike | None = None,
+    eta_bar: float | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
     """Return an (epsilon, delta)-private version of a probability vector or of a transition matrix.
 
-    The value is projected onto the vectors whose entries on the support are at least eta, then every row is one draw of
-    the Dirichlet mechanism with the largest k that the exact accounting allows. Exactly one of `records` and `b` says
-    what is protected. All arguments but P are public: k, and every refusal of a probability vector, depend on them
-    alone.
+    Every row is one draw of the Dirichlet mechanism with the largest k that the exact accounting allows. Exactly one of
+    `records` and `b` says what is protected. Without `protected` P may be anything: it is projected onto the vectors
+    whose entries on the support are at least eta. With it P must lie in the domain of Fallin et al. 2023. All arguments
+    but P are public: k, and every refusal but that of the domain, depend on them alone.
 
     Parameters
     ----------
     P : array_like, Series or DataFrame, shape (n,) or (rows, n)
-        Probability vectors, any: the guarantee is for all of them, zeros and entries off the support included.
+        Probability vectors.
     epsilon : float
         In (0, 1e30].
     delta : float
@@ -50,8 +54,13 @@ def privatize(
         N: how many records stand behind each row, fixed and public. Protected is one record of one row (Benvenuti et
         al. 2026, Definition 3): neighbours differ by 1/N in two entries of one row, and each row has a k of its own.
     b : float, optional
-        In (0, 1], where the losses of rows add in [0.002, 1], and eta at least 0.002 there. Protected is every row at
+        In (0, 1], where the losses of rows add in [0.002, 1], and eta at least 0.001 there. Protected is every row at
         once by up to b in 1-norm (Fallin et al. 2023, Definition 4): the losses of the rows that have a choice add.
+    protected : array_like of bool, broadcast to P, optional
+        The paper's sets W_i, on the support, at least two entries of each row and not all; with `b` and `eta_bar`.
+        Neighbours differ in two protected entries of each row, as in Definition 4, so that any k will do.
+    eta_bar : float, optional
+        The paper's second border: the protected entries of a row are together at most 1 - eta_bar.
     rng : numpy.random.Generator or int, optional
         None draws from the operating system's entropy. Anything else makes a simulation, and the result says so.
 
@@ -63,8 +72,7 @@ def privatize(
     Raises
     ------
     ValueError
-        For arguments outside their ranges, for P that holds no probability vectors, and for an epsilon that needs k eta
-        below 1/2: the message says which epsilon is in reach.
+        Also for an epsilon out of reach: the message says which one is in reach.
 
     Notes
     -----
@@ -81,6 +89,10 @@ def privatize(
     possible entries under `b`, and under `records` where eta N is an integer; elsewhere it is a bound. Under `b`
     with several rows it is composed, an upper bound by convolution within 1e-4 of the truth.
 
+    *The paper's domain* (Definitions 1, 3 and 6): entries of W_i of at least eta with a sum of at most 1 - eta_bar.
+    Nothing is projected there, since a projection could move entries outside W_i, and neighbours outside the domain are
+    not covered. Two entries alone move, so the profile is exact for every k: for one row, and composed for several.
+
     Rows with one possible entry are certain and cost nothing. Numbers are floats: what their roundings may reveal is
     not covered.
 
@@ -89,18 +101,30 @@ def privatize(
     >>> made = privatize([0.2, 0.3, 0.5], 1.0, 1e-3, support=True, eta=0.1, records=500, rng=1)
     >>> made.value.round(2), made.simulation
     (array([0.2, 0.3, 0.5]), True)
+    >>> domain = {"support": True, "protected": [True, True, False], "eta": 0.1, "eta_bar": 0.05}
+    >>> float(privatize([0.2, 0.3, 0.5], 1.0, 1e-3, b=0.025, rng=1, **domain).parameters["k"].round(1))
+    59.2
     """
     values, labelled = private.unlabelled(P)
     vectors = checks.simplex("P", values)
     if vectors.ndim > 2:
         raise ValueError(f"P must be one vector or one matrix, got shape {vectors.shape}")
-    public = _public(vectors.shape, epsilon, delta, support, eta, records, b)
+    public = _public(vectors.shape, epsilon, delta, support, eta, records, b, protected, eta_bar)
     k = _largest_k(public)
     generator, simulation = private.source(rng)
-    projected = simplex.project_to_simplex(vectors, lower=public.eta, support=public.support)
-    drawn = mechanism.dirichlet_mechanism(projected, k, rng=generator)
+    if public.inside is None:
+        brought = simplex.project_to_simplex(vectors, lower=public.eta, support=public.support)
+    else:
+        brought = simplex.project_to_bordered_simplex(
+            vectors, eta=public.eta, eta_bar=public.eta_bar, protected=public.inside, support=public.support
+        )
+        if np.abs(brought - vectors).max() > INSIDE:
+            raise ValueError(
+                f"P must lie in the domain: zero off the support, protected entries of at least eta = {public.eta:g}, "
+                f"together at most 1 - eta_bar = {1.0 - public.eta_bar:g} in each row"
+            )
     return private.made(
-        labelled(drawn),
+        labelled(mechanism.dirichlet_mechanism(brought, k, rng=generator)),
         _statement(public, k),
         epsilon=public.epsilon,
         delta=public.delta,
@@ -116,8 +140,11 @@ class _Public(NamedTuple):
 
     epsilon: float
     delta: float
-    support: np.ndarray[Any, np.dtype[np.bool_]]
+    support: Mask
     eta: float
+    inside: Mask | None
+    """The protected entries of the paper's domain; None: all of the support."""
+    eta_bar: float
     shift: Array
     """How far a row of a neighbour can be in total variation, shape of the rows; 0 where a row has no choice."""
     together: int
@@ -134,19 +161,30 @@ def _public(
     eta: float,
     records: ArrayLike | None,
     b: float | None,
+    protected: ArrayLike | None,
+    eta_bar: float | None,
 ) -> _Public:
     """Return everything public about a release, checked; the private entries have not been looked at here."""
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1e30, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
     allowed = checks.mask("support", support, shape)
-    possible = allowed.sum(axis=-1)
-    if (possible == 0).any() or not (possible > 1).any():
-        raise ValueError(f"support must leave each row an entry and some row a choice, got {possible.tolist()} entries")
-    if possible.max() * eta >= 1.0:
-        raise ValueError(f"eta must be below 1/{possible.max()}, got {eta:g}: the border leaves a row no room")
     if (records is None) == (b is None):
         raise ValueError("exactly one of records and b must be given: it says what is protected")
+    if (protected is None) != (eta_bar is None) or (protected is not None and b is None):
+        raise ValueError("protected and eta_bar must be given together, with b")
+    outer, inside = 0.0, None if protected is None else checks.mask("protected", protected, shape)
+    moving = allowed if inside is None else inside
+    if inside is not None:
+        outer = checks.scalar("eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True)
+        simplex._refuse_protected(inside, allowed & ~inside, allowed, eta, outer)
+    possible = moving.sum(axis=-1)
+    if (possible == 0).any() or not (possible > 1).any():
+        raise ValueError(f"support must leave each row an entry and some row a choice, got {possible.tolist()} entries")
+    if possible.max() * eta >= 1.0 - outer:
+        raise ValueError(
+            f"eta must be below {(1.0 - outer) / possible.max():g}, got {eta:g}: the border leaves no room"
+        )
     if records is not None:
         step = 1.0 / _of_rows("records", checks.real("records", records, 1.0, 1e15), possible.shape)
         together, words = 1, "one record of one row replaced, the number of records of each row being public"
@@ -154,8 +192,11 @@ def _public(
         step = np.full(possible.shape, 0.5 * checks.scalar("b", b, 0.0, 1.0, open_low=True))
         together = int((possible > 1).sum())
         words = f"every row changed at once by up to {b:g} in 1-norm" if together > 1 else f"1-norm of at most {b:g}"
-    shift = np.where(possible > 1, np.minimum(step, 1.0 - possible * eta), 0.0)
-    return _Public(epsilon, delta, allowed, eta, shift, together, words)
+    if together > 1:
+        checks.scalar("eta", eta, SMALLEST_COMPOSED)
+        checks.real("b", 2.0 * step, 2.0 * SMALLEST_COMPOSED)
+    shift = np.where(possible > 1, np.minimum(step, 1.0 - outer - possible * eta), 0.0)
+    return _Public(epsilon, delta, allowed, eta, inside, outer, shift, together, words)
 
 
 def _of_rows(name: str, value: Array, shape: tuple[int, ...]) -> Array:
@@ -168,21 +209,19 @@ def _of_rows(name: str, value: Array, shape: tuple[int, ...]) -> Array:
 
 def _largest_k(public: _Public) -> Any:
     """Return the largest k for the target, one for each row unless their losses add."""
-    moving, least = public.shift > 0.0, SMALLEST_SHAPE / public.eta
+    epsilon, delta, eta, moving = public.epsilon, public.delta, public.eta, public.shift > 0.0
     shift = public.shift[moving]
-    epsilon, delta, eta = public.epsilon, public.delta, public.eta
+    least = SMALLEST_SHAPE / eta
+    if public.inside is not None:  # two entries move: any k in the accounting's range
+        least = accounting.dirichlet.PARAMETER_RANGE[0] / min(eta, shift.min()) * (1.0 + 1e-9)
     if public.together > 1:
-        most = float(shift.max())
-        cost = float(accounting.compose(least, shift=most, eta=eta, count=public.together).epsilon(delta))
-    else:
-        cost = float(accounting.exact_epsilon(delta, least, shift=shift, eta=eta).max())
+        return matrix.largest_k(epsilon, delta, shift=shift, eta=eta, least=least)
+    cost = float(accounting.exact_epsilon(delta, least, shift=shift, eta=eta).max())
     if epsilon < cost:
         raise ValueError(
             f"epsilon must be at least {cost:.6g} at delta {delta:g} for the border eta = {eta:g}, got {epsilon:g}: "
-            f"less needs k eta below {SMALLEST_SHAPE}; a wider border, more records or a smaller b reach it"
+            f"less needs k eta below {least * eta:g}; a wider border, more records or a smaller b reach it"
         )
-    if public.together > 1:
-        return max(least, matrix.largest_k(epsilon, delta, b=2.0 * most, eta=eta, rows=public.together))
     of_moving = np.maximum(least, accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta))
     k = np.full(moving.shape, of_moving.max())  # any will do for rows without a choice
     k[moving] = of_moving
@@ -191,12 +230,20 @@ def _largest_k(public: _Public) -> Any:
 
 def _statement(public: _Public, k: Any) -> str:
     """Return the sentence that a release carries: what it promises, to whom, and how it was made."""
-    entries = public.support.sum(axis=-1)
-    kind = "a proven bound" if public.together > 1 or "record" in public.words or entries.min() < 3 else "exact"
+    entries, eta = public.support.sum(axis=-1), public.eta
+    if public.inside is None:
+        kind = "a proven bound" if public.together > 1 or "record" in public.words or entries.min() < 3 else "exact"
+        domain = (
+            f"for all probability vectors: each row is projected onto entries of at least eta = {eta:g} on a public"
+        )
+        domain += f" support of {_range(entries)} entries, then"
+    else:
+        kind = "a proven bound" if public.together > 1 else "exact"
+        domain = f"between neighbours in one public domain: in each row {_range(public.inside.sum(axis=-1))} protected"
+        domain += f" entries of at least eta = {eta:g}, together at most {1.0 - public.eta_bar:g}; each row is"
     return (
         f"({public.epsilon:g}, {public.delta:g})-differentially private, {kind}; neighbours: {public.words}. It holds "
-        f"for all probability vectors: each row is projected onto entries of at least eta = {public.eta:g} on a public "
-        f"support of {_range(entries)} entries, then drawn from Dir(k P), k = {_range(k)}."
+        f"{domain} drawn from Dir(k P), k = {_range(k)}."
     )
 
 

@@ -41,11 +41,6 @@ def matrix_norms(Z: ArrayLike) -> MatrixNorms:
     -------
     MatrixNorms
 
-    Raises
-    ------
-    ValueError
-        Unless Z is square.
-
     References
     ----------
     Seneta 1988 for tau.
@@ -77,11 +72,6 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
     Returns
     -------
     float or ndarray, shape (...)
-
-    Raises
-    ------
-    ValueError
-        As `expected_kl_bound` does, and for pi off the simplex.
 
     References
     ----------
@@ -116,11 +106,6 @@ def stationary_bound(P: Any, N: ArrayLike, k: ArrayLike, *, norm: str = "row", k
     -------
     float or ndarray, shape (...)
 
-    Raises
-    ------
-    ValueError
-        As `mean_kl_bound` and `markov.fundamental_matrix` do, and for another norm.
-
     Notes
     -----
     The published statement: the proof weighs the rows by pi where the perturbation identity has pi~, so it is a bound
@@ -153,11 +138,6 @@ def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: A
     Returns
     -------
     float or ndarray, shape (...)
-
-    Raises
-    ------
-    ValueError
-        As `mean_kl_bound` does.
 
     Notes
     -----
@@ -197,11 +177,6 @@ def matrix_dirichlet_bound(
     Returns
     -------
     float or ndarray
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
 
     References
     ----------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
+from scipy.special import betainc, betaincc
 
 from dpsim import checks
 from dpsim.checks import Array
@@ -20,36 +21,8 @@ from dpsim.dirichlet.mechanism import (
     _marsaglia_tsang,
     _parameters,
 )
-from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
-
-# ---------------------------------------------------------------------------------- epsilon and delta
-
-
-def smallest_k(eta: ArrayLike) -> Any:
-    """Return 3 / (2 eta), the smallest k that Benvenuti et al. 2026 allow (Assumption 4).
-
-    The bounds below hold for every k > 0: the assumption is the paper's, not a condition of their proofs here.
-
-    Parameters
-    ----------
-    eta : array_like
-        Border of the simplex, in [1e-290, 1/4).
-
-    Returns
-    -------
-    float or ndarray, of its shape
-
-    Raises
-    ------
-    ValueError
-        Outside this range.
-
-    Examples
-    --------
-    >>> float(smallest_k(0.075))
-    20.0
-    """
-    return checks.plain(1.5 / checks.real("eta", eta, SMALLEST_PARAMETER, 0.25, open_high=True))
+from dpsim.numerics import search
+from dpsim.numerics.special import NODES, WEIGHTS, log_beta_kernel, log_beta_tail, log_gamma_ratio
 
 
 def epsilon_bound(
@@ -79,11 +52,6 @@ def epsilon_bound(
     Returns
     -------
     float or ndarray
-
-    Raises
-    ------
-    ValueError
-        Naming an argument out of range.
 
     References
     ----------
@@ -150,13 +118,7 @@ def delta_bounds(
     Returns
     -------
     lower, upper : float or ndarray
-        lower <= delta <= upper, apart by about delta / 2 relative, computed within 1e-9 relative. Below 1e-300 they
-        fade to 0: use `log_delta_bounds`.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
+        lower <= delta <= upper, apart by about delta / 2 relative, computed within 1e-9 relative (0 below 1e-300).
 
     Notes
     -----
@@ -175,34 +137,14 @@ def delta_bounds(
     >>> [float(bound.round(4)) for bound in delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)]
     [0.0188, 0.0189]
     """
-    lower, upper = log_delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=protected)
+    lower, upper = _log_delta_bounds(k, eta, gamma, n, protected)
     return np.exp(lower), np.exp(upper)
 
 
-def log_delta_bounds(
-    k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
+def _log_delta_bounds(
+    k: ArrayLike, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return the logarithms of `delta_bounds`, finite (or as far as -1e300) where the bounds underflow.
-
-    Parameters
-    ----------
-    k, eta, gamma, n, protected
-        As in `delta_bounds`.
-
-    Returns
-    -------
-    lower, upper : float or ndarray
-
-    Raises
-    ------
-    ValueError
-        As `delta_bounds` does.
-
-    Examples
-    --------
-    >>> [float(bound.round(2)) for bound in log_delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)]
-    [-3.97, -3.97]
-    """
+    """Return the logarithms of `delta_bounds`, finite (or as far as -1e300) where the bounds underflow."""
     n = checks.integer("n", n, 2)
     m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
@@ -229,12 +171,12 @@ def log_delta_bounds(
 
 
 def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, n: int) -> Any:
-    """Return the epsilon of Theorem 1 at each delta with its best gamma.
+    """Return the epsilon of Theorem 1 at each delta with its best gamma: a proven upper bound.
 
     Parameters
     ----------
     delta : array_like
-        In (0, 1).
+        In (0, 1), and large enough for a gamma in [1e-300, 1/n) to do.
     k : float
         In [1e-290, 1e12].
     shift, eta : float
@@ -245,17 +187,10 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
     Returns
     -------
     float or ndarray, of the shape of delta
-        A proven upper bound.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges, and when no gamma in [1e-300, 1/n) will do.
 
     Notes
     -----
-    gamma is the largest for which the upper end of `delta_bounds` stays at most delta, within 1e-12 relative, from
-    below.
+    gamma is the largest, within 1e-12 relative, for which the upper end of `delta_bounds` stays at most delta.
 
     Examples
     --------
@@ -268,47 +203,117 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
     low, high = math.log(1e-300), math.log((1.0 - 1e-9) / n)
 
     def excess(log_gamma: float, target: float) -> float:
-        return float(log_delta_bounds(k, eta=eta, gamma=math.exp(log_gamma), n=n)[1]) - math.log(target)
+        return float(_log_delta_bounds(k, eta, math.exp(log_gamma), n)[1]) - target
 
     best = []
-    for target in np.ravel(deltas):
-        if excess(low, target) > 0:
-            raise ValueError(f"delta must be above {math.exp(excess(low, 1.0)):.3g} at k = {k:g}, got {target:g}")
-        root = high if excess(high, target) <= 0 else brentq(excess, low, high, args=(target,), xtol=1e-13)
-        gamma = math.exp(root - (1e-12 if root < high else 0.0))
-        best.append(float(epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, n=n)))
+    for target in np.log(np.ravel(deltas)):
+        if excess(low, target) > 0.0:
+            raise ValueError(f"delta must be above {math.exp(excess(low, 0.0)):.3g} at k = {k:g}, got {deltas.min():g}")
+        log_gamma = search.last_kept(partial(excess, target=target), low, high, 1e-12)
+        best.append(float(epsilon_bound(k, shift=shift, eta=eta, gamma=math.exp(log_gamma), n=n)))
     return checks.plain(np.reshape(best, deltas.shape))
 
 
-def extreme_points(n: int, eta: float) -> Array:
-    """Return the n vertices of the bordered simplex.
+def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
+    """Return the probability that one of some entries of Dir(k p) is below gamma: 1 minus the integral of Lemma 2.
+
+    Parameters
+    ----------
+    p : array_like, shape (m,)
+        Means of the protected entries, 1 to 3, each above 0, with a sum below 1.
+    k : float
+        In (0, 1e4].
+    gamma : float
+        In (0, 1/m).
+
+    Returns
+    -------
+    float
+        Within 1e-6 relative.
+
+    Notes
+    -----
+    The m-fold integral, one entry after the other: given that one is x, the others are 1 - x times a Dirichlet draw,
+    and one of them is below gamma when its share is below gamma / (1 - x). All terms are positive.
+
+    References
+    ----------
+    Fallin et al. 2023, Lemma 2.
+
+    Examples
+    --------
+    >>> round(leaving_probability([0.1, 0.1], 9.87, gamma=1e-3), 5)
+    0.01885
+    """
+    means = checks.real("p", p, 0.0, 1.0, open_low=True, open_high=True)
+    if means.ndim != 1 or not 1 <= means.size <= 3 or means.sum() >= 1.0:
+        raise ValueError(f"p must be 1 to 3 numbers with a sum below 1, got {means.tolist()}")
+    k = checks.scalar("k", k, 0.0, 1e4, open_low=True)
+    gamma = checks.scalar("gamma", gamma, 0.0, 1.0 / means.size, open_low=True, open_high=True)
+    return float(_leaving(np.array([gamma]), k * means, k)[0])
+
+
+def _leaving(gamma: Array, shapes: Array, total: float) -> Array:
+    """Return P(some entry < gamma) at each gamma, of entries with these shapes of a Dirichlet vector of that total."""
+    first, others = shapes[0], shapes[1:]
+    below = betainc(first, total - first, gamma)
+    if not others.size:
+        return below
+    low, high = np.log(gamma), np.log1p(-others.size * gamma)  # beyond the high end another one is below gamma
+    low, high = low - np.log1p(-gamma), high - np.log(others.size * gamma)  # logits
+    panels = math.ceil((high - low).max() * math.sqrt(first * (total - first) / total) / 6.0)
+    nodes = (np.arange(panels)[:, None] + 0.5 * (1.0 + NODES)).ravel() / panels
+    logit = low[:, None] + (high - low)[:, None] * nodes
+    x = 1.0 / (1.0 + np.exp(-logit))
+    density = np.exp(log_beta_kernel(x, np.asarray(first / total), np.asarray(total)))
+    inner = _leaving(np.ravel(gamma[:, None] * (1.0 + np.exp(logit))), others, total - first).reshape(x.shape)
+    weights = np.tile(0.5 * WEIGHTS, panels) / panels * (high - low)[:, None]
+    return below + (weights * density * inner).sum(axis=1) + betaincc(first, total - first, 1.0 - others.size * gamma)
+
+
+def extreme_points(n: int, eta: float, *, protected: int | None = None, eta_bar: float | None = None) -> Array:
+    """Return the vertices of the bordered simplex, a row each.
 
     Parameters
     ----------
     n : int
-        At least 2.
+        Categories, at least 2.
     eta : float
         Border, in (0, 1/n].
+    protected, eta_bar : int and float, optional
+        As in Fallin et al. 2023, Definition 1, closed: the first `protected` of the entries, 1 to n - 1, are at least
+        eta, and the others together at least eta_bar. None: every entry is at least eta.
 
     Returns
     -------
-    ndarray, shape (n, n)
-        1 - (n-1) eta on the diagonal, eta elsewhere.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
+    ndarray, shape (vertices, n)
+        n vertices, or (n - protected) (protected + 1): what is left goes to one protected entry and eta_bar to one of
+        the others, or all of it to that one.
 
     Examples
     --------
     >>> extreme_points(2, 0.25)
     array([[0.75, 0.25],
            [0.25, 0.75]])
+    >>> extreme_points(3, 0.25, protected=2, eta_bar=0.125)
+    array([[0.625, 0.25 , 0.125],
+           [0.25 , 0.625, 0.125],
+           [0.25 , 0.25 , 0.5  ]])
     """
     n = checks.integer("n", n, 2)
-    eta = checks.scalar("eta", eta, 0.0, 1.0 / n, open_low=True)
-    return np.full((n, n), eta) + (1.0 - n * eta) * np.eye(n)
+    if (protected is None) != (eta_bar is None):
+        raise ValueError("protected and eta_bar must be given together")
+    if protected is None or eta_bar is None:
+        eta = checks.scalar("eta", eta, 0.0, 1.0 / n, open_low=True)
+        return np.full((n, n), eta) + (1.0 - n * eta) * np.eye(n)
+    m = checks.integer("protected", protected, 1, n - 1)
+    eta_bar = checks.scalar("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
+    eta = checks.scalar("eta", eta, 0.0, (1.0 - eta_bar) / m, open_low=True)
+    points = []
+    for outside in range(m, n):
+        border = np.where(np.arange(n) < m, eta, 0.0) + eta_bar * np.eye(n)[outside]
+        points += [border + (1.0 - border.sum()) * np.eye(n)[entry] for entry in (*range(m), outside)]
+    return np.array(points)
 
 
 def delta_monte_carlo(
@@ -341,11 +346,6 @@ def delta_monte_carlo(
     -------
     float or ndarray, of the shape of draws
         An estimate, biased upwards by the maximum over vertices: `delta_bounds` is the proven bracket.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
 
     Notes
     -----

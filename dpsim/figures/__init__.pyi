@@ -10,8 +10,6 @@ from .house_style import (
     save as save,
     save_table as save_table,
     save_numbers as save_numbers,
-    ONE_COLUMN as ONE_COLUMN,
-    TWO_COLUMNS as TWO_COLUMNS,
     TRUE as TRUE,
     PAPER as PAPER,
     OURS as OURS,
@@ -23,36 +21,23 @@ from .house_style import (
     BAND as BAND,
     BANDED as BANDED,
 )
-from .maps import (
-    zone_shapes as zone_shapes,
-    choropleth as choropleth,
-    draw_network as draw_network,
-    draw_walk as draw_walk,
-)
 from .zones import (
     compare_zones as compare_zones,
 )
 from .graphs import (
-    transitions as transitions,
     draw_automaton as draw_automaton,
     draw_chain as draw_chain,
 )
 from .explore import (
     save_moving as save_moving,
-    dirichlet_row as dirichlet_row,
     manhattan as manhattan,
-    word_distances as word_distances,
-    plan_values as plan_values,
-    histogram_law as histogram_law,
     which_mechanism as which_mechanism,
 )
 from .words import (
     COLOURS as COLOURS,
     draw_neighbours as draw_neighbours,
-    draw_bounds as draw_bounds,
     draw_errors as draw_errors,
-    draw_reduction as draw_reduction,
-    draw_against_optimum as draw_against_optimum,
+    draw_trips as draw_trips,
 )
 from .walks import (
     draw_walks as draw_walks,
@@ -62,9 +47,8 @@ from .bars import (
 )
 from .decisions import (
     draw_startups as draw_startups,
+    draw_plans as draw_plans,
     draw_values as draw_values,
-    draw_costs as draw_costs,
-    draw_banded as draw_banded,
 )
 from . import (
     explore as explore,

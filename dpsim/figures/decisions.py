@@ -1,31 +1,69 @@
-"""Drawings of decision processes: a model of investments, values with their bounds, costs against epsilon.
-
-Each function draws columns of tables that are already computed, on axes that are given.
-"""
+"""Drawings of decision processes: what private plans are worth, and four startups to acquire."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.figures.house_style import BAND, OTHER, OURS, PAPER, TRUE
-
-DODGE = 1.035
-"""Factor on a logarithmic axis between neighbouring error bars."""
+from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, size
 
 VALUES = {
-    "optimistic": ("optimistic and pessimistic bound", PAPER, "--"),
-    "private": ("value in the private model", PAPER, "-"),
-    "non_private": ("value in the true model", TRUE, "-"),
-    "pessimistic": (None, PAPER, "--"),
+    "optimistic": ("--", PAPER, 1, 3),
+    "private": ("-", PAPER, 1, 3),
+    "true": ("-", TRUE, -1, 3),
+    "pessimistic": ("--", PAPER, -1, 6),
 }
-"""Label, colour and dashes of a policy's four values."""
+"""Dashes and colour of a policy's four values; whether the name stands above or below its line, and past how many k."""
+
+
+def draw_plans(table: pd.DataFrame) -> Figure:
+    """Return Figure 1 of Gohari, Hale, Topcu 2020: a policy's values in two examples (a, b), the cost of privacy (c).
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns example, k and, for each name in VALUES and for cost, <name>_mean and <name>_sd.
+    """
+    fig, axes = plt.subplots(1, 3, figsize=size(2, 2.8))
+    for ax, marker, (name, part) in zip(axes, "os", table.groupby("example", sort=False)):
+        draw_values(ax, part, f"value, {name}")
+        _draw_line(axes[2], part, "cost", str(name), 1, 6, marker=marker, mfc="w", color=PAPER)
+    axes[2].set(xscale="log", xlabel="$k$", ylabel="cost of privacy", ylim=(0, None))
+    for ax, letter in zip(axes, "abc"):
+        ax.set_title(letter, loc="left", fontweight="bold")
+    return fig
+
+
+def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
+    """Draw a policy's values in the private and the true model between their bounds, one standard deviation as bars.
+
+    Parameters
+    ----------
+    ax : matplotlib axes
+    table : DataFrame
+        Columns k and, for each name in VALUES, <name>_mean and <name>_sd.
+    label : str
+        Of the values.
+    """
+    for name, (dashes, colour, up, past) in VALUES.items():
+        _draw_line(ax, table, name, name, up, past, ls=dashes, color=colour)
+    ax.set(xscale="log", xlabel="$k$", ylabel=label)
+
+
+def _draw_line(ax: Any, table: pd.DataFrame, name: str, label: str, up: int, past: int, **look: Any) -> None:
+    """Draw means with one standard deviation against k, named at the right end, clear of the last error bars."""
+    mean, sd = table[f"{name}_mean"], table[f"{name}_sd"]
+    ax.errorbar(table["k"], mean, sd, lw=1, elinewidth=0.6, capsize=1.5, **look)
+    spot = table["k"].iloc[-1], (up * mean + sd).iloc[-past:].max() * up
+    text: dict[str, Any] = {"ha": "right", "va": "bottom" if up > 0 else "top", "color": look["color"]}
+    ax.annotate(label, spot, (0, 4 * up), textcoords="offset points", **text)
 
 
 def draw_startups(
@@ -46,121 +84,33 @@ def draw_startups(
         What the states end with.
     """
     shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
-    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 6.5, "bbox": shape}
-    spots = {"search": (0.0, 0.0), "success": (9.4, 1.9), "failure": (9.4, -1.9)}
+    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5, "bbox": shape}
+    spots = {"search": (-0.2, 0.0), "success": (9.6, 1.9), "failure": (9.6, -1.9)}
     boxes = {
-        name: ax.text(*spot, f"{name}\nends with {terminal[name]:g}", **look, zorder=3) for name, spot in spots.items()
+        name: ax.text(*spot, f"{name}\nworth {terminal[name]:g}", **look, zorder=3) for name, spot in spots.items()
     }
     deals = checks.real("prices", prices), checks.real("closing", closing), checks.real("chances", chances)
     for i, (price, closes, (held, invested)) in enumerate(zip(*deals)):
         name = f"startup {i + 1}"
-        spots[name] = (5.3, 3.6 - 2.4 * i)
-        lines = [f"{name}, ends with {terminal[name]:g}"]
+        spots[name] = (5.6, 3.6 - 2.4 * i)
+        lines = [f"{name}, worth {terminal[name]:g}"]
         for verb, (up, down) in (("held", held), ("invested in", invested)):
-            lines.append(f"{verb}: succeeds {up:.2f}, fails {down:.2f}")
+            lines.append(f"{verb}: {up:.2f} up, {down:.2f} down")
         boxes[name] = ax.text(*spots[name], "\n".join(lines), **look, zorder=3)
-        _join(ax, boxes["search"], boxes[name], 0.8 - 0.2 * i, 0.5, PAPER)
-        (x, y), label = spots[name], f"price {price:g}, closes with {closes:g}"
+        _join(ax, boxes["search"], boxes[name], 0.8 - 0.2 * i, 0.5, PAPER, "-")
+        (x, y), label = spots[name], f"price {price:g}, closes {closes:g}"
         x -= 1.8  # an arrow goes from edge to edge
         tilt = {"rotation": np.degrees(np.arctan2(y, x)), "rotation_mode": "anchor", "transform_rotates_text": True}
-        ax.text(0.45 + x / 2, y / 2 + 0.28 - 0.09 * i, label, fontsize=6, ha="center", va="bottom", color=PAPER, **tilt)
-        for end, colour, out in (("success", OTHER, 0.65), ("failure", OURS, 0.35)):
-            _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour)
+        place = 0.35 + x / 2, y / 2 + 0.28 - 0.09 * i
+        ax.text(*place, label, fontsize=8.5, ha="center", va="bottom", color=PAPER, **tilt)
+        for end, colour, dashes, out in (("success", OTHER, "-", 0.65), ("failure", OURS, "--", 0.35)):
+            _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
     ax.set_axis_off()
 
 
-def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str) -> None:
+def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str, dashes: str) -> None:
     """Draw an arrow from the right side of a box, at the height `out` of it, to the left side of another."""
-    line = {"arrowstyle": "->", "color": colour, "lw": 0.8, "shrinkA": 0, "shrinkB": 1}
+    line = {"arrowstyle": "->", "color": colour, "ls": dashes, "lw": 0.8, "shrinkA": 0, "shrinkB": 1}
     sides = {"xycoords": end.get_bbox_patch(), "textcoords": start.get_bbox_patch()}
     ax.annotate("", (0.0, into), (1.0, out), arrowprops=line, zorder=4, **sides)  # drawn once the boxes have a place
-
-
-def draw_values(ax: Any, table: pd.DataFrame) -> None:
-    """Draw a policy's private and true value between their bounds against k, one standard deviation as error bars.
-
-    Bars stand side by side.
-
-    Parameters
-    ----------
-    ax : matplotlib axes
-    table : DataFrame
-        Columns k and, for each name in VALUES, <name>_mean and <name>_sd.
-    """
-    for side, (name, (label, colour, dashes)) in enumerate(VALUES.items()):
-        x = table["k"] * DODGE ** (side - 1.5)
-        bars: dict[str, Any] = {"lw": 1, "elinewidth": 0.6, "capsize": 1.5}
-        ax.errorbar(x, table[f"{name}_mean"], table[f"{name}_sd"], color=colour, ls=dashes, label=label, **bars)
-    ax.set(xscale="log", xlabel="$k$")
-
-
-def draw_costs(axes: Sequence[Any], table: pd.DataFrame, floors: Mapping[str, float], looks: Mapping[str, Any]) -> None:
-    """Draw the cost of privacy against epsilon on two axes, the epsilon axis broken where nothing is for a factor 3.
-
-    Without such a gap the second axes are hidden.
-
-    Parameters
-    ----------
-    axes : two matplotlib axes
-    table : DataFrame
-        Columns example, epsilon, cost_mean.
-    floors : mapping
-        For each example an epsilon that no k passes, drawn dotted.
-    looks : mapping
-        For each example keywords of its line.
-    """
-    seen = np.sort(np.concatenate([table["epsilon"], list(floors.values())]))
-    seen = seen[seen > 0]
-    ratios = seen[1:] / seen[:-1]
-    broken = len(ratios) > 0 and ratios.max() > 3
-    border = float(np.sqrt(seen[ratios.argmax()] * seen[ratios.argmax() + 1])) if broken else np.inf
-    for name, part in table.groupby("example", sort=False):
-        for ax, inside in ((axes[0], part["epsilon"] < border), (axes[1], part["epsilon"] >= border)):
-            ax.plot(part["epsilon"][inside], part["cost_mean"][inside], label=name, ms=3.5, **looks[str(name)])
-        floor = floors[str(name)]
-        axes[int(floor >= border)].axvline(floor, color=looks[str(name)]["color"], lw=0.8, ls=":")
-    for ax, part in zip(axes, (seen[seen < border], seen[seen >= border])):
-        if len(part):
-            room = 0.08 * (part[-1] - part[0]) + 0.01 * part[-1]
-            ax.set_xlim(part[0] - room, part[-1] + room)
-        ax.set_ylim(0, None)
-    axes[1].set_visible(broken)
-    if broken:
-        _break(axes)
-
-
-def _break(axes: Sequence[Any]) -> None:
-    """Mark that two axes side by side are one, cut."""
-    axes[1].spines["left"].set_visible(False)
-    axes[1].tick_params(left=False, labelleft=False)
-    slash = {"marker": [(-0.5, -1), (0.5, 1)], "ms": 6, "ls": "none", "color": "black", "mew": 0.7, "clip_on": False}
-    axes[0].plot([1], [0], transform=axes[0].transAxes, **slash)
-    axes[1].plot([0], [0], transform=axes[1].transAxes, **slash)
-
-
-def draw_banded(
-    ax: Any, table: pd.DataFrame, runs: int, curves: Mapping[str, tuple[str, str, str]], x: str = "k"
-) -> None:
-    """Draw means with a band of two standard errors, both axes logarithmic.
-
-    Parameters
-    ----------
-    ax : matplotlib axes
-    table : DataFrame
-        Columns x and, for each name in curves, <name>_mean and <name>_sd over the runs.
-    runs : int
-        Number of runs behind each mean.
-    curves : mapping
-        Label, colour and dashes of each curve.
-    x : str
-        Column of the horizontal axis.
-    """
-    for name, (label, colour, dashes) in curves.items():
-        mean, error = table[f"{name}_mean"], 2 * table[f"{name}_sd"] / np.sqrt(runs)
-        ax.plot(table[x], mean, color=colour, ls=dashes, label=label)
-        ax.fill_between(table[x], np.maximum(mean - error, 1e-12), mean + error, color=colour, **BAND)
-    ax.set(xscale="log", yscale="log", xlabel=f"${x}$")
-    shown = [float(table[f"{name}_mean"][table[f"{name}_mean"] > 0].min()) for name in curves]
-    if isinstance(ax, Axes) and np.isfinite(shown).any():
-        ax.set_ylim(0.5 * min(value for value in shown if np.isfinite(value)), None)

@@ -15,18 +15,17 @@ from .planning import (
     evaluate as evaluate,
     iterations_needed as iterations_needed,
 )
-from .privacy import (
+from .bounds import (
     value_bounds as value_bounds,
     cost_of_privacy as cost_of_privacy,
 )
 from .concentration import (
     concentration_radius as concentration_radius,
-    deviation_probability as deviation_probability,
 )
 from . import (
     model as model,
     privacy as privacy,
     planning as planning,
     concentration as concentration,
-    inner_problem as inner_problem,
+    bounds as bounds,
 )

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import fft, optimize, special
+from scipy import optimize, special
 
 from dpsim import checks
 from dpsim.checks import Array
@@ -32,11 +32,6 @@ def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "pap
     -------
     float or ndarray
         In [0, 1].
-
-    Raises
-    ------
-    ValueError
-        For arguments outside these ranges.
 
     Notes
     -----
@@ -147,78 +142,3 @@ def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Arra
         above = np.fmin(refined, _upper_tail(k, low, high, radius) / low)
         below = _lower_tail(k, low, high, radius)
         return np.where(low + radius < 1, above, 0.0) + np.where(below > 0, below / low, 0.0)
-
-
-def deviation_probability(p: ArrayLike, k: float, radius: float, *, cells: int = 2**13) -> float:
-    """Return P(``||p~ - p||_inf`` >= radius) for p~ ~ Dir(k p), numerically.
-
-    Parameters
-    ----------
-    p : array_like, shape (n,)
-        One probability vector; its zero entries stay zero.
-    k : float
-        In [1e-3, 1e9].
-    radius : float
-        In (0, 1].
-    cells : int
-        Steps of [0, 1] in the lattice, at least 16.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        For arguments outside these ranges, and when the error would exceed 0.01.
-
-    Notes
-    -----
-    Exact (a Beta tail) for two positive entries. For more, p~ is a vector of independent Gamma(k p_i, rate k)
-    given that they sum to one: each is cut to [p_i - r, p_i + r] and spread over a lattice, its mean kept,
-    and convolved. The error (checked) is about n k/cells^2, which must be at most 0.01; it is larger, up to
-    1e-3 at the default, if some p_i + r falls short of 1 by less than 1e-3, where the density is cut at its
-    steepest.
-
-    Examples
-    --------
-    >>> from dpsim import mdp
-    >>> round(mdp.deviation_probability([0.2, 0.3, 0.5], 20.0, 0.2), 3)
-    0.108
-    """
-    p = checks.simplex("p", p)
-    k = checks.scalar("k", k, 1e-3, 1e9)
-    radius = checks.scalar("radius", radius, 0.0, 1.0, open_low=True)
-    cells = checks.integer("cells", cells, 16)
-    if p.ndim != 1:
-        raise ValueError(f"p must be one vector, got shape {p.shape}")
-    p = p[p > 0]
-    if p.size == 1:
-        return 0.0
-    if p.size == 2:
-        return float(_upper_tail(k, p[0], p[0], radius) + _lower_tail(k, p[0], p[0], radius))
-    most = cells**2 / (100.0 * p.size)
-    if k > most:
-        raise ValueError(f"k must be at most cells^2 / (100 n) = {most:g}, got {k:g}: more cells reach further")
-    edges = np.arange(cells + 2) / cells
-    inside = np.zeros(cells + 1)
-    inside[0] = 1.0
-    size = fft.next_fast_len(2 * cells + 3, real=True)
-    spectra = {share: fft.rfft(_gamma_lattice(k, share, radius, edges), size) for share in set(p.tolist())}
-    for share in p.tolist():
-        inside = fft.irfft(fft.rfft(inside, size) * spectra[share], size)[: cells + 1]
-    log_density = k * math.log(k) - k - math.lgamma(k)  # of the sum, Gamma(k, rate k), at 1
-    return float(np.clip(1 - inside[-1] * cells / math.exp(log_density), 0.0, 1.0))
-
-
-def _gamma_lattice(k: float, share: float, radius: float, edges: Array) -> Array:
-    """Return masses at the edges: Gamma(k share, rate k) within the radius, mean kept in each cell."""
-    # a cut at 1 needs no clip, and would meet the other densities where they are steepest
-    x = k * np.clip(edges, share - radius, share + radius if share + radius < 1 else None)
-    mass = np.diff(special.gammainc(k * share, x))
-    moment = share * np.diff(special.gammainc(k * share + 1, x))
-    right = (moment - edges[:-1] * mass) / edges[1]
-    lattice = np.zeros_like(edges)
-    lattice[1:] += right
-    lattice[:-1] += mass - right
-    return lattice

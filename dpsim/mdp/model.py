@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from dpsim import checks
 from dpsim.checks import Array
 
-Policy = NDArray[np.int64]
+Actions = NDArray[np.int64]
+"""The action of each stage and state."""
+Policy = NDArray[np.bool_] | Array
+"""The probability of each action, the last axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +37,9 @@ class MDP:
         The actions of each state, at least one; all unless given. Transitions and rewards of the others are ignored and
         stored as zeros.
 
-    Raises
-    ------
-    ValueError
-        Naming the field, outside these ranges.
-
     Notes
     -----
-    The stored arrays are read-only.
+    Gohari, Hale, Topcu 2020, Section II-B. The stored arrays are read-only.
 
     Examples
     --------
@@ -128,7 +125,10 @@ def random_mdp(
     horizon: int | None = None,
     discount: float = 1.0,
 ) -> MDP:
-    """Return a random model: dense transition vectors uniform on the simplex (Dirichlet(1, ..., 1)).
+    """Return a random model: transition vectors uniform on the simplex, rewards and terminal values on [0, 1].
+
+    Example 2 of Gohari, Hale, Topcu 2020 has 20 states, 5 actions and horizon 10, and does not say which law it
+    draws from.
 
     Parameters
     ----------
@@ -141,20 +141,6 @@ def random_mdp(
     Returns
     -------
     MDP
-        Rewards, and terminal values if there is a horizon, are uniform on [0, 1].
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, and as `MDP` does.
-
-    Notes
-    -----
-    The paper's Example 2 has 20 states, 5 actions and horizon 10, and does not say which law it draws from.
-
-    References
-    ----------
-    Gohari, Hale, Topcu 2020, Example 2.
 
     Examples
     --------
@@ -176,23 +162,17 @@ STARTUP_ACTIONS = ("acquire 1", "acquire 2", "acquire 3", "acquire 4", "hold", "
 
 
 def startup_mdp() -> MDP:
-    """Return a stand-in for the paper's Example 1, whose numbers we do not have: four startups to acquire.
+    """Return a stand-in for Example 1 of Gohari, Hale, Topcu 2020, whose numbers we do not have: four startups.
+
+    States and actions are STARTUP_STATES and STARTUP_ACTIONS; horizon 6, starting in "search" (state 0). In "search"
+    each startup can be acquired at a price of .5, 1, 1.5 or 2; the deal closes with probability .9, .8, .7, .6, else
+    the search goes on. A startup that is held succeeds or fails each stage, less reliably the cheaper it was; to invest
+    costs .5 a stage and makes success more likely. "success" and "failure" are absorbing, only "hold" is left there.
+    Terminal values: success 10, a startup still held 2.
 
     Returns
     -------
     MDP
-        States and actions are STARTUP_STATES and STARTUP_ACTIONS; horizon 6, starting in "search" (state 0).
-
-    Notes
-    -----
-    In "search" each startup can be acquired at a price of .5, 1, 1.5 or 2; the deal closes with probability .9, .8,
-    .7, .6, else the search goes on. A startup that is held succeeds or fails each stage, less reliably the
-    cheaper it was; to invest costs .5 a stage and makes success more likely. "success" and "failure" are
-    absorbing, only "hold" is left there. Terminal values: success 10, a startup still held 2.
-
-    References
-    ----------
-    Gohari, Hale, Topcu 2020, Example 1.
 
     Examples
     --------
@@ -228,19 +208,24 @@ def _refuse_other(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be an MDP, got {type(value).__name__}")
 
 
-def _checked_policy(mdp: MDP, policy: ArrayLike) -> Policy:
-    """Return the policy as integers (..., horizon, S), or (..., S) for a discounted model."""
+def _policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
+    """Return the probability of each action, (..., horizon, S, A) or (..., S, A): 0 and 1 for a policy of integers."""
     states, actions = mdp.rewards.shape
-    array = checks.integers("policy", policy, 0, actions - 1)
     shape = (states,) if mdp.horizon is None else (mdp.horizon, states)
-    if array.shape[-len(shape) :] != shape:
-        wanted = ", ".join(map(str, shape))
-        raise ValueError(f"policy must have shape (..., {wanted}), got {array.shape}")
-    forbidden = ~mdp.allowed[np.arange(states), array]
+    randomised = np.asarray(policy).dtype.kind == "f"
+    shape = (*shape, actions) if randomised else shape
+    if np.shape(policy)[-len(shape) :] != shape:
+        wanted, kind = ", ".join(map(str, shape)), "probabilities" if randomised else "actions"
+        raise ValueError(f"policy must have shape (..., {wanted}) for {kind}, got {np.shape(policy)}")
+    if randomised:
+        weights: Policy = checks.simplex("policy", policy)
+    else:
+        weights = np.eye(actions, dtype=bool)[checks.integers("policy", policy, 0, actions - 1)]
+    forbidden = (weights > 0) & ~mdp.allowed
     if forbidden.any():
-        where = np.argwhere(forbidden)[0]
-        raise ValueError(f"policy must play allowed actions, got {array[tuple(where)]} in state {where[-1]}")
-    return array
+        *_, state, action = np.argwhere(forbidden)[0]
+        raise ValueError(f"policy must play allowed actions, got {action} in state {state}")
+    return weights
 
 
 def _support(support: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -253,24 +238,8 @@ def _support(support: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return mask
 
 
-def _checked_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool_]:
-    """Return the support as booleans (S, A, S) that hold every positive entry, everything for None."""
-    shape = private.transitions.shape[-3:]
-    mask = np.ones(shape, dtype=bool) if support is None else _support(support, shape)
-    outside = (private.transitions > 0) & ~mask
-    if outside.any():
-        where = tuple(int(i) for i in np.argwhere(outside)[0][-3:])
-        raise ValueError(f"support must contain every positive private entry, got none at {where}")
-    return mask
-
-
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Return a contiguous view (a copy if need be) that refuses to be written to."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
-
-
-def _flat_index(shape: tuple[int, ...], batch: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return which flat member of `shape` is broadcast to each flat member of the batch."""
-    return np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), batch).ravel()

@@ -1,4 +1,4 @@
-"""Policies and their values: backward induction, policy and value iteration."""
+"""Policies and their values: backward induction and policy iteration."""
 
 from __future__ import annotations
 
@@ -9,34 +9,25 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.mdp.model import MDP, Policy, _checked_policy, _refuse_other
+from dpsim.mdp.model import MDP, Actions, Policy, _policy_weights, _refuse_other
 
 
-def synthesize(mdp: MDP, *, tolerance: float | None = None) -> tuple[Policy, Array]:
+def synthesize(mdp: MDP) -> tuple[Actions, Array]:
     """Return an optimal policy and its values at the first stage.
+
+    Backward induction with a horizon, policy iteration without (the second stage of Algorithm 1, Gohari, Hale, Topcu
+    2020). Ties go to the smallest action, except that policy iteration keeps an action that is as good.
 
     Parameters
     ----------
     mdp : MDP
         One model or a batch.
-    tolerance : float, optional
-        Above 0, for discounted models: value iteration until the values are proven to be within it of the optimal ones
-        (the policy's own within twice that); None: policy iteration.
 
     Returns
     -------
     policy : array of int, shape (..., horizon, S), or (..., S) for a discounted model
-        The action of each stage and state, by backward induction, or of each state.
+        The action of each stage and state, or of each state.
     values : ndarray, shape (..., S)
-
-    Raises
-    ------
-    ValueError
-        For a tolerance that is not positive.
-
-    Notes
-    -----
-    Ties go to the smallest action, except that policy iteration keeps an action that is as good.
 
     Examples
     --------
@@ -46,9 +37,8 @@ def synthesize(mdp: MDP, *, tolerance: float | None = None) -> tuple[Policy, Arr
     ((6, 7), 4.453)
     """
     _refuse_other("mdp", mdp)
-    tolerance = None if tolerance is None else checks.scalar("tolerance", tolerance, 0.0, open_low=True)
     if mdp.horizon is None:
-        return _policy_iteration(mdp) if tolerance is None else _value_iteration(mdp, tolerance)
+        return _policy_iteration(mdp)
     values = np.broadcast_to(mdp.terminal, (*mdp.batch, mdp.terminal.size))
     policy = np.empty((*mdp.batch, mdp.horizon, mdp.terminal.size), dtype=np.int64)
     for stage in reversed(range(mdp.horizon)):
@@ -58,49 +48,34 @@ def synthesize(mdp: MDP, *, tolerance: float | None = None) -> tuple[Policy, Arr
 
 
 def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
-    """Return the values of the policy at the first stage.
+    """Return the values of a policy at the first stage.
 
     Parameters
     ----------
     mdp : MDP
-    policy : array_like of int
-        Shaped as `synthesize` returns it; it must play allowed actions in every stage and state. Leading axes of the
-        model and the policy broadcast: the true model takes a batch of private policies.
+    policy : array_like
+        Integers shaped as `synthesize` returns them; or, for a randomised policy, floats with one more axis: the
+        probability of each action, (..., horizon, S, A) or (..., S, A). It must play allowed actions in every stage
+        and state. Leading axes of the model and the policy broadcast: the true model takes a batch of private policies.
 
     Returns
     -------
     ndarray, shape (..., S)
 
-    Raises
-    ------
-    ValueError
-        For another shape and for actions that are not allowed.
-
     Examples
     --------
     >>> from dpsim import mdp
     >>> model = mdp.startup_mdp()
-    >>> private = mdp.perturb(model, 20.0, 1)
-    >>> policy, _ = mdp.synthesize(private)
-    >>> bool(mdp.evaluate(model, policy)[0] <= mdp.synthesize(model)[1][0])
+    >>> fair = np.tile(model.allowed / model.allowed.sum(axis=1, keepdims=True), (model.horizon, 1, 1))
+    >>> bool(mdp.evaluate(model, fair)[0] <= mdp.synthesize(model)[1][0])
     True
     """
     _refuse_other("mdp", mdp)
-    policy = _checked_policy(mdp, policy)
-    if mdp.horizon is None:
-        transitions, rewards = _under(mdp, policy)
-        system = np.eye(rewards.shape[-1]) - mdp.discount * transitions
-        right = np.broadcast_to(rewards, transitions.shape[:-1])[..., None]
-        return np.asarray(np.linalg.solve(system, right)[..., 0], dtype=float)
-    values: Array = mdp.terminal
-    for stage in reversed(range(mdp.horizon)):
-        transitions, rewards = _under(mdp, policy[..., stage, :])
-        values = rewards + mdp.discount * (transitions @ values[..., None])[..., 0]
-    return values
+    return _values(mdp, _policy_weights(mdp, policy))
 
 
 def iterations_needed(mdp: MDP, tolerance: float) -> int:
-    """Return after how many iterations from zero a discounted recursion is within the tolerance.
+    """Return after how many iterations from zero a discounted recursion is within the tolerance (Section V-B).
 
     Parameters
     ----------
@@ -114,15 +89,6 @@ def iterations_needed(mdp: MDP, tolerance: float) -> int:
     int
         The smallest n with discount^n ``max|reward|`` / (1 - discount) <= tolerance; holds for the values of a
         policy, the optimal and the extreme values alike.
-
-    Raises
-    ------
-    ValueError
-        For a model with a horizon or a tolerance that is not positive.
-
-    References
-    ----------
-    Gohari, Hale, Topcu 2020, Section V-B.
 
     Examples
     --------
@@ -141,12 +107,26 @@ def iterations_needed(mdp: MDP, tolerance: float) -> int:
     return math.ceil((math.log(largest) - math.log(tolerance)) / -math.log(mdp.discount)) if mdp.discount > 0 else 1
 
 
-def _policy_iteration(mdp: MDP) -> tuple[Policy, Array]:
+def _values(mdp: MDP, weights: Policy) -> Array:
+    """Return the values of the policy that plays each action with these probabilities."""
+    if mdp.horizon is None:
+        transitions, rewards = _under(mdp, weights)
+        system = np.eye(rewards.shape[-1]) - mdp.discount * transitions
+        right = np.broadcast_to(rewards, transitions.shape[:-1])[..., None]
+        return np.asarray(np.linalg.solve(system, right)[..., 0], dtype=float)
+    values: Array = mdp.terminal
+    for stage in reversed(range(mdp.horizon)):
+        transitions, rewards = _under(mdp, weights[..., stage, :, :])
+        values = rewards + mdp.discount * (transitions @ values[..., None])[..., 0]
+    return values
+
+
+def _policy_iteration(mdp: MDP) -> tuple[Actions, Array]:
     """Return the optimal policy and its values by Howard's policy iteration, all models at once."""
     policy = np.where(mdp.allowed, mdp.rewards, -np.inf).argmax(axis=-1)
     policy = np.broadcast_to(policy, (*mdp.batch, policy.size))
     while True:
-        values = evaluate(mdp, policy)
+        values = _values(mdp, np.eye(mdp.rewards.shape[1], dtype=bool)[policy])
         worth = _action_values(mdp, values)
         kept = np.take_along_axis(worth, policy[..., None], axis=-1)[..., 0]
         rounding = 10 * np.finfo(float).eps / (1 - mdp.discount) * np.abs(values).max(axis=-1, keepdims=True)
@@ -154,16 +134,6 @@ def _policy_iteration(mdp: MDP) -> tuple[Policy, Array]:
         if not better.any():
             return policy, values
         policy = np.where(better, worth.argmax(axis=-1), policy)
-
-
-def _value_iteration(mdp: MDP, tolerance: float) -> tuple[Policy, Array]:
-    """Return the greedy policy and values within the tolerance of the optimal ones."""
-    values = np.zeros((*mdp.batch, len(mdp.rewards)))
-    for _ in range(iterations_needed(mdp, tolerance)):
-        before, values = values, _action_values(mdp, values).max(axis=-1)
-        if mdp.discount * np.abs(values - before).max() <= (1 - mdp.discount) * tolerance:
-            break
-    return _action_values(mdp, values).argmax(axis=-1), values
 
 
 def _action_values(mdp: MDP, after: Array) -> Array:
@@ -174,11 +144,6 @@ def _action_values(mdp: MDP, after: Array) -> Array:
     return np.where(mdp.allowed, worth, -np.inf)
 
 
-def _under(mdp: MDP, policy: Policy) -> tuple[Array, Array]:
-    """Return the transition matrix (..., S, S) and the rewards (..., S) of a decision rule (..., S)."""
-    states = np.arange(policy.shape[-1])
-    batch = np.broadcast_shapes(mdp.batch, policy.shape[:-1])
-    transitions = mdp.transitions.reshape((1,) * (len(batch) - len(mdp.batch)) + mdp.transitions.shape)
-    rule = policy.reshape((1,) * (len(batch) - policy.ndim + 1) + policy.shape)
-    chosen = np.take_along_axis(transitions, rule[..., None, None], axis=-2)[..., 0, :]
-    return chosen, mdp.rewards[states, policy]
+def _under(mdp: MDP, weights: Policy) -> tuple[Array, Array]:
+    """Return the transition matrix (..., S, S) and the rewards (..., S) of a decision rule (..., S, A)."""
+    return np.einsum("...sa,...sat->...st", weights, mdp.transitions), (weights * mdp.rewards).sum(axis=-1)

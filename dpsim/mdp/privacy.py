@@ -1,10 +1,8 @@
-"""Private policy synthesis in Markov decision processes and its cost of privacy.
+"""Private transition vectors of a Markov decision process.
 
 Gohari, Hale, Topcu 2020, "Privacy-Preserving Policy Synthesis in Markov Decision Processes". Algorithm 1
 releases every transition vector through the Dirichlet mechanism (`perturb` at a k, `privatize` at an epsilon) and
-plans with what was released (`synthesize`); Theorems 1 and 2 bound what the policy is worth (`value_bounds`,
-`cost_of_privacy`), with the radius of `concentration` and the inner problem of `inner_problem`. Rewards, supports of
-the transitions and the model's shape are public.
+plans with what was released (`synthesize`). Rewards, supports of the transitions and the model's shape are public.
 """
 
 from __future__ import annotations
@@ -14,13 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpsim import accounting, checks, dirichlet, private
 from dpsim.checks import Array
-from dpsim.mdp.inner_problem import extreme_values
-from dpsim.mdp.model import MDP, _checked_policy, _checked_support, _flat_index, _read_only, _refuse_other, _support
-from dpsim.mdp.planning import iterations_needed
+from dpsim.mdp.model import MDP, _refuse_other, _support
 from dpsim.numerics.simplex import project_to_simplex
 
 NOISES = ("laplace", "gaussian")
@@ -39,7 +35,7 @@ def privatize(
     mechanism: str = "dirichlet",
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
-    """Return the model with private transition vectors, (epsilon, delta)-differentially private.
+    """Return the model with (epsilon, delta)-private transition vectors (Definition 1, Algorithm 1, Lemma 1).
 
     Parameters
     ----------
@@ -70,21 +66,12 @@ def privatize(
         The model; the statement says what is spent and under which adjacency. Policies and bounds computed from it
         spend nothing more (Lemma 1).
 
-    Raises
-    ------
-    ValueError
-        For arguments outside their ranges and an epsilon that no k reaches. No refusal depends on the transitions.
-
     Notes
     -----
     The projection onto the border never increases what a vector may change by, and one draw is accounted for exactly
     (`dirichlet.privatize`, which this calls with a row for each allowed pair): k is one number where all vectors may
     change, otherwise one for each. A change in one vector costs what that vector's draw costs, whichever it is. The
     noise is scaled to two entries that change by b/2 (or 1/N) in each vector concerned.
-
-    References
-    ----------
-    Gohari, Hale, Topcu 2020, Definition 1, Algorithm 1, Lemma 1.
 
     Examples
     --------
@@ -95,13 +82,11 @@ def privatize(
     >>> release.epsilon, release.value.transitions.shape
     (3.0, (7, 6, 7))
     """
-    _refuse_other("mdp", mdp)
+    _refuse_batch(mdp)
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     checks.choice("vectors", vectors, ("one", "all"))
     checks.choice("mechanism", mechanism, ("dirichlet", *NOISES))
-    if mdp.batch:
-        raise ValueError(f"mdp must be one model, got a batch of shape {mdp.batch}")
     mask = _support(support, mdp.transitions.shape)[mdp.allowed]
     random = int((mask.sum(axis=-1) > 1).sum())
     if not mask.any(axis=-1).all() or not random:
@@ -114,7 +99,12 @@ def privatize(
         apart = checks.scalar("b", b, 0.0, 1.0, open_low=True)
     generator, simulation = private.source(rng)
     if mechanism == "dirichlet":
-        released = _dirichlet_rows(mdp, epsilon, delta, mask, eta, apart, vectors == "all", generator)
+        if eta is None:
+            raise ValueError("eta must be the public border of the transitions, a number in (0, 1/2), got None")
+        # one record in N moves 1/N from an entry to another, and nothing else is known of it: N need not be whole
+        public = {"b": apart} if vectors == "all" else {"records": math.nextafter(2.0 / apart, 0.0)}
+        rows = mdp.transitions[mdp.allowed]
+        released = dirichlet.privatize(rows, epsilon, delta, support=mask, eta=eta, rng=generator, **public)
         drawn, parameters = _with_vectors(mdp, released.value), released.parameters
     else:
         scale = accounting.laplace_scale if mechanism == "laplace" else accounting.gaussian_scale
@@ -127,25 +117,6 @@ def privatize(
         f"bound), by the mechanism {mechanism}. Rewards, support, border and the shape of the model are public."
     )
     return private.made(drawn, statement, epsilon=epsilon, delta=delta, simulation=simulation, **parameters)
-
-
-def _dirichlet_rows(
-    mdp: MDP,
-    epsilon: float,
-    delta: float,
-    mask: NDArray[np.bool_],
-    eta: float | None,
-    b: float,
-    together: bool,
-    rng: np.random.Generator,
-) -> private.Private:
-    """Return private vectors of the allowed pairs, (V, S): all of them may change, or one that moves b/2."""
-    if eta is None:
-        raise ValueError("eta must be the public border of the transitions, a number in (0, 1/2), got None")
-    # one record in N moves 1/N from an entry to another, and nothing else is known of it: N need not be whole
-    public = {"b": b} if together else {"records": math.nextafter(2.0 / b, 0.0)}
-    rows = mdp.transitions[mdp.allowed]
-    return dirichlet.privatize(rows, epsilon, delta, support=mask, eta=eta, rng=rng, **public)
 
 
 def perturb(
@@ -169,20 +140,11 @@ def perturb(
     MDP
         With the batch ``(*size, *k.shape)``; supports are kept.
 
-    Raises
-    ------
-    ValueError
-        For k outside its range or a model that is a batch already.
-
     Notes
     -----
     The vectors are drawn independently, so for vectors that are b-adjacent (Definition 1) one at a time the release is
     as private as one draw, `accounting.exact_epsilon` at shift b/2; if all may change at once, compose it
     `mdp.random_vectors` times. Policies and bounds computed from the result spend nothing more (Lemma 1).
-
-    References
-    ----------
-    Gohari, Hale, Topcu 2020, Algorithm 1.
 
     Examples
     --------
@@ -190,11 +152,9 @@ def perturb(
     >>> mdp.perturb(mdp.startup_mdp(), [5.0, 50.0], rng=1, size=3).batch
     (3, 2)
     """
-    _refuse_other("mdp", mdp)
+    _refuse_batch(mdp)
     k = checks.real("k", k, 0.0, open_low=True)
     sizes = checks.size("size", size)
-    if mdp.batch:
-        raise ValueError(f"mdp must be one model, got a batch of shape {mdp.batch}")
     vectors = mdp.transitions[mdp.allowed]
     vectors = np.broadcast_to(vectors, k.shape + vectors.shape)
     draws = dirichlet.dirichlet_mechanism(vectors, k[..., None], size=sizes, rng=checks.generator(rng))
@@ -228,11 +188,6 @@ def perturb_with_noise(
     MDP
         With the batch `size`.
 
-    Raises
-    ------
-    ValueError
-        For arguments outside their ranges and a batch.
-
     Notes
     -----
     Where `rows` vectors change at once, each by b/2 moved from one entry to another, the noisy entries are
@@ -240,10 +195,6 @@ def perturb_with_noise(
     the 1-norm of the difference is rows b (each of its 2 rows entries is b/2), its 2-norm b sqrt(rows / 2). Vectors
     with one state in their public support are not secret. The projection (Euclidean, onto the simplex of the support)
     reads the noisy entries and the support alone, so it keeps the privacy.
-
-    References
-    ----------
-    Dwork and Roth 2014, Theorem 3.6; Balle and Wang 2018, Theorem 8; Duchi et al. 2008 for the projection.
 
     Examples
     --------
@@ -253,13 +204,11 @@ def perturb_with_noise(
     >>> mdp.perturb_with_noise(model, scale, "laplace", 1, support=model.transitions > 0).batch
     ()
     """
-    _refuse_other("mdp", mdp)
+    _refuse_batch(mdp)
     scale = checks.scalar("scale", scale, 0.0, open_low=True)
     checks.choice("noise", noise, NOISES)
     sizes = checks.size("size", size)
     generator = checks.generator(rng)
-    if mdp.batch:
-        raise ValueError(f"mdp must be one model, got a batch of shape {mdp.batch}")
     mask = _support(support, mdp.transitions.shape)[mdp.allowed]
     vectors = mdp.transitions[mdp.allowed] * mask
     if not mask.any(axis=-1).all():
@@ -270,141 +219,15 @@ def perturb_with_noise(
     return _with_vectors(mdp, project_to_simplex(noisy, support=mask))
 
 
+def _refuse_batch(mdp: MDP) -> None:
+    """Raise unless this is one model."""
+    _refuse_other("mdp", mdp)
+    if mdp.batch:
+        raise ValueError(f"mdp must be one model, got a batch of shape {mdp.batch}")
+
+
 def _with_vectors(mdp: MDP, vectors: Array) -> MDP:
     """Return the model with these vectors (..., V, S) in the place of those of the allowed actions."""
     transitions = np.zeros((*vectors.shape[:-2], *mdp.transitions.shape))
     transitions[..., mdp.allowed, :] = vectors
     return replace(mdp, transitions=transitions)
-
-
-def value_bounds(
-    private: MDP,
-    policy: ArrayLike,
-    radius: ArrayLike,
-    beta: ArrayLike,
-    *,
-    support: ArrayLike | None = None,
-    tolerance: float = 1e-9,
-) -> tuple[Array, Array]:
-    """Return the pessimistic and the optimistic values of the policy at the first stage.
-
-    Parameters
-    ----------
-    private : MDP
-        The released model, or a batch.
-    policy : array_like of int
-        Shaped as `synthesize` returns it.
-    radius : array_like
-        Of the set D around each private vector, in [0, 1]: `concentration_radius`.
-    beta : array_like
-        In [0, 1). Leading axes of the private model, the policy, radius and beta broadcast.
-    support : bool array (S, A, S), optional
-        Where a vector of D may be positive; None: everywhere, as in the paper. The mechanism keeps zeros, so whoever
-        sees the release knows the support: `mdp.transitions > 0` is public too, and its bounds are tighter and hold
-        just as well. (Read it off the true model: tiny draws may underflow.)
-    tolerance : float
-        Discounted values are iterated until they are proven to be that close to the fixed point, then moved outward by
-        it.
-
-    Returns
-    -------
-    lower, upper : ndarray, shape (..., S)
-
-    Raises
-    ------
-    ValueError
-        For arguments outside these ranges or a support that misses a positive private entry.
-
-    Notes
-    -----
-    Theorem 1 (finite horizon) and Theorem 2 (discounted): at each stage and state the transition vector is
-    the worst, or the best, of the set D around the private one (see `inner_problem`).
-
-    What holds: with radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"),
-    the policy's values under the private and under the true model are both inside, in all states, with
-    probability 1 - beta at least, for any policy computed from the release; beta = 0 here suffices for that.
-    The theorems speak of the true value's conditional expectation instead, which does not follow even from a
-    valid radius: a deviation of the release lasts for all stages, while D lets beta act anew in each.
-
-    References
-    ----------
-    Gohari, Hale, Topcu 2020, Theorems 1 and 2.
-
-    Examples
-    --------
-    >>> from dpsim import mdp
-    >>> model = mdp.startup_mdp()
-    >>> policy, values = mdp.synthesize(model)
-    >>> lower, upper = mdp.value_bounds(model, policy, 0.05, 0.0, support=model.transitions > 0)
-    >>> bool((lower <= values).all() and (values <= upper).all())
-    True
-    """
-    _refuse_other("private", private)
-    policy = _checked_policy(private, policy)
-    policy = policy[..., None, :] if private.horizon is None else policy
-    radius = checks.real("radius", radius, 0.0, 1.0)
-    beta = checks.real("beta", beta, 0.0, 1.0, open_high=True)
-    tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
-    states, actions = private.rewards.shape
-    batch = np.broadcast_shapes(private.batch, policy.shape[:-2], radius.shape, beta.shape)
-    arrays = (
-        private.transitions.reshape(-1, states, actions, states),
-        private.rewards,
-        np.zeros(states) if private.terminal is None else private.terminal,
-        _checked_support(private, support),
-        policy.reshape(-1, *policy.shape[-2:]),
-        _flat_index(private.batch, batch),
-        _flat_index(policy.shape[:-2], batch),
-        np.broadcast_to(radius, batch).ravel(),
-        np.broadcast_to(beta, batch).ravel(),
-    )
-    extremes = extreme_values(
-        *map(_read_only, arrays),  # arrays of one kind compile once
-        private.discount,
-        iterations_needed(private, tolerance) if private.horizon is None else private.horizon,
-        tolerance if private.horizon is None else -1.0,
-    ).reshape(*batch, 2, states)
-    margin = tolerance if private.horizon is None else 0.0
-    return extremes[..., 0, :] - margin, extremes[..., 1, :] + margin
-
-
-def cost_of_privacy(
-    private: MDP,
-    policy: ArrayLike,
-    radius: ArrayLike,
-    beta: ArrayLike,
-    *,
-    support: ArrayLike | None = None,
-    initial: int = 0,
-) -> Array:
-    """Return the optimistic minus the pessimistic value of the initial state.
-
-    Parameters
-    ----------
-    private, policy, radius, beta, support
-        As in `value_bounds`.
-    initial : int
-        A state, in 0..S-1.
-
-    Returns
-    -------
-    float or ndarray, shape (...)
-        It bounds the difference of the policy's private and true values wherever both are between the two.
-
-    Raises
-    ------
-    ValueError
-        As `value_bounds` does, and for a state outside.
-
-    Examples
-    --------
-    >>> from dpsim import mdp
-    >>> model = mdp.startup_mdp()
-    >>> policy, _ = mdp.synthesize(model)
-    >>> mdp.cost_of_privacy(model, policy, [0.0, 0.05], 0.0).round(3)
-    array([0.   , 3.817])
-    """
-    _refuse_other("private", private)
-    initial = checks.integer("initial", initial, 0, len(private.rewards) - 1)
-    lower, upper = value_bounds(private, policy, radius, beta, support=support)
-    return checks.plain(upper[..., initial] - lower[..., initial])

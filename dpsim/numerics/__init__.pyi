@@ -1,1 +1,1 @@
-from . import special as special, hockey_stick as hockey_stick, simplex as simplex
+from . import special as special, hockey_stick as hockey_stick, search as search, simplex as simplex

@@ -33,11 +33,6 @@ def project_to_simplex(
     ndarray, of the shape of x
         It meets the lower bounds to the last bit and the total within rounding.
 
-    Raises
-    ------
-    ValueError
-        When an argument is out of its range, and when the lower bounds of some row add up to more than its total.
-
     Notes
     -----
     With z = x - lower the solution is lower + max(z - tau, 0), and tau follows from the sorted z in closed form: the
@@ -81,12 +76,6 @@ def project_to_bordered_simplex(
     ndarray, of the shape of x
         y_i >= eta holds to the last bit, and so does y_j >= eta_bar when j alone is outside W; with more entries
         outside W their sum is at least eta_bar within rounding.
-
-    Raises
-    ------
-    ValueError
-        When fewer than two entries are protected, when one is off the support, when none of the support is left
-        outside W, or when the protected entries have no room for eta each beside eta_bar.
 
     Notes
     -----
@@ -134,12 +123,6 @@ def protected_entries(matrix: ArrayLike) -> Mask:
     -------
     bool array, of the shape of the matrix
         The sets W_i.
-
-    Raises
-    ------
-    ValueError
-        For negative entries and for a row with fewer than three non-zero entries, for which W_i would have fewer than
-        two.
 
     References
     ----------

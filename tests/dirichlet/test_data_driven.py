@@ -126,7 +126,7 @@ def test_posterior_release_is_possible_everywhere_and_unbiased_about_its_prior()
     np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.005)
 
 
-def test_posterior_epsilon_at_alpha_kappa_one_is_elementary() -> None:
+def test_posterior_delta_at_alpha_kappa_one_is_elementary() -> None:
     epsilon = np.array([0.1, 1.0, 5.0])
     np.testing.assert_allclose(
         accounting.posterior_delta(epsilon, kappa=1, alpha=1), 1 / (1 + np.exp(epsilon)), rtol=1e-9

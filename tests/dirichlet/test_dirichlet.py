@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from dpsim import dirichlet
+from dpsim.dirichlet import theorem1
 from dpsim.numerics.special import log_beta, log_beta_tail, log_gamma_ratio, log_minus_psi
 
 GRADES = {"eta": 0.073, "gamma": 4e-4}
@@ -163,7 +164,7 @@ def test_delta_down_to_the_smallest_floats():
     exact = np.log(4) + exact_log_tail(1e-3, 0.1, 1.5e3)
     assert 1e-300 < upper < 1e-200
     assert np.log([lower, upper]) == pytest.approx([exact, exact], rel=1e-13)
-    lower, upper = dirichlet.log_delta_bounds(1e6, eta=0.1, gamma=1e-3, n=5)
+    lower, upper = theorem1._log_delta_bounds(1e6, eta=0.1, gamma=1e-3, n=5)
     assert (lower, upper) == pytest.approx((exact_log_tail(1e-3, 0.1, 1e6) + np.log(4),) * 2, rel=1e-12)
 
 
@@ -406,8 +407,7 @@ def test_gamma_functions_against_fifty_digits(a, b):
     assert float(log_minus_psi(arguments[0])) == pytest.approx(psi, rel=1e-13, abs=0.0)
 
 
-def test_smallest_k_and_extreme_points():
-    assert dirichlet.smallest_k(0.073) == pytest.approx(20.6, abs=0.06)
+def test_extreme_points():
     points = dirichlet.extreme_points(4, 0.1)
     assert points.sum(axis=1) == pytest.approx(np.ones(4))
     assert (np.diag(points) == pytest.approx(0.7)) and (np.sort(points)[:, :3] == 0.1).all()
@@ -470,7 +470,6 @@ def test_limits_hold_entry_by_entry():
         (lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=0), "draws must be integers"),
         (lambda: dirichlet.delta_bounds(1e13, eta=0.1, gamma=0.1, n=3), "k must be in [1e-290, 1e+12]"),
         (lambda: dirichlet.delta_bounds(1.0, eta=1e-300, gamma=0.1, n=3), "eta must be at least 1e-290 / k"),
-        (lambda: dirichlet.smallest_k(0.25), "eta must be in [1e-290, 0.25), got 0.25"),
         (lambda: dirichlet.extreme_points(4, 0.3), "eta must be in (0, 0.25], got 0.3"),
         (lambda: dirichlet.expected_kl_bound(5, [98, 4], 20.6), "N must be at least n, got 4"),
     ],

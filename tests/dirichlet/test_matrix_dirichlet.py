@@ -11,9 +11,10 @@ from dp_accounting import gaussian_mechanism
 from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import integrate, special, stats
 
 from dpsim import accounting, datasets, dirichlet, markov
+from dpsim.dirichlet import matrix
 from dpsim.numerics import simplex
 
 PAPER = {"b": 0.025, "eta": 0.10, "eta_bar": 0.051}
@@ -53,14 +54,37 @@ def test_theorem_one_inverted(epsilon):
     assert dirichlet.theorem1_epsilon(k, **PAPER, gamma=0.001, protected=[2, 6]) == pytest.approx(epsilon, 1e-11)
 
 
-@pytest.mark.parametrize("k, delta", [(9.87, 0.01), (98.7, 1e-6), (3.0, 0.05)])
-def test_best_gamma_is_the_best_of_a_grid(k, delta):
-    best = dirichlet.theorem1_best_epsilon(delta, k, **PAPER, protected=[3])
-    grid = np.geomspace(1e-12, 0.3, 4000)
-    allowed = grid[dirichlet.delta_bounds(k, eta=0.1, gamma=grid, n=32, protected=3)[1] <= delta]
-    found = dirichlet.theorem1_epsilon(k, **PAPER, gamma=allowed.max(), protected=[3])
-    assert best <= found <= best * 1.01
-    assert float(accounting.exact_epsilon(delta, k, shift=0.0125, eta=0.1)) < best
+@pytest.mark.parametrize("p, k, gamma", [((0.1, 0.1), 9.87, 1e-3), ((0.1, 0.3), 3.0, 0.01), ((0.02, 0.5), 300.0, 0.01)])
+def test_lemma_two_is_a_double_integral_over_the_density(p, k, gamma):
+    a, c = k * np.array(p)
+
+    def density(y, x):  # the middle where both entries are at least gamma
+        return np.exp(
+            special.gammaln(k) - special.gammaln(a) - special.gammaln(c) - special.gammaln(k - a - c)
+            + (a - 1) * np.log(x) + (c - 1) * np.log(y) + (k - a - c - 1) * np.log(1 - x - y)
+        )  # fmt: skip
+
+    stays = integrate.dblquad(density, gamma, 1 - gamma, gamma, lambda x: 1 - x, epsabs=1e-12, epsrel=1e-10)[0]
+    assert dirichlet.leaving_probability(p, k, gamma=gamma) == pytest.approx(1 - stays, rel=1e-5, abs=1e-9)
+
+
+def test_lemma_two_in_closed_form_and_inside_its_bracket():
+    even = dirichlet.leaving_probability([0.25] * 3, 4.0, gamma=0.1)  # uniform on the simplex
+    assert even == pytest.approx(1 - (1 - 3 * 0.1) ** 3, rel=1e-10)
+    assert dirichlet.leaving_probability([0.3], 7.0, gamma=0.1) == pytest.approx(special.betainc(2.1, 4.9, 0.1))
+    for k in (3.0, 9.87, 98.7):
+        low, high = dirichlet.delta_bounds(k, eta=0.1, gamma=1e-3, n=9, protected=3)
+        assert low <= dirichlet.leaving_probability([0.1] * 3, k, gamma=1e-3) * (1 + 1e-9) <= high * (1 + 2e-9)
+
+
+def test_no_extreme_point_of_the_domain_leaves_more_often_than_the_one_at_the_border():
+    points = dirichlet.extreme_points(4, 0.1, protected=2, eta_bar=0.051)
+    assert points.shape == (6, 4) and points.sum(axis=1) == pytest.approx(np.ones(6))
+    assert (points[:, :2] >= 0.1).all() and points[:, 2:].sum(axis=1).min() == pytest.approx(0.051)
+    assert np.linalg.matrix_rank(points - points[0]) == 3, "they span the domain"
+    leaving = [dirichlet.leaving_probability(point[:2], 9.87, gamma=1e-3) for point in points]
+    assert max(leaving) == pytest.approx(dirichlet.leaving_probability([0.1, 0.1], 9.87, gamma=1e-3))
+    assert points[np.argmax(leaving), :2] == pytest.approx([0.1, 0.1])
 
 
 # -------------------------------------------------------------------------------- all rows at once, exactly
@@ -123,14 +147,19 @@ def test_the_published_delta_is_passed_when_all_rows_move():
     assert accounting.exact_delta(1.16, 9.87, shift=0.0125, eta=0.1) < 2e-5  # one row alone
 
 
+def floor_of(rows, delta=0.01):
+    """The epsilon at delta that is approached as k -> 0."""
+    return float(accounting.compose(1e-6, shift=0.0125, eta=0.1, count=rows).epsilon_lower_bound(delta))
+
+
 @pytest.mark.parametrize("delta", [0.01, 1e-6])
 def test_the_floor_of_one_row_is_the_closed_form(delta):
     exact = accounting.privacy_floor(delta, shift=0.0125, eta=0.1)
-    assert dirichlet.privacy_floor(delta, b=0.025, eta=0.1, rows=1) == pytest.approx(float(exact), rel=1e-4)
+    assert floor_of(1, delta) == pytest.approx(float(exact), rel=1e-4)
 
 
 def test_the_floor_grows_with_the_rows_and_no_k_passes_it():
-    floors = [float(dirichlet.privacy_floor(0.01, b=0.025, eta=0.1, rows=m)) for m in (1, 4, ROWS)]
+    floors = [floor_of(m) for m in (1, 4, ROWS)]
     assert floors == sorted(floors)
     for k in (0.01, 1.0, 10.0):
         assert accounting.compose(k, shift=0.0125, eta=0.1, count=ROWS).epsilon(0.01) >= floors[-1]
@@ -142,7 +171,7 @@ def test_the_floor_against_draws_of_its_limit():
     positive = rng.random((200_000, rows)) < (eta + s) / (2 * eta + s)  # the mass is on the entry that grew
     size = rng.standard_exponential((200_000, rows))
     losses = np.where(positive, size * s / eta, -size * s / (eta + s)).sum(axis=1)
-    epsilon = float(dirichlet.privacy_floor(0.01, b=2 * s, eta=eta, rows=rows))
+    epsilon = floor_of(rows)
     sample = -np.expm1(np.minimum(epsilon - losses, 0.0))
     error = sample.std() / np.sqrt(len(sample))
     assert abs(sample.mean() - 0.01) < 5 * error
@@ -152,18 +181,12 @@ def test_the_floor_against_draws_of_its_limit():
 
 @pytest.mark.parametrize("rows, epsilon, delta", [(1, 1.0, 0.01), (1, 2.0, 1e-6), (4, 2.0, 0.01), (ROWS, 4.0, 0.01)])
 def test_the_largest_k_meets_the_target_and_a_larger_one_does_not(rows, epsilon, delta):
-    k = dirichlet.largest_k(epsilon, delta, b=0.025, eta=0.1, rows=rows)
-    assert accounting.compose(k, shift=0.0125, eta=0.1, count=rows).epsilon(delta) <= epsilon
-    assert accounting.compose(1.001 * k, shift=0.0125, eta=0.1, count=rows).epsilon(delta) > epsilon
+    shifts = np.full(rows, 0.0125)
+    k = matrix.largest_k(epsilon, delta, shift=shifts, eta=0.1, least=1e-6)
+    assert accounting.compose(k, shift=0.0125, eta=0.1, count=rows).delta(epsilon) <= delta
+    assert accounting.compose(1.001 * k, shift=0.0125, eta=0.1, count=rows).delta_bounds(epsilon)[0] > delta
     if rows == 1:
         assert k == pytest.approx(float(accounting.calibrate_k(epsilon, delta, shift=0.0125, eta=0.1)), rel=1e-4)
-
-
-@pytest.mark.parametrize("rows, delta", [(1, 1e-6), (ROWS, 0.01)])
-def test_the_smallest_border_has_the_target_as_its_floor(rows, delta):
-    border = dirichlet.smallest_border(1.0, delta, b=0.025, rows=rows)
-    assert border == pytest.approx({1: 0.1338, ROWS: 0.1834}[rows], abs=1e-4)
-    assert dirichlet.privacy_floor(delta, b=0.025, eta=border, rows=rows) == pytest.approx(1.0, abs=1e-3)
 
 
 # ----------------------------------------------------------------------------------- walks and entry errors
@@ -245,29 +268,29 @@ def test_laplace_delta_of_one_row_against_integration(epsilon, scale):
     x = stats.laplace.ppf((np.arange(2000) + 0.5) / 2000)  # the midpoint rule in both variables' quantiles
     loss = np.abs(x - move) - np.abs(x)
     total = -np.expm1(np.minimum(epsilon - loss[:, None] - loss, 0.0)).mean()
-    assert accounting.laplace_delta(epsilon, scale, b=0.025) == pytest.approx(total, abs=2e-6)
+    assert accounting.noise.laplace_delta(epsilon, scale, b=0.025) == pytest.approx(total, abs=2e-6)
 
 
 def test_laplace_delta_of_many_rows_continues_the_one_of_one():
-    exact = accounting.laplace_delta(0.5, 0.02, b=0.025)
+    exact = accounting.noise.laplace_delta(0.5, 0.02, b=0.025)
     grid = privacy_loss_distribution.from_laplace_mechanism(
         0.02, sensitivity=0.0125, value_discretization_interval=1e-5
     )
     assert grid.self_compose(2).get_delta_for_epsilon(0.5) == pytest.approx(exact, rel=1e-4)
-    three = accounting.laplace_delta(0.5, 0.02, b=0.025, rows=3)
+    three = accounting.noise.laplace_delta(0.5, 0.02, b=0.025, rows=3)
     assert three == pytest.approx(grid.self_compose(6).get_delta_for_epsilon(0.5), rel=1e-4)
     assert three > exact
 
 
 def test_laplace_is_pure_from_b_over_its_scale_on():
-    assert accounting.laplace_delta(1.25, 0.02, b=0.025) == 0.0
-    assert accounting.laplace_delta(1.25001 * 3, 0.02, b=0.025, rows=3) == 0.0
-    assert accounting.laplace_delta(1.2499, 0.02, b=0.025) > 0.0
+    assert accounting.noise.laplace_delta(1.25, 0.02, b=0.025) == 0.0
+    assert accounting.noise.laplace_delta(1.25001 * 3, 0.02, b=0.025, rows=3) == 0.0
+    assert accounting.noise.laplace_delta(1.2499, 0.02, b=0.025) > 0.0
 
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_laplace_scales_are_the_smallest(rows):
-    profile = functools.partial(accounting.laplace_delta, b=0.025, rows=rows)
+    profile = functools.partial(accounting.noise.laplace_delta, b=0.025, rows=rows)
     scale = accounting.laplace_scale(1.0, 0.01, b=0.025, rows=rows)
     assert profile(1.0, scale) <= 0.01 < profile(1.0, 0.9999 * scale)
 
@@ -305,18 +328,9 @@ def test_noise_has_its_law_on_the_support_alone(core, noise, law):
     assert stats.kstest(drawn, law(scale=0.055).cdf).pvalue < 1e-9
 
 
-def test_projection_of_matrices_is_that_of_their_rows(core):
-    P = core.transition_matrix
-    support, protected = P > 0, simplex.protected_entries(P)
-    noisy = dirichlet.noisy_matrix(P, 0.2, "gaussian", size=(2, 5), rng=np.random.default_rng(8))
-    domain = {"eta": 0.1, "eta_bar": 0.051, "protected": protected, "support": support}
-    bordered = dirichlet.project_matrices(noisy, onto="bordered", **domain)
-    assert bordered == pytest.approx(simplex.project_to_bordered_simplex(noisy, **domain), abs=1e-14)
-    assert (bordered[..., protected] >= 0.1).all()
-    assert markov.stationary_distribution(bordered).shape == (2, 5, 32)
-    flat = dirichlet.project_matrices(noisy, onto="simplex", **domain)
-    assert flat == pytest.approx(simplex.project_to_simplex(noisy, support=support), abs=1e-14)
-    assert (flat[..., support] == 0).any()
+def test_noise_on_a_public_support_does_not_tell_where_the_entries_are_zero():
+    drawn = dirichlet.noisy_matrix([1.0, 0.0, 0.0], 0.1, "laplace", support=[True, True, False], size=5, rng=1)
+    assert (drawn[:, 1] != 0).all() and (drawn[:, 2] == 0).all()
 
 
 # ----------------------------------------------------------------------------------------------- arguments
@@ -325,21 +339,6 @@ def test_projection_of_matrices_is_that_of_their_rows(core):
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: dirichlet.largest_k(1.0, 1e-6, b=0.025, eta=0.1, rows=ROWS), "epsilon must be in [4.97769, "),
-        (lambda: dirichlet.smallest_border(0.1, 1e-6, b=0.1, rows=1), "epsilon must be above "),
-        (lambda: dirichlet.privacy_floor(0.01, b=0.0, eta=0.1, rows=1), "b must be in [0.002, 1], got 0"),
-        (lambda: dirichlet.privacy_floor(0.01, b=0.2, eta=1e-4, rows=1), "eta must be in [0.001, 0.5), got 0.0"),
-        (lambda: dirichlet.smallest_border(1e17, 1e-6, b=0.1, rows=1), "and below 688.8, that of eta = 0.001"),
-        (lambda: dirichlet.largest_k(1.0, 0.0, b=0.1, eta=0.1, rows=1), "delta must be in [1e-11, 1], got 0"),
-        (
-            lambda: dirichlet.theorem1_best_epsilon(0.1, 9.0, b=0.1, eta=10**400, eta_bar=0.1, protected=2),
-            "eta must be real numbers",
-        ),
-        (lambda: dirichlet.privacy_floor(0.01, b=0.02, eta=0.6, rows=1), "eta must be in "),
-        (
-            lambda: dirichlet.privacy_floor(0.01, b=0.02, eta=0.1, rows=0),
-            "rows must be an integer from 1 to 10000, got 0",
-        ),
         (
             lambda: dirichlet.theorem1_epsilon(5.0, **PAPER, gamma=0.01, protected=[3, 1]),
             "protected must be integers of at least 2, got 1",
@@ -348,11 +347,7 @@ def test_projection_of_matrices_is_that_of_their_rows(core):
             lambda: dirichlet.theorem1_k(-1.0, **PAPER, gamma=0.01, protected=2),
             "epsilon must be in (0, inf), got -1",
         ),
-        (
-            lambda: dirichlet.theorem1_best_epsilon(0.0, 9.0, **PAPER, protected=2),
-            "delta must be in (0, 1), got 0",
-        ),
-        (lambda: accounting.laplace_delta(1.0, 0.0, b=0.1), "scale must be in (0, inf), got 0"),
+        (lambda: accounting.noise.laplace_delta(1.0, 0.0, b=0.1), "scale must be in (0, inf), got 0"),
         (lambda: accounting.gaussian_scale(-1.0, 0.1, b=0.1), "epsilon must be in [0, 10000], got -1"),
         (lambda: accounting.gaussian_scale(1.0, 1.0, b=0.1), "delta must be in (0, 1), got 1"),
         (lambda: accounting.laplace_scale(1.0, 0.1, b=2.0), "b must be in (0, 1], got 2"),
@@ -371,13 +366,3 @@ def test_scales_are_finite_and_private(epsilon, delta, b, rows):
     sigma = accounting.gaussian_scale(epsilon, delta, b=b, rows=rows)
     assert 0 < sigma < math.inf and normal_delta(epsilon, sigma, b, rows) <= delta
     assert accounting.laplace_scale(epsilon, delta, b=b) <= b / epsilon * (1 + 1e-9)
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    name=st.sampled_from(["epsilon", "delta", "b", "eta"]), value=st.sampled_from([math.nan, math.inf, -1.0, 0.0, 1e99])
-)
-def test_a_bad_number_is_refused_by_name(name, value):
-    arguments = {"epsilon": 4.0, "delta": 0.01, "b": 0.025, "eta": 0.1, "rows": 2, name: value}
-    with pytest.raises(ValueError, match=f"{name} must be"):
-        dirichlet.largest_k(**arguments)

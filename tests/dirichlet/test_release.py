@@ -62,6 +62,80 @@ def test_records_give_each_row_its_own_k():
     assert k[1] > 4 * k[0] and made.value[1, 0] == 0 and "a proven bound" in made.statement
 
 
+def test_rows_with_less_room_are_charged_for_their_own_move_and_the_others_for_all_of_theirs():
+    """Of two rows one has room for 0.04 only; with that move for both, epsilon 20 would cost 23."""
+    support = np.array([[1, 1, 0, 0], [1, 1, 1, 1]], dtype=bool)
+    made = dirichlet.privatize(np.full((2, 4), 0.25), 20.0, 1e-2, support=support, eta=0.24, b=0.4)
+    k, shift = made.parameters["k"], made.parameters["shift"]
+    assert shift == pytest.approx([0.2, 0.04])
+    assert accounting.compose(k, shift=[0.2, 0.04], eta=0.24).delta(20.0) <= 1e-2
+    assert accounting.compose(1.001 * k, shift=[0.2, 0.04], eta=0.24).delta_bounds(20.0)[0] > 1e-2
+    assert accounting.compose(k, shift=0.04, eta=0.24, count=2).epsilon(1e-2) < 15, "the other move would be cheap"
+
+
+# --------------------------------------------------------------------------------- the domain of Fallin et al. 2023
+
+DOMAIN = {"support": True, "protected": [True, True, False], "eta": 0.1, "eta_bar": 0.05, "b": 0.1}
+
+
+@pytest.mark.parametrize("epsilon, delta", [(2.0, 1e-2), (1.6, 1e-2), (6.5, 1e-3)])
+def test_the_guarantee_in_the_papers_domain_is_exact(epsilon, delta):
+    """Small k too: two entries alone move. The worst pair stands at the border, within b of each other."""
+    made = dirichlet.privatize([0.2, 0.3, 0.5], epsilon, delta, **DOMAIN)
+    k, (eta, s) = float(made.parameters["k"]), (0.1, 0.05)
+    p, q = [eta + s, eta, 1 - 2 * eta - s], [eta, eta + s, 1 - 2 * eta - s]
+    assert hockey_stick(p, q, k, epsilon) == pytest.approx(delta, rel=1e-5)
+    assert hockey_stick(p, q, 1.001 * k, epsilon) > delta, "the largest k"
+    assert "exact" in made.statement and "protected" in made.statement
+
+
+def test_all_rows_of_the_papers_matrix_move_at_once():
+    P = np.array([[0.3, 0.5, 0.2], [0.1, 0.3, 0.6]])
+    made = dirichlet.privatize(P, 6.0, 1e-2, **DOMAIN)
+    k = made.parameters["k"]
+    two = accounting.compose(k, shift=0.05, eta=0.1, count=2)
+    assert two.delta(6.0) <= 1e-2 < 1.01 * two.delta_bounds(6.0)[0], "tight"
+    assert "a proven bound" in made.statement and made.parameters["shift"].tolist() == [0.05, 0.05]
+
+
+def test_what_neighbours_have_room_for_in_the_papers_domain():
+    """A row of two protected entries of at least 0.45 has 0.05 left beside eta_bar 0.05."""
+    domain = DOMAIN | {"eta": 0.445, "eta_bar": 0.05, "b": 0.5}
+    made = dirichlet.privatize([0.45, 0.45, 0.1], 2.0, 1e-2, **domain)
+    assert made.parameters["shift"] == pytest.approx(0.06)
+    k, (eta, s) = float(made.parameters["k"]), (0.445, 0.06)
+    assert hockey_stick([eta + s, eta, 0.05], [eta, eta + s, 0.05], k, 2.0) == pytest.approx(1e-2, rel=1e-5)
+
+
+@pytest.mark.parametrize("P", [[0.05, 0.45, 0.5], [0.5, 0.48, 0.02], [0.1 - 1e-8, 0.4, 0.5 + 1e-8]])
+def test_matrices_outside_the_papers_domain_are_refused_without_a_word_of_their_entries(P):
+    with pytest.raises(ValueError, match=r"^P must lie in the domain") as refusal:
+        dirichlet.privatize(P, 2.0, 1e-2, **DOMAIN)
+    with pytest.raises(ValueError) as other:
+        dirichlet.privatize([0.0, 0.0, 1.0], 2.0, 1e-2, **DOMAIN)
+    assert str(refusal.value) == str(other.value)
+
+
+@pytest.mark.parametrize(
+    "change, name",
+    [
+        ({"protected": [True, False, False]}, "protected"),
+        ({"protected": [True, True, True]}, "protected"),
+        ({"protected": [[True, True, False]] * 2}, "protected"),
+        ({"eta_bar": None}, "protected and eta_bar"),
+        ({"eta_bar": 0.4}, "eta_bar"),
+        ({"b": None, "records": 100}, "protected and eta_bar"),
+        ({"support": [True, False, True]}, "protected"),
+        ({"eta": 0.475, "eta_bar": 0.02}, "P must lie"),
+        ({"eta": 0.48, "eta_bar": 0.019999}, "P must lie"),
+        ({"epsilon": 0.01}, "epsilon"),
+    ],
+)
+def test_what_the_papers_domain_asks_for(change, name):
+    with pytest.raises(ValueError, match=f"^{name}"):
+        dirichlet.privatize(**{"P": [0.2, 0.3, 0.5], "epsilon": 2.0, "delta": 1e-2, **DOMAIN, **change})
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_projection_moves_no_two_vectors_further_apart(seed):
     """In total variation, for moves between two entries, many entries, and entries off the support."""
@@ -185,7 +259,7 @@ def test_the_mean_is_the_projection():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"eta": 0.4}, r"^eta must be below 1/3, got 0.4"),
+        ({"eta": 0.4}, r"^eta must be below 0.333333, got 0.4"),
         ({"eta": 0.0}, r"^eta must be in \(0, 0.5\), got 0"),
         ({"support": [True, False, False]}, r"^support must leave each row an entry and some row a choice"),
         ({"support": [1, 1, 1]}, r"^support must be booleans"),

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from dpsim import figures
-from dpsim.figures import explore
 
 
 def test_no_text_is_smaller_than_a_reader_needs():
@@ -25,7 +24,7 @@ def test_what_is_compared_differs_in_dashes_and_markers():
 def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):
     table = pd.DataFrame({"who": ["a", "b", "c"], "n": [1, 2, 3], "x": [np.pi * 1e-7, np.nan, -2e9 / 3]})
     figures.save_table(table, "whole", str(tmp_path))
-    kept = pd.read_csv(tmp_path / "whole.csv", float_precision="round_trip")
+    kept = pd.read_csv(tmp_path / "whole.csv")
     pd.testing.assert_frame_equal(figures.rounded(table), kept, check_exact=True)
     pd.testing.assert_frame_equal(figures.rounded(figures.rounded(table)), kept, check_exact=True)
     again = io.StringIO()
@@ -33,6 +32,11 @@ def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):
     assert again.getvalue() == (tmp_path / "whole.csv").read_text()
 
 
-def test_charts_name_the_font_that_comes_with_the_project():
-    styled = explore._styled(explore.alt.Chart(pd.DataFrame({"x": [1]})).mark_point().encode(x="x:Q"))
-    assert styled.to_dict()["config"]["font"].startswith("DejaVu Sans")
+def test_charts_name_the_font_that_comes_with_the_project_and_hold_their_numbers():
+    rows = [(s, m, e, 1 / e, "metric") for s in "ab" for m in ("paper", "other") for e in (0.5, 2.5)]
+    table = pd.DataFrame(rows, columns=["subject", "mechanism", "epsilon", "error", "metric"])
+    spec = figures.which_mechanism(table).spec
+    assert spec["config"]["font"].startswith("DejaVu Sans")
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(spec["datasets"]["errors"])), table)
+    scale = spec["layer"][0]["encoding"]["color"]["scale"]
+    assert dict(zip(scale["domain"], scale["range"])) == {"other": figures.OTHER, "paper": figures.PAPER}

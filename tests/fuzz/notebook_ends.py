@@ -22,7 +22,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "boltzmann_histograms": {"steps": 2000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 2, "draws_tv": 2, "draws_delta": 1000, "repetitions": 2},
     "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
-    "mdp_policy_synthesis": {"runs": 2},
+    "mdp_policy_synthesis": {"runs": 2, "draws": 2},
     "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
     "your_own_chain": {"releases": 2, "audit_draws": 1000},
 }
@@ -37,11 +37,10 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "matrix_dirichlet": [{"gamma": 1e-4}, {"b": 0.1, "gamma": 0.1}, {"gamma": 1e-300}, {"delta": 0.05, "b": 0.002}],
     "mdp_policy_synthesis": [
         *({"k": [1, 2, 3]}, {"k": [0.1, 10.0, 10_000.0]}, {"actions": 40}),
-        *({"states": 2, "actions": 1, "horizon": 1}, {"b": 0.0001, "delta": 0.1, "eta": 0.3, "eta_random": 0.01}),
+        *({"states": 2, "actions": 1, "horizon": 1}, {"b": 0.0001, "delta": 0.1, "eta": 0.3}),
     ],
     "permute_and_flip": [
-        *({"strong": 3.0}, {"nominal": [6.0], "rival": 7.0}, {"nominal": [20.0], "rival": 20.0}),
-        *({"nominal": [1e-6], "rival": 1e-6}, {"weak": 0.0, "strong": 100.0}),
+        *({"network": "stay"}, {"network": "core"}, {"b": 3, "n": 5}, {"trip": [3, 4, 3, 4]}),
     ],
     "your_own_chain": [{"epsilon": 0.1, "delta": 1e-10}, {"epsilon": 10.0, "delta": 0.1}],
 }
@@ -54,7 +53,7 @@ EXACT = re.compile("_exact$|theorem[0-9]|floor|_published$")
 RANGE = re.compile(r"in ([\[(])([^,]+), ([^\])]+)([\])])|(\d+) to (\d+)")
 
 
-def ends(parameter: runner.Parameter) -> list[int | float]:
+def ends(parameter: runner.parameters.Parameter) -> list[int | float]:
     """Return the lowest and the highest value a parameter's comment allows."""
     found = RANGE.findall(parameter.help)
     if parameter.type not in ("int", "float") or not found:
@@ -80,7 +79,7 @@ def cases() -> list[Any]:
 def execute(name: str, folder: Path, **values: Any) -> nbformat.NotebookNode:
     """Run a notebook with the smallest samples and these values; figures go into the folder."""
     return papermill.execute_notebook(
-        str(runner.notebook_path(name)),
+        str(runner.parameters.notebook_path(name)),
         str(folder / "executed.ipynb"),
         parameters={**SMALL[name], **values, "output": str(folder / "figures")},
         kernel_name="python3",

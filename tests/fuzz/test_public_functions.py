@@ -146,10 +146,8 @@ def finite(result: Any) -> bool:
 LIKE_NUMBERS = re.compile(r"\b(float|int|ArrayLike)\b")
 
 LABELLED = {  # whose argument is of labels, which may be anything
-    "datasets.sources.whole_word": "value",
-    "datasets.events.distinct_labels": "labels",
-    "datasets.events.in_order": "labels",
-    "datasets.events.positions": "labels",
+    "release.labels.whole_word": "value",
+    "release.labels.distinct_labels": "labels",
     "datasets.taxi.counts_matrix": "zones",
 }
 
@@ -158,9 +156,10 @@ OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry l
     "boltzmann.sampling.metropolis": {"invariant": [0]},
     "dirichlet.release.privatize": {"b": 0.01, "records": None},
     "dirichlet.stationary.ergodicity_bound": {"categories": 3},
+    "dirichlet.theorem1.extreme_points": {"protected": 1, "eta_bar": 0.1},
     "dirichlet.stationary.mean_kl_bound": {"categories": 3},
-    "mdp.privacy.cost_of_privacy": {"initial": 0},
-    "mdp.privacy.value_bounds": {"tolerance": 1e-6},
+    "mdp.bounds.cost_of_privacy": {"initial": 0},
+    "mdp.bounds.value_bounds": {"tolerance": 1e-6},
     "release.planning.plan": {"pairs": 3},
     "release.planning.measured": {"delta": 1e-6, "draws_of_each": 1},
 }
@@ -168,13 +167,13 @@ OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry l
 NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, labels, or the matter of a test of their own
     "boltzmann.mechanism.privatize": {"weights", "steps"},  # as of every other function of the wing
     "datasets.taxi.merge_zones": {"adjacency"},
-    "dirichlet.noise.project_matrices": {"protected", "support"},
-    "dirichlet.release.privatize": {"support", "records"},  # records: in the other entry of this function
+    "dirichlet.noise.noisy_matrix": {"support"},
+    "dirichlet.release.privatize": {"support", "records", "protected", "eta_bar"},  # tests/dirichlet/test_release.py
     "markov.walks.random_walk": {"uniforms"},
     "mdp.privacy.perturb_with_noise": {"support"},
     "mdp.privacy.privatize": {"support", "records"},
-    "mdp.privacy.cost_of_privacy": {"support"},
-    "mdp.privacy.value_bounds": {"support"},
+    "mdp.bounds.cost_of_privacy": {"support"},
+    "mdp.bounds.value_bounds": {"support"},
     "numerics.simplex.project_to_bordered_simplex": {"protected", "support"},
     "numerics.simplex.project_to_simplex": {"support"},
     "words.exact_epsilon.exact_word_epsilon": {"adjacency"},  # as of words.automaton.HammingAutomaton
@@ -183,7 +182,6 @@ NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, label
 
 WELCOME = {  # what is no real number, and yet means something
     ("words.automaton.HammingAutomaton", "adjacency", "booleans"),
-    ("words.mechanism.privatize_word", "adjacency", "booleans"),
     ("words.mechanism.privatize", "adjacency", "booleans"),
     ("words.exact_epsilon.exact_word_epsilon", "adjacency", "booleans"),
     *(("words.exact_epsilon.exact_word_epsilon", "letters", kind) for kind in LABELS),

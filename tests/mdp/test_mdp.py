@@ -5,13 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from exact_deviation import deviation_probability
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quantecon.markov import DiscreteDP, backward_induction
 from scipy import integrate, optimize, sparse, special
 
 from dpsim import mdp as mdps
-from dpsim.mdp.inner_problem import _extreme_expectation, _plain_extreme_expectation
+from dpsim.mdp.bounds import _extreme_expectation
 from dpsim.mdp.model import MDP
 
 
@@ -80,15 +81,6 @@ def test_policy_iteration_agrees_with_quantecon(mdp):
     np.testing.assert_array_equal(policy, solved.sigma)
 
 
-@discounted
-@pytest.mark.parametrize("tolerance", [1.0, 1e-2, 1e-8])
-def test_value_iteration_keeps_its_tolerance(mdp, tolerance):
-    best = mdps.synthesize(mdp)[1]
-    policy, values = mdps.synthesize(mdp, tolerance=tolerance)
-    assert np.abs(values - best).max() <= tolerance + 1e-10
-    assert np.abs(mdps.evaluate(mdp, policy) - best).max() <= 2 * tolerance + 1e-10
-
-
 @every
 def test_an_optimal_policy_is_worth_its_values(mdp):
     policy, values = mdps.synthesize(mdp)
@@ -113,6 +105,59 @@ def test_discounted_evaluation_agrees_with_quantecon(mdp):
     rng = generator(22)
     policy = np.array([rng.choice(np.flatnonzero(a)) for a in mdp.allowed])
     np.testing.assert_allclose(mdps.evaluate(mdp, policy), peer(mdp).evaluate_policy(policy), rtol=1e-11)
+
+
+def randomised(mdp, rng):
+    """A policy that plays every allowed action with some probability: (stages, S, A), or (S, A) without a horizon."""
+    stages = 1 if mdp.horizon is None else mdp.horizon
+    weights = rng.dirichlet(np.ones(mdp.rewards.shape[1]), size=(stages, len(mdp.rewards))) * mdp.allowed
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights[0] if mdp.horizon is None else weights
+
+
+def mixed_model(mdp, weights):
+    """The model of one action in which the randomised policy's rule of a stage is all there is."""
+    transitions = np.einsum("sa,sat->st", weights, mdp.transitions)[:, None]
+    rewards = (weights * mdp.rewards).sum(axis=-1, keepdims=True)
+    return replace(mdp, transitions=transitions, rewards=rewards, allowed=None)
+
+
+@every
+def test_a_randomised_policy_is_worth_its_mixed_model(mdp):
+    weights = randomised(mdp, generator(24))
+    if mdp.horizon is None:
+        mixed = mixed_model(mdp, weights)
+        expected = mdps.evaluate(mixed, np.zeros(len(mdp.rewards), dtype=int))
+    else:
+        expected = mdp.terminal
+        for rule in weights[::-1]:
+            stage = replace(mixed_model(mdp, rule), horizon=1, terminal=expected)
+            expected = mdps.evaluate(stage, np.zeros((1, len(mdp.rewards)), dtype=int))
+    np.testing.assert_allclose(mdps.evaluate(mdp, weights), expected, rtol=1e-12)
+
+
+@every
+def test_a_policy_of_probabilities_0_and_1_is_the_policy_of_actions(mdp):
+    policy, _ = mdps.synthesize(mdp)
+    weights = np.eye(mdp.rewards.shape[1])[policy]
+    np.testing.assert_array_equal(mdps.evaluate(mdp, weights), mdps.evaluate(mdp, policy))
+    for one, two in zip(mdps.value_bounds(mdp, weights, 0.1, 0.1), mdps.value_bounds(mdp, policy, 0.1, 0.1)):
+        np.testing.assert_array_equal(one, two)
+
+
+@finite
+def test_bounds_of_a_randomised_policy_have_a_programme_for_each_action(mdp):
+    weights, radius, beta = randomised(mdp, generator(25)), 0.15, 0.1
+    full = np.ones(mdp.transitions.shape[-2:], dtype=bool)
+    rows = np.where(mdp.allowed[..., None], mdp.transitions, 1 / len(mdp.rewards))
+    low = high = mdp.terminal
+    for rule in weights[::-1]:
+        worst = np.array([highs(p, full, low, radius, beta) for p in rows])
+        best = np.array([-highs(p, full, -high, radius, beta) for p in rows])
+        low = (rule * (mdp.rewards + mdp.discount * worst)).sum(axis=-1)
+        high = (rule * (mdp.rewards + mdp.discount * best)).sum(axis=-1)
+    found = mdps.value_bounds(mdp, weights, radius, beta)
+    np.testing.assert_allclose(found, [low, high], atol=1e-8)
 
 
 @pytest.mark.parametrize("mdp", [MODELS["action sets"], DISCOUNTED["action sets"], MODELS["startups"]])
@@ -182,6 +227,14 @@ def test_the_greedy_solution_equals_highs(radius, ties, holes):
             np.testing.assert_allclose(high, -highs(p[:, action], support[:, action], -values, radius, beta), atol=1e-9)
 
 
+def plain_extreme_expectation(p, support, values, order, radius, beta):
+    given = np.minimum(p, radius)
+    order = order[support[order]]
+    filled = np.minimum(np.cumsum(given[order] + radius), given.sum())
+    taken = np.diff(filled, prepend=0.0)
+    return float((1 - beta) * ((p - given) @ values + taken @ values[order]) + beta * values[order[0]])
+
+
 def test_the_greedy_kernel_equals_its_plain_twin():
     rng = generator(33)
     for _ in range(200):
@@ -193,7 +246,7 @@ def test_the_greedy_kernel_equals_its_plain_twin():
         values, radius, beta = rng.integers(-3, 4, n) * 1.0, rng.choice([0.0, 0.03, 0.4, 1.0]), rng.choice([0.0, 0.2])
         order = np.argsort(values, kind="stable")
         arguments = (p, support, values, order, radius, beta)
-        assert _extreme_expectation(*arguments) == pytest.approx(_plain_extreme_expectation(*arguments), abs=1e-13)
+        assert _extreme_expectation(*arguments) == pytest.approx(plain_extreme_expectation(*arguments), abs=1e-13)
 
 
 @every
@@ -323,7 +376,7 @@ def test_valid_radii_cover_exactly_computed_probabilities(kind):
         n, k, beta = int(rng.integers(2, 12)), 10 ** rng.uniform(-0.5, 2), rng.choice([0.02, 0.1, 0.5])
         p = rng.dirichlet(np.full(n, rng.choice([0.3, 2.0])))
         radius = float(mdps.concentration_radius(k, beta, n, kind))
-        assert mdps.deviation_probability(p, k, radius, cells=2**11) <= beta + 1e-3
+        assert deviation_probability(p, k, radius, cells=2**11) <= beta + 1e-3
 
 
 @pytest.mark.parametrize(
@@ -331,7 +384,7 @@ def test_valid_radii_cover_exactly_computed_probabilities(kind):
 )
 def test_the_published_radius_does_not_cover_uniform_vectors(n, k, beta, probability):
     radius = float(mdps.concentration_radius(k, beta, n, "paper"))
-    found = mdps.deviation_probability(np.full(n, 1 / n), k, radius)
+    found = deviation_probability(np.full(n, 1 / n), k, radius)
     assert found == pytest.approx(probability, abs=5e-4)
     assert found > beta
     if radius > 1 / 2:  # two entries cannot both exceed one half: the events are disjoint
@@ -358,16 +411,16 @@ def triple(p, k, radius):
 @pytest.mark.parametrize("p", [(1 / 3, 1 / 3, 1 / 3), (0.2, 0.3, 0.5), (0.02, 0.1, 0.88)])
 @pytest.mark.parametrize(("k", "radius"), [(1.0, 0.16), (5.0, 0.05), (5.0, 0.4), (50.0, 0.1)])
 def test_deviation_probabilities_of_three_categories(p, k, radius):
-    found = mdps.deviation_probability(p, k, radius)
+    found = deviation_probability(p, k, radius)
     assert found == pytest.approx(triple(np.array(p), k, radius), abs=2e-6)
     with_zeros = [p[0], 0.0, p[1], p[2], 0.0]
-    assert mdps.deviation_probability(with_zeros, k, radius) == pytest.approx(found, abs=1e-12)
+    assert deviation_probability(with_zeros, k, radius) == pytest.approx(found, abs=1e-12)
 
 
 def test_deviation_probabilities_of_two_and_one_categories():
-    assert mdps.deviation_probability([1.0, 0.0], 3.0, 0.1) == 0.0
+    assert deviation_probability([1.0, 0.0], 3.0, 0.1) == 0.0
     expected = 2 * special.betainc(25, 25, 0.5 - float(mdps.concentration_radius(50, 0.05, 2)))
-    found = mdps.deviation_probability([0.5, 0.5], 50.0, float(mdps.concentration_radius(50, 0.05, 2)))
+    found = deviation_probability([0.5, 0.5], 50.0, float(mdps.concentration_radius(50, 0.05, 2)))
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -378,7 +431,7 @@ def test_deviation_probabilities_agree_with_draws_and_not_with_another_k(k, radi
     frequency = (np.abs(rng.dirichlet(k * p, size=draws) - p).max(axis=1) >= radius).mean()
 
     def z(k):
-        probability = mdps.deviation_probability(p, k, radius)
+        probability = deviation_probability(p, k, radius)
         return abs(frequency - probability) / np.sqrt(probability * (1 - probability) / draws)
 
     assert z(k) < 4.9
@@ -554,11 +607,15 @@ PATIENT = DISCOUNTED["small"]
     ("call", "message"),
     [
         (lambda: mdps.evaluate(STARTUP, RULES[:3]), r"policy must have shape \(..., 6, 7\)"),
-        (lambda: mdps.evaluate(STARTUP, RULES * 0.5), "policy must be integers from 0 to 5, got 2.5"),
+        (lambda: mdps.evaluate(STARTUP, RULES * 0.5), r"policy must have shape \(..., 6, 7, 6\) for probabilities"),
+        (lambda: mdps.evaluate(STARTUP, np.full((6, 7, 6), 0.2)), r"policy row \(0, 0\) must sum to 1"),
+        (
+            lambda: mdps.evaluate(STARTUP, np.full((6, 7, 6), 1 / 6)),
+            "policy must play allowed actions, got 4 in state 0",
+        ),
         (lambda: mdps.evaluate(STARTUP, RULES + 7), "policy must be integers from 0 to 5, got"),
         (lambda: mdps.evaluate(STARTUP, 0 * RULES), "policy must play allowed actions, got 0 in state 1"),
         (lambda: mdps.evaluate(PATIENT, [0, 1]), r"policy must have shape \(..., 3\)"),
-        (lambda: mdps.synthesize(PATIENT, tolerance=0.0), r"tolerance must be in \(0, inf\), got 0"),
         (lambda: mdps.iterations_needed(STARTUP, 1e-3), "horizon must be None, got 6"),
         (lambda: mdps.iterations_needed(PATIENT, -1.0), r"tolerance must be in \(0, inf\), got -1"),
         (lambda: mdps.perturb(STARTUP, 0.0), r"k must be in \(0, inf\), got 0"),
@@ -593,21 +650,6 @@ PATIENT = DISCOUNTED["small"]
         (
             lambda: mdps.concentration_radius(1.0, 0.1, 3, "best"),
             "kind must be one of 'paper', 'union', 'exact'",
-        ),
-        (lambda: mdps.deviation_probability([0.5, 0.4], 1.0, 0.1), "p must sum to 1"),
-        (
-            lambda: mdps.deviation_probability([[0.5, 0.5]], 1.0, 0.1),
-            r"p must be one vector, got shape \(1, 2\)",
-        ),
-        (lambda: mdps.deviation_probability([0.5, 0.5], 1.0, 0.0), r"radius must be in \(0, 1\], got 0"),
-        (lambda: mdps.deviation_probability([0.5, 0.5], 5e-324, 0.1), r"k must be in \[0.001, 1e\+09\], got 4.94"),
-        (
-            lambda: mdps.deviation_probability([0.2, 0.3, 0.5], 1e4, 0.1, cells=1024),
-            r"k must be at most cells\^2 / \(100 n\) = 3495.25, got 10000",
-        ),
-        (
-            lambda: mdps.deviation_probability([0.5, 0.5], 1.0, 0.1, cells=4),
-            "cells must be .* at least 16, got 4",
         ),
         (lambda: mdps.random_mdp(0, 2, horizon=1), "states must be an integer of at least 1, got 0"),
         (lambda: mdps.random_mdp(2, 0, horizon=1), "actions must be an integer of at least 1, got 0"),

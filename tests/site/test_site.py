@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pandas as pd
 import pytest
 from toy_project import ROOT
@@ -327,20 +328,18 @@ def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(browser: Any, or
     page.goto(f"{origin}/explore.html", wait_until="load")
     charts = page.locator("figure.moving")
     stills = sorted((paths.figures() / "00_overview").glob("fig*.json"))
-    assert charts.count() == len(stills) >= 5
+    assert charts.count() == len(stills) > 0
     page.wait_for_function(f"document.querySelectorAll('figure.moving.ready').length == {len(stills)}")
 
-    chart = page.locator("figure#fig3-words")
-    table = pd.read_csv(paths.figures() / "00_overview" / "fig3_words.csv")
+    chart = page.locator("figure#fig3-manhattan")
+    table = pd.read_csv(paths.figures() / "00_overview" / "fig3_manhattan.csv")
     slider = chart.locator('input[type="range"]')
-    for presses in (0, 3):
-        slider.focus()
-        for _ in range(presses):
-            slider.press("ArrowRight")
-        row = table[table["epsilon"] == float(slider.input_value())].iloc[0]
-        words = f"{row.exponential:.3f} and {row.permute_and_flip:.3f}"
-        sync_api.expect(chart.locator("svg")).to_contain_text(words)
-        sync_api.expect(chart.locator("svg")).to_contain_text(f"{row.reduction:.1%} less")
+    slider.focus()
+    slider.press("ArrowRight")
+    epsilon = sorted(table["epsilon"].unique())[int(slider.input_value())]
+    sync_api.expect(chart.locator("svg")).to_contain_text(f"ε = {epsilon:g}")
+    for mean in table[table["epsilon"] == epsilon].groupby("mechanism")["gap"].mean():
+        sync_api.expect(chart.locator("svg")).to_contain_text(f"{mean:.3g} %")
     for number in range(len(stills)):
         moving = charts.nth(number)
         before = moving.locator("svg").first.inner_html()
@@ -360,7 +359,7 @@ def test_charts_stand_still_without_scripts(browser: Any, origin: str) -> None:
     page.goto(f"{origin}/explore.html", wait_until="load")
     for image in page.locator("figure.moving noscript img").all() or page.locator("figure.moving img").all():
         assert image.get_attribute("alt") and image.get_attribute("src").endswith(".webp")
-    assert page.locator("figure.moving img").count() >= 5
+    assert page.locator("figure.moving img").count() > 0
     context.close()
 
 
@@ -424,7 +423,7 @@ def test_the_search_finds(words: str, page: str, browser: Any, origin: str) -> N
         ("privatise", "notebooks/your_own_chain.html"),
         ("privatize", "notebooks/your_own_chain.html"),
         ("matrix", "notebooks/matrix_dirichlet.html"),
-        ("release", "release.html"),
+        ("release", "notebooks/your_own_chain.html"),
         ("epsilon", "notebooks/00_overview.html"),
     ],
 )
@@ -473,11 +472,11 @@ def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) ->
     sync_api.expect(page.locator('xpath=//*[@id="code-fig5-errors"]/following::pre[1]')).to_be_in_viewport()
 
     page.goto(start)
-    page.locator('article a[href$="#which-mechanism"]').tap()
-    answer = page.locator("figure#fig6-which")
+    page.locator('article a[href$="explore.html"]').last.tap()
+    answer = page.locator("figure#fig2-which")
     sync_api.expect(answer.locator("svg")).to_be_in_viewport()
     answer.locator("select").select_option(index=1)
-    table = pd.read_csv(paths.figures() / "00_overview" / "fig6_which.csv")
+    table = pd.read_csv(paths.figures() / "00_overview" / "fig2_which.csv")
     chosen = table[table["subject"] == table["subject"].unique()[1]]
     for mechanism in chosen["mechanism"].unique():
         sync_api.expect(answer.locator("svg")).to_contain_text(mechanism)
@@ -507,6 +506,32 @@ def test_every_name_of_the_face_has_its_signature_and_its_words(visits: dict[str
                 signature, words = shown[f"dpsim.{wing}.{name}"]
                 assert len(words) > 10, (wing, name)
                 assert not re.search(RAW, signature + words), (wing, name)
+
+
+def test_a_row_of_folded_cells_is_one_bar_and_collapsed_sections_are_marked() -> None:
+    new = nbformat.v4
+    folded = {"tags": ["hide-input"]}
+    cells = [new.new_markdown_cell("# Title"), *(new.new_code_cell(f"x = {n}", metadata=folded) for n in range(3))]
+    cells += [new.new_code_cell("x"), new.new_markdown_cell("## More", metadata={"tags": ["collapsed"]})]
+    pages = site_module("notebook_pages")
+    made = pages.page("00_overview", new.new_notebook(cells=cells), paths.figures() / "00_overview")
+    code = [cell for cell in made.cells if cell.cell_type == "code"]
+    assert [cell.source.split() for cell in code] == [["x", "=", "0", "x", "=", "1", "x", "=", "2"], ["x"]]
+    assert code[0].metadata["mystnb"]["code_prompt_show"] == "Setup"
+    assert "fold-here" in made.cells[-1].source
+
+
+def test_a_folded_section_opens_for_a_link_into_it(browser: Any, site: Path, origin: str) -> None:
+    marked = [path for path in site.glob("notebooks/*.html") if "fold-here" in path.read_text(encoding="utf-8")]
+    for path in marked:
+        page = browser.new_page()
+        page.goto(f"{origin}/notebooks/{path.name}", wait_until="load")
+        folded = page.locator("details.section")
+        assert folded.count() and not page.locator("details.section[open]").count()
+        id = page.evaluate("document.querySelector('section:has(> details.section)').id")
+        page.goto(f"{origin}/notebooks/{path.name}#{id}", wait_until="load")
+        sync_api.expect(page.locator(f"section#{id} > details.section")).to_have_attribute("open", "")
+        page.close()
 
 
 def test_every_measurement_is_shown_with_its_words(visits: dict[str, Any], browser: Any, origin: str) -> None:

@@ -60,7 +60,7 @@ def stage(source: Path, modules: Path) -> None:
     pages.write(source, notebooks)
     files = source / "files"
     if not any(paths.figures().glob("*/*.pdf")):
-        print("site: without the pdf of the figures, which are not committed; `make figures` writes them")
+        print("site: without the pdf of the figures, which are not committed; `PDF=1 make figures` writes them")
     _copy(paths.data() / "published.csv", files / "data" / "published.csv")
     (source / "figures").symlink_to("files/figures")  # images that a notebook takes from ../figures
     for name in names:

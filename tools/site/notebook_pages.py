@@ -105,9 +105,34 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
         if cell.cell_type == "code":
             cell.outputs = [_shown(output) for output in cell.outputs]
             cell.metadata["mystnb"] = {"image": {"alt": f"Output of the code above, in “{plain(section)}”"}}
-    notebook.cells = [cell for cell in cells if cell.source.strip()]
+        if "collapsed" in cell.metadata.get("tags", []):  # folded.js folds the section that holds this
+            cells.append(new_markdown_cell('<div class="fold-here"></div>'))
+    notebook.cells = _one_bar([cell for cell in cells if cell.source.strip()])
     _head(notebook, name, list(made.values()))
     return notebook
+
+
+def _one_bar(cells: list[Any]) -> list[Any]:
+    """Return the cells with each row of folded ones in one, behind one bar, which is called Setup."""
+    kept: list[Any] = []
+    for cell in cells:
+        before = next((c for c in reversed(kept) if not _is_anchor(c)), None)
+        if before is not None and _folded(cell) and _folded(before) and not before.outputs:
+            cell.source = f"{before.source.rstrip()}\n\n\n{cell.source}"
+            cell.metadata.setdefault("mystnb", {})["code_prompt_show"] = "Setup"
+            kept = [c for c in kept if c is not before]
+        kept.append(cell)
+    return kept
+
+
+def _folded(cell: Any) -> bool:
+    """Return whether a cell's code is folded."""
+    return cell.cell_type == "code" and "hide-input" in cell.metadata.get("tags", [])
+
+
+def _is_anchor(cell: Any) -> bool:
+    """Return whether a cell is nothing but places for links to lead to."""
+    return cell.cell_type == "markdown" and not re.sub(r"<div [^>]*></div>", "", cell.source).strip()
 
 
 def with_site_links(markdown: str, page: str = "") -> str:
@@ -118,6 +143,7 @@ def with_site_links(markdown: str, page: str = "") -> str:
     """
     for file, place in ((r"(?:figures|tools)/errata/(\w+)\.md", r"notes/\2"), (r"data/README\.md", "data")):
         markdown = re.sub(rf"(`{file}`)", rf'<a href="{"" if page else "../"}{place}.html">\1</a>', markdown)
+    markdown = markdown.replace("](../figures/REPORT.md)", f"]({'' if page else '../'}report.md)")
     if page:
         markdown = re.sub(r"\]\((\w+\.ipynb)", r"](notebooks/\1", markdown.replace("](#", f"]({page}#"))
     link = r"(?<!!)\[([^\]]*)\]\(([\w/]*(?:\.ipynb|\.html)?#[^)\s]+)\)"

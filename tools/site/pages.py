@@ -21,8 +21,8 @@ from dpsim import ledger, paths
 READERS = """\
 <div class="readers">
 <a href="notebooks/index.html"><b>You read one of the papers</b>its figures redrawn, its numbers checked</a>
-<a href="release.html"><b>You have data</b>from a table of events to a private chain and a simulated trip</a>
-<a href="explore.html"><b>You teach</b>six charts that move in the browser, exercises with solutions</a>
+<a href="notebooks/your_own_chain.html"><b>You have data</b>from a table of events to a private chain</a>
+<a href="explore.html"><b>You teach</b>charts that move in the browser; each notebook ends with exercises</a>
 <a href="api/index.html"><b>You write code</b>the mechanisms, their exact accounting, the command line</a>
 </div>"""
 """Four kinds of readers, and where each goes in one click."""
@@ -49,7 +49,6 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
     texts = {
         "index.md": index(notebooks, figures),
         "explore.md": explore.page(notebooks),
-        "release.md": release_your_own(),
         "run.md": run_it_yourself(),
         "notebooks/index.md": notebook_list(notebooks),
         "gallery.md": gallery(notebooks, figures),
@@ -70,7 +69,7 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
     """Return the first page: three sentences, four ways on, a card for each notebook with a link to each figure."""
     title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
     cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
-    pages = ["explore", "release", "notebooks/index", "gallery", "report", "errata", "run", "api/index", "data"]
+    pages = ["explore", "notebooks/index", "gallery", "report", "errata", "run", "api/index", "data"]
     pages += ["measurements"] if measurements.texts() else []
     return "\n\n".join(
         [
@@ -82,29 +81,17 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
             "</div>",
             "Every figure on one page: the [gallery](gallery.md). What does not hold as printed: the "
             "[errata](errata.md). Every number side by side: [published and reproduced](report.md). To change a "
-            "parameter: [run it yourself](run.md). Which mechanism should I use? The last chart of "
-            "[Explore](explore.md#which-mechanism).",
+            "parameter: [run it yourself](run.md). Which mechanism should I use? The first chart of "
+            "[Explore](explore.md).",
             toctree(pages),
         ]
     )
 
 
-def release_your_own() -> str:
-    """Return the README's section on a release of one's own data as a page, its questions unfolded."""
-    readme = (paths.root() / "README.md").read_text(encoding="utf-8")
-    section = next(part for part in readme.split("\n## ")[1:] if part.startswith("Release your own data"))
-    section = re.sub(r"</?details>|<summary>.*?</summary>", "", section)
-    return "\n\n".join(["# " + section.split("\n", 1)[0], *map(_on_the_site, section.split("\n\n")[1:])])
-
-
 def run_it_yourself() -> str:
     """Return the README's sections, but the report, as a page: its tables and pictures are elsewhere on the site."""
     readme = (paths.root() / "README.md").read_text(encoding="utf-8")
-    sections = [
-        section
-        for section in readme.split("\n## ")[1:]
-        if "<!-- report" not in section and not section.startswith("Release your own data")
-    ]
+    sections = [section for section in readme.split("\n## ")[1:] if "<!-- report" not in section]
     blocks = [block for section in sections for block in f"## {section}".strip().split("\n\n")]
     return "\n\n".join(["# Run it yourself", *(_on_the_site(block) for block in blocks if not block.startswith("|"))])
 
@@ -217,7 +204,7 @@ def notes() -> dict[str, str]:
 
 
 def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
-    """Return a notebook's card: its question, its paper, its first figure, a link to each figure."""
+    """Return a notebook's card: its question, its paper, its first figure, which is the key one, a link to each."""
     page = f"notebooks/{name}.html"
     question = html.escape(plain(notebook_pages.title(notebook)))
     links = [
@@ -227,7 +214,7 @@ def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
     ]
     image = ""
     if figures:
-        first = min(figures, key=_number)
+        first = figures[0]
         path = f"figures/{name}/{first.stem}.png"
         width, height = notebook_pages.screen_size(paths.figures() / name / f"{first.stem}.png")
         image = f'<img src="{path}" alt="{html.escape(first.alt)}" width="{width}" height="{height}">'

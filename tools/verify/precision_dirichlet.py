@@ -12,9 +12,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betainc
 
 from dpsim import accounting, dirichlet, markov, mdp
-from dpsim.dirichlet import stationary
+from dpsim.dirichlet import stationary, theorem1
 from dpsim.mdp import model as mdp_model
-from dpsim.numerics import special
+from dpsim.numerics import hockey_stick, special
 from tools.verify.precision_reference import DIGITS, Check, beta_tail, grid, log_beta, log_kernel, powers
 
 
@@ -108,15 +108,6 @@ def log_delta_at_best(delta: float, k: float, shift: float, eta: float, n: int) 
         exact = (mp.mpf(k), mp.mpf(eta))
         gamma = border_of(epsilon, exact[0], mp.mpf(shift), exact[1], n, None)
         return float(log_sum_of_tails(*exact, gamma, n))
-
-
-def delta_at_best(delta: float, k: float, b: float, eta: float, eta_bar: float, m: int) -> float:
-    """Return delta at the gamma behind the package's best epsilon of a matrix."""
-    epsilon = float(dirichlet.theorem1_best_epsilon(delta, k, b=b, eta=eta, eta_bar=eta_bar, protected=m))
-    with mp.workdps(DIGITS):
-        exact = (mp.mpf(k), mp.mpf(eta))
-        gamma = border_of(epsilon, exact[0], mp.mpf(b) / 2, exact[1], m, mp.mpf(eta_bar))
-        return float(mp.exp(log_tails_of(*exact, gamma, m)))
 
 
 def mean_share_error(delta: Any, draws: int) -> Any:
@@ -216,7 +207,7 @@ def dirichlet_checks() -> list[Check]:
         ),
         Check(
             "dirichlet.log_delta_bounds, upper",
-            lambda k, e, g, n: dirichlet.log_delta_bounds(k, eta=e, gamma=g, n=n)[1],
+            lambda k, e, g, n: theorem1._log_delta_bounds(k, eta=e, gamma=g, n=n)[1],
             log_sum_of_tails,
             tails,
             1e-9,
@@ -224,7 +215,7 @@ def dirichlet_checks() -> list[Check]:
         ),
         Check(
             "dirichlet.log_delta_bounds, lower",
-            lambda k, e, g, n: dirichlet.log_delta_bounds(k, eta=e, gamma=g, n=n)[0],
+            lambda k, e, g, n: theorem1._log_delta_bounds(k, eta=e, gamma=g, n=n)[0],
             log_no_tails,
             tails,
             1e-9,
@@ -232,7 +223,7 @@ def dirichlet_checks() -> list[Check]:
         ),
         Check(
             "dirichlet.log_delta_bounds, upper, protected",
-            lambda k, e, g, m: dirichlet.log_delta_bounds(k, eta=e, gamma=g, n=m + 1, protected=m)[1],
+            lambda k, e, g, m: theorem1._log_delta_bounds(k, eta=e, gamma=g, n=m + 1, protected=m)[1],
             log_tails_of,
             tails,
             1e-9,
@@ -240,7 +231,7 @@ def dirichlet_checks() -> list[Check]:
         ),
         Check(
             "dirichlet.log_delta_bounds, lower, protected",
-            lambda k, e, g, m: dirichlet.log_delta_bounds(k, eta=e, gamma=g, n=m + 1, protected=m)[0],
+            lambda k, e, g, m: theorem1._log_delta_bounds(k, eta=e, gamma=g, n=m + 1, protected=m)[0],
             log_no_tails_of,
             tails,
             1e-9,
@@ -255,7 +246,6 @@ def dirichlet_checks() -> list[Check]:
             log=True,
             side=-1,
         ),
-        Check("dirichlet.smallest_k", dirichlet.smallest_k, lambda e: 3 / (2 * e), grid(powers(-280, -1, 9)), 1e-15),
         Check(
             "dirichlet.monte_carlo_error, one vertex",
             lambda delta, draws: dirichlet.monte_carlo_error(delta, draws),
@@ -358,13 +348,12 @@ def accounting_checks() -> list[Check]:
     deltas = grid([0.3, 1e-2, 1e-6, 1e-30, 1e-250], powers(-3, 3), powers(-3, 3))
 
     def ours(epsilon: float, a: float, t: float) -> Any:
-        k, border = halves(a, t)
-        return accounting.log_exact_delta(epsilon, k, **border)
+        return hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
 
     def round_trip(delta: float, a: float, t: float) -> Any:
         k, border = halves(a, t)
         epsilon = accounting.exact_epsilon(delta, k, **border)
-        return accounting.log_exact_delta(epsilon, k, **border) if epsilon > 0 else math.log(delta)
+        return hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE) if epsilon > 0 else math.log(delta)
 
     def at_calibrated(delta: float, epsilon: float, eta: float, shift: float) -> float:
         k = float(accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta))
@@ -377,7 +366,7 @@ def accounting_checks() -> list[Check]:
             return float(log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa)))
 
     def at_posterior(delta: float, kappa: float, alpha: float) -> float:
-        epsilon = float(accounting.posterior_epsilon(delta, kappa=kappa, alpha=alpha, adjacency="add-remove"))
+        epsilon = hockey_stick.epsilon_for(math.log(delta), kappa * alpha, kappa, hockey_stick.ADD_REMOVE)
         with mp.workdps(DIGITS):
             return float(log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa)))
 
@@ -411,7 +400,7 @@ def accounting_checks() -> list[Check]:
             side=-1,
         ),
         Check(
-            "accounting.posterior_epsilon, add-remove, back to log delta",
+            "hockey_stick.epsilon_for, add-remove, back to log delta",
             at_posterior,
             log_target,
             [(d, t, a) for d, t, a in grid([1e-2, 1e-6, 1e-30], powers(-2, 2), [0.5, 10.0])],
@@ -435,19 +424,11 @@ def accounting_checks() -> list[Check]:
             1e-12,
             log=True,
         ),
-        Check("accounting.log_exact_delta", ours, log_replace, profiles, 1e-10, log=True),
+        Check("hockey_stick.log_delta, replace", ours, log_replace, profiles, 1e-10, log=True),
         Check(
-            "accounting.log_posterior_delta, replace",
-            lambda e, a, t: accounting.log_posterior_delta(e, kappa=t, alpha=a / t),
-            lambda e, a, t: log_replace(e, mp.mpf(float(t) * (float(a) / float(t))), t),
-            profiles,
-            1e-10,
-            log=True,
-        ),
-        Check(
-            "accounting.log_posterior_delta, add-remove",
-            lambda e, a, t: accounting.log_posterior_delta(e, kappa=t, alpha=a / t, adjacency="add-remove"),
-            lambda e, a, t: log_add_remove(e, mp.mpf(float(t) * (float(a) / float(t))), t),
+            "hockey_stick.log_delta, add-remove",
+            lambda e, a, t: hockey_stick.log_delta(e, a, t, hockey_stick.ADD_REMOVE),
+            log_add_remove,
             gammas,
             1e-10,
             log=True,
@@ -601,13 +582,6 @@ def matrix_checks() -> list[Check]:
         for k, e, g, m in grid(powers(-2, 4), [1e-3, 0.05, 0.19], [1e-12, 1e-4, 0.01], [2, 5])
         if k * e * math.log(g) > -600.0  # below 1e-300 they fade to 0, and the logarithms are checked
     ]
-    best = [
-        (d, k, *rest)
-        for d, k, *rest in grid(
-            [0.3, 1e-3, 1e-12, 1e-90], [0.7, 9.87, 98.7, 1e3], [0.025, 0.1], [0.05, 0.1], [0.051], [2, 5]
-        )
-        if math.log(d) / (k * rest[1]) > -600.0  # else gamma would be below 1e-300
-    ]
     fallin = [
         (norm, n, k, e, bar, size)
         for norm, n, k, e, bar, size in grid([1.0, 40.0], [2, 32, 10_000], powers(-3, 9), [1e-3, 0.1], [0.051], sizes)
@@ -651,29 +625,11 @@ def matrix_checks() -> list[Check]:
             1e-9,
         ),
         Check(
-            "dirichlet.theorem1_best_epsilon, back to delta",
-            delta_at_best,
-            lambda delta, *rest: min(
-                delta, mp.exp(log_tails_of(mp.mpf(rest[0]), mp.mpf(rest[2]), mp.mpf(1) / rest[4], rest[4]))
-            ),
-            best,
-            1e-6,  # gamma is rounded down by 1e-9, and delta is k eta times as steep
-            side=-1,
-        ),
-        Check(
             "dirichlet.theorem1_k, back to epsilon",
             at_k,
             lambda k, b, e, g, m: mp.mpf(spent(float(k), float(b), float(e), float(g), m)),
             grid([1e-3, 1.0, 98.7, 1e6], [0.001, 0.025, 0.1], [0.01, 0.1], [1e-12, 1e-3], [2, 5]),
             1e-10,
-        ),
-        Check(
-            "dirichlet.privacy_floor, one row",
-            lambda d, b, e: dirichlet.privacy_floor(d, b=b, eta=e, rows=1),
-            lambda d, b, e: max(b / 2 / e * mp.log(b / 2 / ((2 * e + b / 2) * d)), mp.mpf(0)),
-            grid([1e-11, 1e-4, 0.01], [0.025, 0.1], [0.03, 0.1]),
-            1e-2,  # the lower end of a bracket whose margin in delta, 1e-12, shows at 1e-11
-            side=-1,
         ),
         Check(
             "dirichlet.mean_kl_bound",
@@ -723,11 +679,6 @@ def radius_checks() -> list[Check]:
     def radius(k: Any, beta: Any, n: int) -> Any:
         return min(mp.sqrt(mp.log(n / beta) / (2 * (k + 1))), mp.mpf(1))
 
-    def two_tails(p: Any, k: Any, r: Any) -> Any:
-        q = mp.mpf(1.0 - float(p))
-        upper = beta_tail(k * q, k * p, 1 - p - r) if p + r < 1 else mp.mpf(0)
-        return upper + (beta_tail(k * p, k * q, p - r) if p > r else mp.mpf(0))
-
     def iterations(discount: Any, largest: Any, tolerance: Any) -> Any:
         return max(mp.ceil(mp.log(tolerance * (1 - discount) / largest) / mp.log(discount)), mp.mpf(0))
 
@@ -757,17 +708,6 @@ def radius_checks() -> list[Check]:
             radii,
             1.01e-4,  # it is rounded outward by as much
             side=1,
-        ),
-        Check(
-            "mdp.deviation_probability, two entries",
-            lambda p, k, r: mdp.deviation_probability([p, 1.0 - p], k, r),
-            two_tails,
-            [
-                (p, k, r)
-                for p, k, r in grid([1e-3, 0.3, 0.5], powers(-2, 4), [0.01, 0.2, 0.6])
-                if k * r * math.log1p(r / p) < 600.0  # else the tail is below the floats
-            ],
-            1e-9,
         ),
         Check(
             "mdp.iterations_needed",

@@ -1,12 +1,26 @@
-// A link to the code of a figure opens what is folded between that place and the figure.
-function unfold() {
-  var start = location.hash.startsWith("#code-") && document.getElementById(location.hash.slice(1));
-  var figure = start && document.getElementById(start.id.slice("code-".length));
-  if (!figure) return;
-  document.querySelectorAll(".cell details.hide").forEach(function (folded) {
-    var after = start.compareDocumentPosition(folded) & Node.DOCUMENT_POSITION_FOLLOWING;
-    if (after && figure.compareDocumentPosition(folded) & Node.DOCUMENT_POSITION_PRECEDING) folded.open = true;
+// Sections that JupyterLab shows collapsed are folded; a link opens what is folded around its place.
+function fold() {
+  document.querySelectorAll(".fold-here").forEach(function (mark) {
+    var section = mark.closest("section"), folded = document.createElement("details");
+    folded.className = "section";
+    folded.appendChild(document.createElement("summary")).append(section.querySelector(":is(h2, h3, h4)"));
+    folded.append(...Array.from(section.childNodes).filter(function (part) { return part !== mark; }));
+    section.replaceChildren(...section.querySelectorAll(":scope > span[id]"), folded);
   });
 }
+// A link to the code of a figure opens what is folded between that place and the figure as well.
+function unfold() {
+  var place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!place) return;
+  var around = [...place.querySelectorAll(":scope > details.section")];
+  for (var part = place; part; part = part.parentElement) if (part.tagName === "DETAILS") around.push(part);
+  around.forEach(function (folded) { folded.open = true; });
+  var figure = place.id.startsWith("code-") && document.getElementById(place.id.slice("code-".length));
+  if (figure) document.querySelectorAll(".cell details.hide").forEach(function (folded) {
+    var after = place.compareDocumentPosition(folded) & Node.DOCUMENT_POSITION_FOLLOWING;
+    if (after && figure.compareDocumentPosition(folded) & Node.DOCUMENT_POSITION_PRECEDING) folded.open = true;
+  });
+  if (around.length) place.scrollIntoView();
+}
 window.addEventListener("hashchange", unfold);
-document.addEventListener("DOMContentLoaded", unfold);
+document.addEventListener("DOMContentLoaded", function () { fold(); unfold(); });

@@ -1,0 +1,247 @@
+"""What a policy is worth at worst and at best near a private model, and the cost of privacy.
+
+Theorems 1 and 2 of Gohari, Hale, Topcu 2020: at each stage and state the transition vector is the worst, or the best,
+of the set (1), D(p) = {(1 - beta) p1 + beta p2, |p1 - p|_inf <= radius}, around the private vector p. The paper solves
+a linear programme, (P), for each; a greedy fill does without.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpsim import checks
+from dpsim.checks import Array
+from dpsim.mdp.model import MDP, Policy, _policy_weights, _read_only, _refuse_other, _support
+from dpsim.mdp.planning import iterations_needed
+
+
+@numba.njit(cache=True, nogil=True)
+def _extreme_expectation(
+    p: Array, support: NDArray[np.bool_], values: Array, order: NDArray[np.int64], radius: float, beta: float
+) -> float:
+    """Return the expectation of the values under the vector of D(p) that comes first in the order.
+
+    The set's linear programme is solved greedily: every entry gives up min(p_j, radius), and the first in the
+    order are filled up to p_j + radius; beta goes to the very first.
+    """
+    total, spare = 0.0, 0.0
+    for j in range(p.size):
+        given = min(p[j], radius)
+        total += (p[j] - given) * values[j]
+        spare += given
+    first = -1
+    for j in order:
+        if support[j]:
+            if first < 0:
+                first = j
+            taken = min(min(p[j], radius) + radius, spare)
+            total += taken * values[j]
+            spare -= taken
+            if spare <= 0.0:
+                break
+    return (1.0 - beta) * total + beta * values[first]
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort(order: NDArray[np.int64], keys: Array) -> None:
+    """Sort the indices by their keys, in place, by insertion.
+
+    An inner problem for each state costs more than the S^2/4 moves this needs at worst; between two stages the
+    order hardly changes. NumPy's sort would take most of the time to compile.
+    """
+    for i in range(1, order.size):
+        moved = order[i]
+        while i > 0 and keys[order[i - 1]] > keys[moved]:
+            order[i] = order[i - 1]
+            i -= 1
+        order[i] = moved
+
+
+@numba.njit(cache=True, nogil=True)
+def _extreme_values(
+    transitions: Array,
+    rewards: Array,
+    terminal: Array,
+    support: NDArray[np.bool_],
+    policies: Policy,
+    model: NDArray[np.int64],
+    rule: NDArray[np.int64],
+    radius: Array,
+    beta: Array,
+    discount: float,
+    stages: int,
+    tolerance: float,
+) -> Array:
+    """Return the pessimistic and optimistic values (B, 2, S) after the stages of Theorem 1's recursion.
+
+    transitions (M, S, A, S); rewards (S, A); terminal (S,); support (S, A, S); policies (L, T, S, A), of which
+    stage t plays rule min(t, T-1). Problem i of B has model[i], rule[i], radius[i] and beta[i]. It stops
+    early once discount/(1-discount) times the last change, hence the distance to the fixed point, is within
+    the tolerance; never if that is negative.
+    """
+    (states, actions), last = rewards.shape, policies.shape[1] - 1
+    out = np.empty((len(model), 2, states))
+    values, after, keys, order = np.empty(states), np.empty(states), np.empty(states), np.empty(states, np.int64)
+    for task in range(2 * len(model)):
+        i, side = task // 2, task % 2
+        sign = 1.0 - 2.0 * side  # the largest expectation fills the best states first
+        for s in range(states):
+            after[s], order[s] = terminal[s], s
+        for stage in range(stages - 1, -1, -1):
+            for s in range(states):
+                keys[s] = sign * after[s]
+            _sort(order, keys)
+            change = 0.0
+            for s in range(states):
+                values[s] = 0.0
+                for a in range(actions):
+                    weight = policies[rule[i], min(stage, last), s, a]
+                    if weight > 0:
+                        expected = _extreme_expectation(
+                            transitions[model[i], s, a], support[s, a], after, order, radius[i], beta[i]
+                        )
+                        values[s] += weight * (rewards[s, a] + discount * expected)
+                change = max(change, abs(values[s] - after[s]))
+            values, after = after, values
+            if tolerance >= 0.0 and discount * change <= (1.0 - discount) * tolerance:
+                break
+        for s in range(states):  # one slice assignment would double the time to compile
+            out[i, side, s] = after[s]
+    return out
+
+
+def value_bounds(
+    private: MDP,
+    policy: ArrayLike,
+    radius: ArrayLike,
+    beta: ArrayLike,
+    *,
+    support: ArrayLike | None = None,
+    tolerance: float = 1e-9,
+) -> tuple[Array, Array]:
+    """Return the pessimistic and the optimistic values of the policy at the first stage (Theorems 1 and 2).
+
+    Parameters
+    ----------
+    private : MDP
+        The released model, or a batch.
+    policy : array_like
+        As `evaluate` takes it, randomised ones too.
+    radius : array_like
+        Of the set D around each private vector, in [0, 1]: `concentration_radius`.
+    beta : array_like
+        In [0, 1). Leading axes of the private model, the policy, radius and beta broadcast.
+    support : bool array (S, A, S), optional
+        Where a vector of D may be positive; None: everywhere, as in the paper. The mechanism keeps zeros, so whoever
+        sees the release knows the support: `mdp.transitions > 0` is public too, and its bounds are tighter and hold
+        just as well. (Read it off the true model: tiny draws may underflow.)
+    tolerance : float
+        Discounted values are iterated until they are proven to be that close to the fixed point, then moved outward by
+        it.
+
+    Returns
+    -------
+    lower, upper : ndarray, shape (..., S)
+
+    Notes
+    -----
+    What holds: with radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"),
+    the policy's values under the private and under the true model are both inside, in all states, with
+    probability 1 - beta at least, for any policy computed from the release; beta = 0 here suffices for that.
+    The theorems speak of the true value's conditional expectation instead, which does not follow even from a
+    valid radius: a deviation of the release lasts for all stages, while D lets beta act anew in each.
+
+    Examples
+    --------
+    >>> from dpsim import mdp
+    >>> model = mdp.startup_mdp()
+    >>> policy, values = mdp.synthesize(model)
+    >>> lower, upper = mdp.value_bounds(model, policy, 0.05, 0.0, support=model.transitions > 0)
+    >>> bool((lower <= values).all() and (values <= upper).all())
+    True
+    """
+    _refuse_other("private", private)
+    weights = _policy_weights(private, policy)
+    weights = weights[..., None, :, :] if private.horizon is None else weights
+    radius = checks.real("radius", radius, 0.0, 1.0)
+    beta = checks.real("beta", beta, 0.0, 1.0, open_high=True)
+    tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
+    states, actions = private.rewards.shape
+    batch = np.broadcast_shapes(private.batch, weights.shape[:-3], radius.shape, beta.shape)
+    arrays = (
+        private.transitions.reshape(-1, states, actions, states),
+        private.rewards,
+        np.zeros(states) if private.terminal is None else private.terminal,
+        _holding_support(private, support),
+        weights.reshape(-1, *weights.shape[-3:]),
+        _flat_index(private.batch, batch),
+        _flat_index(weights.shape[:-3], batch),
+        np.broadcast_to(radius, batch).ravel(),
+        np.broadcast_to(beta, batch).ravel(),
+    )
+    extremes = _extreme_values(
+        *map(_read_only, arrays),  # arrays of one kind compile once
+        private.discount,
+        iterations_needed(private, tolerance) if private.horizon is None else private.horizon,
+        tolerance if private.horizon is None else -1.0,
+    ).reshape(*batch, 2, states)
+    margin = tolerance if private.horizon is None else 0.0
+    return extremes[..., 0, :] - margin, extremes[..., 1, :] + margin
+
+
+def cost_of_privacy(
+    private: MDP,
+    policy: ArrayLike,
+    radius: ArrayLike,
+    beta: ArrayLike,
+    *,
+    support: ArrayLike | None = None,
+    initial: int = 0,
+) -> Array:
+    """Return the optimistic minus the pessimistic value of the initial state (Section IV).
+
+    It bounds the difference of the policy's private and true values wherever both are between the two.
+
+    Parameters
+    ----------
+    private, policy, radius, beta, support
+        As in `value_bounds`.
+    initial : int
+        A state, in 0..S-1.
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+
+    Examples
+    --------
+    >>> from dpsim import mdp
+    >>> model = mdp.startup_mdp()
+    >>> policy, _ = mdp.synthesize(model)
+    >>> mdp.cost_of_privacy(model, policy, [0.0, 0.05], 0.0).round(3)
+    array([0.   , 3.817])
+    """
+    _refuse_other("private", private)
+    initial = checks.integer("initial", initial, 0, len(private.rewards) - 1)
+    lower, upper = value_bounds(private, policy, radius, beta, support=support)
+    return checks.plain(upper[..., initial] - lower[..., initial])
+
+
+def _holding_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool_]:
+    """Return the support as booleans (S, A, S) that hold every positive entry, everything for None."""
+    shape = private.transitions.shape[-3:]
+    mask = np.ones(shape, dtype=bool) if support is None else _support(support, shape)
+    outside = (private.transitions > 0) & ~mask
+    if outside.any():
+        where = tuple(int(i) for i in np.argwhere(outside)[0][-3:])
+        raise ValueError(f"support must contain every positive private entry, got none at {where}")
+    return mask
+
+
+def _flat_index(shape: tuple[int, ...], batch: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return which flat member of `shape` is broadcast to each flat member of the batch."""
+    return np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), batch).ravel()

@@ -1,0 +1,160 @@
+"""How a notebook reads: the key figure first, few words and lines, and no number in prose without its evidence.
+
+These hold for the notebooks in MOVED, those that have the order of parts 1 and 2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsim import ledger, paths
+
+MOVED: tuple[str, ...] = ("mdp_policy_synthesis",)
+"""The papers' notebooks that have the new order; their owners add them."""
+
+FURTHER = re.compile(r"^#+ +Further\b", re.MULTILINE)
+"""The heading of part 2."""
+
+EXCEPTIONS: dict[str, dict[str, str]] = {}
+"""Numbers in the prose of a notebook that we computed and no cell shows: notebook, then number, then the reason."""
+
+NUMBER = re.compile(r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+| *\\?%)?(?![\w/]|[.,]\d)")
+"""A number in a text, with its thousands, its power of ten or its per cent; none inside a word or a name."""
+
+NO_RESULT = re.compile(
+    r"`[^`]*`|\]\([^)]*\)|https?://\S+|<[^>]+>"
+    r"|\b(?:Theorems?|Corollary|Lemma|Section|Definition|Assumption|Algorithm|Proposition|Remark|Appendix|Tables?|Figures?|"
+    r"arXiv:?|doi:?|equations?|exercise|part|page)s?\W+A?[\d.]+[a-z]?(?:(?:, | and | to |-)A?[\d.]+[a-z]?)*",
+    re.IGNORECASE,
+)
+"""What holds digits and no result: code, addresses, names of places in a paper."""
+
+
+def cells(name: str) -> list[nbformat.NotebookNode]:
+    return nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4).cells
+
+
+def words(chosen: list[nbformat.NotebookNode]) -> int:
+    return sum(len(cell.source.split()) for cell in chosen if cell.cell_type == "markdown")
+
+
+def lines(chosen: list[nbformat.NotebookNode], folded: bool = False) -> int:
+    """Return the lines of code, those of folded cells only if asked for."""
+    return sum(
+        len(cell.source.splitlines())
+        for cell in chosen
+        if cell.cell_type == "code"
+        if folded or not any(tag.startswith("hide") for tag in cell.metadata.get("tags", []))
+    )
+
+
+def key_figure(chosen: list[nbformat.NotebookNode]) -> int:
+    """Return which cell shows the first picture."""
+    return next(
+        i for i, cell in enumerate(chosen) if any("image/png" in o.get("data", {}) for o in cell.get("outputs", []))
+    )
+
+
+def part_one(chosen: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Return the cells above the heading of part 2."""
+    end = next(i for i, cell in enumerate(chosen) if cell.cell_type == "markdown" and FURTHER.search(cell.source))
+    return chosen[:end]
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_the_key_figure_comes_first_and_the_notebook_is_short(name: str) -> None:
+    all_of_it = cells(name)
+    place, paper = key_figure(all_of_it), part_one(all_of_it)
+    assert words(all_of_it[:place]) < 450
+    assert lines(all_of_it[: place + 1], folded=True) <= 60
+    assert words(paper) <= 1800 and lines(paper) <= 120
+    assert words(all_of_it) <= 3000 and lines(all_of_it) <= 200
+
+
+def test_the_overview_is_one_page() -> None:
+    all_of_it = cells("00_overview")
+    assert words(all_of_it) <= 1500
+    assert words(all_of_it[: key_figure(all_of_it)]) <= 150, "the first chart on the first screen"
+
+
+def results_in(text: str) -> Iterator[tuple[str, float, float]]:
+    """Yield each number of a text that may be a result: as written, its value, and half a unit of its last digit.
+
+    Whole numbers below 100, years, and numbers of one digit are counts, not results.
+    """
+    for found in NUMBER.finditer(NO_RESULT.sub(" ", text).replace("{,}", ",")):
+        written = found.group().replace("−", "-")
+        mantissa = re.match(r"-?[\d,]+(?:\.(\d+))?", written)
+        assert mantissa
+        whole = mantissa[1] is None
+        power = int(written.lower().partition("e")[2] or 0) if "%" not in written else -2
+        value = float(mantissa[0].replace(",", "")) * 10.0**power
+        digits = mantissa[0].replace(",", "").replace(".", "").lstrip("-0")
+        plain = whole and "%" not in written and (abs(value) < 100 or (1900 <= value <= 2100 and "," not in written))
+        if not plain and len(digits) >= 2:
+            yield written, value, 0.5 * 10.0 ** (power - len(mantissa[1] or ""))
+
+
+def shown(name: str) -> np.ndarray:
+    """Return every number that a cell or its output, a csv or the ledger shows, sorted, without signs."""
+    texts = []
+    for cell in cells(name):
+        if cell.cell_type == "code":
+            texts += [cell.source]
+            for output in cell.outputs:
+                data = output.get("data", {})
+                texts += [output.get("text", ""), *(data[kind] for kind in ("text/plain", "text/html") if kind in data)]
+    ledger_rows = ledger.report()
+    ledger_rows = ledger_rows[ledger_rows["paper"].map(ledger.NOTEBOOKS) == name]
+    texts += [*ledger_rows["sentence"], *ledger_rows["printed"], *ledger_rows["quantity"]]
+    held = [float(x.replace(",", "")) for text in texts for x in re.findall(r"\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?", text)]
+    tables = [pd.read_csv(path) for path in (paths.figures() / name).glob("*.csv")]
+    numbers = [table.select_dtypes("number").to_numpy(float).ravel() for table in tables]
+    numbers += [ledger_rows[column].to_numpy(float) for column in ("reproduced", "expected", "published", "limit")]
+    everything = np.abs(np.concatenate([held, *numbers]))
+    return np.sort(everything[np.isfinite(everything)])
+
+
+def without_evidence(text: str, held: np.ndarray) -> list[str]:
+    """Return the numbers of a text that round from none of those held, as they stand or as a share of one."""
+    missing = []
+    for written, value, half in results_in(text):
+        for scale in (1.0, 100.0) if "%" in written else (1.0,):
+            target, slack = abs(value) * scale, half * scale * (1 + 1e-6)
+            near = np.searchsorted(held, [target - slack, target + slack])
+            if near[0] < near[1]:
+                break
+        else:
+            missing.append(written)
+    return missing
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_each_number_in_prose_stands_in_an_output_a_table_or_the_ledger(name: str) -> None:
+    held, excused = shown(name), EXCEPTIONS.get(name, {})
+    prose = [cell.source for cell in cells(name) if cell.cell_type == "markdown"]
+    found = {number: text[:60] for text in prose for number in without_evidence(text, held) if number not in excused}
+    assert not found, "print it, or excuse it in EXCEPTIONS with a reason"
+    used = {written for text in prose for written, _, _ in results_in(text)}
+    assert set(excused) <= used, "excuses that nothing needs"
+
+
+def test_what_is_a_result_in_a_text_and_what_is_evidence() -> None:
+    text = "In 2026, Theorem 5.12 and `0.77` give 12.7 letters, 34 %, 2,931,688 trips and $1.4e-16$; 45 zones, 0.5."
+    assert [written for written, _, _ in results_in(text)] == ["12.7", "34 %", "2,931,688", "1.4e-16"]
+    held = np.array([1.397e-16, 0.3435, 12.6866, 2931688.0])
+    assert without_evidence(text, held) == []
+    assert without_evidence(text.replace("12.7", "12.6"), held) == ["12.6"]
+    assert without_evidence(text.replace("34 %", "35 %"), held) == ["35 %"]
+
+
+def test_every_notebook_that_has_moved_is_one_of_a_paper() -> None:
+    assert set(MOVED) <= set(ledger.NOTEBOOKS.values()) and set(EXCEPTIONS) <= set(MOVED)
+    assert all((Path(paths.notebooks()) / f"{name}.ipynb").is_file() for name in MOVED)
