@@ -23,7 +23,7 @@ from dpsim import ledger, paths, runner
 NAMES = paths.notebook_names()
 
 REDUCED = {
-    "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
+    "boltzmann_histograms": {"steps": 2000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 50, "draws_tv": 10, "draws_delta": 1000},
     "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
     "mdp_policy_synthesis": {"runs": 4, "draws": 10},
