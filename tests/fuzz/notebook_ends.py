@@ -53,7 +53,7 @@ EXACT = re.compile("_exact$|theorem[0-9]|floor|_published$")
 RANGE = re.compile(r"in ([\[(])([^,]+), ([^\])]+)([\])])|(\d+) to (\d+)")
 
 
-def ends(parameter: runner.Parameter) -> list[int | float]:
+def ends(parameter: runner.parameters.Parameter) -> list[int | float]:
     """Return the lowest and the highest value a parameter's comment allows."""
     found = RANGE.findall(parameter.help)
     if parameter.type not in ("int", "float") or not found:
@@ -79,7 +79,7 @@ def cases() -> list[Any]:
 def execute(name: str, folder: Path, **values: Any) -> nbformat.NotebookNode:
     """Run a notebook with the smallest samples and these values; figures go into the folder."""
     return papermill.execute_notebook(
-        str(runner.notebook_path(name)),
+        str(runner.parameters.notebook_path(name)),
         str(folder / "executed.ipynb"),
         parameters={**SMALL[name], **values, "output": str(folder / "figures")},
         kernel_name="python3",

@@ -146,10 +146,8 @@ def finite(result: Any) -> bool:
 LIKE_NUMBERS = re.compile(r"\b(float|int|ArrayLike)\b")
 
 LABELLED = {  # whose argument is of labels, which may be anything
-    "datasets.sources.whole_word": "value",
-    "datasets.events.distinct_labels": "labels",
-    "datasets.events.in_order": "labels",
-    "datasets.events.positions": "labels",
+    "release.labels.whole_word": "value",
+    "release.labels.distinct_labels": "labels",
     "datasets.taxi.counts_matrix": "zones",
 }
 
