@@ -53,7 +53,8 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
 def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
     """Return the exact mean divergence E K(P || P~) of a private chain.
 
-    Lemma 4, equation (18), and Definition 8 of Benvenuti et al. 2026: the rows' Kullback-Leibler divergences, in nats, weighted by the stationary distribution of P.
+    Lemma 4, equation (18), and Definition 8 of Benvenuti et al. 2026: the rows' Kullback-Leibler divergences, in nats,
+    weighted by the stationary distribution of P.
 
     Parameters
     ----------

@@ -406,6 +406,7 @@ leave_out("accounting.composition.Composition", "made by compose, whose entry ca
 add("dirichlet.data.rows", non_negative, counts=count_vectors(rows=2))
 several = count_vectors(rows=2).map(lambda c: np.column_stack([c + 1, np.full(2, 1000)]))
 border = {"k": real(0.01, 1e3), "eta": real(1e-4, 0.2), "gamma": real(1e-9, 0.1)}
+drawn = border | {"size": size, "rng": rng}
 add("dirichlet.data.row_privacy", non_negative, counts=several, **border)
 add(
     "dirichlet.data.private_counts",
