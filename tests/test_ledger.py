@@ -174,7 +174,10 @@ def test_every_link_between_headings_leads_to_one(name: str) -> None:
 def test_a_table_without_its_columns_is_refused(toy: Path) -> None:
     path = toy / "data" / "published.csv"
     pd.read_csv(path, dtype=str).drop(columns="sentence").to_csv(path, index=False)
-    with pytest.raises(ValueError, match="misses sentence"):
+    with pytest.raises(ValueError, match=r"data/published\.csv .* misses sentence"):
+        ledger.published()
+    path.write_text("")
+    with pytest.raises(ValueError, match=r"data/published\.csv .* misses id"):
         ledger.published()
 
 
@@ -300,6 +303,13 @@ def test_record_refuses_unknown_rows_and_values_that_are_not_finite(tmp_path: Pa
     assert set(ledger.results(tmp_path)) == {"fallin2023.eps.k9", "gohari2020.time.base"}
 
 
+@pytest.mark.parametrize("text", ["null", "[]", "{", '{"a": 1}', '{"a": {"value": "x"}}', "[" * 100_000, "\udcff"])
+def test_damaged_results_are_refused_by_the_name_of_their_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "results.json").write_text(text, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(ValueError, match=r"results\.json must hold"):
+        ledger.results(tmp_path)
+
+
 def test_figures_are_the_same_bytes_each_time_and_nothing_without_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,13 +413,13 @@ def test_cleaning_a_notebook_strips_what_differs_and_refuses_warnings() -> None:
     cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "1"}, execution_count=7)]
     injected = nbformat.v4.new_code_cell("output = 'x'", metadata={"tags": ["injected-parameters"]})
     made.cells = [injected, cell]
-    fresh = runner_.clean(made)
+    fresh = runner_.refresh.clean(made)
     assert len(fresh.cells) == 1 and fresh.cells[0].id == "cell-00"
     assert dict(fresh.cells[0].metadata) == {} and set(fresh.metadata) == {"kernelspec", "language_info"}
     assert fresh.cells[0].execution_count == fresh.cells[0].outputs[0].execution_count == 1
     cell.outputs = [nbformat.v4.new_output("stream", name="stderr", text="RuntimeWarning: overflow")]
     with pytest.raises(ValueError, match="cell 1 warns: RuntimeWarning"):
-        runner_.clean(made)
+        runner_.refresh.clean(made)
     cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=f"{paths.root()}/x")]
     with pytest.raises(ValueError, match="absolute path"):
-        runner_.clean(made)
+        runner_.refresh.clean(made)
