@@ -130,7 +130,8 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
     parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
     for place, file in enumerate(map(_as_named, files)):
-        how, names = _parquet_schema(file) if parquet else text.header(file)
+        schema: tuple[Any, tuple[str, ...]] = _parquet_schema(file) if parquet else text.header(file)
+        how, names = schema
         _refuse_others(wanted, names)
         if not parquet:
             file = text.with_rows_on_lines(file, how, len(names), folder)
