@@ -707,7 +707,7 @@ FLOOR = [
     ),
     Mutation(
         RUNS,
-        "if previous.exists() and not run.output.exists():",
+        "if previous.exists() and not output.exists():",
         "if False:",
         ("tests/runner/test_runs.py",),
         "a publication that was cut in two loses the old figures",
