@@ -18,6 +18,8 @@ MDP = "dpsim/mdp/privacy.py"
 MDP_BOUNDS = "dpsim/mdp/bounds.py"
 WORDS = "dpsim/words/exact_epsilon.py"
 BOLTZMANN = "dpsim/boltzmann/mechanism.py"
+BOLTZMANN_LAW = "dpsim/boltzmann/law.py"
+MIXING = "dpsim/boltzmann/mixing.py"
 ZERO_SUM = "dpsim/boltzmann/noise.py"
 LEDGER = "dpsim/ledger.py"
 CHECKS = "dpsim/checks.py"
@@ -549,14 +551,14 @@ WINGS = [
         "a calibrated law spends at most epsilon",
     ),
     Mutation(
-        BOLTZMANN,
+        BOLTZMANN_LAW,
         "return float((2 * total - 1) * np.sort(w)",
         "return float((2 * total - 2) * np.sort(w)",
         ("tests/boltzmann/test_boltzmann.py::test_sensitivity_and_epsilon_against_brute_force",),
         "sensitivity 4 N - 2",
     ),
     Mutation(
-        BOLTZMANN,
+        BOLTZMANN_LAW,
         "moved = 2 * total - 1 if np.ptp(w) == 0 else 2 * total",
         "moved = 2 * total - 1",
         ("tests/boltzmann/test_boltzmann.py::test_sensitivity_and_epsilon_against_brute_force",),
@@ -584,11 +586,32 @@ WINGS = [
         "the last bin has a law of its own",
     ),
     Mutation(
-        ZERO_SUM,
-        "gain = -np.expm1(np.minimum(epsilon - (D + 1) / sigma**2, 0.0))",
-        "gain = -np.expm1(np.minimum(epsilon - D / sigma**2, 0.0))",
-        ("tests/boltzmann/test_boltzmann_noise.py::test_discrete_gaussian_delta_is_the_sum_over_all_pairs",),
-        "loss of two discrete Gaussians one apart",
+        MIXING,
+        "min(gaps) * 2 / (bins * (bins - 1))",
+        "min(gaps) * 4 / (bins * (bins - 1))",
+        ("tests/boltzmann/test_convergence_rate.py::test_every_start_converges_as_fast_as_is_said",),
+        "one of n (n - 1) / 2 pairs of bins moves in a step",
+    ),
+    Mutation(
+        MIXING,
+        "for half in (0.0, 0.5)",
+        "for half in (0.0,)",
+        ("tests/boltzmann/test_convergence_rate.py",),
+        "lines whose centre lies between two histograms",
+    ),
+    Mutation(
+        MIXING,
+        "float(np.logaddexp(0.0, epsilon)) + normaliser / 2",
+        "normaliser / 2",
+        ("tests/boltzmann/test_convergence_rate.py::test_the_bound_takes_the_least_likely_start",),
+        "both chains miss their limits: 1 + e^epsilon",
+    ),
+    Mutation(
+        MIXING,
+        "+ normaliser / 2 - math.log(2)",
+        "- math.log(2)",
+        ("tests/boltzmann/test_convergence_rate.py::test_the_bound_takes_the_least_likely_start",),
+        "the chain starts at one histogram, not at its law",
     ),
     Mutation(
         MDP,
