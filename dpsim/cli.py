@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import itertools
 import os
 import re
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 import pandas as pd
-from tqdm import tqdm
 
 from dpsim import files, ledger, paths, runner
 
@@ -64,45 +63,25 @@ def run(
     With default parameters into figures/<notebook>; with any -p into build/runs/<notebook>/<key>. A notebook whose
     sources, data, parameters and environment have not changed, and whose outputs are all there, is not run again.
     """
-    if grid or dask:
-        if len(names) != 1 or not grid or output is not None or force:
-            raise ValueError("a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force")
-        ctx.exit(_sweep(names[0], grid, parameter, jobs, dask))
-    planned, workers = runner.plan(names, parameter, output, jobs)
-    if not planned:
+    if (grid or dask) and (len(names) != 1 or not grid or output is not None or force):
+        raise ValueError("a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force")
+    runs = runner.plan_grid(names[0], grid, parameter) if grid else runner.plan(names, parameter, output)
+    if not runs:
         raise ValueError(f"there are no notebooks in {paths.notebooks()}")
-    with Progress([job.name for job in planned]) as progress:
-        outcomes = runner.run(planned, workers, force=force, on_event=progress.hear)
-    click.echo(_outcome_table(outcomes))
-    ctx.exit(_exit_code(outcomes))
-
-
-def _sweep(
-    name: str, grid: tuple[str, ...], fixed: tuple[tuple[str, str], ...], jobs: int | None, dask: str | None
-) -> int:
-    """Run a notebook over a grid; return the exit code."""
-    ended, total = itertools.count(1), len(runner.points(grid))
-
-    def say(point: dict[str, str], outcome: runner.Outcome) -> None:
-        where = " ".join(f"{parameter}={value}" for parameter, value in point.items())
-        cost = f", {outcome.seconds:.1f} s" if outcome.seconds else ""
-        why = f": {outcome.message}" if outcome.message else ""
-        click.echo(f"{next(ended)} of {total}: {where} {outcome.status}{cost}{why}", err=True)
-
-    outcomes, table = runner.run_grid(name, grid, fixed, jobs=jobs, dask=dask, on_point=say)
-    counts = Counter(outcome.status for outcome in outcomes)
-    click.echo(", ".join(f"{counts[status]} {status}" for status in runner.Status if counts[status]))
-    click.echo(f"results: {os.path.relpath(table)}")
-    return _exit_code(outcomes)
-
-
-def _exit_code(outcomes: list[runner.Outcome]) -> int:
-    """Return 0 when all is well, 1 after a failure, 130 after Ctrl-C, which is told with how to go on."""
-    statuses = {outcome.status for outcome in outcomes}
-    if runner.Status.INTERRUPTED in statuses:
+    with Progress(len(runs)) as progress:
+        if dask:
+            runs = runner.run_on_cluster(runs, dask, progress.hear)
+        else:
+            runner.run(runs, jobs, force=force, tell=progress.hear)
+    counts = Counter(one.status for one in runs)
+    if grid:
+        click.echo(", ".join(f"{count} {status}" for status, count in sorted(counts.items())))
+        click.echo(f"results: {os.path.relpath(runner.gather(runs))}")
+    else:
+        click.echo(_outcomes(runs))
+    if counts["interrupted"]:
         click.echo("interrupted: run the same command again to go on with what is missing", err=True)
-        return 130
-    return int(runner.Status.FAILED in statuses)
+    ctx.exit(130 if counts["interrupted"] else 1 if counts["failed"] else 0)
 
 
 @main.command()
@@ -166,72 +145,51 @@ def fetch(url: str | None) -> None:
     click.echo(f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}")
 
 
-EVENTS = (
-    click.option("--origin", metavar="COL", help="Column of the state an event leaves."),
-    click.option("--destination", metavar="COL", help="Column of the state it enters."),
-    click.option("--count", metavar="COL", help="Column of how many events a row stands for (default: one)."),
-    click.option("--where", metavar="SQL", help="Rows to count: a SQL boolean of yours, run as it stands."),
-    click.option(
-        "--categories",
-        metavar="FILE",
-        help="The states, known without the data: one a line, or a table's column label.",
-    ),
-    click.option("--graph", metavar="FILE", help="Table of the possible pairs, origin and destination: public too."),
-)
-"""What a table of events is, and what is declared about it."""
-
-
-def _about_events(command: Any) -> Any:
-    for option in reversed(EVENTS):
-        command = option(command)
-    return command
-
-
 @main.command()
-@click.argument("file")
-@_about_events
-@click.option("--trajectory", metavar="USER,TIME,PLACE", help="Instead: a table of visits, and its three columns.")
-@click.option("--max-gap", metavar="TIME", help="With --trajectory: visits further apart are no event (30min).")
-@click.option("--outside", default="drop", show_default=True, help="Events outside what is declared: drop, or error.")
-@click.option("--epsilon", required=True, type=float, help="Privacy loss in all, above 0.")
-@click.option("--delta", default=0.0, show_default=True, help="Slack on top of the factor e^epsilon, in [0, 1).")
-@click.option("--output", required=True, metavar="DIR", help="New folder of the release.")
-@click.option("--owner", "owner_folder", metavar="DIR", help="New folder for you alone (default: DIR_OWNER_ONLY).")
-@click.option("--pairs", help="With --categories: all (default), or private: those that occur often enough.")
-@click.option("--totals", metavar="FILE", help="Table of row totals (label, total) that are public already.")
-@click.option("--unit", metavar="COL", help="Column of the person to protect, with limits; without, one event.")
-@click.option("--events", type=int, help="Events kept of a unit in all.")
-@click.option("--events-per-row", type=int, help="Or: events kept of a unit in each row ...")
-@click.option("--rows", type=int, help="... and rows kept of a unit.")
-@click.option("--mechanism", help="laplace or gaussian (default: the one with the smaller expected error).")
-@click.option("--budget", metavar="FILE", help="Record of what the data have spent; one for each data set.")
-@click.option("--limit", metavar="E,D", help="What all its releases may spend; needed for a new budget file.")
-@click.option("--seed", type=int, help="For simulations: the output is then not a private release.")
-def release(**options: Any) -> None:
-    """Turn a table of events, trips or visits into a private Markov chain.
+@click.argument("files", nargs=-1, required=True)
+@click.option("--origin", metavar="COL", help="Column of the state that an event leaves.")
+@click.option("--destination", metavar="COL", help="Column of the state that it enters.")
+@click.option("--count", metavar="COL", help="Column of how many events a row stands for.")
+@click.option("--trajectory", metavar="U,T,P", help="Instead, of visits: columns of user, time, place.")
+@click.option("--time-format", metavar="FORM", help="iso, seconds, milliseconds, or like %d.%m.%Y %H:%M.")
+@click.option("--max-gap", metavar="TIME", help="Visits further apart make no event (30min, 2h).")
+@click.option("--categories", metavar="FILE", help="The states, a line each, known without the data.")
+@click.option("--graph", metavar="FILE", help="Or the possible pairs: a table origin, destination.")
+@click.option("--pairs", metavar="KIND", help="With states: all (default), or private (frequent ones).")
+@click.option("--unit", metavar="COL", help="Column of the person to protect; else single events.")
+@click.option("--events", type=int, metavar="M", help="How many events of a person are counted, at most.")
+@click.option("--epsilon", type=float, metavar="E", help="Privacy loss, above 0; 1 is a common choice.")
+@click.option("--delta", default=0.0, metavar="D", help="Slack; only pairs chosen privately need it (1e-6).")
+@click.option("--output", metavar="DIR", help="New folder of the release, all of it to publish.")
+@click.option("--owner", "owner_folder", metavar="DIR", help="New folder for you alone (DIR_OWNER_ONLY).")
+@click.option("--budget", metavar="FILE", help="Record of what these data have spent so far.")
+@click.option("--limit", metavar="E,D", help="What they may spend in all; makes a new budget.")
+@click.option("--check", is_flag=True, help="Only tell you what would be counted, and what not.")
+@click.option("--seed", type=int, metavar="N", help="A simulation, which must not be published.")
+def release(files: tuple[str, ...], **options: Any) -> None:
+    """Make a private Markov chain of a table of events, counts or visits.
 
-    Takes csv, tsv and jsonl (also .gz, .zst), Parquet, a folder or a glob. Noisy counts are published, and the chain
-    estimated from them. Without --categories or --graph the pairs, and with them the states, are chosen privately,
-    which needs a delta. Standard output may be published, standard error is for you. Nothing is written unless all of
-    it can be.
+    FILES are csv, tsv (also .gz) or Parquet, or a folder. Without states or a
+    graph, frequent pairs are chosen privately. Standard output may be
+    published, standard error is for you. Python: dpsim.release.privatize.
     """
     from dpsim import release as release_
 
-    for line in release_.run(**options):
-        click.echo(line.text, err=line.private)
+    try:
+        for line in release_.run(list(files), **options):
+            click.echo(line.text, err=line.private)
+    except (ValueError, ImportError) as error:
+        raise ValueError(release_.as_options(str(error))) from error
 
 
 @main.command()
 @click.option("--states", required=True, type=int, help="How many states there are.")
-@click.option("--events", required=True, type=int, help="About how many events: a public guess.")
+@click.option("--events", required=True, type=int, help="About how many events there are: a public guess.")
+@click.option("--persons", type=int, help="About how many persons (cars, sessions) they belong to.")
+@click.option("--limits", metavar="M,M,...", help="Events counted of a person (default: single events are protected).")
 @click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Privacy losses.")
 @click.option("--delta", default=0.0, show_default=True, help="Slack on top of the factor e^epsilon, in [0, 1).")
 @click.option("--pairs", type=int, help="How many pairs a declared graph allows (default: all).")
-@click.option("--limits", metavar="U,U,...", help="Units: event, 10 (events in all), 2x5 (events a row x rows).")
-@click.option("--units", type=int, help="How many units there are: delta is compared with 1/units.")
-@click.option("--mechanism", help="laplace or gaussian (default: the one with the smaller expected error).")
-@click.option("--data", metavar="FILE", help="Also simulate releases of these data: NOT private, for their owner.")
-@_about_events
 def plan(**options: Any) -> None:
     """Show what noise and error a release would have, from public numbers, before anything is spent."""
     from dpsim import release as release_
@@ -245,77 +203,62 @@ def plan(**options: Any) -> None:
 @click.argument("run_b")
 def diff(run_a: str, run_b: str) -> None:
     """Compare the numbers of two runs: folders, notebooks' names, or <notebook>/<key> of build/runs."""
-    click.echo(runner.describe(runner.folder(run_a), runner.folder(run_b)))
+    click.echo(runner.describe(run_a, run_b))
 
 
 @main.command()
 @click.argument("names", nargs=-1)
 def notebooks(names: tuple[str, ...]) -> None:
     """Put the outputs of the last default run into the committed notebooks."""
-    for name in runner.refresh_outputs(list(names) or paths.notebook_names()):
+    for name in names or paths.notebook_names():
+        runner.refresh_outputs([name])
         click.echo(f"notebooks/{name}.ipynb")
 
 
 class Progress:
-    """Bars on a terminal, a line at the start and the end of each notebook elsewhere and in CI."""
+    """On a terminal one line of what runs; elsewhere and in CI a line for each wait and end."""
 
-    def __init__(self, names: list[str]) -> None:
-        self.bars: dict[str, Any] = {}
-        self.names = names
-        self.quiet = not sys.stderr.isatty() or bool(os.environ.get("CI"))
+    def __init__(self, total: int) -> None:
+        self.running: dict[Path, str] = {}
+        self.ended, self.total = 0, total
+        self.live = sys.stderr.isatty() and not os.environ.get("CI")
 
     def __enter__(self) -> Progress:
-        """Open a bar for each notebook."""
-        width = max(map(len, self.names))
-        if not self.quiet:
-            form = "{desc} |{bar}| {n_fmt}/{total_fmt} cells {elapsed}{postfix}"
-            for line, name in enumerate(self.names):
-                self.bars[name] = tqdm(total=1, desc=f"{name:<{width}}", position=line, bar_format=form)
+        """Begin with nothing to show."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the bars."""
-        for bar in self.bars.values():
-            bar.close()
+        """Clear the line."""
+        self._show("")
 
-    def hear(self, name: str, event: dict[str, Any]) -> None:
-        """Show one event of a worker."""
-        kind = event["event"]
-        if kind == "waiting":
-            self._say(name, f"waits for {event['holder']}, which writes the same output")
-        elif kind == "retry":
-            self._say(name, "the kernel did not start; trying again")
-        elif kind == "end" and self.quiet:
-            outcome = event["outcome"]
-            click.echo(
-                f"{name}: {outcome.status}" + (f", {outcome.seconds:.1f} s" if outcome.seconds else ""),
-                err=True,
-            )
-        if name in self.bars and kind == "cell":
-            self.bars[name].total = event["of"]
-            self.bars[name].n = event["cell"] - 1
-            self.bars[name].refresh()
-        elif name in self.bars and kind == "end":
-            self.bars[name].n = self.bars[name].total
-            self.bars[name].set_postfix_str(event["outcome"].status)
+    def hear(self, run: runner.Run) -> None:
+        """Show where a run is, or how it ended."""
+        what = " ".join([run.name, *(f"{parameter}={value}" for parameter, value in run.point.items())])
+        self.running[run.output] = f"{what} cell {run.cell} of {run.cells}"
+        if run.status != "running":
+            del self.running[run.output]
+            self.ended += run.status != "waiting"
+            cost = f", {run.seconds:.1f} s" if run.seconds else ""
+            text = run.message if run.status == "waiting" else f"{run.status}{cost} ({self.ended} of {self.total})"
+            self._show("")
+            click.echo(f"{what}: {text}", err=True)
+        self._show(", ".join(self.running.values()))
 
-    def _say(self, name: str, text: str) -> None:
-        """Put a line on a notebook's bar, or on stderr where there are no bars."""
-        if name in self.bars:
-            self.bars[name].set_postfix_str(text)
-        else:
-            click.echo(f"{name}: {text}", err=True)
+    def _show(self, text: str) -> None:
+        """Put a text in the place of the line."""
+        if self.live:
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"\r{text[:width]:<{width}}\r", err=True, nl=False)
 
 
-def _outcome_table(outcomes: list[runner.Outcome]) -> str:
+def _outcomes(runs: list[runner.Run]) -> str:
     """Return how each notebook ended, a line each."""
-    width = max(len(outcome.name) for outcome in outcomes)
+    width = max(len(one.name) for one in runs)
     lines = []
-    for o in outcomes:
-        cost = f"{o.seconds:6.1f} s wall {o.cpu_seconds:6.1f} s CPU {o.peak_mib:6.0f} MiB" if o.seconds else ""
-        made = o.status in (runner.Status.DONE, runner.Status.UNCHANGED)
-        where = os.path.relpath(o.output) if made else o.message
-        lines.append(f"{o.name:<{width}}  {o.status:<11} {cost:<38} {where}".rstrip())
+    for one in runs:
+        cost = f"{one.seconds:6.1f} s wall {one.cpu_seconds:6.1f} s CPU {one.peak_mib:6.0f} MiB" if one.seconds else ""
+        where = one.message or os.path.relpath(one.output)
+        lines.append(f"{one.name:<{width}}  {one.status:<11} {cost:<38} {where}".rstrip())
     return "\n".join(lines)
 
 

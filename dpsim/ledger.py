@@ -44,16 +44,13 @@ VERDICTS = {
 
 BASES = {
     "rounding": "agrees within half a unit of the last printed digit",
-    "sampling": "agrees within that and three standard errors, the paper's (where it prints its number of draws) and "
-    "ours together",
-    "qualitative": "the paper states a direction and no number: agrees when ours has it",
+    "sampling": "agrees within that and three standard errors, of the paper's draws and of ours together",
+    "qualitative": "agrees when ours has the direction that the paper states without a number",
     "reading": "agrees or differs as the text is read; the sentence says how",
-    "identity": "agrees by construction: no row of the scoreboard",
-    "formula": "contradicted: the paper's own formula gives a number more than one unit of the last digit away",
-    "contradiction": "contradicted: the printed number and what `limit` holds, another statement of the paper or a "
-    "proven bound, exclude each other",
-    "false": "contradicted: a counterexample within all assumptions passes `limit`, what the statement allows, by more "
-    "than three standard errors",
+    "identity": "agrees by construction; no row of the scoreboard",
+    "formula": "contradicted: the paper's own formula is more than one unit of the last digit away",
+    "contradiction": "contradicted: what is printed and `limit`, another statement or a bound, exclude each other",
+    "false": "contradicted: a counterexample passes `limit`, what is stated, by more than three standard errors",
     "surrogate": "not tested: public data stand in for the paper's",
     "calibrated": "not tested: an input of ours was chosen to come near the printed number",
     "missing": "not tested: the paper's formula or data are missing",
@@ -411,7 +408,8 @@ def _line(rows: pd.DataFrame) -> dict[str, str]:
 def _says(row: Any) -> str:
     """Return what the paper says: the quantity and what is printed, or what a refuted statement allows."""
     printed = row.printed or (f"{row.limit:.4g}" if row.basis == "false" else "")
-    bound = f"{row.relation} " if row.relation in ("at most", "at least") and row.basis != "contradiction" else ""
+    limited = row.relation in ("at most", "at least") and row.basis != "contradiction"
+    bound = f"{row.relation} " if printed and limited else ""
     return f"{row.quantity}: {bound}{printed} {row.unit}".rstrip(": ")
 
 

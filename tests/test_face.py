@@ -24,7 +24,7 @@ NO_EXAMPLE = {  # public functions, by pattern, and why they have none
     r"figures\.save.*": WRITES,
     r"ledger\.(record|comparison|judge)": "reads or changes what the process has recorded",
     r"ledger\.(notebook_table|scoreboard)": SHOWS,
-    r"runner\.(run|run_grid|refreshed|refresh_outputs|write|is_current)": WRITES,
+    r"runner\.(run|run_on_cluster|gather|refresh_outputs)": WRITES,
     r"datasets\.fetch_taxi_month": "downloads a month of trips",
 }
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim.datasets.roads import RoadChain
-from dpsim.figures import maps
+from dpsim.figures import house_style, maps
 
 
 def draw_walks(axes: Sequence[Any], chain: RoadChain, walks: Mapping[str, ArrayLike], colours: Sequence[str]) -> None:
@@ -35,7 +36,9 @@ def draw_walks(axes: Sequence[Any], chain: RoadChain, walks: Mapping[str, ArrayL
             f"axes and colours must be as many as walks, {len(walks)}, got {len(axes)} axes and {len(colours)} colours"
         )
     for ax, name, colour in zip(axes, walks, colours):
-        maps.draw_network(ax, chain, source=ax is axes[0])
+        maps.draw_network(ax, chain)
         ax.set_title(name, color=colour)
+    house_style.mark_source(axes[0].figure, maps.ROADS_SOURCE)
     for ax, states, colour in zip(axes, walks.values(), colours):  # numbers find their places once all maps stand
-        maps.draw_walk(ax, chain, states, colour=colour, numbers=True)
+        seen = [np.flatnonzero(np.asarray(states) == place) for place in range(len(chain.segments))]
+        maps.draw_walk(ax, chain, states, names=[", ".join(map(str, steps)) for steps in seen], colour=colour)
