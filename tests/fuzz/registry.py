@@ -935,7 +935,7 @@ add("release.labels.whole_word", anything, value=st.one_of(text, st.integers(), 
 add("release.times.seconds", anything, max_gap=st.sampled_from(["30min", "2h", "1.5 d"]))
 leave_out("release.labels.*", "labels that have been read; tests/release/test_table.py")
 leave_out("release.times.*", "makes a function of a database's columns; tests/release/test_visits.py")
-for name in ("table", "sources", "scratch"):
+for name in ("table", "sources", "text", "scratch"):
     leave_out(f"release.{name}.*", "reads tables with a database; tests/release/test_sources.py, test_table.py")
 for name in ("owner", "report"):
     leave_out(f"release.{name}.*", "the command's reading and writing of files; tests/release")
