@@ -89,7 +89,10 @@ def published() -> pd.DataFrame:
     >>> bool(ledger.published().index.is_unique)
     True
     """
-    table = pd.read_csv(paths.data() / "published.csv", dtype=str, keep_default_na=False)
+    try:
+        table = pd.read_csv(paths.data() / "published.csv", dtype=str, keep_default_na=False)
+    except pd.errors.EmptyDataError:
+        table = pd.DataFrame()
     if missing := [column for column in COLUMNS if column not in table]:
         raise ValueError(f"data/published.csv must have the columns {', '.join(COLUMNS)}; misses {', '.join(missing)}")
     table = table.set_index("id")
@@ -128,8 +131,7 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
         name = "timings.json" if rows.loc[id, "basis"] == "speed" else "results.json"
         path = Path(output) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        files.write_json(path, dict(sorted((held | {id: _recorded[id]}).items())))
+        files.write_json(path, dict(sorted((_held(path) | {id: _recorded[id]}).items())))
 
 
 def comparison(paper: str) -> pd.DataFrame:
@@ -158,11 +160,7 @@ def results(folder: Path) -> dict[str, dict[str, float | None]]:
     >>> ledger.results(paths.figures() / "nowhere")
     {}
     """
-    found: dict[str, dict[str, float | None]] = {}
-    for name in ("results.json", "timings.json"):
-        if (folder / name).is_file():
-            found |= json.loads((folder / name).read_text(encoding="utf-8"))
-    return found
+    return _held(folder / "results.json") | _held(folder / "timings.json")
 
 
 def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.DataFrame:
@@ -511,6 +509,22 @@ def _number(found: dict[str, float | None] | None, field: str) -> float:
     """Return a recorded field, NaN where there is none."""
     value = None if found is None else found[field]
     return math.nan if value is None else float(value)
+
+
+def _held(path: Path) -> dict[str, dict[str, float | None]]:
+    """Return what a file of recorded values holds, nothing where there is none."""
+    if not path.is_file():
+        return {}
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8")).items()
+        return {id: {key: _float(row[key]) for key in ("value", "standard_error")} for id, row in rows}
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise ValueError(f"{path} must hold value and standard_error of each id as json, and is damaged") from error
+
+
+def _float(value: Any) -> float | None:
+    """Return a number as a float, None for none."""
+    return None if value is None else float(value)
 
 
 def _twelve_digits(value: float) -> float:
