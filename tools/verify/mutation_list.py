@@ -24,6 +24,8 @@ ZERO_SUM = "dpsim/boltzmann/noise.py"
 LEDGER = "dpsim/ledger.py"
 CHECKS = "dpsim/checks.py"
 STREAMS = "dpsim/streams.py"
+RUNS = "dpsim/runner/runs.py"
+KEYS = "dpsim/runner/keys.py"
 SPARSE = "dpsim/markov/sparse.py"
 WALKS = "dpsim/markov/walks.py"
 
@@ -706,39 +708,74 @@ FLOOR = [
         "masked values would be used",
     ),
     Mutation(
-        "dpsim/runner/schedule.py",
-        "files.sha256(Path(job.output) / name) == digest",
-        "(Path(job.output) / name).exists()",
-        ("tests/runner/test_keys.py::test_a_run_is_current_only_with_its_record_and_every_output_as_it_was",),
+        RUNS,
+        "files.sha256(run.output / name) == digest",
+        "(run.output / name).exists()",
+        ("tests/runner/test_keys.py",),
         "an output that was changed is not current",
     ),
     Mutation(
-        "dpsim/runner/keys.py",
-        '"parameters": dict(sorted(values.items()))',
+        RUNS,
+        ' or [("", "")]',
+        "",
+        ("tests/runner/test_keys.py",),
+        "a record that lists no outputs is not current",
+    ),
+    Mutation(
+        RUNS,
+        "if before != after:",
+        "if before[0] != after[0]:",
+        ("tests/runner/test_runs.py",),
+        "data changed and restored while a notebook runs",
+    ),
+    Mutation(
+        RUNS,
+        "if previous.exists() and not output.exists():",
+        "if False:",
+        ("tests/runner/test_runs.py",),
+        "a publication that was cut in two loses the old figures",
+    ),
+    Mutation(
+        KEYS,
+        '"parameters": dict(values)',
         '"parameters": {}',
-        ("tests/runner/test_runner.py::test_the_key_sees_sources_parameters_and_files_but_not_outputs",),
+        ("tests/runner/test_keys.py",),
         "other parameters make another run",
     ),
     Mutation(
-        "dpsim/runner/keys.py",
-        '{"versions": versions(), "python": sys.version}',
-        '{"python": sys.version}',
+        KEYS,
+        '"versions": versions()',
+        '"versions": {}',
         ("tests/runner/test_keys.py",),
         "other libraries make another run",
     ),
     Mutation(
-        "dpsim/runner/keys.py",
-        'read += paths.data().rglob("*")',
-        "read += []",
-        ("tests/runner/test_runner.py::test_the_key_sees_sources_parameters_and_files_but_not_outputs",),
-        "other data make another run",
+        KEYS,
+        '"python": sys.version',
+        '"python": ""',
+        ("tests/runner/test_keys.py",),
+        "another Python makes another run",
     ),
     Mutation(
-        "dpsim/runner/worker.py",
-        "if self.previous.exists() and not self.output.exists():",
-        "if False:",
-        ("tests/runner/test_workspace.py",),
-        "a publication that was cut in two loses the old figures",
+        KEYS,
+        '"parameters" in cell["metadata"].get("tags", [])',
+        "False",
+        ("tests/runner/test_keys.py",),
+        "another cell of parameters makes another run",
+    ),
+    Mutation(
+        KEYS,
+        '*Path(value).rglob("*")',
+        '*Path(value).glob("*")',
+        ("tests/runner/test_keys.py",),
+        "files deep in the folder that a parameter names",
+    ),
+    Mutation(
+        KEYS,
+        '*paths.data().rglob("*"), ',
+        "",
+        ("tests/runner/test_keys.py",),
+        "other data make another run",
     ),
     Mutation(
         STREAMS,
