@@ -243,7 +243,7 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     Examples
     --------
     >>> round(leaving_probability([0.1, 0.1], 9.87, gamma=1e-3), 5)
-    0.01885
+    0.01883
     """
     means = checks.real("p", p, 0.0, 1.0, open_low=True, open_high=True)
     if means.ndim != 1 or not 1 <= means.size <= 3 or means.sum() >= 1.0:

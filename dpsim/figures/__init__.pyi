@@ -50,8 +50,8 @@ from .words import (
     draw_reduction as draw_reduction,
     draw_against_optimum as draw_against_optimum,
 )
-from .walks import (
-    draw_walks as draw_walks,
+from .matrices import (
+    stationary_errors as stationary_errors,
 )
 from .bars import (
     grouped_bars as grouped_bars,
@@ -68,7 +68,7 @@ from . import (
     zones as zones,
     graphs as graphs,
     words as words,
-    walks as walks,
+    matrices as matrices,
     bars as bars,
     decisions as decisions,
 )
