@@ -1,6 +1,6 @@
 """dpsim: mechanisms, accounting and bounds behind a living compendium of private Markov chains.
 
-The wings load when they are first used, so that `import dpsim` costs nothing.
+The subpackages load when they are first used, so that `import dpsim` costs nothing.
 """
 
 import lazy_loader as _lazy

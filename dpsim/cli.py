@@ -166,72 +166,51 @@ def fetch(url: str | None) -> None:
     click.echo(f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}")
 
 
-EVENTS = (
-    click.option("--origin", metavar="COL", help="Column of the state an event leaves."),
-    click.option("--destination", metavar="COL", help="Column of the state it enters."),
-    click.option("--count", metavar="COL", help="Column of how many events a row stands for (default: one)."),
-    click.option("--where", metavar="SQL", help="Rows to count: a SQL boolean of yours, run as it stands."),
-    click.option(
-        "--categories",
-        metavar="FILE",
-        help="The states, known without the data: one a line, or a table's column label.",
-    ),
-    click.option("--graph", metavar="FILE", help="Table of the possible pairs, origin and destination: public too."),
-)
-"""What a table of events is, and what is declared about it."""
-
-
-def _about_events(command: Any) -> Any:
-    for option in reversed(EVENTS):
-        command = option(command)
-    return command
-
-
 @main.command()
-@click.argument("file")
-@_about_events
-@click.option("--trajectory", metavar="USER,TIME,PLACE", help="Instead: a table of visits, and its three columns.")
-@click.option("--max-gap", metavar="TIME", help="With --trajectory: visits further apart are no event (30min).")
-@click.option("--outside", default="drop", show_default=True, help="Events outside what is declared: drop, or error.")
-@click.option("--epsilon", required=True, type=float, help="Privacy loss in all, above 0.")
-@click.option("--delta", default=0.0, show_default=True, help="Slack on top of the factor e^epsilon, in [0, 1).")
-@click.option("--output", required=True, metavar="DIR", help="New folder of the release.")
-@click.option("--owner", "owner_folder", metavar="DIR", help="New folder for you alone (default: DIR_OWNER_ONLY).")
-@click.option("--pairs", help="With --categories: all (default), or private: those that occur often enough.")
-@click.option("--totals", metavar="FILE", help="Table of row totals (label, total) that are public already.")
-@click.option("--unit", metavar="COL", help="Column of the person to protect, with limits; without, one event.")
-@click.option("--events", type=int, help="Events kept of a unit in all.")
-@click.option("--events-per-row", type=int, help="Or: events kept of a unit in each row ...")
-@click.option("--rows", type=int, help="... and rows kept of a unit.")
-@click.option("--mechanism", help="laplace or gaussian (default: the one with the smaller expected error).")
-@click.option("--budget", metavar="FILE", help="Record of what the data have spent; one for each data set.")
-@click.option("--limit", metavar="E,D", help="What all its releases may spend; needed for a new budget file.")
-@click.option("--seed", type=int, help="For simulations: the output is then not a private release.")
-def release(**options: Any) -> None:
-    """Turn a table of events, trips or visits into a private Markov chain.
+@click.argument("files", nargs=-1, required=True)
+@click.option("--origin", metavar="COL", help="Column of the state that an event leaves.")
+@click.option("--destination", metavar="COL", help="Column of the state that it enters.")
+@click.option("--count", metavar="COL", help="Column of how many events a row stands for.")
+@click.option("--trajectory", metavar="U,T,P", help="Instead, of visits: columns of user, time, place.")
+@click.option("--time-format", metavar="FORM", help="iso, seconds, milliseconds, or like %d.%m.%Y %H:%M.")
+@click.option("--max-gap", metavar="TIME", help="Visits further apart make no event (30min, 2h).")
+@click.option("--categories", metavar="FILE", help="The states, a line each, known without the data.")
+@click.option("--graph", metavar="FILE", help="Or the possible pairs: a table origin, destination.")
+@click.option("--pairs", metavar="KIND", help="With states: all (default), or private (frequent ones).")
+@click.option("--unit", metavar="COL", help="Column of the person to protect; else single events.")
+@click.option("--events", type=int, metavar="M", help="How many events of a person are counted, at most.")
+@click.option("--epsilon", type=float, metavar="E", help="Privacy loss, above 0; 1 is a common choice.")
+@click.option("--delta", default=0.0, metavar="D", help="Slack; only pairs chosen privately need it (1e-6).")
+@click.option("--output", metavar="DIR", help="New folder of the release, all of it to publish.")
+@click.option("--owner", "owner_folder", metavar="DIR", help="New folder for you alone (DIR_OWNER_ONLY).")
+@click.option("--budget", metavar="FILE", help="Record of what these data have spent so far.")
+@click.option("--limit", metavar="E,D", help="What they may spend in all; makes a new budget.")
+@click.option("--check", is_flag=True, help="Only tell you what would be counted, and what not.")
+@click.option("--seed", type=int, metavar="N", help="A simulation, which must not be published.")
+def release(files: tuple[str, ...], **options: Any) -> None:
+    """Make a private Markov chain of a table of events, counts or visits.
 
-    Takes csv, tsv and jsonl (also .gz, .zst), Parquet, a folder or a glob. Noisy counts are published, and the chain
-    estimated from them. Without --categories or --graph the pairs, and with them the states, are chosen privately,
-    which needs a delta. Standard output may be published, standard error is for you. Nothing is written unless all of
-    it can be.
+    FILES are csv, tsv (also .gz) or Parquet, or a folder. Without states or a
+    graph, frequent pairs are chosen privately. Standard output may be
+    published, standard error is for you. Python: dpsim.release.privatize.
     """
     from dpsim import release as release_
 
-    for line in release_.run(**options):
-        click.echo(line.text, err=line.private)
+    try:
+        for line in release_.run(list(files), **options):
+            click.echo(line.text, err=line.private)
+    except (ValueError, ImportError) as error:
+        raise ValueError(release_.as_options(str(error))) from error
 
 
 @main.command()
 @click.option("--states", required=True, type=int, help="How many states there are.")
-@click.option("--events", required=True, type=int, help="About how many events: a public guess.")
+@click.option("--events", required=True, type=int, help="About how many events there are: a public guess.")
+@click.option("--persons", type=int, help="About how many persons (cars, sessions) they belong to.")
+@click.option("--limits", metavar="M,M,...", help="Events counted of a person (default: single events are protected).")
 @click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Privacy losses.")
 @click.option("--delta", default=0.0, show_default=True, help="Slack on top of the factor e^epsilon, in [0, 1).")
 @click.option("--pairs", type=int, help="How many pairs a declared graph allows (default: all).")
-@click.option("--limits", metavar="U,U,...", help="Units: event, 10 (events in all), 2x5 (events a row x rows).")
-@click.option("--units", type=int, help="How many units there are: delta is compared with 1/units.")
-@click.option("--mechanism", help="laplace or gaussian (default: the one with the smaller expected error).")
-@click.option("--data", metavar="FILE", help="Also simulate releases of these data: NOT private, for their owner.")
-@_about_events
 def plan(**options: Any) -> None:
     """Show what noise and error a release would have, from public numbers, before anything is spent."""
     from dpsim import release as release_

@@ -411,7 +411,8 @@ def _line(rows: pd.DataFrame) -> dict[str, str]:
 def _says(row: Any) -> str:
     """Return what the paper says: the quantity and what is printed, or what a refuted statement allows."""
     printed = row.printed or (f"{row.limit:.4g}" if row.basis == "false" else "")
-    bound = f"{row.relation} " if row.relation in ("at most", "at least") and row.basis != "contradiction" else ""
+    limited = row.relation in ("at most", "at least") and row.basis != "contradiction"
+    bound = f"{row.relation} " if printed and limited else ""
     return f"{row.quantity}: {bound}{printed} {row.unit}".rstrip(": ")
 
 

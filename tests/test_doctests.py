@@ -9,13 +9,13 @@ import pytest
 import dpsim
 from dpsim import markov
 
-WINGS = [name for name in dpsim.__all__ if name != "release" and inspect.ismodule(getattr(dpsim, name))]
-MODULES = ("numerics.simplex",)  # what a wing's face shows as a module
+SUBPACKAGES = [name for name in dpsim.__all__ if name != "release" and inspect.ismodule(getattr(dpsim, name))]
+MODULES = ("numerics.simplex",)  # what a subpackage's face shows as a module
 
 
 def things():
     """Yield everything public that has an example: test_face lists which names may go without one."""
-    for module in (*WINGS, *MODULES):
+    for module in (*SUBPACKAGES, *MODULES):
         face = importlib.import_module(f"dpsim.{module}")
         for name in getattr(face, "__all__", vars(face)):
             thing = getattr(face, name)

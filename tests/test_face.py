@@ -14,7 +14,7 @@ import pytest
 import dpsim
 
 ROOT = Path(__file__).parent.parent
-WINGS = [name for name in dpsim.__all__ if hasattr(getattr(dpsim, name), "__path__")]
+SUBPACKAGES = [name for name in dpsim.__all__ if hasattr(getattr(dpsim, name), "__path__")]
 DRAWS = "draws on axes of a figure: the notebooks and tests/figures show it"
 WRITES = "writes files, or needs those of a run"
 SHOWS = "its result is for a notebook to show"
@@ -43,9 +43,9 @@ def imports(notebook):
                     yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] == "dpsim")
 
 
-@pytest.mark.parametrize("wing", WINGS)
-def test_every_name_of_a_face_loads_and_says_what_it_is(wing):
-    face = importlib.import_module(f"dpsim.{wing}")
+@pytest.mark.parametrize("subpackage", SUBPACKAGES)
+def test_every_name_of_a_face_loads_and_says_what_it_is(subpackage):
+    face = importlib.import_module(f"dpsim.{subpackage}")
     assert face.__all__ and len(set(face.__all__)) == len(face.__all__)
     for name in face.__all__:
         thing = getattr(face, name)
@@ -55,14 +55,14 @@ def test_every_name_of_a_face_loads_and_says_what_it_is(wing):
 
 
 def public():
-    """Return every public function and class by wing.name, the release tool's aside: its interface is the command."""
+    """Return every public function and class by subpackage.name, but for the release: that is a command."""
     found = {}
-    for wing in {*WINGS, "ledger", "numerics.simplex"} - {"release"}:
-        face = importlib.import_module(f"dpsim.{wing}")
+    for subpackage in {*SUBPACKAGES, "ledger", "numerics.simplex"} - {"release"}:
+        face = importlib.import_module(f"dpsim.{subpackage}")
         for name, thing in ((name, getattr(face, name)) for name in getattr(face, "__all__", vars(face))):
             mine = getattr(thing, "__module__", "").startswith(face.__name__) and not name.startswith("_")
             if mine and (inspect.isfunction(thing) or inspect.isclass(thing)):
-                found[f"{wing}.{name}"] = thing
+                found[f"{subpackage}.{name}"] = thing
     return found
 
 
@@ -113,15 +113,19 @@ def test_every_private_function_of_more_than_three_lines_says_what_it_is_for():
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_import_wings_and_names_of_their_faces_alone(notebook):
+def test_notebooks_import_subpackages_and_names_of_their_faces_alone(notebook):
     found = list(imports(notebook))
     assert found
     for module, name in found:
         if module == "dpsim":
             assert name in dpsim.__all__, name
         else:
-            wing = module.split(".")
-            assert len(wing) == 2 and wing[1] in WINGS and name in importlib.import_module(module).__all__, (
+            subpackage = module.split(".")
+            assert (
+                len(subpackage) == 2
+                and subpackage[1] in SUBPACKAGES
+                and name in importlib.import_module(module).__all__
+            ), (
                 module,
                 name,
             )

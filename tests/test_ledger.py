@@ -19,7 +19,6 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 from PIL import Image
-from toy_project import ROOT
 
 from dpsim import figures, ledger, mdp, paths
 from dpsim import runner as runner_
@@ -414,12 +413,3 @@ def test_cleaning_a_notebook_strips_what_differs_and_refuses_warnings() -> None:
     cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=f"{paths.root()}/x")]
     with pytest.raises(ValueError, match="absolute path"):
         runner_.clean(made)
-
-
-def test_the_environment_file_is_the_locks() -> None:
-    import sys
-
-    sys.path.insert(0, str(ROOT / "tools"))
-    from lock import environment
-
-    assert (ROOT / "environment.yml").read_text() == environment((ROOT / "requirements.lock").read_text())

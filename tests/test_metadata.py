@@ -12,7 +12,7 @@ import yaml
 from toy_project import ROOT
 
 import dpsim
-from tools import archive
+from tools import archive, lock
 
 
 def test_version_and_date_are_the_same_wherever_they_are_written() -> None:
@@ -28,6 +28,13 @@ def test_version_and_date_are_the_same_wherever_they_are_written() -> None:
     assert [date for _, date in released] == sorted((date for _, date in released), reverse=True)
 
 
+def test_the_environment_file_has_the_direct_dependencies_in_the_versions_of_the_lock() -> None:
+    text = (ROOT / "environment.yml").read_text(encoding="utf-8")
+    assert text == lock.environment((ROOT / "requirements.lock").read_text(encoding="utf-8"), archive.project())
+    assert len(text.splitlines()) <= 45
+    assert all(re.search(rf"^ +- {name}==?[\w.]+$", text, re.MULTILINE) for name in lock.direct(archive.project()))
+
+
 def test_codemeta_says_what_the_project_says() -> None:
     codemeta = json.loads((ROOT / "codemeta.json").read_text(encoding="utf-8"))
     assert codemeta == archive.codemeta(), "`make notebooks` writes it anew"
@@ -38,6 +45,12 @@ def test_codecheck_lists_every_figure_with_its_command() -> None:
     assert text == archive.codecheck(), "`make notebooks` writes it anew"
     listed = [entry["file"] for entry in yaml.safe_load(text)["manifest"]]
     assert sorted(listed) == sorted(str(f.relative_to(ROOT)) for f in (ROOT / "figures").glob("*/*.png"))
+
+
+def test_the_readme_lists_every_figure_of_the_papers_and_is_short() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text == archive.readme(), "`make notebooks` writes its index anew"
+    assert len(text.splitlines()) <= 150 or "<details><summary>Questions" in text
 
 
 def test_the_zip_has_no_time_and_the_same_bytes_again(tmp_path: Path) -> None:

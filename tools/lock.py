@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -19,16 +21,20 @@ FLAGS += ["--no-header", "--no-annotate", "--no-emit-index-url"]
 EXTRAS = {"test": ("test",), "site": ("site",), "cluster": ("spark", "dask"), "archive": ("archive",)}
 """The locks on top of the first, and the extras of pyproject.toml that each holds."""
 
+CONDA: tuple[str, ...] = ("jupyterlab", "numpy", "scipy", "matplotlib", "papermill", "pandas", "seaborn")
+CONDA += ("click", "filelock", "geopandas", "ipykernel", "ipywidgets", "nbclient", "nbformat", "numba", "packaging")
+CONDA += ("pooch", "psutil", "pyarrow", "randomgen", "requests", "sqlglot", "tqdm", "vl-convert-python")
+"""What environment.yml takes from conda-forge, which has it under that name: those that one looks for first."""
+
 HEAD = """\
-# The locked environment for conda, mamba and Binder: Python from conda, the pins of requirements.lock under pip.
-# Made by `make lock`; a test holds it to the lock. Python 3.11 on Linux is what is tested.
+# For conda, mamba and Binder: what dpsim uses by name, in the versions of requirements.lock, which `make` installs.
+# Made by `make lock`; a test holds it to the lock.
 name: dpsim
 channels:
   - conda-forge
 dependencies:
   - python=3.11
   - pip
-  - pip:
 """
 
 
@@ -37,10 +43,19 @@ def pins(lock: str) -> list[str]:
     return [line.rstrip(" \\") for line in lock.splitlines() if re.match(r"^[A-Za-z0-9]", line)]
 
 
-def environment(lock: str) -> str:
-    """Return environment.yml for the text of a lock; pip and the build backend come from conda's side too."""
-    lines = [f'      - "{pin}"\n' for pin in pins(lock) if not pin.startswith("pip==")]
-    return HEAD + "".join(lines) + "      - --editable .\n"
+def direct(project: dict[str, Any]) -> list[str]:
+    """Return the names that pyproject.toml lists for an install with the extra release."""
+    listed = [*project["dependencies"], *project["optional-dependencies"]["release"]]
+    return sorted({re.split(r"[^A-Za-z0-9_-]", each, maxsplit=1)[0] for each in listed})
+
+
+def environment(lock: str, project: dict[str, Any]) -> str:
+    """Return environment.yml: the direct dependencies, in the versions of a lock."""
+    versions = dict(pin.partition(" ;")[0].split("==") for pin in pins(lock))
+    names = direct(project)
+    conda = [f"  - {name}={versions[name]}\n" for name in CONDA if name in names]
+    pip = [f"      - {name}=={versions[name]}\n" for name in names if name not in CONDA]
+    return HEAD + "".join(conda) + "  - pip:\n" + "".join(pip) + '      - "-e .[release]"\n'
 
 
 def additional(lock: str, base: str) -> str:
@@ -52,7 +67,7 @@ def additional(lock: str, base: str) -> str:
 
 def main() -> None:
     """Write the locks and environment.yml."""
-    compile = ["uv", "pip", "compile", "pyproject.toml", "--extra", "release", *FLAGS]
+    compile = ["uv", "pip", "compile", "pyproject.toml", "--extra", "release", "--extra", "install", *FLAGS]
     subprocess.run([*compile, "-o", "requirements.lock"], cwd=ROOT, check=True, capture_output=True)
     base = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     for name, extras in EXTRAS.items():
@@ -61,7 +76,8 @@ def main() -> None:
             [*compile, *chosen, "-c", "requirements.lock"], cwd=ROOT, check=True, capture_output=True, text=True
         )
         (ROOT / "tools" / "locks" / f"{name}.lock").write_text(additional(done.stdout, base), encoding="utf-8")
-    (ROOT / "environment.yml").write_text(environment(base), encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (ROOT / "environment.yml").write_text(environment(base, project), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tables of the compendium, and events of your own."""
+"""The tables of the papers."""
 
 import lazy_loader as _lazy
 

@@ -9,6 +9,7 @@ from .taxi import (
     load_taxi_zones as load_taxi_zones,
     load_zone_adjacency as load_zone_adjacency,
     load_taxi_trips as load_taxi_trips,
+    counts_file as counts_file,
     known_zones as known_zones,
     counts_matrix as counts_matrix,
     merge_zones as merge_zones,
@@ -19,32 +20,13 @@ from .roads import (
     ETA as ETA,
     ETA_BAR as ETA_BAR,
 )
-from .spill import connect as connect
-from .sources import open_events as open_events
-from .events import (
-    count_transitions as count_transitions,
-    count_trajectories as count_trajectories,
-    distinct_labels as distinct_labels,
-    in_order as in_order,
-    as_declared as as_declared,
-    positions as positions,
-)
-from .limits import (
-    Limits as Limits,
-)
 from .fetch import (
-    Expected as Expected,
     Month as Month,
-    folder as folder,
-    counts_file as counts_file,
     fetch_taxi_month as fetch_taxi_month,
 )
 from . import (
     tables as tables,
     taxi as taxi,
     roads as roads,
-    events as events,
-    sources as sources,
-    spill as spill,
     fetch as fetch,
 )

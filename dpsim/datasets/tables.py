@@ -172,12 +172,14 @@ def load_grades() -> pd.DataFrame:
     return read_table("grades/calculus_1.csv")
 
 
-def _labels(path: Path, name: str, column: pd.Series) -> list[str]:
-    """Return the labels of a column of words, none of which may be missing."""
-    if column.isna().any():
-        row = int(np.flatnonzero(column.isna())[0])
+def _labels(path: Path, name: str, column: pd.Series) -> pd.Series:
+    """Return a column as words, of which none may be missing; 97.0 is 97."""
+    words = column.astype("str").str.strip().str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+    missing = column.isna() | (words == "")
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
         raise ValueError(f"{path}: column {name} must have a label in each row, got none in data row {row + 1}")
-    return column.tolist()
+    return words
 
 
 def _whole_numbers(path: Path, name: str, column: pd.Series, low: int = 0) -> pd.Series:

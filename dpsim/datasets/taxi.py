@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from dpsim import checks
-from dpsim.datasets import events, sources
+from dpsim import checks, paths
 from dpsim.datasets.tables import Integers, Mask, _labels, _whole_numbers, read_bytes, read_table
 
 TRIP_COLUMNS = ("origin", "destination", "trips")
@@ -73,6 +73,22 @@ def load_zone_adjacency() -> Mask:
     return touches
 
 
+def counts_file() -> Path:
+    """Return the path of the counts between the 63 zones: columns origin, destination, trips; git ignores it.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.counts_file().parts[-3:]
+    ('build', 'data', 'yellow_2025-01_od.csv')
+    """
+    return paths.build() / "data" / "yellow_2025-01_od.csv"
+
+
 def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFrame:
     """Return the numbers of trips between zones.
 
@@ -80,8 +96,8 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     ----------
     source : {"surrogate", "official"} or path
         "surrogate" for the table in data/ (see data/README.md; what is drawn from it says "surrogate"), "official" for
-        the month that `dpsim data fetch` has downloaded and counted (63 zones), or a table with the three columns as
-        `open_events` reads it; its other columns are dropped, zones may be integers or words.
+        the month that `dpsim data fetch` has downloaded and counted (63 zones), or a csv, csv.gz or Parquet file with
+        the three columns; its other columns are dropped, zones may be integers or words.
 
     Returns
     -------
@@ -103,33 +119,42 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     if source == "surrogate":
         return read_table("nyc/od_surrogate_2025-01.csv")
     if source == "official":
-        from dpsim.datasets import fetch  # which needs this module
-
-        source = fetch.counts_file()
+        source = counts_file()
         if not source.is_file():
             raise ValueError(
                 'source "official" is not available yet: run `dpsim data fetch` first, or give "surrogate" or the '
                 "path of a table"
             )
     path = Path(source)
-    try:
-        table = sources.fetched(sources.open_events(source, {name: name for name in TRIP_COLUMNS}), source)
-    except ValueError as error:
-        raise ValueError(
-            f'trips must be "surrogate", "official" or a table with columns {", ".join(TRIP_COLUMNS)}, got '
-            f"{os.fspath(source)!r} ({error})"
-        ) from error
+    table = _read(path)
+    missing = [name for name in TRIP_COLUMNS if name not in table]
+    if missing:
+        raise ValueError(f"{path}: there is no column {missing[0]!r} among {', '.join(map(repr, table.columns[:10]))}")
     if table.empty:
         raise ValueError(f"{path}: the table has no rows, it must have at least one")
-    ends = [_labels(path, name, table[name]) for name in ("origin", "destination")]
-    labels = events.as_declared([*ends[0], *ends[1]])
-    table = pd.DataFrame({"origin": labels[: len(table)], "destination": labels[len(table) :],
+    ends = pd.concat([_labels(path, name, table[name]) for name in ("origin", "destination")], ignore_index=True)
+    if ends.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
+        ends = ends.astype(np.int64)
+    table = pd.DataFrame({"origin": ends[: len(table)].array, "destination": ends[len(table) :].array,
                           "trips": _whole_numbers(path, "trips", table["trips"])})  # fmt: skip
     twice = table.duplicated(["origin", "destination"])
     if twice.any():
         origin, destination = table.loc[twice, ["origin", "destination"]].iloc[0]
         raise ValueError(f"{path}: origin {origin}, destination {destination} must occur once, got two rows or more")
     return table
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """Return a table as it is written: every field of a text file is text."""
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    except (OSError, ValueError, EOFError, zlib.error) as error:  # pandas' and Arrow's own are ValueErrors
+        raise ValueError(
+            f'trips must be "surrogate", "official" or a table (csv, csv.gz or Parquet) with columns '
+            f"{', '.join(TRIP_COLUMNS)}, got {os.fspath(path)!r} ({str(error)[:200]})"
+        ) from error
 
 
 def known_zones(trips: pd.DataFrame) -> bool:

@@ -33,7 +33,6 @@ from .zones import (
     compare_zones as compare_zones,
 )
 from .graphs import (
-    transitions as transitions,
     draw_automaton as draw_automaton,
     draw_chain as draw_chain,
 )
@@ -45,10 +44,8 @@ from .explore import (
 from .words import (
     COLOURS as COLOURS,
     draw_neighbours as draw_neighbours,
-    draw_bounds as draw_bounds,
     draw_errors as draw_errors,
-    draw_reduction as draw_reduction,
-    draw_against_optimum as draw_against_optimum,
+    draw_trips as draw_trips,
 )
 from .matrices import (
     stationary_errors as stationary_errors,

@@ -189,6 +189,7 @@ def draw_walk(
     colour: str = "black",
     offset: float = 0.0,
     numbers: bool = False,
+    names: Sequence[str] | None = None,
     label: str | None = None,
 ) -> None:
     """Draw a sequence of states (segments): a line from midpoint to midpoint through the intersections.
@@ -206,6 +207,8 @@ def draw_walk(
     numbers : bool
         Whether to write the steps at which each segment is visited (a stay on a segment shows there alone), where
         there is room among what is drawn already, instead of arrow heads.
+    names : sequence of n str, optional
+        Written beside the segments that are visited, likewise.
     label : str, optional
         For a legend.
 
@@ -235,8 +238,10 @@ def draw_walk(
     ax.plot(*line.T, color=colour, lw=1.4, solid_joinstyle="round", zorder=4, label=label)
     ax.plot(*line[0], "o", ms=5.5, mfc="white", mec=colour, mew=1.2, zorder=7)
     ax.plot(*line[-1], "s", ms=3.2, color=colour, zorder=8)
+    places = list(dict.fromkeys(visited))
+    if names is not None:
+        _write(ax, middle[places], [names[place] for place in places], size=SMALL, colour=colour)
     if numbers:
-        places = list(dict.fromkeys(visited))
         words = [", ".join(str(step) for step, seen in enumerate(visited) if seen == place) for place in places]
         _write(ax, middle[places], words, size=SMALL, colour=colour)
 

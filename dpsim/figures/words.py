@@ -1,4 +1,4 @@
-"""Drawings of private words: two neighbours' releases, error bounds, errors with their reduction, errors per optimum.
+"""Drawings of private words: two neighbours' releases, errors of both mechanisms, private trips step by step.
 
 Each function draws the columns it names of a table that is already computed, on axes that are given.
 """
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+from numpy.typing import ArrayLike
 
-from dpsim.figures import house_style
-from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, mark_published
+from dpsim.datasets.roads import RoadChain
+from dpsim.figures import maps
+from dpsim.figures.house_style import DASHES, MARKERS, OTHER, OURS, PAPER, TRUE, mark_published, mark_source
 
 COLOURS = {"permute-and-flip": PAPER, "exponential": OTHER, "staircase": OURS}
 """One colour for each mechanism on words, here and in the notebook's text."""
@@ -50,121 +52,65 @@ def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequen
     axes[1].set_xticks(place, table["released"], rotation=90, family="monospace")
 
 
-def draw_bounds(ax: Any, x: pd.Series, table: pd.DataFrame, *, named: bool = False) -> None:
-    """Draw an exact error between Theorem 2's bounds, with the sharper floor; below 0 letters the axes are shaded.
+def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+    """Draw the expected and the sampled errors of both mechanisms, and what the paper prints, within the x-limits.
 
     Parameters
     ----------
     ax : Axes
-    x : Series
-        Of the rows of the table.
     table : DataFrame
-        Columns lower_theorem2, upper_theorem2, exact, floor.
-    named : bool
-        Whether to write which bound is which beside the lines.
-    """
-    for column in ("upper_theorem2", "lower_theorem2"):
-        ax.plot(x, table[column], "--", color=PAPER)
-    ax.plot(x, table["floor"], ":", color=OURS, label=r"floor, from $1-uq\geq(1-u)^q$")
-    ax.plot(x, table["exact"], color=OURS, label="exact")
-    ax.axhspan(-10.0, 0.0, color="0.9", lw=0, zorder=0)
-    bottom, top = min(0.0, table["lower_theorem2"].min()), table["upper_theorem2"].max()
-    ax.set(ylim=(bottom - 0.05 * (top - bottom), top + 0.05 * (top - bottom)))
-    if named:
-        middle = len(x) // 3
-        for column, level in (("upper", "bottom"), ("lower", "top")):
-            place = (x.iloc[middle], table[f"{column}_theorem2"].iloc[middle])
-            side = {"ha": "left"} if column == "upper" else {"ha": "right"}
-            ax.annotate(
-                column,
-                place,
-                (3, 3) if column == "upper" else (-3, -1),
-                textcoords="offset points",
-                va=level,
-                color=PAPER,
-                fontsize=7,
-                **side,
-            )
-
-
-def draw_errors(
-    axes: Sequence[Any], table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]
-) -> None:
-    """Draw on two axes the errors of permute-and-flip and of the exponential mechanism, and the reduction below.
-
-    Parameters
-    ----------
-    axes : sequence of two Axes
-    table : DataFrame
-        Columns epsilon, reduction and, for each mechanism, <name>_exact, <name>_sampled, <name>_standard_error with
-        underscores in the name.
+        Columns mechanism, epsilon, error_expected, error_sampled, standard_error.
     published : mapping of str to sequence of pairs
         For each mechanism the printed points (epsilon, error).
     """
-    for mechanism in ("permute-and-flip", "exponential"):
-        name, colour = mechanism.replace("-", "_"), COLOURS[mechanism]
-        axes[0].plot(table["epsilon"], table[f"{name}_exact"], color=colour, label=mechanism)
-        dots = {"fmt": ".", "ms": 2.5, "lw": 0.5, "color": colour}
-        axes[0].errorbar(table["epsilon"], table[f"{name}_sampled"], 2 * table[f"{name}_standard_error"], **dots)
-        for epsilon, error in published[mechanism]:
-            if table["epsilon"].min() <= epsilon <= table["epsilon"].max():
-                offset = (5, 4) if mechanism == "exponential" else (-5, -12)
-                mark_published(axes[0], epsilon, error, f"{error:g}", offset=offset, colour=colour)
-    axes[1].plot(table["epsilon"], table["reduction"], color=OURS)
-    axes[0].set(yscale="log")
-    _plain_ticks(axes[0], (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
-    axes[1].set(xlabel=r"$\epsilon$", ylim=(0, 0.6))
-
-
-def draw_reduction(ax: Any, table: pd.DataFrame, published: Sequence[tuple[float, float]]) -> None:
-    """Draw how much permute-and-flip can lower the error: the proven limit, an ensemble's band, one trip, the paper.
-
-    Parameters
-    ----------
-    ax : Axes
-    table : DataFrame
-        Columns epsilon, limit, low, median, high, trip.
-    published : sequence of pairs
-        The printed points (epsilon, reduction).
-    """
-    ax.fill_between(table["epsilon"], table["limit"], 1.0, color="0.9", lw=0)
-    ax.text(table["epsilon"].max(), 0.53, "impossible", ha="right", va="bottom", color="0.3", fontsize=7)
-    ax.plot(table["epsilon"], table["limit"], color=TRUE, label="limit, any words")
-    band = {**house_style.BAND, "color": PAPER, "label": "9 of 10 random trips"}
-    ax.fill_between(table["epsilon"], table["low"], table["high"], **band)
-    ax.plot(table["epsilon"], table["median"], color=PAPER, label="median trip")
-    ax.plot(table["epsilon"], table["trip"], color=OURS, label="calibrated trip")
-    for epsilon, value in published:
-        mark_published(ax, epsilon, value, f"{value:g}", offset=(-6, 6))
-    ax.set(xlabel=r"$\epsilon$", ylabel="reduction of the error", ylim=(0, 0.8))
-    ax.legend(loc="upper left", ncols=2, columnspacing=1.0)
-
-
-def draw_against_optimum(ax: Any, table: pd.DataFrame, title: str) -> None:
-    """Draw each mechanism's error divided by the least possible one, against the epsilon it really spends.
-
-    Parameters
-    ----------
-    ax : Axes
-    table : DataFrame
-        Columns mechanism, epsilon_exact, error, least_error.
-    title : str
-    """
     for mechanism, part in table.groupby("mechanism", sort=False):
-        line = "--" if mechanism == "exponential" else "-"
-        ratio = part["error"] / part["least_error"]
-        ax.plot(
-            part["epsilon_exact"],
-            ratio,
-            line,
-            color=COLOURS[str(mechanism)],
-            label=mechanism,
-            zorder=2 + (line == "--"),
+        colour = COLOURS[str(mechanism)]
+        line = {"color": colour, "label": mechanism, "zorder": 3} | (
+            {"dashes": DASHES[colour]} if DASHES[colour] else {}
         )
-    ax.axhline(1.0, color=TRUE, lw=0.8, zorder=0)
-    ax.set(xlabel=r"exact $\epsilon$", xlim=(0, 6), yscale="log")
-    _plain_ticks(ax, (1, 1.2, 1.5, 2, 3, 4, 6, 10))
-    ax.set_title(title, fontsize=7)
+        ax.plot(part["epsilon"], part["error_expected"], **line)
+        dots = {"fmt": MARKERS[colour], "ms": 3, "lw": 0.6, "color": colour}
+        ax.errorbar(part["epsilon"], part["error_sampled"], 2 * part["standard_error"], **dots)
+        for epsilon, error in published[str(mechanism)]:
+            if table["epsilon"].min() <= epsilon <= table["epsilon"].max():
+                above = mechanism == "exponential"
+                mark_published(ax, epsilon, error, f"{error:g}", offset=(6, 5) if above else (-6, -13))
+    ax.set(yscale="log", xlabel=r"$\epsilon$", ylabel="wrong segments")
+    _plain_ticks(ax, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
+
+
+def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping[str, ArrayLike]) -> None:
+    """Draw trips on maps that name the segments, and below them segment by segment; the first trip is the true one.
+
+    Parameters
+    ----------
+    axes : sequence of Axes
+        One map for each trip.
+    below : Axes
+        Of the segments: a row for each trip; what differs from the true trip is in a box.
+    roads : RoadChain
+    trips : mapping of str to array_like of int, shape (steps + 1,)
+        Equally long, by name.
+    """
+    true = np.asarray(next(iter(trips.values())))
+    names = [str(state) for state in range(len(roads.segments))]
+    below.set(xlim=(-3.0, len(true) - 0.4), ylim=(0.6 - len(trips), 1.5))
+    below.set_axis_off()
+    for row, (ax, (name, trip)) in enumerate(zip(axes, trips.items())):
+        colour = PAPER if row else TRUE
+        maps.draw_network(ax, roads, source=False)
+        maps.draw_walk(ax, roads, trip, colour=colour, names=names)
+        ax.set_title(name)
+        below.text(-0.8, -row, name, ha="right", va="center", color=colour)
+        for step, segment in enumerate(np.asarray(trip).tolist()):
+            box = {"facecolor": "none", "edgecolor": colour, "lw": 0.8, "boxstyle": "round,pad=0.15"}
+            moved = {"bbox": box, "color": colour} if segment != true[step] else {"color": "0.35" if row else TRUE}
+            below.text(step, -row, f"{segment}", ha="center", va="center", **moved)
+    below.text(-0.8, 1, "step", ha="right", va="center", color="0.35")
+    for step in range(len(true)):
+        below.text(step, 1, f"{step}", ha="center", va="center", color="0.35")
+    below.axhline(0.5, color="0.6", lw=0.6)
+    mark_source(below.figure, f"{maps.ROADS_SOURCE}; the wider a road, the more traffic")
 
 
 def _plain_ticks(ax: Any, values: Sequence[float]) -> None:

@@ -131,8 +131,8 @@ def fundamental_matrix(P: Any, kind: str = "paper") -> Array:
     Raises
     ------
     ValueError
-        As `stationary_distribution` does, for other kinds, and for a chain so nearly reducible that fewer than four
-        digits would be right (condition above 1e12).
+        As `stationary_distribution` does, for a chain with transient states, and for one so nearly reducible that
+        fewer than four digits would be right (condition above 1e12).
 
     Examples
     --------
@@ -143,6 +143,8 @@ def fundamental_matrix(P: Any, kind: str = "paper") -> Array:
     sign = {"paper": -1.0, "seneta": 1.0}[checks.choice("kind", kind, ("paper", "seneta"))]
     pi = stationary_distribution(P)
     P = checks.simplex("P", P.toarray() if sparse.issparse(P) else P)
+    for index in np.argwhere((pi == 0.0).any(axis=-1)):
+        markov_sparse.refuse_reducible(f"P{index.tolist()}" if index.size else "P", P[tuple(index)])
     A = np.eye(P.shape[-1]) - P + sign * pi[..., None, :]
     try:
         Z = np.linalg.inv(A)

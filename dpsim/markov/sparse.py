@@ -51,24 +51,35 @@ def stochastic(name: str, matrix: Any) -> Any:
 
 def classes(chain: Any) -> tuple[list[States], States]:
     """Return the closed classes of a chain (dense or sparse), each its states, and the transient states."""
-    graph = sparse.csr_array(chain)
+    graph = sparse.csr_array(chain, copy=True)
+    graph.eliminate_zeros()
     number, label = csgraph.connected_components(graph, directed=True, connection="strong")
     edges = graph.tocoo()
-    leaves = (label[edges.row] != label[edges.col]) & (edges.data > 0.0)
+    leaves = label[edges.row] != label[edges.col]
     is_open = np.zeros(number, dtype=bool)
     is_open[label[edges.row[leaves]]] = True
     closed: list[States] = [np.flatnonzero(label == c) for c in np.flatnonzero(~is_open)[:10]]
     return closed, np.flatnonzero(is_open[label])
 
 
+def closed_class(name: str, chain: Any) -> States:
+    """Return the states of the one closed class; ValueError naming the classes where there are several."""
+    closed, transient = classes(chain)
+    if len(closed) == 1:
+        return closed[0]
+    raise ValueError(f"{name} must have one closed class, got {_listed_all(closed, transient)}")
+
+
 def refuse_reducible(name: str, chain: Any) -> None:
     """Raise ValueError naming the closed classes and the transient states unless the chain is irreducible."""
     closed, transient = classes(chain)
-    if len(closed) == 1 and len(transient) == 0:
-        return
-    listed = ", ".join(_listed(states) for states in closed)
+    if len(closed) > 1 or len(transient):
+        raise ValueError(f"{name} must be irreducible, got {_listed_all(closed, transient)}")
+
+
+def _listed_all(closed: list[States], transient: States) -> str:
     rest = f"; transient states {_listed(transient)}" if len(transient) else ""
-    raise ValueError(f"{name} must be irreducible, got closed classes {listed}{rest}")
+    return f"closed classes {', '.join(map(_listed, closed))}{rest}"
 
 
 def _listed(states: States) -> str:
@@ -77,17 +88,12 @@ def _listed(states: States) -> str:
 
 
 def stationary(P: Any) -> Array:
-    """Return the stationary distribution (n,) of an irreducible scipy.sparse chain, its 1-norm error below
-    1e-6.
+    """Return the stationary distribution (n,) of an irreducible transition matrix as csr, its 1-norm error below 1e-6.
 
     Damped power iteration until its steps are at the level of rounding; chains that mix too slowly for it are
     solved by GMRES with an incomplete factorisation. The result is returned only with a proven error bound
-    below 1e-6 (`stationary_error`; 1e-9 or less is usual). Raises ValueError for other matrices, for
-    reducible chains (named closed classes), and with the iterations, residual and bound when no such result
-    was reached.
+    below 1e-6 (`stationary_error`; 1e-9 or less is usual); else ValueError with the iterations, residual and bound.
     """
-    P = stochastic("P", P)
-    refuse_reducible("P", P)
     pi, steps = _power_iteration(P)
     residual, bound = _error_bound(P, pi)
     if bound > LARGEST_ERROR:

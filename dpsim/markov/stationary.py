@@ -61,7 +61,9 @@ def transition_matrix(counts: Any) -> Any:
 
 
 def stationary_distribution(P: Any) -> Array:
-    """Return the probability vector pi with pi P = pi of irreducible chains.
+    """Return the probability vector pi with pi P = pi of chains with one class of states that is never left.
+
+    It is unique then, and 0 on the transient states, those from which that class is reached.
 
     Parameters
     ----------
@@ -77,8 +79,8 @@ def stationary_distribution(P: Any) -> Array:
     Raises
     ------
     ValueError
-        For other matrices, for a reducible chain (with its place in the batch and its closed classes), and for a sparse
-        chain that mixes too slowly (with iterations, residual and bound).
+        For other matrices, for a chain with several closed classes (with its place in the batch and these), and for a
+        sparse chain that mixes too slowly (with iterations, residual and bound).
 
     Notes
     -----
@@ -92,9 +94,10 @@ def stationary_distribution(P: Any) -> Array:
     array([0.33333333, 0.66666667])
     """
     if sparse.issparse(P):
+        P = markov_sparse.stochastic("P", P)
         if P.shape[0] > DENSE_UP_TO:
-            return markov_sparse.stationary(P)
-        P = markov_sparse.stochastic("P", P).toarray()
+            return _on_closed_class("P", P, lambda part: markov_sparse.stationary(sparse.csr_array(part)))
+        P = P.toarray()
     P = checks.simplex("P", square("P", P, 0.0))
     n = P.shape[-1]
     chains = np.ascontiguousarray(P).reshape(-1, n, n)
@@ -108,11 +111,18 @@ def stationary_distribution(P: Any) -> Array:
     else:  # threads of our own: numba's parallel loops may not run inside other threads or after a fork
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(lambda part: _gth_each(chains[part], pi[part], in_range[part]), parts))
-    for index in np.flatnonzero(~in_range):  # reducible, or beyond the floats
+    for index in np.flatnonzero(~in_range):  # with transient states, or beyond the floats
         place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
-        markov_sparse.refuse_reducible(f"P[{place}]" if place else "P", chains[index])
-        pi[index] = _log_gth(chains[index])
+        pi[index] = _on_closed_class(f"P[{place}]" if place else "P", chains[index], _log_gth)
     return pi.reshape(P.shape[:-1])
+
+
+def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
+    """Return what solves the chain on its closed class, and 0 elsewhere; ValueError naming the classes if several."""
+    closed = markov_sparse.closed_class(name, chain)
+    pi = np.zeros(chain.shape[0])
+    pi[closed] = solve(chain[closed][:, closed]) if len(closed) < chain.shape[0] else solve(chain)
+    return pi
 
 
 @njit(cache=True, nogil=True)

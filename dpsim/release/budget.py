@@ -1,220 +1,180 @@
-"""A budget file for one data set: what has been spent, and a limit that no release passes.
+"""A budget file for one data set: what has been spent on its events, or on the units of one column.
 
 The file belongs to the owner of the data, who names it; it holds no hash or number of the data. An entry is written and
 synced to the disk, under a lock, before anything is drawn, and stays when the release fails later.
 
-Losses of the same unit add up: sums of epsilon and delta (basic composition), or, where it is smaller, the composition
-of the releases' dominating pairs by dp-accounting, where a release is taken for any (epsilon, delta)-private mechanism.
-Different units do not add up, but where a rule is proven an entry counts for another unit:
-  a unit with fewer events    is one of a unit that may have more: c and r both at most the entry's, or M events in all
-                              at most the entry's M, or at most the entry's c and r (M events lie in at most M rows).
-An entry of another adjacency, or whose unit does not cover the one asked for, refuses the release.
+Losses of one unit add up, whatever limit its events had in each release. Nothing else does: a release that protects the
+values of another column, or single events, says nothing about these. Sums of epsilon and delta behind a limit that is
+fixed beforehand hold even where each release is chosen by what the ones before it showed; tighter rules need not.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
-import math
 import os
-from collections.abc import Mapping, Sequence
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dp_accounting.pld import privacy_loss_distribution
-from filelock import FileLock, Timeout
-
 from dpsim import checks
-from dpsim.accounting.units import Unit
+from dpsim.release.unit import Unit
 
-VERSION = 1
+VERSION = 2
 WAIT = 30.0  # seconds for another release that holds the lock
-_ROUNDING = 1.0 + 1e-12  # of sums that are compared with the limit
-_GRID = 1e-4  # of the composed losses, rounded up
+LARGEST = 2**24  # bytes of a budget file
 
 
 class Limit(NamedTuple):
-    """What all releases of a data set may spend together.
-
-    Attributes
-    ----------
-    epsilon : float
-        Above 0.
-    delta : float
-        In [0, 1).
-    """
+    """What all releases of a data set may spend together: epsilon above 0, delta in [0, 1)."""
 
     epsilon: float
     delta: float
 
     @classmethod
     def of(cls, text: str) -> Limit:
-        """Return the limit of "E,D": epsilon above 0, delta in [0, 1) (ValueError)."""
-        parts = text.split(",")
+        """Return the limit of "E,D" (ValueError).
+
+        Examples
+        --------
+        >>> Limit.of("2,1e-6")
+        Limit(epsilon=2.0, delta=1e-06)
+        """
         try:
-            numbers = [float(part) for part in parts]
+            epsilon, delta = map(float, text.split(","))
         except ValueError:
-            numbers = []
-        if len(numbers) != 2:
-            raise ValueError(f"limit must be epsilon and delta, as in 2,1e-6, got {text!r}")
-        return cls(
-            checks.scalar("limit's epsilon", numbers[0], 0.0, open_low=True),
-            checks.scalar("limit's delta", numbers[1], 0.0, 1.0, open_high=True),
-        )
+            raise ValueError(f"limit must be epsilon and delta, as in 2,1e-6, got {text!r}") from None
+        return _checked("limit", epsilon, delta)
 
 
 def spend(
-    file: str | os.PathLike[str],
-    *,
-    epsilon: float,
-    delta: float,
-    unit: Unit,
-    adjacency: str,
-    limit: Limit | None = None,
+    file: str | os.PathLike[str], *, epsilon: float, delta: float, unit: Unit, limit: Limit | None = None
 ) -> tuple[float, float]:
-    """Record a release before it is drawn, and return what the data set has spent with it for this unit.
+    """Record a release before it is drawn, and return epsilon and delta of all that the file then holds.
 
     Parameters
     ----------
     file : path
-        Made when it does not exist, with the limit that is given; afterwards its own limit holds.
+        Made when it does not exist, with the limit that is given and for this unit; afterwards its own hold. A link is
+        followed, so that its target is read, locked and replaced.
     epsilon, delta : float
         Of the release that is to be drawn.
-    unit : accounting.Unit
-    adjacency : "add-remove" or "replace"
+    unit : Unit
     limit : Limit, optional
         Needed when the file does not exist; else it must be the file's.
 
     Raises
     ------
     ValueError
-        When the limit would be passed (nothing is recorded then), for entries of a unit or adjacency that cannot be
-        counted for this one, a file that is no budget, and another limit than the file's.
+        When the limit would be passed, for another column than the file's, for a file that is no budget or has several
+        names (hard links), and for another limit than the file's. Nothing is recorded then.
     """
-    path = Path(os.path.abspath(file))
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
-    entry = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "unit": as_dict(unit),
-        "adjacency": adjacency,
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    loss = _checked("budget", epsilon, delta)
+    path = Path(os.path.realpath(file))
     try:
-        with FileLock(path.with_name(f".{path.name}.lock"), timeout=WAIT, mode=0o600):
-            book = _read(path, limit)
-            total = spent([*book["releases"], entry], unit, adjacency)
+        with _locked(path):
+            book, mode = _read(path, unit, None if limit is None else _checked("limit", *limit))
             most = Limit(*book["limit"])
-            if not _within(total, most):
-                before = spent(book["releases"], unit, adjacency)
+            spent = [sum(_exact(release[name]) for release in book["releases"]) for name in Limit._fields]
+            after = [before + _exact(more) for before, more in zip(spent, loss)]
+            if any(sum_ > _exact(end) for sum_, end in zip(after, most)):
                 raise ValueError(
                     f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the limit of {most.epsilon:g}, "
-                    f"{most.delta:g} in {file}: epsilon {before[0]:g}, delta {before[1]:g} are spent"
+                    f"{most.delta:g} in {file}: epsilon {float(spent[0]):g}, delta {float(spent[1]):g} are spent"
                 )
-            book["releases"].append(entry)
-            _write(path, book)
-    except Timeout as error:
-        raise ValueError(f"budget: {file} is held by another release for more than {WAIT:g} s") from error
-    return total
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            book["releases"].append({**loss._asdict(), "events": unit.events, "time": now})
+            _write(path, book, mode)
+    except OSError as error:
+        raise ValueError(f"budget: {os.fspath(file)!r} cannot be read and written ({error.strerror})") from error
+    return float(after[0]), float(after[1])
 
 
-def spent(releases: Sequence[Mapping[str, Any]], unit: Unit, adjacency: str) -> tuple[float, float]:
-    """Return epsilon and delta of all entries together, for a unit that every one of them covers (ValueError)."""
-    for release in releases:
-        other = Unit(**release["unit"])
-        if release["adjacency"] != adjacency or not covers(other, unit):
-            raise ValueError(
-                f"budget: a release for {other.words} ({release['adjacency']}) cannot be counted for {unit.words} "
-                f"({adjacency}); no proven rule turns one into the other: use the same unit"
-            )
-    epsilons, deltas = [r["epsilon"] for r in releases], [r["delta"] for r in releases]
-    return composed(epsilons, deltas)
+def _checked(name: str, epsilon: Any, delta: Any) -> Limit:
+    """Return a pair of losses once both are in their ranges."""
+    return Limit(
+        checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True),
+        checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True),
+    )
 
 
-def covers(larger: Unit, smaller: Unit) -> bool:
-    """Return whether everyone who is a `smaller` unit is a `larger` one too."""
-    if not isinstance(larger, Unit) or not isinstance(smaller, Unit):
-        raise TypeError(f"larger and smaller must be Units, got {larger!r:.80} and {smaller!r:.80}")
-    c, r = smaller.most
-    if larger.events is not None:
-        return c * r <= larger.events
-    if smaller.events is not None:
-        return smaller.events <= min(larger.most)
-    return c <= larger.most[0] and r <= larger.most[1]
+def _exact(number: float) -> Fraction:
+    """Return a number as it is written: ten times 0.1 is 1."""
+    return Fraction(repr(number))
 
 
-def composed(epsilons: Sequence[float], deltas: Sequence[float]) -> tuple[float, float]:
-    """Return epsilon and delta of releases one after another: the sums, or a smaller epsilon at the same delta.
-
-    The smaller one: each (epsilon, delta) by its worst pair, convolved by dp-accounting with losses rounded up; it is
-    taken at the sum of the deltas where that is above 0, and sums of epsilon are large enough for it to help.
-    """
-    epsilons, deltas = checks.real("epsilons", epsilons, 0.0).tolist(), checks.real("deltas", deltas, 0.0, 1.0).tolist()
-    if len(epsilons) != len(deltas):
-        raise ValueError(f"deltas must be as many as epsilons, {len(epsilons)}, got {len(deltas)}")
-    epsilon, delta = math.fsum(epsilons), min(1.0, math.fsum(deltas))
-    if len(epsilons) < 2 or delta == 0.0 or epsilon > 50.0:
-        return epsilon, delta
-    total = None
-    for e, d in zip(epsilons, deltas):
-        pld = privacy_loss_distribution.from_privacy_parameters(_parameters(e, d), value_discretization_interval=_GRID)
-        total = pld if total is None else total.compose(pld)
-    tighter = float(total.get_epsilon_for_delta(delta))  # type: ignore[union-attr]
-    return (min(epsilon, tighter) if math.isfinite(tighter) else epsilon), delta
-
-
-def as_dict(unit: Unit) -> dict[str, int]:
-    """Return the unit's own arguments."""
-    if unit.events is not None:
-        return {"events": unit.events}
-    return {"events_per_row": unit.events_per_row, "rows": unit.rows}
-
-
-def _parameters(epsilon: float, delta: float):  # type: ignore[no-untyped-def]
-    from dp_accounting.pld import common
-
-    return common.DifferentialPrivacyParameters(epsilon, delta)
-
-
-def _within(total: tuple[float, float], limit: Limit) -> bool:
-    return total[0] <= limit.epsilon * _ROUNDING and total[1] <= limit.delta * _ROUNDING
-
-
-def _read(path: Path, limit: Limit | None) -> dict[str, Any]:
-    """Return the checked book of spent budget, or a new one at this limit; ValueError for any other file."""
+def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], int]:
+    """Return the checked book of spent budget and the file's mode, or a new one at this limit (ValueError)."""
     if not path.exists():
         if limit is None:
-            raise ValueError(f"budget: {path} does not exist: give --limit epsilon,delta to make it")
-        return {"version": VERSION, "limit": list(limit), "releases": []}
+            raise ValueError(f"limit must be given, epsilon and delta, to make the budget {path}")
+        return {"version": VERSION, "limit": list(limit), "column": unit.column, "releases": []}, 0o600
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > LARGEST:
+        raise ValueError(f"budget: {path} must be a plain file with one name, got {found.st_nlink} names or another")
     try:
         book = json.loads(path.read_text(encoding="utf-8"))
-        found = Limit(*book["limit"])
-        for release in book["releases"]:
-            Unit(**release["unit"])
-            checks.scalar("epsilon", release["epsilon"], 0.0, open_low=True)
-            checks.scalar("delta", release["delta"], 0.0, 1.0, open_high=True)
-            checks.choice("adjacency", release["adjacency"], ("add-remove", "replace"))
         if book["version"] != VERSION:
-            raise ValueError(f"version {book['version']}")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"its version is {book['version']}, not {VERSION}: start another file with what is left")
+        most, releases, column = _checked("limit", *book["limit"]), book["releases"], book["column"]
+        if not isinstance(releases, list) or not isinstance(column, str | None):
+            raise TypeError("releases must be a list and column a name or null")
+        for release in releases:
+            _checked("releases", release["epsilon"], release["delta"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"budget: {path} is no budget file ({type(error).__name__}: {error})") from error
-    if limit is not None and found != limit:
-        raise ValueError(
-            f"limit must be that of {path.name}, {found.epsilon:g},{found.delta:g}, got "
-            f"{limit.epsilon:g},{limit.delta:g}"
-        )
-    return book
+    if limit is not None and limit != most:
+        raise ValueError(f"limit must be that of {path}, {most.epsilon:g},{most.delta:g}, got {limit}")
+    if column != unit.column:
+        names = ["single events" if c is None else f"the units of the column {c!r}" for c in (column, unit.column)]
+        raise ValueError(f"budget: {path} is kept for {names[0]}, got a release for {names[1]}: they do not add up")
+    return book, stat.S_IMODE(found.st_mode)
 
 
-def _write(path: Path, book: Mapping[str, Any]) -> None:
-    """Write whole or not at all, on the disk when this returns."""
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock beside the file, by open file description: against threads as well as processes. No file is left."""
+    beside = path.with_name(f".{path.name}.lock")
+    until = time.monotonic() + WAIT
+    while (descriptor := _tried(beside)) is None:
+        if time.monotonic() > until:
+            raise ValueError(f"budget: {path} is held by another release for more than {WAIT:g} s")
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        beside.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _tried(beside: Path) -> int | None:
+    """Return the descriptor that holds the lock, or None where another one does, or has just removed the file."""
+    descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+    except BlockingIOError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _write(path: Path, book: dict[str, Any], mode: int) -> None:
+    """Write whole or not at all, on the disk when this returns; the file keeps its mode."""
     partial = path.with_name(f".{path.name}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    partial.unlink(missing_ok=True)  # one that a killed run left, or a link, which is never followed
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        os.fchmod(descriptor, mode)
         stream.write(json.dumps(book, indent=2) + "\n")
         stream.flush()
-        os.fsync(stream.fileno())
+        os.fsync(descriptor)
     os.replace(partial, path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:

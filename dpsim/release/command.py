@@ -1,22 +1,30 @@
-"""`dpsim release` and `dpsim plan`: the steps from a file of events to the files of a release, and what is said."""
+"""A release in one call, and `dpsim release`, `dpsim release --check` and `dpsim plan`: the steps, and what is said."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+import os
+import re
+import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import pandas as pd
+import numpy as np
 
 from dpsim import checks
-from dpsim.accounting.units import EVENT, GAUSSIAN, LAPLACE
-from dpsim.release import budget as budgets
-from dpsim.release import chain as release_chain
-from dpsim.release import files, inputs, owner
+from dpsim.release import chain as chains
+from dpsim.release import files, owner
 from dpsim.release import planning as plans
 from dpsim.release import support as supports
+from dpsim.release.budget import Limit
+from dpsim.release.counts import Counts
+from dpsim.release.table import count_trajectories, count_transitions
+from dpsim.release.unit import EVENT, Unit
 
-MECHANISMS = {"laplace": LAPLACE, "gaussian": GAUSSIAN}
+ARGUMENTS = re.compile(
+    r"^(budget|categories|count|delta|epsilon|events|graph|limit|max_gap|output|owner|pairs|time_format|trajectory|unit)\b"
+    r"|\b(max_gap|time_format)\b"
+)
+"""Names of arguments as messages of the library use them: at their start, or wherever only an argument is called so."""
 
 
 class Line(NamedTuple):
@@ -27,18 +35,136 @@ class Line(NamedTuple):
     """Whether it is for the owner of the data alone: it goes to standard error, the rest may be published."""
 
 
-def run(
+def privatize(
+    source: Any,
     *,
-    file: str,
     epsilon: float,
-    delta: float,
-    output: str,
+    delta: float = 0.0,
+    output: str | os.PathLike[str] | None = None,
+    owner: str | os.PathLike[str] | None = None,
+    budget: str | os.PathLike[str] | None = None,
+    limit: Limit | None = None,
+    rng: np.random.Generator | int | None = None,
+    **table: Any,
+) -> chains.PrivateChain:
+    """Return a private chain of a table of events, of counts or of visits: what `dpsim release` does, in one call.
+
+    Parameters
+    ----------
+    source, table
+        The table, what its columns are and what is declared, as `counted` takes them.
+    epsilon, delta, budget, limit, rng
+        As `release_chain` takes them.
+    output, owner : path, optional
+        New folders: the release is written into `output`, what is for you alone into `owner` (default: beside it).
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"from": ["home", "shop"] * 500, "to": ["shop", "home"] * 500})
+    >>> pages = ["home", "shop"]
+    >>> chain = privatize(table, origin="from", destination="to", categories=pages, epsilon=1, rng=1)
+    >>> chain.stationary().round(2).tolist()
+    [0.5, 0.5]
+    """
+    support = _support(delta, table)
+    spending: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "budget": budget, "limit": limit, "rng": rng}
+    if output is None:
+        return chains.release_chain(counted(source, support, **table), support=support, **spending)
+    with files.prepared(output, owner, budget) as place:
+        counts = counted(source, support, **table)
+        chain = chains.release_chain(counts, support=support, **spending)
+        place.write(chain, counts)
+    return chain
+
+
+def _support(delta: float, table: dict[str, Any]) -> supports.Support | supports.PrivatePairs:
+    """Return what a table's options declare, taken out of them; pairs chosen privately need a delta."""
+    support = supports.declared(*(table.pop(name, None) for name in ("categories", "graph", "pairs")))
+    checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
+    if isinstance(support, supports.PrivatePairs) and delta == 0.0:
+        raise ValueError(
+            "delta must be above 0 (1e-6, say), got 0: without categories or a graph, or with pairs private, the pairs "
+            "are chosen privately"
+        )
+    return support
+
+
+def counted(
+    source: Any,
+    support: supports.Support | supports.PrivatePairs,
+    *,
+    origin: str | None = None,
+    destination: str | None = None,
+    count: str | None = None,
+    trajectory: str | None = None,
+    time_format: str | None = None,
+    max_gap: str | None = None,
+    unit: str | None = None,
+    events: int | None = None,
+) -> Counts:
+    """Return the counts of a table within what is declared.
+
+    Parameters
+    ----------
+    source
+        A file of events (csv, tsv, also .gz, or Parquet), several, or a folder of such; a DataFrame; an Ibis table.
+    support : Support or PrivatePairs
+        What `support.declared` returns. (`privatize` takes its arguments in place of this one.)
+    origin, destination, count : str
+        The columns of a table with a row for each event, or for `count` events.
+    trajectory : str
+        In their place, "USER,TIME,PLACE": the columns of a table with a row for each visit; its first is the unit.
+        `time_format` and `max_gap` as `table.count_trajectories` takes them.
+    unit : str, optional
+        The column of the person, car or session to protect as a whole. Without it, single events are protected.
+    events : int
+        With a unit or a trajectory: how many events of a unit are counted, at most.
+    """
+    if (origin is None or destination is None) == (trajectory is None) or (trajectory and (origin or destination)):
+        raise ValueError("origin and destination must be given, or for a table of visits trajectory (USER,TIME,PLACE)")
+    visits = None if trajectory is None else [name.strip() for name in trajectory.split(",")]
+    if visits is None and not (time_format is max_gap is None):
+        raise ValueError("time_format and max_gap belong to trajectory, got no trajectory")
+    if visits is not None and (len(visits) != 3 or not all(visits)):
+        raise ValueError(f"trajectory must be three columns, USER,TIME,PLACE, got {trajectory!r}")
+    if visits is not None and (count is not None or unit not in (None, visits[0])):
+        raise ValueError("trajectory protects its first column: neither count nor another unit can be given")
+    column = unit if visits is None else visits[0]
+    if (column is None) != (events is None):
+        said = "a column to protect (unit, or trajectory)" if events else "the number of events kept of each unit"
+        raise ValueError(f"events must go with a unit: {said} is missing")
+    protected = EVENT if events is None else Unit(events, column)
+    if visits is None:
+        return count_transitions(
+            source, str(origin), str(destination), count=count, categories=support.labels, unit=protected
+        )
+    return count_trajectories(
+        source, protected, *visits[1:], time_format=time_format, max_gap=max_gap, categories=support.labels
+    )
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def as_options(message: str) -> str:
+    """Return a message of the library in the words of the command line.
+
+    Examples
+    --------
+    >>> as_options("max_gap must be a number above 0 with its unit")
+    '--max-gap must be a number above 0 with its unit'
+    """
+    return ARGUMENTS.sub(lambda found: "--" + found.group().replace("_", "-"), message)
+
+
+def run(
+    source: Any,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    output: str | None = None,
     owner_folder: str | None = None,
-    categories: str | None = None,
-    graph: str | None = None,
-    pairs: str | None = None,
-    totals: str | None = None,
-    mechanism: str | None = None,
+    check: bool = False,
     budget: str | None = None,
     limit: str | None = None,
     seed: int | None = None,
@@ -46,48 +172,44 @@ def run(
 ) -> Iterator[Line]:
     """Yield lines of text while counting, releasing and writing; every refusal (ValueError) leaves nothing behind.
 
-    table: the options of `inputs.counted`.
+    table: the options of `counted` and of `support.declared`. check: only count, for the owner's eyes.
     """
+    if check:
+        support = supports.declared(*(table.pop(name) for name in ("categories", "graph", "pairs")))
+        counts, said = _counted_aloud(source, support, table)
+        yield from (Line(line, private=True) for line in [*said, *owner.checked(counts, support)])
+        return
+    if epsilon is None or output is None:
+        raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
     checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
-    private = files.owner_folder(files.new_folder(output), owner_folder)
-    most = None if limit is None else budgets.Limit.of(limit)
+    most = None if limit is None else Limit.of(limit)
     if most is not None and budget is None:
-        raise ValueError("--limit belongs to a budget: give --budget FILE too")
-    support = inputs.public_support(categories, graph, pairs, delta, _columns(table))
-    limits = {name: table.get(name) for name in ("events", "events_per_row", "rows")}
-    protected = inputs.unit_of_limits(table.get("unit"), table.get("trajectory"), **limits)
-    public_totals = None if totals is None else inputs.read_totals(totals)
-    trips, said = inputs.counted(file, **table, categories=support.labels)
-    for line in [*said, *plans.warnings(epsilon, delta)]:
-        yield Line(f"warning: {line}")
-    yield Line(f"for you only: {owner.counted(trips, support)}", private=True)
-    if owner.mostly_lost(trips):
-        yield Line("for you only: most rows were not counted; check the columns and the categories", private=True)
-    chain = release_chain.release_chain(
-        trips,
-        epsilon=epsilon,
-        delta=delta,
-        support=support,
-        unit=protected,
-        mechanism=_mechanism(mechanism),
-        totals=public_totals,
-        budget=budget,
-        limit=most,
-        rng=seed,
-    )
-    files.write_release(chain, output, trips, private)
+        raise ValueError("limit belongs to a budget: give --budget FILE too")
+    support = _support(delta, table)
+    with files.prepared(output, owner_folder, budget) as place:
+        counts, said = _counted_aloud(source, support, table)
+        said.append(f"for you only: {owner.counted(counts, support)}")
+        if owner.mostly_lost(counts):
+            said.append("for you only: most rows were left out: see why with --check")
+        yield from (Line(line, private=True) for line in said)
+        yield from (Line(f"warning: {line}") for line in plans.warnings(epsilon, delta))
+        chain = chains.release_chain(
+            counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=most, rng=seed
+        )
+        place.write(chain, counts)
     yield Line(chain.text)
-    if budget is None and not chain.statement["simulation"]:
+    if budget is None and seed is None:
         yield Line("no budget file was named: keep account yourself, the losses of releases from the same data add up")
-    yield Line(f"written to {output}: all of it may be published" if seed is None else f"written to {output}")
-    yield Line(f"for you only, how far it is from your table: {private / files.OWNER}", private=True)
+    yield Line(f"written to {output}" + (": all of it may be published" if seed is None else ""))
+    yield Line(f"for you only, how far it is from your table: {place.owner / files.OWNER}", private=True)
 
 
-def _columns(table: Mapping[str, Any]) -> list[str]:
-    """Return the columns whose labels are the states."""
-    named = [table.get("origin"), table.get("destination"), (table.get("trajectory") or "").rpartition(",")[2]]
-    return [name.strip() for name in named if name]
+def _counted_aloud(source: Any, support: Any, table: dict[str, Any]) -> tuple[Counts, list[str]]:
+    """Return the counts, and the warnings about them, for the owner."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", message="each row counts as one event")
+        counts = counted(source, support, **table)
+    return counts, [f"warning: {found.message} (--count)" for found in caught]
 
 
 def plan_lines(
@@ -96,48 +218,21 @@ def plan_lines(
     events: int,
     epsilon: str,
     delta: float,
-    pairs: int | None = None,
+    persons: int | None = None,
     limits: str | None = None,
-    units: int | None = None,
-    mechanism: str | None = None,
-    data: str | None = None,
-    **columns: Any,
+    pairs: int | None = None,
 ) -> Iterator[str]:
-    """Yield the table of `plan.plan` and its warnings; with data, their owner's errors too, marked as not private."""
-    epsilons = _numbers("epsilon", epsilon)
-    protected = [EVENT] if limits is None else [inputs.unit_from(word) for word in limits.split(",")]
-    table = plans.plan(
-        states, events, epsilons=epsilons, delta=delta, units=protected, pairs=pairs, mechanism=_mechanism(mechanism)
-    )
-    yield _shown(table)
+    """Yield the table of `planning.plan`, what its columns mean, and warnings."""
+    epsilons, kept = _numbers("epsilon", epsilon, float), [] if limits is None else _numbers("limits", limits, int)
+    table = plans.plan(states, events, epsilons=epsilons, persons=persons, limits=kept, delta=delta, pairs=pairs)
+    yield table.to_string(index=False, float_format=lambda x: f"{x:.4g}")
     yield plans.COLUMNS
-    most = max(math.prod(unit.most) for unit in protected)
-    for line in plans.warnings(max(epsilons), delta, units, -(-events // most)):
-        yield f"warning: {line}" + (" (--units)" if units is None and "units" in line else "")
-    if data is not None:
-        support = inputs.public_support(columns.pop("categories"), columns.pop("graph"), None, delta, _columns(columns))
-        if not isinstance(support, supports.Support):
-            raise ValueError("--data need --categories or --graph here, got neither")
-        trips, _ = inputs.counted(data, **columns, categories=support.labels)
-        yield f"\n{plans.NOT_PRIVATE}"
-        yield _shown(
-            plans.measured(
-                trips, support, epsilons=epsilons, delta=delta, units=protected, mechanism=_mechanism(mechanism), rng=0
-            )
-        )
+    yield from (f"warning: {line}" for line in plans.warnings(max(epsilons), delta, persons))
 
 
-def _mechanism(word: str | None) -> str | None:
-    return None if word is None else MECHANISMS[checks.choice("mechanism", word, tuple(MECHANISMS))]
-
-
-def _numbers(name: str, text: str) -> list[float]:
+def _numbers(name: str, text: str, kind: Any) -> list[Any]:
     """Return the numbers of a comma-separated option."""
     try:
-        return [float(part) for part in text.split(",")]
+        return [kind(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(f"{name} must be numbers with commas between them, got {text!r}") from None
-
-
-def _shown(table: pd.DataFrame) -> str:
-    return table.to_string(index=False, float_format=lambda x: f"{x:.4g}")

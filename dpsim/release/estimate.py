@@ -29,18 +29,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import ndtr
 
 from dpsim import streams
-from dpsim.accounting.units import LAPLACE, Noise
 from dpsim.checks import Array
 from dpsim.release import support as supports
+from dpsim.release.noise import Noise
 from dpsim.release.support import Support
 
 Integers = NDArray[np.int64]
 
 COMMONEST = 10  # destinations that a row without pairs is given
 EVIDENCE = 2.0  # standard deviations of its noise that a total, or a sum of squares, must exceed
+WEAK = 3.0  # standard deviations of its own noise below which a row says nothing
 STRATA = 8
 LEAST_PAIRS = 400  # of a stratum: a prior is learned from no fewer
 LEAST_GAIN = 6.0  # nats of likelihood by which a stratum's prior must beat the margins alone
@@ -82,14 +82,14 @@ def rule(support: Support) -> str:
     return PLAIN_RULE if chosen or support.indices.size < LEAST_PAIRS else RULE
 
 
-def estimated(support: Support, noisy: Integers, noise: Noise, totals: Integers | None = None) -> Estimate:
+def estimated(support: Support, noisy: Integers, noise: Noise) -> Estimate:
     """Return the chain estimated from the noisy counts of a support, by the module's rule."""
     n = len(support.labels)
     weights = np.maximum(noisy, 0).astype(float)
     empty = row_sums(weights, support) <= 0.0
     share = min(1.0, 0.5 * noise.mean_absolute) if rule(support) == RULE else 0.0
     if share:
-        weights = (1.0 - share) * weights + share * posterior_means(support, noisy, noise, totals)
+        weights = (1.0 - share) * weights + share * posterior_means(support, noisy, noise)
     arrivals = np.bincount(support.indices, weights, minlength=n).astype(float)
     filled = empty[support.rows]
     weights[filled] = arrivals[support.indices[filled]]
@@ -99,9 +99,9 @@ def estimated(support: Support, noisy: Integers, noise: Noise, totals: Integers 
     return Estimate(_matrix(support, probabilities, arrivals), probabilities, np.flatnonzero(empty))
 
 
-def posterior_means(support: Support, noisy: Integers, noise: Noise, totals: Integers | None = None) -> Array:
+def posterior_means(support: Support, noisy: Integers, noise: Noise) -> Array:
     """Return the posterior mean of each count under the prior learned from all of them; see the module."""
-    expected = _expected(support, noisy, noise, totals)
+    expected = _expected(support, noisy, noise)
     values = noisy.astype(float)
     if not values.size:
         return values
@@ -137,12 +137,17 @@ def row_sums(values: Array, support: Support) -> Array:
     return np.bincount(support.rows, values, minlength=len(support.labels)).astype(float)
 
 
-def _expected(support: Support, noisy: Integers, noise: Noise, totals: Integers | None) -> Array:
+def weak_rows(support: Support, noisy: Integers, noise: Noise) -> NDArray[np.bool_]:
+    """Return which rows have a noisy total that is at most `WEAK` standard deviations of its noise."""
+    deviation = np.sqrt(noise.variance * np.maximum(support.sizes, 1))
+    return np.asarray(row_sums(noisy.astype(float), support) <= WEAK * deviation)
+
+
+def _expected(support: Support, noisy: Integers, noise: Noise) -> Array:
     """Return what the margins make one expect of each pair."""
     n = len(support.labels)
     sizes_in = np.bincount(support.indices, minlength=n)
     rows = _shrunk(row_sums(noisy.astype(float), support), support.sizes, noise.variance)
-    rows = rows if totals is None else totals / max(float(totals.sum()), 1.0)
     columns = _shrunk(np.bincount(support.indices, noisy, minlength=n).astype(float), sizes_in, noise.variance)
     product = rows[support.rows] * columns[support.indices]
     return product * (max(float(noisy.sum()), 1.0) / max(float(product.sum()), 1e-300))
@@ -176,23 +181,13 @@ def _parts(values: Array, expected: Array, noise: Noise, top: float) -> tuple[Ar
     integers = np.arange(_INTEGERS if noise.mean_absolute < _COARSE else 1, dtype=float)
     ends = expected[:, None] * _RATIOS
     ends = np.concatenate([ends, np.maximum(2.0 * ends[:, -1:], top)], axis=1)
-    if noise.mechanism == LAPLACE:
-        values = np.maximum(values, 0.0)[:, None]  # below 0 the likelihood keeps its shape
-        points = np.exp(-np.abs(values - integers) / s)
-        alone = -np.abs(values[:, 0] - expected) / s
-        moved = ends - values
-        decay = np.exp(-np.abs(moved) / s)
-        mass = np.diff(np.where(moved < 0.0, decay, 2.0 - decay), axis=1) * s
-        moment = np.diff(-s * decay * (np.abs(moved) + s), axis=1)
-    else:
-        values = np.maximum(values, -6.0 * s)[:, None]
-        points = np.exp(-0.5 * ((values - integers) / s) ** 2)
-        alone = -0.5 * ((values[:, 0] - expected) / s) ** 2
-        moved = (ends - values) / s
-        low, high = moved[:, :-1], moved[:, 1:]
-        area = np.where(low > 0.0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
-        mass = math.sqrt(2.0 * math.pi) * s * area
-        moment = s * s * -np.diff(np.exp(-0.5 * moved**2), axis=1)
+    values = np.maximum(values, 0.0)[:, None]  # below 0 the likelihood keeps its shape
+    points = np.exp(-np.abs(values - integers) / s)
+    alone = -np.abs(values[:, 0] - expected) / s
+    moved = ends - values
+    decay = np.exp(-np.abs(moved) / s)
+    mass = np.diff(np.where(moved < 0.0, decay, 2.0 - decay), axis=1) * s
+    moment = np.diff(-s * decay * (np.abs(moved) + s), axis=1)
     low, high = ends[:, :-1], ends[:, 1:]
     within = np.divide(moment, mass, out=np.zeros_like(mass), where=mass > 1e-12 * s)
     means = np.clip(values + within, low, high)

@@ -3,16 +3,22 @@
 What may be published lies in one folder; what is for the owner of the data alone in another one, which only its owner
 can open (mode 0700, files 0600). What the first holds, its files, their columns, types and order, depends on the
 released counts and on public choices alone.
+
+Both are made before anything is spent, each inside a hidden folder of mode 0700 beside its place, and moved there when
+they are whole. A run that is killed leaves the hidden folders; the next one with the same output removes them.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shutil
-import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,15 +31,17 @@ from dpsim.release import owner as owner_
 from dpsim.release import report
 from dpsim.release import support as supports
 from dpsim.release.chain import PrivateChain
+from dpsim.release.counts import Counts
 
 STATEMENT, REPORT, OWNER = "statement.json", "report.html", "owner.json"
 ENDS = ("origin", "destination")
+LARGEST_CSV = 1_000_000  # rows of a table beyond which it is written as Parquet alone
 
 
 def write_release(
     chain: PrivateChain,
-    folder: str | os.PathLike[str],
-    trips: pd.DataFrame | None = None,
+    output: str | os.PathLike[str],
+    counts: Counts | None = None,
     owner: str | os.PathLike[str] | None = None,
 ) -> list[Path]:
     """Write a release into a new folder and return the paths of what may be published.
@@ -42,43 +50,110 @@ def write_release(
     ----------
     chain : PrivateChain
         What `release_chain` gave.
-    folder : path
-        A new or empty folder, for counts, chain and states (each as csv and Parquet), statement.json and report.html.
-        Of a simulation every file says so, the tables in a column `note`.
-    trips : DataFrame, optional
-        The counts that went in. With them the owner's folder is written.
+    output : path
+        A new or empty folder, for counts, chain and states (each as Parquet and, up to a million rows, csv),
+        statement.json and report.html. Of a simulation every file says so, the tables in a column `note`.
+    counts : Counts, optional
+        What went in. With them the owner's folder is written.
     owner : path, optional
         Another new folder, for owner.json, which compares the release with the owner's own table and must not be
         published (default: the folder's name with "_OWNER_ONLY").
-
-    Raises
-    ------
-    ValueError
-        A folder exists and is not empty, or the owner's folder lies inside the released one.
 
     Notes
     -----
     Labels are written unchanged. A spreadsheet may take a label such as "=A1" in a csv for a formula.
     """
-    target = new_folder(folder)
-    private = None if trips is None else owner_folder(target, owner)
-    partial = _beside(target)
-    hidden = None if private is None else _beside(private)
+    if counts is None:
+        with _beside("output", target := Path(os.path.abspath(output)), 0o777) as whole:
+            _write_public(chain, whole)
+            os.replace(whole, target)
+        return sorted(target.iterdir())
+    with prepared(output, owner) as place:
+        return place.write(chain, counts)
+
+
+class Place(NamedTuple):
+    """Where a release goes: the hidden folders that are there, and where they are moved."""
+
+    public: Path
+    private: Path
+    output: Path
+    owner: Path
+
+    def write(self, chain: PrivateChain, counts: Counts) -> list[Path]:
+        """Write a release and what the counts say of it, move both into place and return what is public."""
+        _write_public(chain, self.public)
+        _write_owner(owner_.compared(chain, counts), self.private)
+        os.replace(self.public, self.output)
+        os.replace(self.private, self.owner)
+        return sorted(self.output.iterdir())
+
+
+@contextmanager
+def prepared(
+    output: str | os.PathLike[str],
+    owner: str | os.PathLike[str] | None = None,
+    budget: str | os.PathLike[str] | None = None,
+) -> Iterator[Place]:
+    """Make the folders of a release, so that all that can be refused is refused before anything is spent.
+
+    Within the block they are there and can be written to; at its end nothing is left but what was moved into place.
+    Raises ValueError for what is no new or empty folder, or cannot be made; for an owner's folder that lies in the
+    released one or holds it; and for a budget file in either.
+    """
+    target = Path(os.path.abspath(output))
+    private = Path(os.path.abspath(target.with_name(f"{target.name}_OWNER_ONLY") if owner is None else owner))
+    inside, outside = Path(os.path.realpath(private)), Path(os.path.realpath(target))
+    if inside == outside or outside in inside.parents or inside in outside.parents:
+        raise ValueError(f"owner must be a folder outside the released one, got {os.fspath(private)!r}")
+    if budget is not None and {inside, outside} & {(file := Path(os.path.realpath(budget))), *file.parents}:
+        raise ValueError(f"budget must be a file outside the folders of the release, got {os.fspath(budget)!r}")
+    with ExitStack() as stack:
+        public = stack.enter_context(_beside("output", target, 0o777))
+        hidden = stack.enter_context(_beside("owner", private, 0o700))
+        yield Place(public, hidden, target, private)
+
+
+@contextmanager
+def _beside(name: str, target: Path, mode: int) -> Iterator[Path]:
+    """Make a new folder, inside a hidden one beside the target that is held by a lock; ValueError where that fails."""
+    new = [parent for parent in target.parents if not parent.exists()]
+    partial, descriptor = target.with_name(f".{target.name}.partial"), None
     try:
-        partial.mkdir(parents=True)
-        _write_public(chain, partial)
-        if hidden is not None and private is not None and trips is not None:
-            hidden.mkdir(parents=True, mode=0o700)
-            _write_owner(owner_.compared(chain, trips), hidden)
-            _replace(hidden, private)
-        _replace(partial, target)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial.mkdir(mode=0o700, exist_ok=True)
+            descriptor = _held(partial)
+            if os.path.lexists(target) and (target.is_symlink() or not target.is_dir() or any(target.iterdir())):
+                raise ValueError(
+                    f"{name} must be a new or empty folder, got {os.fspath(target)!r}: none is overwritten"
+                )
+            shutil.rmtree(whole := partial / "whole", ignore_errors=True)  # of a run that was killed
+            whole.mkdir(mode=mode)
+        except OSError as error:
+            raise ValueError(f"{name}: {os.fspath(target)!r} cannot be made ({error.strerror})") from error
+        yield whole
+    finally:
+        if descriptor is not None:
+            shutil.rmtree(partial, ignore_errors=True)
+            os.close(descriptor)
+        for parent in new:
+            with suppress(OSError):  # what was written is there
+                parent.rmdir()
+
+
+def _held(folder: Path) -> int:
+    """Return the descriptor that holds a hidden folder's lock; OSError where a running release holds it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.fchmod(descriptor, 0o700)
+        if os.path.samestat(os.fstat(descriptor), folder.stat()):
+            return descriptor
+        raise FileNotFoundError(errno.ENOENT, "another release has just been written there")
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        if hidden is not None and not hidden.exists() and private is not None:  # moved already
-            shutil.rmtree(private, ignore_errors=True)
-        shutil.rmtree(hidden, ignore_errors=True) if hidden is not None else None
+        os.close(descriptor)
         raise
-    return sorted(target.iterdir())
 
 
 def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
@@ -89,21 +164,13 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
     folder : path
         What `dpsim release` or `write_release` has written: statement.json, states.parquet and counts.parquet are read.
 
-    Returns
-    -------
-    PrivateChain
-
-    Raises
-    ------
-    ValueError
-        The folder holds no release, or its files do not belong together.
-
     Examples
     --------
     >>> import tempfile
     >>> from dpsim import release
     >>> trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 400]})
-    >>> chain = release.release_chain(trips, epsilon=1.0, support=release.all_pairs(["a", "b"]), rng=1)
+    >>> support = release.all_pairs(["a", "b"])
+    >>> chain = release.release_chain(release.Counts(trips), epsilon=1.0, support=support, rng=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = write_release(chain, folder)
     ...     load_release(folder) == chain
@@ -118,31 +185,13 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
         index = pd.Index(labels)
         rows, columns = (index.get_indexer(counts[name].to_pandas()).astype(np.int64) for name in ENDS)
         noisy = counts["noisy_count"].to_numpy().astype(np.int64)
-        totals = states["row_total"].to_numpy().astype(np.int64) if "row_total" in states.column_names else None
-        kind = statement["support"]
-    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        raise ValueError(f"{os.fspath(folder)!r} holds no release that can be read ({error})") from error
-    if (rows < 0).any() or (columns < 0).any() or len(noisy) != statement.get("pairs"):
-        raise ValueError(f"{os.fspath(folder)!r}: the files do not belong together, or one of them was changed")
+        pairs, kind = statement["pairs"], statement["support"]
+    except (OSError, KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as error:
+        raise ValueError(f"folder: {os.fspath(folder)!r} holds no release that can be read ({error})") from error
+    if (rows < 0).any() or (columns < 0).any() or len(noisy) != pairs:
+        raise ValueError(f"folder: the files of {os.fspath(folder)!r} do not belong together, or one was changed")
     support, order = supports.from_pairs(labels, rows, columns, kind)
-    return PrivateChain(support, noisy[order], statement, totals)
-
-
-def new_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the path once nothing stands there but perhaps an empty folder (ValueError)."""
-    target = Path(os.path.abspath(folder))
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ValueError(f"output must be a new or empty folder, got {os.fspath(folder)!r}: none is ever overwritten")
-    return target
-
-
-def owner_folder(target: Path, owner: str | os.PathLike[str] | None = None) -> Path:
-    """Return the new folder of the owner's part, beside the released one unless another is named (ValueError)."""
-    private = new_folder(target.with_name(f"{target.name}_OWNER_ONLY") if owner is None else owner)
-    inside, outside = Path(os.path.realpath(private)), Path(os.path.realpath(target))
-    if inside == outside or outside in inside.parents or inside in outside.parents:
-        raise ValueError(f"owner must be a folder outside the released one, got {os.fspath(private)!r}")
-    return private
+    return PrivateChain(support, noisy[order], statement)
 
 
 def tables(chain: PrivateChain) -> dict[str, pa.Table]:
@@ -165,11 +214,8 @@ def tables(chain: PrivateChain) -> dict[str, pa.Table]:
 
 def _states(chain: PrivateChain, named: pa.Array) -> dict[str, Any]:
     """Return the columns of the table of states; the stationary ones are empty where there is no stationary law."""
-    filled = np.zeros(len(chain.labels), dtype=bool)
-    filled[chain.estimate.empty] = True
+    filled = np.isin(np.arange(len(chain.labels)), chain.estimate.empty)
     states: dict[str, Any] = {"label": named, "departures": chain.departures(), "filled": filled}
-    if chain.totals is not None:
-        states["row_total"] = chain.totals
     try:
         states["stationary"] = chain.stationary().to_numpy()
     except ValueError:  # the released chain is reducible, or empty: seen by everybody
@@ -189,10 +235,11 @@ def _marked(table: pa.Table, chain: PrivateChain) -> pa.Table:
 
 
 def _write_public(chain: PrivateChain, folder: Path) -> None:
-    """Write the tables twice, as csv and Parquet, the statement and the page."""
+    """Write the tables as Parquet and, unless they are very large, as csv, the statement and the page."""
     for name, table in tables(chain).items():
-        pa.csv.write_csv(table, folder / f"{name}.csv")
         pa.parquet.write_table(table, folder / f"{name}.parquet")
+        if len(table) <= LARGEST_CSV:
+            pa.csv.write_csv(table, folder / f"{name}.csv")
     (folder / STATEMENT).write_text(json.dumps(chain.statement, indent=2) + "\n", encoding="utf-8")
     (folder / REPORT).write_text(report.page(chain), encoding="utf-8")
 
@@ -203,14 +250,3 @@ def _write_owner(facts: dict[str, Any], folder: Path) -> None:
     text = json.dumps({"FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"} | facts, indent=2)
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
         stream.write(text + "\n")
-
-
-def _beside(target: Path) -> Path:
-    """Return a name in the same folder for what is not whole yet."""
-    return target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.partial")
-
-
-def _replace(partial: Path, target: Path) -> None:
-    if target.exists():
-        target.rmdir()  # empty, as `new_folder` has seen
-    os.replace(partial, target)

@@ -115,6 +115,7 @@ def pair_delta(noise: Noise, events: int, threshold: int) -> float:
     >>> print(f"{pair_delta(laplace_noise(1.0), 1, 15):.1e}")
     6.1e-07
     """
+    events = checks.integer("events", events, 1)
     threshold = checks.integer("threshold", threshold, events + 1)
     one, many = noise.log_tail(threshold - events), math.log(events) + noise.log_tail(threshold - 1)
     return min(1.0, math.exp(min(0.0, max(one, many))) * _UP)

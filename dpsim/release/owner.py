@@ -11,79 +11,91 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from dpsim import datasets, markov
+from dpsim import markov
 from dpsim.checks import Array
-from dpsim.datasets import limits
 from dpsim.release.chain import PrivateChain
-from dpsim.release.support import GRAPH, PrivatePairs, Support, counts_on
+from dpsim.release.counts import Counts
+from dpsim.release.labels import positions
+from dpsim.release.support import PrivatePairs, Support, counts_on
 
 REDUCIBLE = "not compared: the owner's own chain is reducible, so that it has no single stationary distribution"
 NOT_RELEASED = "not compared: the released chain has no single stationary distribution"
+REASONS = {
+    "damaged": "lines that are no rows of the table (too many or too few fields, a lone quote, no UTF-8)",
+    "count": "rows whose count is no whole number from 0 to 10^9",
+    "missing": "without an origin, a destination or a unit",
+    "time": "visits without a time that can be read",
+    "late": "moves that took longer than the gap",
+    "outside": "events outside the declared states",
+    "truncated": "events beyond what is counted of a unit",
+    "barred": "events on pairs that the graph does not allow",
+}
 
 
-def counted(trips: pd.DataFrame, support: Support | PrivatePairs | None = None) -> str:
-    """Return what became of the rows of a table, in one sentence: for the console and for the owner's file.
-
-    Parameters
-    ----------
-    trips : DataFrame
-        What `datasets.count_transitions` gave.
-    support : Support, optional
-        Of a declared graph, which may not allow all pairs.
+def counted(counts: Counts, support: Support | PrivatePairs | None = None) -> str:
+    """Return what became of the rows of a table and why, in one sentence.
 
     Examples
     --------
+    >>> from dpsim.release.table import count_transitions
     >>> table = pd.DataFrame({"from": ["a", "b", None, "c"], "to": ["b", "a", "a", "a"], "n": [3, 1, 1, 2]})
-    >>> counted(datasets.count_transitions(table, "from", "to", count="n", categories=["a", "b"]))
-    '4 rows for 7 events: 1 without an origin, destination or unit, 2 outside the categories, 0 truncated, 4 counted'
+    >>> counted(count_transitions(table, "from", "to", count="n", categories=["a", "b"]))
+    '4 rows; left out: 1 without an origin, a destination or a unit, 2 events outside the declared states; counted: 4'
     """
-    report = trips.attrs["report"]
-    r = {name: f"{number:,}" for name, number in report.items()}
-    events = "" if report["rows"] == report["events"] else f" for {r['events']} events"
-    rows = "moves" if getattr(trips.attrs.get(limits.RECORD), "trajectories", False) else "rows"
-    late = f", and {r['late']} moves that took longer than the gap" if "late" in r else ""
-    barred = ""
-    if isinstance(support, Support) and support.kind == GRAPH:
-        barred = f", of these {counts_on(trips, support)[1]:,} left out on pairs that the graph does not allow"
-    return (
-        f"{r['rows']} {rows}{events}: {r['missing']} without an origin, destination or unit, {r['outside']} outside "
-        f"the categories, {r['truncated']} truncated, {r['kept']} counted{barred}{late}"
+    report = dict(counts.report)
+    if isinstance(support, Support):
+        report["barred"] = counts_on(counts.trips, support)[1]
+    kept = report["kept"] - report.get("barred", 0)
+    lost = ", ".join(f"{report[name]:,} {words}" for name, words in REASONS.items() if report.get(name))
+    return f"{report['rows']:,} {_rows(counts)}; left out: {lost or 'nothing'}; counted: {kept:,}"
+
+
+def checked(counts: Counts, support: Support | PrivatePairs) -> list[str]:
+    """Return, a line each, what would be counted, what is left out and why, and which declared states never occur."""
+    report = dict(counts.report) | (
+        {"barred": counts_on(counts.trips, support)[1]} if isinstance(support, Support) else {}
     )
+    lines = [
+        "for you only (nothing is drawn, spent or written):",
+        f"{report['rows']:>15,} {_rows(counts)} read; of these",
+    ]
+    lines += [f"{report[name]:>15,} left out: {words}" for name, words in REASONS.items() if report.get(name)]
+    seen = {*map(str, counts.trips["origin"]), *map(str, counts.trips["destination"])}
+    kept = report["kept"] - report.get("barred", 0)
+    lines.append(f"{kept:>15,} events counted, between {len(seen):,} states")
+    never = [str(label) for label in support.labels or () if str(label) not in seen]
+    if never:
+        shown = ", ".join(never[:10]) + (", ..." if len(never) > 10 else "")
+        lines.append(f"{len(never):>15,} declared states occur in no event: {shown}"[:500])
+    return lines
 
 
-def mostly_lost(trips: pd.DataFrame) -> bool:
-    """Return whether more than half of the rows lacked a label or were outside what was declared: often a slip."""
-    report = trips.attrs["report"]
-    return bool(2 * (report["missing"] + report["outside"]) > report["events"] > 0)
+def _rows(counts: Counts) -> str:
+    return "visits" if counts.moves else "rows"
 
 
-def compared(chain: PrivateChain, trips: pd.DataFrame) -> dict[str, Any]:
+def mostly_lost(counts: Counts) -> bool:
+    """Return whether more than half of the rows could not be read or are outside what was declared: often a slip."""
+    lost = sum(counts.report.get(name, 0) for name in ("damaged", "count", "missing", "time", "outside"))
+    return lost > counts.report["kept"] + counts.report["truncated"]
+
+
+def compared(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
     """Return how far a release is from the table that it was made of, for the owner of the data.
 
-    Parameters
-    ----------
-    chain : PrivateChain
-    trips : DataFrame
-        What went into `release_chain`: with the record of `datasets.count_transitions` it is the table before
-        truncation that the release is compared with.
-
-    Returns
-    -------
-    dict
-        Total variation of rows (mean over the owner's events, and the largest; a row whose state was not released
-        counts as 1) and of the stationary distributions, or why these are not compared.
+    Total variation of rows (mean over the owner's events, and the largest; a row whose state was not released counts as
+    1) and of the stationary distributions, or why these are not compared: from the table before truncation.
     """
-    before = trips.attrs.get("before")
-    own = trips if before is None else before.trips
-    counts, released, lost = _aligned(chain, own)
-    totals = counts.sum(axis=1)
+    own = counts.trips if counts.before is None else counts.before
+    table, released, lost = _aligned(chain, own)
+    totals = table.sum(axis=1)
     seen = np.flatnonzero(totals)
-    shares = sparse.diags_array(1.0 / np.maximum(totals, 1.0)) @ counts
+    shares = sparse.diags_array(1.0 / np.maximum(totals, 1.0)) @ table
     moved = 0.5 * abs(shares - released).sum(axis=1)
     moved[lost] = 1.0
     facts: dict[str, Any] = {"status": chain.statement["status"]}
-    if "report" in trips.attrs:
-        facts |= {"counted": counted(trips, chain.support), **trips.attrs["report"]}
+    if counts.report:
+        facts |= {"counted": counted(counts, chain.support), **counts.report}
     facts |= {
         "rows_of_the_table": int(seen.size),
         "rows_whose_state_was_not_released": int(np.isin(seen, lost).sum()),
@@ -97,7 +109,7 @@ def compared(chain: PrivateChain, trips: pd.DataFrame) -> dict[str, Any]:
 def _aligned(chain: PrivateChain, own: pd.DataFrame) -> tuple[sparse.csr_array, sparse.csr_array, Any]:
     """Return the owner's counts and the released chain over the labels of either, and the places not released."""
     known = len(chain.labels)
-    ends = [datasets.positions(own[name], list(chain.labels)) for name in ("origin", "destination")]
+    ends = [positions(own[name], list(chain.labels)) for name in ("origin", "destination")]
     strange = pd.concat([own.loc[place < 0, name] for place, name in zip(ends, ("origin", "destination"))]).astype(str)
     codes, others = pd.factorize(strange)
     size, start = known + len(others), 0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from dpsim import datasets
-
-Integers = NDArray[np.int64]
+from dpsim.checks import Integers
+from dpsim.release import labels as naming
+from dpsim.release import sources
 
 LARGEST_DENSE = 3_000  # labels up to which all pairs may be allowed
 ALL_PAIRS = "all pairs of the declared labels"
@@ -57,7 +59,7 @@ class PrivatePairs(NamedTuple):
 
 def all_pairs(labels: Sequence[Any]) -> Support:
     """Return the support of all pairs of 2 to 3,000 distinct labels, declared without the data (ValueError)."""
-    listed = datasets.distinct_labels("categories", labels)
+    listed = naming.distinct_labels("categories", labels)
     n = len(listed)
     if n > LARGEST_DENSE:
         raise ValueError(
@@ -84,9 +86,9 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
     if ends.isna().any(axis=None):
         raise ValueError("graph must have an origin and a destination in each row, got an empty one")
     if labels is None:
-        labels = datasets.in_order(pd.unique(pd.concat([ends["origin"], ends["destination"]])))
-    listed = datasets.distinct_labels("categories", labels)
-    origin, destination = (datasets.positions(ends[column], listed) for column in ("origin", "destination"))
+        labels = naming.in_order(pd.unique(pd.concat([ends["origin"], ends["destination"]])))
+    listed = naming.distinct_labels("categories", labels)
+    origin, destination = (naming.positions(ends[column], listed) for column in ("origin", "destination"))
     if (origin < 0).any() or (destination < 0).any():
         bad = ends[(origin < 0) | (destination < 0)].iloc[0]
         raise ValueError(f"graph: the pair {bad['origin']}, {bad['destination']} is not among the categories")
@@ -102,9 +104,74 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
     return Support(tuple(listed), indptr, keys % n, GRAPH)
 
 
+def declared(
+    categories: Sequence[Any] | str | os.PathLike[str] | None = None,
+    graph: pd.DataFrame | str | os.PathLike[str] | None = None,
+    pairs: str | None = None,
+) -> Support | PrivatePairs:
+    """Return what is declared without the data: all pairs of the categories, a graph, or pairs to be chosen privately.
+
+    Parameters
+    ----------
+    categories : sequence or path
+        The labels; or a file with a label a line and no header; or a table (by its ending) with the column label.
+    graph : DataFrame or path
+        The possible pairs: columns origin and destination. With categories, these are its labels, in their order.
+    pairs : {"all", "private"}
+        With categories: whether all pairs have a noisy count (default), or those that occur often enough.
+
+    Examples
+    --------
+    >>> declared(["a", "b"]).kind, declared().labels
+    ('all pairs of the declared labels', None)
+    """
+    if pairs not in (None, "all", "private") or (pairs is not None and (categories is None or graph is not None)):
+        raise ValueError(f"pairs must be all or private, with categories and without a graph, got {pairs!r}")
+    labels = read_categories(categories) if isinstance(categories, str | os.PathLike) else categories
+    if graph is not None:
+        return declared_graph(read_graph(graph) if isinstance(graph, str | os.PathLike) else graph, labels)
+    return all_pairs(labels) if labels is not None and pairs != "private" else private_pairs(labels)
+
+
+def read_categories(file: str | os.PathLike[str]) -> list[Any]:
+    """Return the labels of a public file, a line each or in the column label of a table; integers when all are."""
+    if sources.is_table(os.fspath(file)):
+        words = _words(file, "label", what="categories")["label"].tolist()
+    else:
+        try:
+            if not stat.S_ISREG(os.stat(file).st_mode):
+                raise ValueError(f"categories: {os.fspath(file)!r} must be an ordinary file")
+            text = Path(file).read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"categories: {os.fspath(file)!r} {sources.UTF8}") from error
+        except OSError as error:
+            raise ValueError(f"categories: {os.fspath(file)!r} cannot be read ({error.strerror})") from error
+        words = [word for line in text.split("\n") if (word := naming.whole_word(line)) is not None]
+    return naming.distinct_labels("categories", naming.as_declared(words))
+
+
+def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
+    """Return the columns origin and destination of a public table of pairs; integers when all labels are."""
+    pairs = _words(file, "origin", "destination", what="graph")
+    labels = naming.as_declared(pairs["origin"].tolist() + pairs["destination"].tolist())
+    return pd.DataFrame({"origin": labels[: len(pairs)], "destination": labels[len(pairs) :]})
+
+
+def _words(file: str | os.PathLike[str], *columns: str, what: str) -> pd.DataFrame:
+    """Return columns of a table that is declared, as words, none of them missing."""
+    try:
+        read, _ = sources.read(file, {name: name for name in columns})
+        table = sources.fetched(read, file)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
+    if sources.rejected(read) or table.isna().any(axis=None):
+        raise ValueError(f"{what}: {os.fspath(file)!r} must have {' and '.join(columns)} in each row, got one without")
+    return table
+
+
 def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
     """Return the order to choose the pairs privately, among declared labels or (None) among all that occur."""
-    return PrivatePairs(None if labels is None else tuple(datasets.distinct_labels("categories", labels)))
+    return PrivatePairs(None if labels is None else tuple(naming.distinct_labels("categories", labels)))
 
 
 def from_pairs(labels: Sequence[Any], rows: Integers, columns: Integers, kind: str) -> tuple[Support, Integers]:
@@ -118,7 +185,7 @@ def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     """Return the counts of a declared support, aligned with its pairs, and how many events are on no pair of it."""
     checked_table(trips)
     n = len(support.labels)
-    origin, destination = (datasets.positions(trips[column], support.labels) for column in ("origin", "destination"))
+    origin, destination = (naming.positions(trips[column], support.labels) for column in ("origin", "destination"))
     keys = support.rows * n + support.indices
     wanted = origin * n + destination
     place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
@@ -144,7 +211,7 @@ def seen_pairs(
         labels = tuple(found)
         origin, destination = codes[: len(trips)].astype(np.int64), codes[len(trips) :].astype(np.int64)
     else:
-        origin, destination = (datasets.positions(trips[column], labels) for column in ("origin", "destination"))
+        origin, destination = (naming.positions(trips[column], labels) for column in ("origin", "destination"))
     inside = (origin >= 0) & (destination >= 0) & (numbers > 0)
     outside = int(numbers[(origin < 0) | (destination < 0)].sum())
     n = max(len(labels), 1)

@@ -1,4 +1,4 @@
-"""The epsilon that a mechanism on words really spends, exact or between two proven bounds.
+"""The epsilon that a mechanism on words really spends, exact or a proven bound, and laws that spend what was asked.
 
 Two words are adjacent when they differ in at most b letters and both are feasible (Definition 2 of Benvenuti,
 Rao, Hale 2026). A mechanism gives word r the probability f_w(d(w, r)); it spends the largest
@@ -10,45 +10,26 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.words.automaton import alphabet_counts
+from dpsim.words.automaton import alphabet_counts, log_integers
+from dpsim.words.laws import MECHANISMS, Law, best_offset, log_integrals
 from dpsim.words.normaliser_bound import NormaliserRatio, normaliser_ratio
-from dpsim.words.pair_search import Law, Word, random_pairs, search
-from dpsim.words.selection import MECHANISMS, best_offset, log_integrals, log_word_probability
-from dpsim.words.space import Chain, Codes, WordSpace, successors, word_space
+from dpsim.words.space import Chain, WordSpace, successors, word_space
 
 # Feasible words up to which all pairs are compared; a second or two at worst.
-ENUMERATED = 1500
+ENUMERATED = 1000
 # The nominal epsilon beyond which only the theorem bounds a large chain: q would underflow.
 LARGEST = 1000.0
 # Covers every rounding of the bounds.
 SLACK = 1e-9
 # How near to epsilon the search for a nominal epsilon comes, as a share of it, and its most steps.
 CLOSE, STEPS = 1e-3, 20
-
-
-class WordEpsilon(NamedTuple):
-    """What a mechanism spends, as `exact_word_epsilon` returns it.
-
-    Attributes
-    ----------
-    lower, upper : float
-        lower <= epsilon <= upper, equal where it is exact.
-    witness : tuple of two words, or None
-        Adjacent words (w, v) that reach lower.
-    """
-
-    lower: float
-    upper: float
-    witness: tuple[NDArray[Any], NDArray[Any]] | None
 
 
 def exact_word_epsilon(
@@ -61,9 +42,8 @@ def exact_word_epsilon(
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
     offset: int | None = None,
-    rng: np.random.Generator | int | None = None,
-) -> WordEpsilon:
-    """Return what the mechanism of nominal epsilon spends on words of this length, exactly or between proven bounds.
+) -> float:
+    """Return what the mechanism of nominal epsilon spends on words of this length, exactly.
 
     Parameters
     ----------
@@ -75,76 +55,50 @@ def exact_word_epsilon(
     b : int
         Distance of adjacent words, at least 1.
     letters, adjacency, start
-        The alphabet or the chain, as in `HammingAutomaton`.
+        The alphabet, or a chain of at most 1,000 feasible words, as in `HammingAutomaton`.
     offset : int, optional
-        Of the staircase, in 0..b - 1, as in `log_word_probability`; required on a chain when b > 1.
-    rng : Generator, int or None
-        Of the search for a pair, which only a larger chain needs.
-
-    Returns
-    -------
-    WordEpsilon
-        (lower, upper, witness).
-
-    Raises
-    ------
-    ValueError
-        For arguments outside these ranges, and when no word of this length is feasible.
+        Of the staircase, in 0..b - 1, as in `expected_error`; required on a chain when b > 1.
 
     Notes
     -----
-    On all words of an alphabet lower = upper in closed form: the counts are the same for every word, so it is
-    the largest log f(l) - log f(l + min(b, n)); epsilon min(b, n) / (2 b) for the exponential mechanism. On a
-    chain of at most 1,500 feasible words lower = upper by comparing all adjacent pairs. On a larger chain
-    lower is a pair's log f_w(0) - log f_v(d(v, w)), found by search, and upper is proven: for b = 1 from
-    `normaliser_ratio`, for b > 1 the mechanism's theorem, epsilon.
-
-    References
-    ----------
-    Benvenuti, Rao, Hale 2026, Definition 2 for the adjacency, Theorem 1 for the nominal epsilon.
+    On all words of an alphabet a closed form: the counts are the same for every word, so it is the largest
+    log f(l) - log f(l + min(b, n)); epsilon min(b, n) / (2 b) for the exponential mechanism. On a chain all adjacent
+    pairs are compared. Source: Benvenuti, Rao, Hale 2026, Definition 2 for the adjacency, Theorem 1 for the nominal
+    epsilon.
 
     Examples
     --------
     >>> from dpsim import words
-    >>> spent = words.exact_word_epsilon(14, 2.0, letters=4)
-    >>> round(spent.lower, 4), spent.lower == spent.upper
-    (1.0, True)
+    >>> round(words.exact_word_epsilon(5, 5.0, letters=2), 4)
+    3.0874
     """
     length = checks.integer("length", length, 1)
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     b = checks.integer("b", b, 1)
     checks.choice("mechanism", mechanism, MECHANISMS)
-    rng = checks.generator(rng)
     space = word_space(letters, adjacency, start)
-    if offset is None and mechanism == "staircase" and space.chain is not None:
-        if b > 1:
-            raise ValueError(f"offset must be an integer from 0 to {b - 1} on a chain, chosen publicly, got None")
-        offset = 0
     if offset is not None:
         offset = checks.integer("offset", offset, 0, b - 1)
-    law = Law(mechanism, epsilon, b, offset)
+    elif space.chain is not None and mechanism == "staircase" and b > 1:
+        raise ValueError(f"offset must be an integer from 0 to {b - 1} on a chain, chosen publicly, got None")
+    elif space.chain is None and mechanism == "staircase":
+        log_counts = log_integers(alphabet_counts(length, len(space.labels)))
+        offset = best_offset(log_counts, epsilon, b)
+    law = Law(mechanism, epsilon, b, offset or 0)
     if space.chain is None:
         return _on_alphabet(space, length, law)
-    if _feasible_words(space.chain, length) <= ENUMERATED:
-        return _by_enumeration(space, length, law)
-    return _by_bounds(space, length, law, rng)
+    if _feasible_words(space.chain, length) > ENUMERATED:
+        raise ValueError(f"length must leave at most {ENUMERATED} feasible words on a chain, got {length}")
+    return _by_enumeration(space.chain, length, law)
 
 
-def _on_alphabet(space: WordSpace, n: int, law: Law) -> WordEpsilon:
+def _on_alphabet(space: WordSpace, n: int, law: Law) -> float:
     """Return the exact epsilon over an alphabet, where one word stands for all."""
     if len(space.labels) == 1:
-        return WordEpsilon(0.0, 0.0, None)
-    log_f = log_word_probability(
-        alphabet_counts(n, len(space.labels)),
-        law.epsilon,
-        law.b,
-        mechanism=law.mechanism,
-        offset=law.offset,
-    )
+        return 0.0
+    log_f = law.log_f(log_integers(alphabet_counts(n, len(space.labels))))
     apart = min(law.b, n)
-    spent = float((log_f[:-apart] - log_f[apart:]).max())
-    word = np.zeros(n, dtype=np.int64)
-    return WordEpsilon(spent, spent, (space.decode(word), space.decode((np.arange(n) < apart).astype(np.int64))))
+    return float((log_f[:-apart] - log_f[apart:]).max())
 
 
 def _feasible_words(chain: Chain, n: int) -> int:
@@ -161,59 +115,28 @@ def _feasible_words(chain: Chain, n: int) -> int:
     return sum(reached.values())
 
 
-def _by_enumeration(space: WordSpace, n: int, law: Law) -> WordEpsilon:
+def _by_enumeration(chain: Chain, n: int, law: Law) -> float:
     """Return the exact epsilon from the law of every feasible word."""
-    assert space.chain is not None
-    chain = space.chain
-    words: list[Word] = [(chain.start,)]
+    words: list[tuple[int, ...]] = [(chain.start,)]
     for _ in range(n):
-        words = [(*word, int(letter)) for word in words for letter in successors(chain, word[-1])]
+        words = [(*word, letter) for word in words for letter in successors(chain, word[-1]).tolist()]
     codes = np.array(words, dtype=np.int64)[:, 1:]
     distance = np.zeros((len(codes), len(codes)), dtype=np.int64)
     for letters in codes.T:
         distance += letters[:, None] != letters
     counts = np.array([np.bincount(row, minlength=n + 1) for row in distance])
-    with np.errstate(divide="ignore"):
-        log_f = law.log_f(np.log(counts))
-    spent, w, v = _largest_loss(distance, log_f, law.b)
-    return WordEpsilon(spent, spent, None if w == v else (space.decode(codes[w]), space.decode(codes[v])))
+    log_p = np.take_along_axis(law.log_f(log_integers(counts)), distance, axis=1)  # of each word, given each word
+    return max(float((log_p[w] - log_p[row <= law.b]).max()) for w, row in enumerate(distance))
 
 
-@njit(cache=True)
-def _largest_loss(distance: Codes, log_f: Array, b: int) -> tuple[float, int, int]:
-    """Return the largest loss between words at most b apart, and the pair that has it."""
-    best, best_w, best_v = 0.0, 0, 0
-    for w in range(len(distance)):
-        for v in range(len(distance)):
-            if w == v or distance[w, v] > b:
-                continue
-            for r in range(len(distance)):
-                loss = log_f[w, distance[w, r]] - log_f[v, distance[v, r]]
-                if loss > best:
-                    best, best_w, best_v = loss, w, v
-    return best, best_w, best_v
-
-
-def _by_bounds(space: WordSpace, n: int, law: Law, rng: np.random.Generator) -> WordEpsilon:
-    """Return a bracket of epsilon: the worst pair found from below, a proven bound from above."""
-    assert space.chain is not None
-    pairs, (upper, ratio) = random_pairs(space.chain, n, law.b, rng), _upper(space.chain, n, law)
-    if ratio is not None and ratio.pair is not None:
-        pairs.append((tuple(ratio.pair[0].tolist()), tuple(ratio.pair[1].tolist())))
-    if not pairs:
-        return WordEpsilon(0.0, upper, None)
-    lower, (w, v) = search(pairs, space.chain, law, rng)
-    return WordEpsilon(min(lower, upper), upper, (space.decode(np.array(w)), space.decode(np.array(v))))
-
-
-def _upper(chain: Chain, n: int, law: Law) -> tuple[float, NormaliserRatio | None]:
-    """Return a proven bound on what a mechanism spends on a chain, and the bounds on normalisers it came from."""
+def _upper(chain: Chain, n: int, law: Law) -> float:
+    """Return a proven bound on what a mechanism spends on a chain."""
     if law.b > 1 or law.epsilon > LARGEST:
-        return law.epsilon, None
+        return law.epsilon
     rate = law.epsilon / 2.0
     ratio = _ratio(chain.indptr.tobytes(), chain.indices.tobytes(), chain.start, n, rate)
     bound = _permute_and_flip_bound(ratio, rate) if law.mechanism == "permute-and-flip" else rate + ratio.upper
-    return min(law.epsilon, bound), ratio
+    return min(law.epsilon, bound)
 
 
 @functools.lru_cache(maxsize=8)  # mechanisms compared at one nominal epsilon share it
@@ -231,18 +154,19 @@ def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str)
     bound, is raised towards 2 epsilon as far as the exact epsilon (or, on a large chain, its proven bound) allows.
     """
     b = min(b, n)  # words further apart than their length do not exist
-    law = Law(mechanism, epsilon, b, 0 if mechanism == "staircase" else None)
+    law = Law(mechanism, epsilon, b)
     if space.chain is None and mechanism != "permute-and-flip":
-        law = law._replace(epsilon=2.0 * epsilon, offset=None)
+        law = law._replace(epsilon=2.0 * epsilon)
         if mechanism == "staircase":
-            law = law._replace(offset=best_offset(alphabet_counts(n, len(space.labels)), 2.0 * epsilon, b))
+            log_counts = log_integers(alphabet_counts(n, len(space.labels)))
+            law = law._replace(offset=best_offset(log_counts, law.epsilon, b))
         return law, epsilon, len(space.labels) > 1
     exact = space.chain is None or _feasible_words(space.chain, n) <= ENUMERATED
 
     def spent(law: Law) -> float:
         if space.chain is None:
-            return _on_alphabet(space, n, law).upper + SLACK
-        return _by_enumeration(space, n, law).upper + SLACK if exact else _upper(space.chain, n, law)[0]
+            return _on_alphabet(space, n, law) + SLACK
+        return _by_enumeration(space.chain, n, law) + SLACK if exact else _upper(space.chain, n, law)
 
     best = law, epsilon, False  # the theorem's: a mechanism spends at most its nominal epsilon
     if b > 1 and not exact:

@@ -2,7 +2,7 @@
 
 Benvenuti, Rao, Hale 2026, "Differential Privacy for Symbolic Trajectories via the Permute-and-Flip Mechanism".
 A private word is drawn in two steps, its distance to the word and then a word uniformly at that distance:
-`selection` has the laws of the distance and the least error any mechanism can have, `automaton` the words at a
+`laws` has the laws of the distance and the least error any mechanism can have, `automaton` the words at a
 distance, `exact_epsilon` what a mechanism really spends.
 """
 
@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpsim import checks, private
 from dpsim.words.automaton import HammingAutomaton
 from dpsim.words.exact_epsilon import calibrated
-from dpsim.words.selection import MECHANISMS, draw_distances
+from dpsim.words.laws import MECHANISMS, drawn
 from dpsim.words.space import WordSpace, word_space
 
 LARGEST_EPSILON = 1e6
@@ -41,7 +41,8 @@ def privatize(
     ----------
     word : str, list, tuple, array or Series, n letters
         The secret. Its length is public: adjacent words are as long. It must be one of the words that `letters`,
-        `adjacency` and `start` describe; anything else is no input of the mechanism, and its refusal is not private.
+        `adjacency` and `start` describe; anything else is no input of the mechanism. Its refusal, which comes after all
+        others, is not private, but shows no letter.
     epsilon : float in (0, 1e6]
         What may be spent on words that differ in at most b letters.
     b : int >= 1
@@ -62,11 +63,6 @@ def privatize(
     Private
         The word, of the type given; the statement says what is spent and whether it is exact or a proven bound.
 
-    Raises
-    ------
-    ValueError
-        For arguments outside their ranges and words outside the space. All but the word are checked first.
-
     Notes
     -----
     On all words of an alphabet with b = 1, randomised response letter by letter (the exponential mechanism, and the
@@ -75,7 +71,7 @@ def privatize(
     equals the least error (`least_expected_error`) in every case tried; that it always does is not proved. On a network
     the exponential mechanism was better on average in every case tried for b = 1, and permute-and-flip, which
     never errs more at an equal nominal epsilon, is taken for b > 1. What a network costs is exact by enumeration up to
-    1,500 words and otherwise a proven bound, which takes some seconds.
+    1,000 words and otherwise a proven bound, which takes some seconds.
 
     References
     ----------
@@ -96,16 +92,17 @@ def privatize(
     generator, simulation = private.source(rng)
     bare, labelled = _unlabelled(word)
     automaton = HammingAutomaton(bare, letters=letters, adjacency=adjacency, start=start)
-    mechanism = mechanism or _best_known(space, min(b, automaton.length))
-    law, spent, exact = calibrated(space, automaton.length, epsilon, b, mechanism)
-    drawn = _drawn(automaton, law.mechanism, law.epsilon, law.b, law.offset, None, generator)
+    length = len(automaton.codes)
+    mechanism = mechanism or _best_known(space, min(b, length))
+    law, spent, exact = calibrated(space, length, epsilon, b, mechanism)
+    released = automaton.sample(drawn(law, automaton.log_counts, (), generator), generator)
     statement = (
-        f"Adjacent are words of {automaton.length} letters {_described(space)} that differ in at most {b} letters: "
+        f"Adjacent are words of {length} letters {_described(space)} that differ in at most {b} letters: "
         f"epsilon {spent!r} ({'exact' if exact else 'a proven bound'}), delta 0, by the mechanism {law.mechanism} "
         f"of nominal epsilon {law.epsilon!r}. The length and the {'network' if space.chain else 'alphabet'} are public."
     )
     return private.made(
-        labelled(drawn),
+        labelled(released),
         statement,
         epsilon=spent,
         delta=0.0,
@@ -137,79 +134,3 @@ def _unlabelled(word: Any) -> tuple[Any, Any]:
     if isinstance(word, list | tuple):
         return word, lambda letters: type(word)(letters.tolist())
     return private.unlabelled(word)
-
-
-def privatize_word(
-    word: Sequence[Hashable] | ArrayLike,
-    epsilon: float,
-    *,
-    mechanism: str = "permute-and-flip",
-    b: int = 1,
-    letters: int | Sequence[Hashable] | None = None,
-    adjacency: ArrayLike | sp.sparray | None = None,
-    start: Hashable | None = None,
-    offset: int | None = None,
-    size: int | Sequence[int] | None = None,
-    rng: np.random.Generator | int | None = None,
-) -> NDArray[Any]:
-    """Return draws of the paper's mechanism at its nominal epsilon, for study; `privatize` is for a release.
-
-    Parameters
-    ----------
-    word, letters, adjacency, start
-        As for `HammingAutomaton`; on a chain every private word is feasible from the start state, which is public.
-    epsilon : float >= 0
-        The nominal parameter: a bound on what is spent on words up to b letters apart, `exact_word_epsilon` at most.
-    mechanism : {"permute-and-flip", "exponential", "staircase"}
-        Mechanisms 1 and 2 of the paper; Chen et al. 2023, whose cost is length times transitions; the staircase of
-        `log_word_probability`, whose offset must be given on a chain, as the best one depends on the secret word.
-    b : int >= 1
-        The letters in which adjacent words may differ.
-    size : int or sequence of int, optional
-    rng : Generator, int or None
-
-    Returns
-    -------
-    array of labels, shape ``(*size, n)``
-        Labels. The draw is exact up to rounding.
-
-    Raises
-    ------
-    ValueError
-        For arguments outside their ranges and infeasible words.
-
-    References
-    ----------
-    Benvenuti, Rao, Hale 2026, Mechanisms 1 and 2.
-
-    Examples
-    --------
-    >>> from dpsim import words
-    >>> words.privatize_word("abba", 4.0, letters="ab", size=2, rng=1).shape
-    (2, 4)
-    """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0)
-    b = checks.integer("b", b, 1)
-    checks.choice("mechanism", mechanism, MECHANISMS)
-    if offset is not None and mechanism != "staircase":
-        raise ValueError(f"offset must be None for the mechanism {mechanism!r}, got {offset!r}")
-    if offset is None and mechanism == "staircase" and adjacency is not None and b > 1:
-        raise ValueError(f"offset must be an integer from 0 to {b - 1} on a chain, chosen publicly, got None")
-    automaton = HammingAutomaton(word, letters=letters, adjacency=adjacency, start=start)
-    return _drawn(automaton, mechanism, epsilon, b, offset, size, checks.generator(rng))
-
-
-def _drawn(
-    automaton: HammingAutomaton,
-    mechanism: str,
-    epsilon: float,
-    b: int,
-    offset: int | None,
-    size: int | Sequence[int] | None,
-    rng: np.random.Generator,
-) -> NDArray[Any]:
-    """Return private words: tilted walks for the exponential mechanism, a distance first for the others."""
-    if mechanism == "exponential":
-        return automaton.sample_tilted(epsilon / (2.0 * b), size, rng)
-    law: dict[str, Any] = {"mechanism": mechanism, "offset": offset, "log": True, "size": size, "rng": rng}
-    return automaton.sample(draw_distances(automaton.log_counts, epsilon, b, **law), rng=rng)

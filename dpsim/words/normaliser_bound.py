@@ -31,11 +31,10 @@ SLACK = 1e-9
 
 
 class NormaliserRatio(NamedTuple):
-    """lower <= max log(Z_v / Z_w) <= upper, the pair (w, v) that reaches lower, a lower bound on every log Z_w."""
+    """lower <= max log(Z_v / Z_w) <= upper, where some pair reaches lower, and a lower bound on every log Z_w."""
 
     lower: float
     upper: float
-    pair: tuple[Codes, Codes] | None
     log_smallest: float
 
 
@@ -75,15 +74,16 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     """
     narrow = n * len(chain.indices) * int(np.diff(chain.indptr).max()) ** 2
     if 16 * n * chain.states**2 > MEMORY or narrow > NARROW:
-        return NormaliserRatio(0.0, rate, None, 0.0)
+        return NormaliserRatio(0.0, rate, 0.0)
     q = math.exp(-rate)
     matrix = sp.csr_array((np.ones(len(chain.indices)), chain.indices, chain.indptr), shape=(chain.states,) * 2)
     columns = sp.csr_array(matrix.T)
     first = matrix[[chain.start], :].toarray().ravel()
     before = _side(columns.indptr.astype(np.int64), columns.indices.astype(np.int64), first, n, q)
     after = _side(chain.indptr, chain.indices, np.ones(chain.states), n, q)
-    lower, upper, pair = _branch_and_bound(before, after, n, q)
-    return NormaliserRatio(lower, min(rate, upper + SLACK), pair, _log_smallest(before, n) - SLACK)
+    lower, upper = _branch_and_bound(before, after, n, q)
+    log_smallest = _log_smallest(before.indptr, before.indices, before.low, before.feasible)
+    return NormaliserRatio(lower, min(rate, upper + SLACK), log_smallest - SLACK)
 
 
 def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side:
@@ -95,17 +95,17 @@ def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side
     return Side(indptr, indices, low, high, feasible, first)
 
 
-def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float, tuple[Codes, Codes] | None]:
-    """Return bounds on the largest log-ratio of normalisers, and a pair that attains the lower one."""
+def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float]:
+    """Return bounds on the largest log-ratio of normalisers; a pair attains the lower one."""
 
     def bound(window: Window) -> float:
         return float(_window_bound(window, n, q, before, after))
 
     heap = [(-bound(window), order, window) for order, window in enumerate(_narrow_windows(before, after, n))]
     if not heap:
-        return 0.0, 0.0, None
+        return 0.0, 0.0
     heapq.heapify(heap)
-    order, lower, best = len(heap), -1.0, heap[0][2]
+    order, lower = len(heap), -1.0
     step = 0
     while heap and -heap[0][0] - lower > GAP and step < WINDOWS:
         window = heapq.heappop(heap)[2]
@@ -113,16 +113,12 @@ def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[floa
             candidate = window
             while not _whole(candidate, n):
                 candidate = max(_wider(candidate, before, after, n), key=bound)
-            if bound(candidate) > lower:
-                lower, best = bound(candidate), candidate
+            lower = max(lower, bound(candidate))
         for child in [] if _whole(window, n) else _wider(window, before, after, n):
             heapq.heappush(heap, (-bound(child), order, child))
             order += 1
         step += 1
-    upper = max(lower, -heap[0][0]) if heap else lower
-    other = best.word.copy()
-    other[best.i] = best.other
-    return lower, upper, (best.word, other)
+    return lower, max(lower, -heap[0][0]) if heap else lower
 
 
 def _whole(window: Window, n: int) -> bool:
@@ -274,8 +270,8 @@ def _window_bound(window: Window, n: int, q: float, before: Side, after: Side) -
 
 
 @njit(cache=True)
-def _log_smallest_total(indptr: Codes, indices: Codes, low: Array, feasible: NDArray[np.bool_]) -> float:
-    """Return a lower bound on log Z_w: the cheapest path of the messages' least growth."""
+def _log_smallest(indptr: Codes, indices: Codes, low: Array, feasible: NDArray[np.bool_]) -> float:
+    """Return a lower bound on log Z_w over all feasible words w: the cheapest path of the messages' least growth."""
     n, states = feasible.shape
     smallest, reached = np.empty(states), np.empty(states)
     for letter in range(states):
@@ -299,8 +295,3 @@ def _log_smallest_total(indptr: Codes, indices: Codes, low: Array, feasible: NDA
                 total += low[n - 1, letter, state]
             result = min(result, smallest[letter] + math.log(total))
     return result
-
-
-def _log_smallest(before: Side, n: int) -> float:
-    """Return a lower bound on log Z_w over all feasible words w: the least growth of the forward messages."""
-    return float(_log_smallest_total(before.indptr, before.indices, before.low, before.feasible))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import numbers
 from collections.abc import Hashable, Sequence
 from enum import Enum
@@ -53,13 +54,18 @@ class WordSpace(NamedTuple):
 
     def encode(self, word: Sequence[Hashable] | ArrayLike) -> Codes:
         """Return the codes (n,) of a non-empty feasible word; ValueError names what is wrong with it."""
-        letters = _listed("word", word)
+        letters = _listed(word)
+        if letters is None:
+            raise ValueError(f"word must be a sequence of labels, got {type(word).__name__}")
         if not letters:
-            raise ValueError("word must have at least one letter, got an empty one")
-        codes = np.array([self.code("word", letter) for letter in letters], dtype=np.int64)
-        if self.chain is not None:
-            self._check_feasible(codes)
-        return codes
+            raise ValueError("word must have at least one letter, got none")
+        codes = [code for letter in letters if (code := self._position(letter)) is not None]
+        if len(codes) < len(letters):
+            raise ValueError(f"word must use {self._described()}, got another letter (a secret, so not shown)")
+        path = [self.chain.start, *codes] if self.chain else []
+        if self.chain and not all(y in successors(self.chain, x) for x, y in itertools.pairwise(path)):
+            raise ValueError("word must follow the allowed transitions, got one that does not (a secret, so not shown)")
+        return np.array(codes, dtype=np.int64)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
         """Return the labels of an array of codes; integers when the labels are 0 to m - 1."""
@@ -70,29 +76,25 @@ class WordSpace(NamedTuple):
         return (labels.astype(str) if all(isinstance(x, str) for x in self.labels) else labels)[codes]
 
     def code(self, name: str, label: Any) -> int:
-        """Return the code of a label; ValueError names the argument it came from."""
+        """Return the code of a label that is public; ValueError names the argument it came from."""
+        code = self._position(label)
+        if code is None:
+            raise ValueError(f"{name} must use {self._described()}, got {label!r}")
+        return code
+
+    def _described(self) -> str:
+        return f"the {len(self.labels)} letters from {self.labels[0]!r} to {self.labels[-1]!r}"
+
+    def _position(self, label: Any) -> int | None:
+        """Return the code of a label, None for what is none."""
         if isinstance(label, np.ndarray) and label.ndim == 0 and not isinstance(label, np.ma.MaskedArray):
             label = label[()]
         try:
             code = self.labels.index(label)
-            if _is_number(label) == _is_number(self.labels[code]):  # True, 1 + 0j and a duration may equal 1 too
-                return code
         except ValueError:
-            pass
-        first, last = self.labels[0], self.labels[-1]
-        raise ValueError(f"{name} must use the {len(self.labels)} letters from {first!r} to {last!r}, got {label!r}")
-
-    def _check_feasible(self, codes: Codes) -> None:
-        """Raise ValueError at the first letter that may not follow the one before it."""
-        assert self.chain is not None
-        last = self.chain.start
-        for position, code in enumerate(codes):
-            if code not in successors(self.chain, last):
-                raise ValueError(
-                    f"word must follow the allowed transitions, got {self.labels[code]!r} after "
-                    f"{self.labels[last]!r} at position {position}"
-                )
-            last = int(code)
+            return None
+        # True, 1 + 0j and a duration may equal 1 too
+        return code if _is_number(label) == _is_number(self.labels[code]) else None
 
 
 def word_space(
@@ -150,7 +152,9 @@ def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
     """Return the labels of an alphabet, a range where they are 0, 1, ... anyhow."""
     if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
-    labels = _listed("letters", letters)
+    labels = _listed(letters)
+    if labels is None:
+        raise ValueError(f"letters must be a sequence of labels, got {letters!r}")
     if not labels or len(set(labels)) != len(labels):
         raise ValueError(f"letters must be one or more different labels, got {labels!r}")
     if any(label != label for label in labels):  # not-a-number: no word could use it
@@ -158,11 +162,8 @@ def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
     return range(len(labels)) if labels == list(range(len(labels))) else labels
 
 
-def _listed(name: str, labels: Any) -> list[Any]:
-    """Return the labels of a sequence, an array or a Series, in their order; ValueError for anything else."""
-    flat = hasattr(labels, "__array__") and np.ndim(labels) == 1 and not isinstance(labels, np.ma.MaskedArray)
-    if flat:
+def _listed(labels: Any) -> list[Any] | None:
+    """Return the labels of a sequence, an array or a Series, in their order; None for anything else."""
+    if hasattr(labels, "__array__") and np.ndim(labels) == 1 and not isinstance(labels, np.ma.MaskedArray):
         return list(labels.tolist())
-    if isinstance(labels, Sequence) and not isinstance(labels, bytes):
-        return list(labels)
-    raise ValueError(f"{name} must be a sequence of labels, got {labels!r}")
+    return list(labels) if isinstance(labels, Sequence) and not isinstance(labels, bytes) else None

@@ -6,15 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim.figures import (
-    COLOURS,
-    PUBLISHED,
-    draw_against_optimum,
-    draw_bounds,
-    draw_errors,
-    draw_neighbours,
-    draw_reduction,
-)
+from dpsim import datasets
+from dpsim.figures import draw_errors, draw_neighbours, draw_trips
 
 matplotlib.use("agg")
 
@@ -25,11 +18,6 @@ def axes():
     yield axes
     figure.draw_without_rendering()
     plt.close(figure)
-
-
-def drawn(ax, colour, style="-"):
-    """Return the heights of the lines of a colour and a style."""
-    return [line.get_ydata() for line in ax.lines if line.get_color() == colour and line.get_linestyle() == style]
 
 
 def test_both_neighbours_are_drawn_apart(axes):
@@ -43,38 +31,25 @@ def test_both_neighbours_are_drawn_apart(axes):
     assert levels == pytest.approx([np.e, 1 / np.e])
 
 
-def test_bounds_below_zero_are_shaded(axes):
-    x = pd.Series([1.0, 2.0, 3.0])
-    table = pd.DataFrame({"lower_theorem2": [0.1, -0.2, -0.4], "upper_theorem2": 1.0, "exact": 0.5, "floor": 0.4})
-    draw_bounds(axes[0], x, table, named=True)
-    assert [text.get_text() for text in axes[0].texts] == ["upper", "lower"]
-    assert axes[0].get_ylim()[0] < -0.4
-    shade = axes[0].patches[0].get_extents().transformed(axes[0].transData.inverted())
-    assert (shade.y0, shade.y1) == pytest.approx((-10.0, 0.0))
-
-
-def test_published_errors_are_grey_diamonds(axes):
-    table = pd.DataFrame({"epsilon": [1.0, 2.0], "reduction": [0.1, 0.2]})
-    for name, error in (("permute_and_flip", 0.5), ("exponential", 0.8)):
-        table[f"{name}_exact"], table[f"{name}_sampled"], table[f"{name}_standard_error"] = error, error, 0.01
-    draw_errors(axes, table, {"permute-and-flip": [(1.5, 0.4), (9.0, 0.1)], "exponential": [(1.5, 0.8)]})
-    diamonds = [(line.get_markeredgecolor(), *line.get_ydata()) for line in axes[0].lines if line.get_marker() == "D"]
-    assert diamonds == [(PUBLISHED, 0.4), (PUBLISHED, 0.8)]  # 9.0 is outside
-    np.testing.assert_array_equal(axes[1].lines[0].get_ydata(), table.reduction)
-
-
-def test_all_of_the_reduction_is_drawn(axes):
-    columns = {"limit": 0.5, "low": 0.1, "median": 0.2, "high": 0.3, "trip": 0.4}
-    draw_reduction(axes[0], pd.DataFrame({"epsilon": [1.0, 2.0], **columns}), [(1.5, 0.557)])
-    heights = {float(line.get_ydata()[0]) for line in axes[0].lines}
-    assert heights == {0.5, 0.2, 0.4, 0.557}
-    assert axes[0].get_ylim()[1] > 0.557
-
-
-def test_errors_are_divided_by_the_least(axes):
-    rows = [("exponential", 1.0, 0.6, 0.3), ("staircase", 1.0, 0.3, 0.3)]
-    draw_against_optimum(
-        axes[0], pd.DataFrame(rows, columns=["mechanism", "epsilon_exact", "error", "least_error"]), ""
+def test_expected_and_published_errors_are_drawn(axes):
+    rows = [(m, e, 1 / e, 1.1 / e, 0.01) for m in ("permute-and-flip", "exponential") for e in (1.0, 2.0)]
+    columns = ["mechanism", "epsilon", "error_expected", "error_sampled", "standard_error"]
+    draw_errors(
+        axes[0], pd.DataFrame(rows, columns=columns), {"permute-and-flip": [(1.5, 0.4), (9, 0.1)], "exponential": []}
     )
-    assert drawn(axes[0], COLOURS["exponential"], "--")[0] == pytest.approx([2.0])
-    assert drawn(axes[0], COLOURS["staircase"])[0] == pytest.approx([1.0])
+    expected = [line for line in axes[0].lines if line.get_label() in ("permute-and-flip", "exponential")]
+    assert [line.get_ydata().tolist() for line in expected] == [[1.0, 0.5]] * 2
+    assert expected[0].is_dashed() != expected[1].is_dashed()  # told apart in grey
+    assert [line.get_ydata()[0] for line in axes[0].lines if line.get_marker() == "D"] == [0.4]  # 9 is outside
+
+
+def test_trips_are_written_step_by_step():
+    figure, axes = plt.subplots(1, 3)
+    roads = datasets.load_gainesville()
+    true = roads.trip.tolist()
+    other = [*true[:-1], next(int(s) for s in np.flatnonzero(roads.adjacency[true[-2]]) if s != true[-1])]
+    draw_trips(axes[:2], axes[2], roads, {"true": true, "private": other})
+    cells = [text for text in axes[2].texts if text.get_text().isdigit() and text.get_position()[1] <= 0]
+    assert [text.get_text() for text in cells] == [str(segment) for segment in true + other]
+    assert [text.get_bbox_patch() is not None for text in cells] == [False] * (2 * len(true) - 1) + [True]
+    plt.close(figure)

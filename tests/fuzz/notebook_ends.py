@@ -40,8 +40,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
         *({"states": 2, "actions": 1, "horizon": 1}, {"b": 0.0001, "delta": 0.1, "eta": 0.3}),
     ],
     "permute_and_flip": [
-        *({"strong": 3.0}, {"nominal": [6.0], "rival": 7.0}, {"nominal": [20.0], "rival": 20.0}),
-        *({"nominal": [1e-6], "rival": 1e-6}, {"weak": 0.0, "strong": 100.0}),
+        *({"network": "stay"}, {"network": "core"}, {"b": 3, "n": 5}, {"trip": [3, 4, 3, 4]}),
     ],
     "your_own_chain": [{"epsilon": 0.1, "delta": 1e-10}, {"epsilon": 10.0, "delta": 0.1}],
 }

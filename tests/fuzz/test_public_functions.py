@@ -146,10 +146,8 @@ def finite(result: Any) -> bool:
 LIKE_NUMBERS = re.compile(r"\b(float|int|ArrayLike)\b")
 
 LABELLED = {  # whose argument is of labels, which may be anything
-    "datasets.sources.whole_word": "value",
-    "datasets.events.distinct_labels": "labels",
-    "datasets.events.in_order": "labels",
-    "datasets.events.positions": "labels",
+    "release.labels.whole_word": "value",
+    "release.labels.distinct_labels": "labels",
     "datasets.taxi.counts_matrix": "zones",
 }
 
@@ -185,7 +183,6 @@ NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, label
 
 WELCOME = {  # what is no real number, and yet means something
     ("words.automaton.HammingAutomaton", "adjacency", "booleans"),
-    ("words.mechanism.privatize_word", "adjacency", "booleans"),
     ("words.mechanism.privatize", "adjacency", "booleans"),
     ("words.exact_epsilon.exact_word_epsilon", "adjacency", "booleans"),
     *(("words.exact_epsilon.exact_word_epsilon", "letters", kind) for kind in LABELS),

@@ -146,21 +146,38 @@ def test_reducible_chains_are_refused_by_their_closed_classes(order):
     first = "{" + ", ".join(str(i) for i in sorted((order.index(0), order.index(1)))) + "}"
     second = "{" + str(order.index(2)) + "}"
     for chain in (P, sparse.csr_array(P)):
-        with pytest.raises(ValueError, match=r"^P must be irreducible, got closed classes") as error:
+        with pytest.raises(ValueError, match=r"^P must have one closed class, got closed classes") as error:
             markov.stationary_distribution(chain)
         assert first in str(error.value)
         assert second in str(error.value)
         assert f"transient states {{{order.index(3)}}}" in str(error.value)
 
 
+def test_a_stored_zero_is_no_way_from_one_state_to_another():
+    chain = sparse.csr_array(([1.0, 0.0, 0.0, 1.0], [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2))
+    closed, transient = markov_sparse.classes(chain)
+    assert [states.tolist() for states in closed] == [[0], [1]] and not transient.size
+    assert chain.nnz == 4
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_transient_states_are_refused(order):
-    P = np.array([[0.5, 0.5, 0], [1.0, 0, 0], [0.2, 0.3, 0.5]])[np.ix_(order, order)]
-    batch = np.stack([random_chains((), 3, seed=1)] * 4 + [P]).reshape(5, 1, 3, 3)
-    closed = ", ".join(str(i) for i in sorted((order.index(0), order.index(1))))
-    message = f"P[4, 0] must be irreducible, got closed classes {{{closed}}}"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        markov.stationary_distribution(batch)
+@pytest.mark.parametrize("n", [3, 403])
+def test_transient_states_have_no_mass(order, n):
+    """One closed class, of two states: (2/3, 1/3) there, whatever the order, and what the long run of walks gives."""
+    P = np.zeros((n, n))
+    P[:3, :3] = np.array([[0.5, 0.5, 0], [1.0, 0, 0], [0.2, 0.3, 0.5]])[np.ix_(order, order)]
+    P[3:, 0] = 1.0
+    expected = np.append(np.array([2 / 3, 1 / 3, 0.0])[list(order)], np.zeros(n - 3))
+    np.testing.assert_allclose(expected @ P, expected, atol=1e-15)
+    for chain in (P, sparse.csr_array(P)):
+        found = markov.stationary_distribution(chain)
+        assert found == pytest.approx(expected, rel=1e-12, abs=0)
+    assert (markov.stationary_distribution(np.stack([np.full((n, n), 1 / n), P]))[1] == found).all() or n > 400
+    with pytest.raises(ValueError, match=r"^P must be irreducible"):
+        markov.fundamental_matrix(P)
+    batch = np.stack([np.full((n, n), 1 / n), P])[:, None]
+    with pytest.raises(ValueError, match=re.escape("P[1, 0] must be irreducible")):
+        markov.fundamental_matrix(batch)
 
 
 def test_rows_that_sum_to_one_within_roundings_are_left_and_printed_digits_renormalised():

@@ -27,7 +27,7 @@ REDUCED = {
     "data_driven_markov": {"draws": 50, "draws_tv": 10, "draws_delta": 1000},
     "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
     "mdp_policy_synthesis": {"runs": 4, "draws": 10},
-    "permute_and_flip": {"draws": 50, "points": 5, "trips": 20, "nominal": "[5.0]"},
+    "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
 }
 """Sample sizes for a quick run of each notebook, far below its defaults."""
 

@@ -1,4 +1,4 @@
-"""The release: what is drawn, what it costs, which counts and units it takes, and that it depends on nothing unpaid."""
+"""The release: what is drawn, what it costs, and that it depends on nothing unpaid."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from quantecon import MarkovChain
 from scipy import stats
 
-from dpsim import accounting, datasets, markov, release
-from dpsim.accounting import GAUSSIAN, LAPLACE, Noise, Unit
-from dpsim.release import chain as release_module
+from dpsim import markov, release
+from dpsim.release import draws, statement
+from dpsim.release.noise import Noise, laplace_noise, pair_threshold
+from dpsim.release.unit import EVENT, Unit
 
 PAGES = ["cart", "help", "home", "shop"]
 
@@ -26,44 +28,37 @@ def counts(rows: int = 4000, seed: int = 1) -> pd.DataFrame:
     return table.value_counts().rename("trips").reset_index()
 
 
-def limited(table: pd.DataFrame, **limits: int) -> pd.DataFrame:
-    table = table.copy()
-    table.attrs["limits"] = datasets.Limits(int(table["trips"].sum()), **limits)
-    return table
-
-
-def released(trips: pd.DataFrame | None = None, **settings: object) -> release.PrivateChain:
+def released(trips: pd.DataFrame | None = None, unit: Unit = EVENT, **settings: object) -> release.PrivateChain:
     chosen = {"epsilon": 1.0, "support": release.all_pairs(PAGES), "rng": 1} | settings
-    return release.release_chain(counts() if trips is None else trips, **chosen)  # type: ignore[arg-type]
+    table = release.Counts(counts() if trips is None else trips, unit)
+    return release.release_chain(table, **chosen)  # type: ignore[arg-type]
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------
 
 
 def probabilities(noise: Noise, edges: np.ndarray) -> np.ndarray:
-    z = np.arange(-2000, 2001)
-    weights = np.exp(-np.abs(z) / noise.scale if noise.mechanism == LAPLACE else -0.5 * (z / noise.scale) ** 2)
+    weights = np.exp(-np.abs(np.arange(-2000, 2001)) / noise.scale)
     inside = (weights / weights.sum())[edges + 2000]
     return np.append(inside, 1.0 - inside.sum())
 
 
-@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize("scale", [0.4, 3.0])
 @pytest.mark.parametrize("seed", [1, None])
-def test_the_noise_has_the_stated_law(mechanism: str, scale: float, seed: int | None) -> None:
-    draws = 20_000 if seed is None else 200_000
+def test_the_noise_has_the_stated_law(scale: float, seed: int | None) -> None:
+    number = 20_000 if seed is None else 200_000
     rng = None if seed is None else np.random.default_rng(seed)
-    drawn = release.noisy_counts(np.full(draws, 7), Noise(mechanism, scale, 1.0, 0.0), rng) - 7
+    drawn = release.noisy_counts(np.full(number, 7), Noise(scale, 1.0), rng) - 7
     edges = np.arange(-math.ceil(3 * scale), math.ceil(3 * scale) + 1)
     seen = np.array([(drawn == e).sum() for e in edges])
-    seen = np.append(seen, draws - seen.sum())
+    seen = np.append(seen, number - seen.sum())
     for factor, agrees in ((1.0, True), (1.2, False)):
-        expected = draws * probabilities(Noise(mechanism, factor * scale, 1.0, 0.0), edges)
+        expected = number * probabilities(Noise(factor * scale, 1.0), edges)
         assert (stats.chisquare(seen, expected).pvalue > 1e-7) == agrees
 
 
 def test_noise_is_independent_between_counts_and_between_releases() -> None:
-    noise = accounting.laplace_noise(0.1, 1)
+    noise = laplace_noise(0.1)
     first, second = (release.noisy_counts(np.zeros(60_000, dtype=int), noise) for _ in range(2))  # two chunks each
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.03
     assert not np.array_equal(first[:10_000], first[50_000:])
@@ -72,54 +67,46 @@ def test_noise_is_independent_between_counts_and_between_releases() -> None:
 # --- what it costs ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("unit", "limits", "adjacency", "first", "squared"),
-    [
-        (Unit(), None, "add-remove", 1, 1),
-        (Unit(2, 5), {"events_per_row": 2, "rows": 5}, "add-remove", 10, 20),
-        (Unit(events=7), {"events": 7}, "add-remove", 7, 49),
-        (Unit(), None, "replace", 2, 2),
-    ],
-)
-@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_the_noise_of_a_release_is_that_of_its_unit(
-    unit: Unit, limits: dict[str, int] | None, adjacency: str, first: int, squared: int, mechanism: str
-) -> None:
-    trips = counts() if limits is None else limited(counts(), **limits)
-    totals = dict.fromkeys(PAGES, 1000) if adjacency == "replace" else None
-    chain = released(trips, unit=unit, mechanism=mechanism, delta=1e-6, totals=totals)
-    s = chain.statement
-    assert s["adjacency"] == adjacency
-    if mechanism == LAPLACE:
-        assert first / s["scale"] == pytest.approx(1.0, rel=1e-12)
-        assert s["delta"] == 0.0
-    else:
-        assert accounting.gaussian_delta_bound(1.0, s["scale"], squared) <= 1e-6
-        assert accounting.gaussian_delta_bound(1.0, s["scale"] * 0.999, squared) > 1e-6
-        assert s["delta"] <= 1e-6
-    assert s["epsilon"] <= 1.0
-    large = released(
-        trips.assign(trips=0), unit=unit, mechanism=mechanism, delta=1e-6,
-        totals=dict.fromkeys(range(60), 1000) if totals else None, support=release.all_pairs(range(60)),
-    )  # fmt: skip
-    spread = large.noisy.std() / math.sqrt(Noise(mechanism, s["scale"], 1.0, 0.0).variance)
+@pytest.mark.parametrize("events", [1, 7])
+def test_the_noise_of_a_release_is_that_of_its_unit(events: int) -> None:
+    unit = Unit(events, "user")
+    s = released(unit=unit, delta=1e-6).statement
+    assert events / s["scale"] == pytest.approx(1.0, rel=1e-12)
+    assert s["delta"] == 0.0 and s["epsilon"] <= 1.0  # a declared support spends no delta
+    large = released(counts().iloc[:0], unit=unit, support=release.all_pairs(range(60)))
+    spread = large.noisy.std() / math.sqrt(Noise(s["scale"], 1.0).variance)
     assert spread == pytest.approx(1.0, abs=0.1)  # what is drawn is what is stated
 
 
 def test_private_pairs_use_the_threshold_of_their_unit() -> None:
-    trips = limited(pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 40]}), events=3)
+    trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 90]})
     for support, labels in ((release.private_pairs(["a", "b", "c"]), ("a", "b", "c")), (None, ("a", "b"))):
-        chain = released(trips, unit=Unit(events=3), delta=1e-3, support=support)
+        chain = released(trips, unit=Unit(3, "user"), delta=1e-3, support=support)
         s = chain.statement
-        noise = accounting.chosen_noise(1.0, 1e-3, Unit(events=3), pairs=True)
-        assert s["threshold"] == accounting.pair_threshold(noise, Unit(events=3), 1e-3)[0]
+        assert (s["threshold"], s["delta"]) == pair_threshold(laplace_noise(1.0, 3), 3, 1e-3)
         assert chain.labels == labels
-        assert (chain.noisy >= s["threshold"]).all()
-        assert [cost["what"] for cost in s["costs"]] == ["counts", "pairs chosen privately"]
-        assert 0.0 < s["delta"] <= 1e-3
+        assert (chain.noisy >= s["threshold"]).all() and 0.0 < s["delta"] <= 1e-3
     nothing = released(counts().iloc[:0], delta=1e-3, support=None)
     assert nothing.labels == () and nothing.noisy.size == 0
     assert "0 have a noisy count" in nothing.text
+
+
+def test_a_pair_that_nobody_has_never_shows() -> None:
+    """Rows of no event (trips 0) are no pairs: with half the noise above the threshold they would pass often."""
+    zeros = pd.DataFrame({"origin": [f"{i}" for i in range(2000)], "destination": "x", "trips": 0})
+    for support in (None, release.private_pairs([*(f"{i}" for i in range(2000)), "x"])):
+        assert released(zeros, delta=0.5, support=support, epsilon=0.01).noisy.size == 0
+
+
+@pytest.mark.parametrize(("chosen", "said"), [(False, "exact: a unit"), (True, "a proven bound")])
+def test_exact_is_said_where_a_table_reaches_it(chosen: bool, said: str) -> None:
+    """All of a unit's events on one pair lose epsilon to the last digit; with pairs chosen privately nothing does."""
+    support = release.private_pairs(PAGES) if chosen else release.all_pairs(PAGES)
+    chain = released(unit=Unit(5, "user"), support=support, delta=1e-6)
+    assert said in chain.text and ("exact:" in chain.text) != chosen
+    z, noise = np.arange(-400, 401), chain.noise
+    loss = (np.abs(z) - np.abs(z - 5)) / noise.scale  # log P(z | the unit's 5 events) - log P(z | without them)
+    assert loss.max() <= chain.statement["epsilon"] and loss.max() == pytest.approx(1.0, rel=1e-12)
 
 
 def test_a_pair_passes_from_the_threshold_on_and_not_before() -> None:
@@ -132,65 +119,6 @@ def test_a_pair_passes_from_the_threshold_on_and_not_before() -> None:
     assert chain.noisy.min() == threshold
 
 
-# --- units and limits -------------------------------------------------------------------------------------------------
-
-
-def test_counts_must_hold_the_limits_of_the_unit() -> None:
-    two_five = limited(counts(), events_per_row=2, rows=5)
-    for unit in (Unit(2, 5), Unit(3, 5), Unit(2, 6), Unit(events=10), Unit(events=11)):
-        assert released(two_five, unit=unit).statement["limits"] == "truncated before counting"
-    for unit in (Unit(1, 5), Unit(2, 4), Unit(events=9)):
-        with pytest.raises(ValueError, match="which is more"):
-            released(two_five, unit=unit)
-    seven = limited(counts(), events=7)
-    for unit in (Unit(events=7), Unit(7, 7)):
-        released(seven, unit=unit)
-    for unit in (Unit(events=6), Unit(6, 7), Unit(7, 6)):
-        with pytest.raises(ValueError, match="which is more"):
-            released(seven, unit=unit)
-
-
-def test_counts_without_limits_need_a_word() -> None:
-    for trips in (counts(), limited(counts())):
-        with pytest.raises(ValueError, match="needs counts that were truncated"):
-            released(trips, unit=Unit(1, 3))
-    assert "owner's word" in released(counts(), unit=Unit(1, 3), limited=True).statement["limits"]
-    with pytest.raises(ValueError, match="needs counts that were truncated"):
-        released(limited(counts()), unit=Unit(1, 3), limited=True)  # the record says that nothing was truncated
-
-
-def test_one_event_is_no_unit_of_truncated_counts_or_trajectories() -> None:
-    with pytest.raises(ValueError, match="brings in others"):
-        released(limited(counts(), events=2))
-    with pytest.raises(ValueError, match="changes three counts"):
-        released(limited(counts(), trajectories=True))
-    released(limited(counts()))
-
-
-def test_a_record_is_not_taken_for_that_of_another_table() -> None:
-    month = limited(counts(), events=2)
-    both = pd.concat([month, month])
-    both.attrs = month.attrs
-    with pytest.raises(ValueError, match="record of limits belongs to"):
-        released(both, unit=Unit(events=2))
-    released(month.iloc[:3], unit=Unit(events=2))
-
-
-def test_public_totals() -> None:
-    totals = dict.fromkeys(PAGES, 1000)
-    assert released(totals=totals).statement["adjacency"] == "replace"
-    for trips, settings, words in (
-        (limited(counts(), events=2), {"unit": Unit(events=2)}, "truncated counts"),
-        (counts(), {"support": None, "delta": 1e-6}, "pairs chosen privately"),
-        (counts(), {"totals": {"cart": 3}}, "totals must have every label"),
-        (counts(), {"totals": dict.fromkeys(PAGES, -1)}, "totals must be integers"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            released(trips, **({"totals": totals} | settings))
-    with pytest.raises(TypeError, match="totals must map labels"):
-        released(totals="public")
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -198,8 +126,6 @@ def test_public_totals() -> None:
         ({"epsilon": 1e-9}, "epsilon must be in"),
         ({"delta": 1}, "delta must be in [0, 1), got 1"),
         ({"support": None}, "delta must be in (0, 1), got 0"),
-        ({"mechanism": GAUSSIAN}, "delta must be in (0, 1) for discrete Gaussian noise, got 0"),
-        ({"mechanism": "best"}, "mechanism must be one of"),
         ({"rng": -1}, "rng must be an integer"),
     ],
 )
@@ -213,6 +139,8 @@ def test_refusals(settings: dict[str, object], words: str) -> None:
 def test_a_support_is_never_read_from_the_data(support: object) -> None:
     with pytest.raises(TypeError, match="must not be read from the data"):
         released(support=support)
+    with pytest.raises(TypeError, match="counts must be Counts"):
+        release.release_chain(counts(), epsilon=1.0)  # type: ignore[arg-type]
 
 
 # --- the result -------------------------------------------------------------------------------------------------------
@@ -248,7 +176,7 @@ def test_a_chain_is_determined_by_what_is_released() -> None:
 def test_real_releases_differ_and_say_so() -> None:
     chains = [released(rng=None) for _ in range(2)]
     assert not np.array_equal(chains[0].noisy, chains[1].noisy)
-    assert chains[0].statement["status"] == release.RELEASED and not chains[0].statement["simulation"]
+    assert chains[0].statement["status"] == statement.RELEASED and not chains[0].statement["simulation"]
     assert released() == released()
     assert released().statement["simulation"] and "Do not publish" in released().text
 
@@ -268,14 +196,14 @@ def test_uses_of_a_chain() -> None:
     with pytest.raises(ValueError, match=r"start must be one of the 4 labels \('cart', .*\), got 'nowhere'"):
         chain.walk(3, start="nowhere")
     assert chain.intervals().index.equals(chain.stationary().index)
-    assert repr(chain) == "PrivateChain(4 labels, 16 pairs, epsilon 1, delta 0, discrete Laplace, SIMULATION)"
+    assert repr(chain) == "PrivateChain(4 labels, 16 pairs, epsilon 1, delta 0, SIMULATION)"
     assert chain.pairs["probability"].groupby(chain.pairs["origin"]).sum().to_numpy() == pytest.approx(np.ones(4))
 
 
 def test_a_state_may_be_named_by_its_number_or_its_word() -> None:
     trips = pd.DataFrame({"origin": ["1", "2"], "destination": ["2", "1"], "trips": [500, 400]})
     for labels in (["1", "2"], [1, 2]):
-        chain = release.release_chain(trips, epsilon=1.0, support=release.all_pairs(labels), rng=1)
+        chain = released(trips, support=release.all_pairs(labels))
         for start in (2, "2", 2.0):
             assert chain.walk(3, start=start, rng=1)[0] == labels[1]
             assert chain.intervals("passage", to=start)["mean_steps"].iloc[1] == 0.0
@@ -307,57 +235,54 @@ def test_labels_that_read_alike_are_one_where_none_is_declared() -> None:
     assert abs(int(chain.noisy[0]) - 500) < 40
 
 
-@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-@pytest.mark.parametrize("unit", [Unit(), Unit(events=3)])
-def test_what_is_stated_of_a_unit_with_other_events(mechanism: str, unit: Unit) -> None:
-    """Its events go from one pair to another: by the law of the noise, summed; with Laplace noise all is lost."""
-    delta = 0.0 if mechanism == LAPLACE else 0.01
-    noise = accounting.chosen_noise(1.0, delta, unit, mechanism=mechanism)
-    stated = release.replaced(noise.epsilon, noise.delta)
-    assert stated[0] == 2.0 * noise.epsilon and stated[1] >= (1.0 + math.e) * noise.delta
-    z, v = np.arange(-150, 151), unit.most[0]
-    weights = np.exp(-np.abs(z) / noise.scale if mechanism == LAPLACE else -0.5 * (z / noise.scale) ** 2)
-    p = np.outer(np.append(weights, np.zeros(v)), np.append(np.zeros(v), weights)) / weights.sum() ** 2
-    q = p.T
-    inside = (p > 0) & (q > 0)
-    left_out = p[~inside].sum()
+@pytest.mark.parametrize("events", [1, 3])
+def test_what_is_stated_of_a_unit_with_other_events(events: int) -> None:
+    """Its events go from one pair to another: by the law of the noise, summed, all of twice epsilon is lost."""
+    noise = laplace_noise(1.0, events)
+    stated = statement.replaced(noise.epsilon, 0.01)
+    assert stated[0] == 2.0 * noise.epsilon and stated[1] >= (1.0 + math.e) * 0.01
+    weights = np.exp(-np.abs(np.arange(-150, 151)) / noise.scale)
+    p = np.outer(np.append(weights, np.zeros(events)), np.append(np.zeros(events), weights)) / weights.sum() ** 2
+    inside = (p > 0) & (p.T > 0)
 
     def leaked(epsilon: float) -> float:
-        return float(np.maximum(p - math.exp(epsilon) * q, 0.0)[inside].sum())
+        return float(np.maximum(p - math.exp(epsilon) * p.T, 0.0)[inside].sum())
 
-    assert leaked(stated[0] * (1 + 1e-12)) <= stated[1] + left_out + 1e-15
-    if mechanism == LAPLACE:
-        assert leaked(0.999 * stated[0]) > 0.0
-    else:
-        assert leaked(noise.epsilon) > noise.delta  # less than for two steps would not do
-    text = released(
-        counts() if unit.is_event else limited(counts(), events=3), unit=unit, mechanism=mechanism, delta=delta
-    ).text
-    assert "the guarantee is epsilon 2, delta" in text
-    moved = released(totals=dict.fromkeys(PAGES, 1000)).text
-    assert "taken out, and others put in" not in moved and "is public" in moved
+    assert leaked(stated[0] * (1 + 1e-12)) <= p[~inside].sum() + 1e-15 and leaked(0.999 * stated[0]) > 0.0
+    assert "the guarantee is epsilon 2, delta 0" in released(unit=Unit(events, "user")).text
 
 
 @pytest.mark.parametrize("epsilon", [1 / 3, 0.1, 2 / 3, 1.0, 12.3456789])
 def test_no_number_of_a_statement_is_rounded_down(epsilon: float) -> None:
-    chain = released(epsilon=epsilon, delta=1e-6 / 3, mechanism=GAUSSIAN)
+    chain = released(epsilon=epsilon, delta=1e-6 / 3, support=None)
     found = [tuple(map(float, pair)) for pair in re.findall(r"epsilon ([\d.e+-]+), delta ([\d.e+-]+\d)", chain.text)]
-    exact = [(chain.statement["epsilon"], chain.statement["delta"])] * 3
-    exact[1] = release.replaced(*exact[0])
-    assert len(found) == 3
+    exact = [(chain.statement["epsilon"], chain.statement["delta"])]
+    exact.append(statement.replaced(*exact[0]))
+    assert len(found) == 2
     for (e, d), (least_e, least_d) in zip(found, exact):
         assert least_e <= e < least_e * 1.00002 and least_d <= d < least_d * 1.02
 
 
 def test_the_statement_names_what_is_public_and_what_was_left_out() -> None:
-    text = released(limited(counts(), events=3), unit=Unit(events=3)).text
-    assert "with however many events; at most 3 in all are counted" in text
-    assert "the states" in text and "the limits of a unit" in text and "Left out before counting" in text
+    text = released(unit=Unit(3, "user")).text
+    assert "all that one user has in the table, of which at most 3 events are counted" in text
+    assert "the states" in text and "the limit of a unit" in text and "Left out before counting" in text
     nothing = released(support=None, delta=1e-6).text
     assert "the states" not in nothing.split("Taken as public")[1].split("None of it")[0]
     assert "a pair is released which one unit alone has" in nothing
-    assert "the row totals" in released(totals=dict.fromkeys(PAGES, 1000)).text
     assert "would have (epsilon, delta)-differential privacy" in text and "would have" not in released(rng=None).text
+    moves = release.Counts(counts(), Unit(3, "user"), moves=True)
+    assert "an event is a move" in release.release_chain(moves, epsilon=1.0, support=release.all_pairs(PAGES)).text
+
+
+def test_how_far_a_release_can_be_trusted_is_said_in_one_sentence() -> None:
+    first = released(epsilon=0.5).text.splitlines()[1]
+    assert first == (
+        f"Each count is off by {laplace_noise(0.5).mean_absolute:.3g} events in the mean, so that rows with many more "
+        "events than that are close to the table's: 4 of 4 rows stand out from the noise."
+    )
+    few = released(counts(30), epsilon=0.1)
+    assert f"{4 - len(few.weak)} of 4 rows stand out" in few.text and few.weak
 
 
 def test_a_large_epsilon_is_warned_of() -> None:
@@ -368,7 +293,7 @@ def test_a_large_epsilon_is_warned_of() -> None:
 def test_every_statement_is_made_of_public_things(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the noise the same and the counts those after it, another table states the same, word for word."""
     chain = released()
-    monkeypatch.setattr(release_module.draws, "noisy_counts", lambda *_: chain.noisy)
+    monkeypatch.setattr(draws, "noisy_counts", lambda *_: chain.noisy)
     other = released(pd.DataFrame({"origin": ["home"], "destination": ["help"], "trips": [1]}))
     assert other == chain and other.text == chain.text
 
@@ -383,15 +308,57 @@ def test_sparse_release() -> None:
     pi = markov.stationary_distribution(chain.estimate.matrix)
     assert pi.sum() == pytest.approx(1.0) and chain.estimate.matrix.nnz <= n * out
     true = release.counts_on(trips, chain.support)[0]
-    shares = true / release.row_sums(true.astype(float), chain.support)[chain.support.rows]
+    shares = true / release.estimate.row_sums(true.astype(float), chain.support)[chain.support.rows]
     assert 0.5 * np.abs(shares - chain.estimate.probabilities).sum() / n < 0.01
 
 
-def test_intervals_of_a_chain_in_two_parts_are_refused() -> None:
-    ends = [("a", "b"), ("b", "a"), ("a", "a"), ("c", "d"), ("d", "c"), ("d", "d")]
-    table = pd.DataFrame([(*pair, 3000) for pair in ends], columns=["origin", "destination", "trips"])
-    chain = release.release_chain(table, epsilon=1.0, delta=1e-6, rng=1)
-    with pytest.raises(ValueError, match="one class of states that is never left, got those of 'a', 'c'"):
-        chain.intervals("stationary")
+# --- the stationary distribution --------------------------------------------------------------------------------------
+
+
+def only(
+    pairs: dict[tuple[str, str], int], labels: list[str] | None = None, **settings: object
+) -> release.PrivateChain:
+    """Return a release of these pairs alone, chosen privately or declared as a graph."""
+    trips = pd.DataFrame([(*pair, count) for pair, count in pairs.items()], columns=["origin", "destination", "trips"])
+    support = release.declared_graph(trips, labels) if labels else None
+    return released(trips, **{"support": support, "delta": 0.0 if labels else 1e-6, "epsilon": 5.0} | settings)
+
+
+def test_a_transient_state_has_no_share_of_the_long_run() -> None:
+    """One closed class, {b, c}: its law is that of the chain on it, and everything agrees about the rest."""
+    graph = {("a", "b"): 900, ("b", "c"): 800, ("b", "b"): 400, ("c", "b"): 700}
+    for chain in (only(graph, list("abc")), only(graph)):
+        pi, P = chain.stationary(), chain.matrix.to_numpy()
+        assert pi["a"] == 0.0 and pi.sum() == pytest.approx(1.0)
+        np.testing.assert_allclose(pi @ P, pi, atol=1e-15)
+        np.testing.assert_allclose(chain.to_quantecon().stationary_distributions[0], pi, atol=1e-12)
+        np.testing.assert_allclose(MarkovChain(P).stationary_distributions[0], pi, atol=1e-12)
+        assert (
+            "The stationary distribution is 0 on states to which the released chain never returns, 1: a" in chain.text
+        )
+    bars = only(graph, list("abc")).intervals()
+    assert bars["stationary"].tolist() == only(graph, list("abc")).stationary().tolist()
+    assert bars.loc["a"].tolist() == pytest.approx([0.0, 0.0, 0.0], abs=1e-12)
+
+
+def test_a_chain_in_two_parts_is_refused_by_label() -> None:
+    ends = {("a", "b"): 3000, ("b", "a"): 3000, ("a", "a"): 3000, ("c", "d"): 3000, ("d", "c"): 3000}
+    for chain in (only(ends), only(ends, list("abcd"))):
+        with pytest.raises(ValueError, match="one class of states that is never left, got those of 'a', 'c'"):
+            chain.stationary()
+        assert "There is no single stationary distribution" in chain.text and "'a', 'c'" in chain.text
+        assert ("--categories" in chain.text) == (chain.statement["threshold"] is not None)
+        with pytest.raises(ValueError, match=r"of must be|one class of states"):
+            chain.intervals("stationary")
     with pytest.raises(ValueError, match="to must be a label that every state leads to, got 'a', which 'c' never"):
         chain.intervals("passage", to="a")
+
+
+def test_the_share_of_the_long_run_on_rows_of_noise_is_said() -> None:
+    """A state that many enter and nobody leaves: its row is noise, and much of the time is spent there."""
+    table = counts()
+    table = table[table["origin"] != "shop"]
+    chain = released(table, epsilon=0.5)
+    assert chain.weak == ["shop"]
+    assert f"Of the stationary distribution {chain.stationary()['shop']:.1%} lies on states" in chain.text
+    assert "Of the stationary distribution" not in released().text

@@ -108,7 +108,8 @@ def delta_sampled(n: int) -> Any:
 
 def word_ours(length: int) -> Any:
     """1,000 private words of a length over three letters."""
-    return words.privatize_word([0] * length, 3.0, letters=3, size=1000, rng=np.random.default_rng(1))
+    automaton, rng = words.HammingAutomaton([0] * length, letters=3), np.random.default_rng(1)
+    return automaton.sample(words.draw_distances(automaton.counts, 3.0, size=1000, rng=rng), rng)
 
 
 def word_enumerated(length: int) -> Any:

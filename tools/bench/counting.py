@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +31,7 @@ RESULTS = Path(__file__).parent / "results" / "counting.csv"
 
 
 def write_trips(folder: Path, rows: int) -> None:
-    """Write the trips: zones as skewed as taxi trips are, a fare, and a user of whom each has about 50 trips."""
+    """Write the trips: zones as skewed as taxi trips are, and a user of whom each has about 50 trips."""
     weights = 1.0 / np.arange(1, ZONES + 1)
     cumulative = np.cumsum(weights / weights.sum())
     for part, start in enumerate(range(0, rows, PER_FILE)):
@@ -41,7 +40,6 @@ def write_trips(folder: Path, rows: int) -> None:
         columns = {
             "PULocationID": np.searchsorted(cumulative, rng.random(size)).astype(np.int32),
             "DOLocationID": np.searchsorted(cumulative, rng.random(size)).astype(np.int32),
-            "fare_amount": (rng.random(size) * 50).astype(np.float32),
             "user": rng.integers(0, max(1, rows // 50), size).astype(np.int32),
         }
         pq.write_table(pa.table(columns), folder / f"part{part:03d}.parquet")
@@ -50,24 +48,18 @@ def write_trips(folder: Path, rows: int) -> None:
 def count(way: str, folder: Path) -> int:
     """Return the number of trips counted."""
     if way == "pandas":
-        trips = pd.read_parquet(folder, columns=["PULocationID", "DOLocationID", "fare_amount"])
-        trips = trips[trips["fare_amount"] >= 0]
+        trips = pd.read_parquet(folder, columns=["PULocationID", "DOLocationID"])
         return int(trips.groupby(["PULocationID", "DOLocationID"]).size().sum())
     if way == "duckdb":
         import duckdb
 
         duckdb.sql("SET threads = 2")
-        source = f"'{folder}/*.parquet' WHERE fare_amount >= 0"
-        query = f"SELECT PULocationID, DOLocationID, count(*) n FROM {source} GROUP BY ALL"
+        query = f"SELECT PULocationID, DOLocationID, count(*) n FROM '{folder}/*.parquet' GROUP BY ALL"
         return int(duckdb.sql(query).df()["n"].sum())
-    from dpsim import datasets
+    from dpsim import release
 
-    settings: dict[str, Any] = {}
-    if way == "dpsim, units truncated":
-        settings = {"unit": "user", "events_per_row": 2, "rows": 5}
-    settings["where"] = "fare_amount >= 0"
-    counted = datasets.count_transitions(folder, "PULocationID", "DOLocationID", **settings)
-    return int(counted.attrs["report"]["rows"])
+    unit = release.Unit(10, "user") if way == "dpsim, units truncated" else release.Unit()
+    return int(release.count_transitions(folder, "PULocationID", "DOLocationID", unit=unit).report["rows"])
 
 
 def measure(way: str, folder: Path) -> None:

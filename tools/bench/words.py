@@ -38,8 +38,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 def private(word: ArrayLike, mechanism: str, size: int, **where: Any) -> Integers:
     """Return private words with a fixed seed; where: the arguments that name the space of words."""
-    rng = np.random.default_rng(1)
-    return words.privatize_word(word, EPSILON, mechanism=mechanism, size=size, rng=rng, **where)
+    rng, automaton = np.random.default_rng(1), words.HammingAutomaton(word, **where)
+    distances = words.laws.drawn(words.laws.Law(mechanism, EPSILON, 1), automaton.log_counts, (size,), rng)
+    return automaton.sample(distances, rng)
 
 
 def enumerated(word: Integers, m: int, size: int) -> list[Integers]:
@@ -80,17 +81,16 @@ def measure() -> pd.DataFrame:
 
     roads = datasets.load_gainesville()
     where: dict[str, Any] = {"adjacency": roads.adjacency, "start": int(roads.trip[0])}
-    for mechanism in ("permute-and-flip", "exponential"):
-        draw = partial(private, mechanism=mechanism)
-        add("trip", mechanism, 14, 43, 2000, partial(draw, roads.trip[1:], size=2000, **where))
-        for length in (14, 50, 100, 300, 1000):
-            word = random_walk(roads.adjacency, where["start"], length)
-            add("length", mechanism, length, 43, 1000, partial(draw, word, size=1000, **where))
-        for states in (100, 1000, 10_000):
-            chain = sparse_chain(states)
-            word = random_walk(chain, 0, 14)
-            add("states", mechanism, 14, states, 1000, partial(draw, word, size=1000, adjacency=chain, start=0))
     flip = "permute-and-flip"
+    draw = partial(private, mechanism=flip)
+    add("trip", flip, 14, 43, 2000, partial(draw, roads.trip[1:], size=2000, **where))
+    for length in (14, 50, 100, 300):
+        word = random_walk(roads.adjacency, where["start"], length)
+        add("length", flip, length, 43, 1000, partial(draw, word, size=1000, **where))
+    for states in (100, 1000, 10_000):
+        chain = sparse_chain(states)
+        word = random_walk(chain, 0, 14)
+        add("states", flip, 14, states, 1000, partial(draw, word, size=1000, adjacency=chain, start=0))
     for length in (4, 6, 8, 10):
         word = np.zeros(length, dtype=int)
         add("enumeration", flip, length, 3, 1000, partial(enumerated, word, m=3, size=1000))

@@ -458,13 +458,13 @@ def word_mechanisms() -> Iterator[Finite]:
         ("all words of 3 letters", {"letters": 3}),
         ("a chain of 4 states", {"adjacency": RING, "start": 0}),
     )
-    kinds = (("exponential", 1, None), ("permute-and-flip", 1, None), ("staircase", 2, 1))
+    kinds = (("exponential", 1, 0), ("permute-and-flip", 1, 0), ("staircase", 2, 1))
     for (space_name, space), (kind, b, offset) in product(spaces, kinds):
         yield word_mechanism(space_name, space, kind, b, offset, length, epsilon)
 
 
 def word_mechanism(
-    space_name: str, space: dict[str, Any], kind: str, b: int, offset: int | None, length: int, epsilon: float
+    space_name: str, space: dict[str, Any], kind: str, b: int, offset: int, length: int, epsilon: float
 ) -> Finite:
     """Return one mechanism on words, inputs and outputs numbered in lexicographic order."""
     letters = space.get("letters", 4)
@@ -479,16 +479,18 @@ def word_mechanism(
     code[np.flatnonzero(feasible)] = np.arange(len(listed))
     place = letters ** np.arange(length - 1, -1, -1)
     distance = (listed[:, None] != listed).sum(axis=-1)
-    counts = np.array([words.HammingAutomaton(w, **space).counts for w in listed])
+    automata = [words.HammingAutomaton(w, **space) for w in listed]
+    log_counts = np.array([automaton.log_counts for automaton in automata])
 
     def laws(factor: float) -> Array:
-        log_f = words.log_word_probability(counts, factor * epsilon, b, mechanism=kind, offset=offset)
+        log_f = words.laws.Law(kind, factor * epsilon, b, offset).log_f(log_counts)
         law = np.exp(np.take_along_axis(log_f, distance, axis=1))
         return law / law.sum(axis=1, keepdims=True)
 
     def draw(w: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
-        settings: dict[str, Any] = {"mechanism": kind, "b": b, "offset": offset, "size": size, "rng": rng}
-        return code[words.privatize_word(listed[w], factor * epsilon, **settings, **space) @ place]
+        law = words.laws.Law(kind, factor * epsilon, b, offset)
+        distances = words.laws.drawn(law, log_counts[w], (size,), rng)
+        return code[automata[w].sample(distances, rng) @ place]
 
     apart = (distance > 0) & (distance <= b)
     if "adjacency" not in space:

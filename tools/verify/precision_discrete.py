@@ -11,7 +11,7 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 
-from dpsim import accounting, boltzmann, words
+from dpsim import accounting, boltzmann, release, words
 from dpsim.checks import Integers
 from tools.verify import bounds
 from tools.verify.precision_reference import DIGITS, Check, beta_tail, grid, powers
@@ -122,8 +122,13 @@ def tail_at_bound(hits: int, draws: int, alpha: float) -> Any:
         return float(beta_tail(mp.mpf(hits), mp.mpf(draws - hits + 1), mp.mpf(lower)))
 
 
+def logs_of(counts: Sequence[int]) -> Any:
+    """Return the logarithms of exact counts."""
+    return words.automaton.log_integers(np.array(counts, dtype=object))
+
+
 def word_checks() -> list[Check]:
-    """Return the checks of dpsim.selection and of the counts it takes."""
+    """Return the checks of dpsim.words.laws and of the counts it takes."""
     laws = [
         (counts, epsilon, b, distance)
         for counts, epsilon, b in grid(COUNTS, [0.0, 1e-6, 0.5, 5.0, 60.0], [1, 3])
@@ -138,15 +143,14 @@ def word_checks() -> list[Check]:
 
     def word(kind: str) -> Callable[..., Any]:
         def ours(counts: Sequence[int], epsilon: float, b: int, distance: int) -> Any:
-            exact = np.array(counts, dtype=object)
-            return words.log_word_probability(exact, epsilon, b, mechanism=kind)[distance]
+            return words.laws.Law(kind, epsilon, b).log_f(logs_of(counts))[distance]
 
         return ours
 
     return [
-        Check("words.log_word_probability, exponential", word("exponential"), exponential, laws, 1e-12, log=True),
+        Check("words.laws.Law.log_f, exponential", word("exponential"), exponential, laws, 1e-12, log=True),
         Check(
-            "words.log_word_probability, permute-and-flip",
+            "words.laws.Law.log_f, permute-and-flip",
             word("permute-and-flip"),
             permute_and_flip,
             laws[::3],
@@ -154,9 +158,9 @@ def word_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "words.log_word_probability, staircase",
-            lambda counts, epsilon, b, distance, offset: words.log_word_probability(
-                np.array(counts, dtype=object), epsilon, b, mechanism="staircase", offset=offset
+            "words.laws.Law.log_f, staircase",
+            lambda counts, epsilon, b, distance, offset: words.laws.Law("staircase", epsilon, b, offset).log_f(
+                logs_of(counts)
             )[distance],
             staircase,
             stairs,
@@ -164,10 +168,8 @@ def word_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "words.log_word_probability, 10,000 letters",
-            lambda epsilon, distance: words.log_word_probability(
-                np.array(long, dtype=object), epsilon, 1, mechanism="exponential"
-            )[distance],
+            "words.laws.Law.log_f, 10,000 letters",
+            lambda epsilon, distance: words.laws.Law("exponential", epsilon, 1).log_f(logs_of(long))[distance],
             lambda epsilon, distance: -epsilon / 2 * distance - 10_000 * mp.log1p(2 * mp.exp(-epsilon / 2)),
             grid([0.0, 0.5, 5.0, 60.0], [0, 1, 10_000]),
             1e-12,
@@ -210,13 +212,6 @@ def word_checks() -> list[Check]:
             lambda epsilon, n, b: -mp.expm1(-epsilon * n / (2 * b)) / 2,
             lengths,
             1e-14,
-        ),
-        Check(
-            "words.tail_bound",
-            words.tail_bound,
-            lambda deviation, n: min(mp.mpf(1), 2 * mp.exp(-2 * (deviation / n) ** 2)),
-            [(d, n) for d, n in grid([1e-9, 0.3, 2.0, 18.0, 1e4], [1, 30, 10_000]) if d < 18.5 * n],
-            1e-12,
         ),
         Check(
             "words.alphabet_counts, logarithms",
@@ -469,24 +464,23 @@ def at_sigma(delta: float, epsilon: float) -> float:
         return float(discrete_gaussian_profile(mp.mpf(epsilon), mp.mpf(boltzmann.calibrate_sigma(epsilon, delta))))
 
 
-def pair_rule(epsilon: float, delta: float, events: int, rows: int) -> tuple[float, float]:
+def pair_rule(epsilon: float, delta: float, events: int) -> tuple[float, float]:
     """Return the package's threshold and log delta of private pairs with discrete Laplace noise."""
-    unit = accounting.Unit(events, rows)
-    threshold, spent = accounting.pair_threshold(accounting.laplace_noise(epsilon, events * rows), unit, delta)
+    threshold, spent = release.pair_threshold(release.laplace_noise(epsilon, events), events, delta)
     return float(threshold), math.log(spent)
 
 
-def log_pair_delta(threshold: Any, epsilon: Any, events: int, rows: int) -> Any:
-    """Return log r max(q^(T - c), c q^(T - 1)) / (1 + q)."""
-    log_q = -epsilon / (events * rows)
+def log_pair_delta(threshold: Any, epsilon: Any, events: int) -> Any:
+    """Return log max(q^(T - M), M q^(T - 1)) / (1 + q)."""
+    log_q = -epsilon / events
     worst = max((threshold - events) * log_q, mp.log(events) + (threshold - 1) * log_q)
-    return mp.log(rows) + worst - mp.log1p(mp.exp(log_q))
+    return worst - mp.log1p(mp.exp(log_q))
 
 
-def least_threshold(epsilon: Any, delta: Any, events: int, rows: int) -> Any:
-    """Return the least T > c whose delta is small enough."""
-    log_q = epsilon / (events * rows)
-    alike = mp.log(rows) - mp.log1p(mp.exp(-log_q)) - mp.log(delta)
+def least_threshold(epsilon: Any, delta: Any, events: int) -> Any:
+    """Return the least T > M whose delta is small enough."""
+    log_q = epsilon / events
+    alike = -mp.log1p(mp.exp(-log_q)) - mp.log(delta)
     above = max(mp.ceil(alike / log_q) + events, mp.ceil((alike + mp.log(events)) / log_q) + 1)
     return max(above, mp.mpf(events + 1))
 
@@ -509,7 +503,7 @@ def noise_checks() -> list[Check]:
         (share * b / s, s, b, 1) for share, s, b in grid([0.0, 1e-6, 0.3, 0.99], [0.003, 0.05, 1.0, 1e6], [0.05, 1.0])
     ]
     more = [(share * r * b / s, s, b, r) for share, s, b, r in grid([0.0, 0.1, 0.5], [0.02, 0.4], [0.1], [2, 3])]
-    pairs = grid([0.3, 1.0, 2.7], [1e-3, 1e-6, 1e-12], [1, 2, 20], [1, 5])
+    pairs = grid([0.3, 1.0, 2.7], [1e-3, 1e-6, 1e-12], [1, 2, 20])
     hits = [(h, d, a) for h, d, a in grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9]) if h < d]
 
     def ours(profile: Callable[..., float]) -> Callable[..., float]:
@@ -557,16 +551,16 @@ def noise_checks() -> list[Check]:
             side=-1,
         ),
         Check(
-            "accounting.pair_threshold, threshold",
+            "release.pair_threshold, threshold",
             lambda *point: pair_rule(*point)[0],
             least_threshold,
             pairs,
             1e-15,
         ),
         Check(
-            "accounting.pair_threshold, log delta",
+            "release.pair_threshold, log delta",
             lambda *point: pair_rule(*point)[1],
-            lambda e, d, c, r: log_pair_delta(least_threshold(e, d, c, r), e, c, r),
+            lambda e, d, m: log_pair_delta(least_threshold(e, d, m), e, m),
             pairs,
             1e-8,
             log=True,

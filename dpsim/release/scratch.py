@@ -1,0 +1,76 @@
+"""An embedded DuckDB whose overflow lies in a private folder that goes away with it."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any
+
+from dpsim import streams
+
+MEMORY_LIMIT = "1GiB"  # of the embedded DuckDB; it spills beyond
+PREFIX = "dpsim-spill-"
+MAGIC = "*?[]{}"  # in DuckDB, a path with these may name other files
+
+
+def ibis() -> Any:
+    """Return the module Ibis, slow to import, once all is there that a release needs and a plain install lacks."""
+    if not all(importlib.util.find_spec(name) for name in ("duckdb", "ibis", "opendp")):
+        raise ImportError('releases need libraries of their own: pip install "dpsim-compendium[release]"')
+    import ibis
+
+    return ibis
+
+
+def connect() -> tuple[Any, Path]:
+    """Return an embedded DuckDB connection of Ibis, and the folder (mode 0700) that it spills into.
+
+    The folder goes when the connection is collected, or when the process ends; what a killed run left behind goes with
+    the next run. A folder is locked before it gets the name that other runs look for, so that none takes a living one.
+    """
+    place = Path(tempfile.gettempdir()).resolve()
+    if set(str(place)) & set(MAGIC):
+        raise ValueError(f"TMPDIR must be a folder without any of {' '.join(MAGIC)} in its path, got {str(place)!r}")
+    for left in place.glob(f"{PREFIX}*"):
+        if (lock := _lock(left)) is not None:
+            _remove(left, lock)
+    new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
+    lock = _lock(new)
+    folder = new.rename(place / new.name.removeprefix("."))
+    connection = ibis().duckdb.connect(
+        memory_limit=MEMORY_LIMIT,
+        threads=streams.threads(),
+        temp_directory=str(folder),
+        preserve_insertion_order=False,
+    )
+    connection.raw_sql("SET enable_progress_bar = false")  # it would write to standard output
+    connection.raw_sql("SET TimeZone = 'UTC'")
+    weakref.finalize(connection, _remove, folder, lock)
+    return connection, folder
+
+
+def _lock(folder: Path) -> int | None:
+    """Return a descriptor that holds the lock of our folder; None where another has it, or nobody can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        if os.fstat(descriptor).st_uid == os.getuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _remove(folder: Path, lock: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)

@@ -1,0 +1,263 @@
+"""From tables of events, counts or visits to counts of transitions, through Ibis: DuckDB here, or a cluster's tables.
+
+Rows are grouped by the database, so that memory is bounded by its limit and by the number of distinct pairs that are
+kept, whatever the number of rows. Labels are words in a fixed order, unless integers are declared: what a label is
+never depends on the other rows of the table. What cannot be read is left out by itself, and no row refuses the table.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from dpsim.release import labels, sources, times
+from dpsim.release.counts import Counts
+from dpsim.release.unit import EVENT, Unit
+
+LARGEST_COUNT = 10**9  # in one row of a table of counts
+MOST_EVENTS = 2**53  # of a unit, or of a pair: beyond, floats skip whole numbers
+LIKE_COUNTS = ("trips", "count", "counts", "n")  # names of columns that tables of counts use
+
+
+def count_transitions(
+    source: Any,
+    origin: str,
+    destination: str,
+    *,
+    count: str | None = None,
+    categories: Sequence[Any] | None = None,
+    unit: Unit = EVENT,
+) -> Counts:
+    """Return how often each transition occurs in a table with a row for each event, or for a number of them.
+
+    Parameters
+    ----------
+    source
+        The table: as `sources.read` takes it.
+    origin, destination : str
+        The columns of the state that an event leaves, and of the state that it enters.
+    count : str, optional
+        A column that says for how many events a row stands, a whole number from 0 to 10^9; other rows are left out.
+        Without it each row is one event, and a column called trips, count, counts or n raises a warning.
+    categories : sequence, optional
+        The states that may occur, declared without looking at the data: other events are left out. Their labels come
+        back as they were declared, without blanks at their ends; undeclared labels are words.
+    unit : Unit
+        Whom to protect. With a column, at most `unit.events` events are kept of each value in it.
+
+    Returns
+    -------
+    Counts
+        Sorted by origin and destination (`labels.in_order`). Its report has what became of the rows: "rows" read,
+        "damaged" lines, those "missing" an origin, a destination or a unit, those with no "count"; and of the events
+        that the others stand for those "outside" the categories, those "truncated" for the unit's sake, those "kept".
+
+    Notes
+    -----
+    Adding or removing a unit changes nothing but its own share. Of its N events M are kept by systematic sampling:
+    events are laid out pair by pair in the order of a hash, and every (N / M)-th is kept from a start that a hash of
+    the unit gives. Each event is as likely to be kept as any other, and a row that stands for many events is never
+    written out. A unit with more than 2^53 events is left out.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]})
+    >>> count_transitions(table, "from", "to").trips
+      origin destination  trips
+    0   home        shop      2
+    1   shop        home      1
+    """
+    import ibis
+
+    columns = {"origin": origin, "destination": destination}
+    columns |= {} if unit.column is None else {"unit": unit.column}
+    columns |= {} if count is None else {"count": count}
+    events, names = sources.read(source, columns)
+    one, none = ibis.literal(1, "int64"), ibis.null("string")
+    reason, number = events[sources.DAMAGED].ifelse("damaged", none), one
+    if count is None:
+        _warn_of_counts(names, columns.values())
+    else:
+        value = events["count"].try_cast("float64")
+        whole = value.try_cast("int64")  # rounded: a fraction, and what is too large, does not come back
+        good = ((whole.cast("float64") == value) & whole.between(0, LARGEST_COUNT)).fill_null(False)
+        reason = reason.coalesce(good.ifelse(none, "count"))
+        number = good.ifelse(whole, 0)
+    return _counted(events.mutate(reason=reason, number=number), categories, unit, source)
+
+
+def count_trajectories(
+    source: Any,
+    unit: Unit,
+    time: str,
+    place: str,
+    *,
+    time_format: str | None = None,
+    max_gap: str | None = None,
+    categories: Sequence[Any] | None = None,
+) -> Counts:
+    """Return how often units move from one place to another, from a table with a row for each visit.
+
+    Parameters
+    ----------
+    source, categories
+        As `count_transitions` takes them.
+    unit : Unit
+        The column of the person, car or session, and how many of its moves are kept. A single visit is nothing that can
+        be protected: taking one out of a-b-c makes a-c and changes three counts.
+    time, place : str
+        The columns of the time of a visit and of its place.
+    time_format : str, optional
+        How times are written: "iso", "seconds" or "milliseconds" (from any start), or a pattern such as
+        "%d.%m.%Y %H:%M". Needed unless the column has timestamps, as Parquet files and DataFrames can.
+    max_gap : str, optional
+        The longest time between two visits that makes a move: a number with s, min, h or d ("30min").
+
+    Returns
+    -------
+    Counts
+        As of `count_transitions`, `moves` is true. The report's "rows" are visits, those "missing" a unit or with no
+        "time" that can be read make no move; of the moves it also has those "late".
+
+    Notes
+    -----
+    Visits at the same time are put in the order of their places. A visit without a place breaks its unit's trajectory:
+    the two moves round it are "missing" an end.
+
+    Examples
+    --------
+    >>> visits = pd.DataFrame({"who": ["p", "p", "p"], "at": [0, 60, 7200], "zone": ["a", "b", "c"]})
+    >>> settings = {"time_format": "seconds", "max_gap": "30min"}
+    >>> count_trajectories(visits, Unit(5, "who"), "at", "zone", **settings).trips
+      origin destination  trips
+    0      a           b      1
+    """
+    import ibis
+
+    if unit.column is None:
+        raise ValueError("unit must name a column for visits, got one event: a visit that goes changes three counts")
+    gap, moments = times.seconds(max_gap), times.reader(time_format)
+    columns = {"unit": unit.column, "time": time, "place": place}
+    visits, _ = sources.read(source, columns, {"time": moments})
+    reasons = ((visits[sources.DAMAGED], "damaged"), (visits.unit.isnull(), "missing"), (visits.time.isnull(), "time"))
+    visits = visits.mutate(reason=ibis.cases(*reasons, else_=ibis.null("string")))
+    order = ibis.window(group_by=[visits.unit, visits.reason], order_by=[visits.time, visits.place])
+    one, none = ibis.literal(1, "int64"), ibis.null("string")
+    moves = visits.mutate(next=visits.place.lead().over(order), then=visits.time.lead().over(order))
+    late = (
+        none
+        if gap is None
+        else (moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))).ifelse("late", none)
+    )
+    reason = moves.reason.coalesce(moves.then.isnull().ifelse("last", none), late)
+    events = moves.select("unit", origin=moves.place, destination=moves.next, reason=reason, number=one)
+    return _counted(events, categories, unit, source, moves=True)
+
+
+def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
+    """Warn when a column looks like a count and is not named as one."""
+    found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
+    if found:
+        warnings.warn(
+            f"each row counts as one event, although the table has a column {found[0]!r}: name it as the count if a "
+            "row stands for that many events",
+            stacklevel=3,
+        )
+
+
+def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, source: Any, *, moves: bool = False) -> Counts:
+    """Return the counts of a table of events: unit (where it has one), origin, destination, number, and why not."""
+    declared = None if categories is None else labels.distinct_labels("categories", categories)
+    summed = _grouped(events, declared)
+    if unit.column is not None:
+        kept = summed.mutate(kept=(summed.reason == "kept").ifelse(_kept(summed, unit.events), 0))
+        totals = {name: _total(kept[name]) for name in ("rows", "trips", "kept")}
+        summed = kept.group_by(["reason", "origin", "destination"]).aggregate(**totals)
+    table = sources.fetched(summed, source)
+    if unit.column is None:
+        table["kept"] = (table["reason"] == "kept") * table["trips"]
+    pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][["origin", "destination", "trips", "kept"]]
+    pairs = labels.in_sorted_rows(pairs.reset_index(drop=True), declared)
+    trips = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
+    report = _report(
+        table.groupby("reason")[["rows", "trips", "kept"]].sum().T.to_dict(), sources.rejected(events), moves
+    )
+    return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
+
+
+def _report(found: dict[str, dict[str, int]], rejected: int, moves: bool) -> dict[str, int]:
+    """Return what became of the rows, in numbers for their owner."""
+
+    def of(reason: str, what: str) -> int:
+        return int(found.get(reason, {}).get(what, 0))
+
+    rows = {"rows": sum(of(reason, "rows") for reason in found) + rejected, "damaged": of("damaged", "rows") + rejected}
+    lost = {"time": of("time", "rows"), "late": of("late", "trips")} if moves else {"count": of("count", "rows")}
+    kept = of("kept", "kept")
+    ends = {"missing": of("missing", "rows"), "outside": of("outside", "trips")}
+    return rows | lost | ends | {"truncated": of("kept", "trips") - kept, "kept": kept}
+
+
+# --- grouping and truncation ------------------------------------------------------------------------------------------
+
+
+def _total(numbers: Any) -> Any:
+    """Return a sum that never overflows."""
+    import ibis
+
+    return ibis.least(numbers.sum(), MOST_EVENTS).cast("int64")
+
+
+def _grouped(events: Any, declared: list[Any] | None) -> Any:
+    """Return one row for each reason to leave events out and, of what is "kept", for each unit and pair."""
+    import ibis
+
+    ends = [name for name in ("origin", "destination", "unit") if name in events.columns]
+    missing = events.origin.isnull() | events.destination.isnull()
+    if "unit" in ends:
+        missing |= events.unit.isnull()
+    inside = ibis.literal(True)
+    if declared is not None:
+        known = ibis.memtable({"label": [labels.whole_word(label) for label in declared]})
+        inside = events.origin.isin(known.label) & events.destination.isin(known.label)
+    reasons = ((missing, "missing"), (events.number == 0, "nothing"), (~inside, "outside"))
+    table = events.mutate(reason=events.reason.coalesce(ibis.cases(*reasons, else_="kept")))
+    table = table.mutate(**{name: (table.reason == "kept").ifelse(table[name], None) for name in ends})
+    return table.group_by(["reason", *ends]).aggregate(rows=table.count(), trips=_total(table.number))
+
+
+def _kept(grouped: Any, most: int) -> Any:
+    """Return how many events are kept of each unit and pair, `most` in all of a unit."""
+    import ibis
+
+    order = [_hash(grouped.unit, grouped.origin, grouped.destination), grouped.origin, grouped.destination]
+    total = grouped.trips.sum().over(ibis.window(group_by=grouped.unit)).cast("float64")
+    window = ibis.cumulative_window(group_by=grouped.unit, order_by=order)
+    upto = grouped.trips.sum().over(window).cast("float64")
+    start = _fraction(_hash(grouped.unit, ibis.literal("start")))
+
+    def places(events: Any) -> Any:
+        """Return how many of the regular places lie among the first events of the unit."""
+        return ibis.greatest(0.0, ibis.least(float(most), (events * float(most) / total - start).ceil()))
+
+    number = grouped.trips.cast("float64")
+    sampled = ibis.least(places(upto) - places(upto - number), number)
+    kept = (total <= most).ifelse(grouped.trips, sampled.cast("int64"))
+    return (total <= MOST_EVENTS).ifelse(kept, 0)
+
+
+def _hash(*words: Any) -> Any:
+    """Return a key to sort by that depends on these words alone, so that every database keeps the same rows."""
+    joined = words[0]
+    for word in words[1:]:
+        joined = joined.concat("\x1f", word)
+    return joined.hexdigest("md5").left(12)  # 48 bits: short enough for databases to keep in place
+
+
+def _fraction(digits: Any) -> Any:
+    """Return the first 5 hexadecimal digits as a number in [0, 1)."""
+    import ibis
+
+    places = [ibis.literal("0123456789abcdef").find(digits.substr(place, 1)) for place in range(5)]
+    return sum(place.cast("float64") / 16.0 ** (i + 1) for i, place in enumerate(places))

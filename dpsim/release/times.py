@@ -1,0 +1,84 @@
+"""Times of visits, and lengths of time: read as they are declared, one value at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from dpsim.release import sources
+
+SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # microseconds in one
+FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
+LATEST = 2.5e17  # microseconds from 1970 on: the year 9892
+LENGTH = re.compile(r"(\d+|\d*\.\d+)\s*(s|min|h|d)")
+SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+
+
+def reader(time_format: str | None) -> Callable[[Any], Any]:
+    """Return the function that makes moments of a column, null where a value is none; ValueError for no such format.
+
+    time_format: "iso", "seconds" or "milliseconds" (from any start), or a pattern of strptime; None for timestamps.
+    """
+    if time_format is not None and time_format not in ("iso", *SCALES) and not _is_pattern(time_format):
+        raise ValueError(f"time_format must be {FORMATS}, got {time_format!r}")
+    return partial(_moments, time_format)
+
+
+def _is_pattern(text: str) -> bool:
+    """Return whether DuckDB takes a text for a pattern of times."""
+    import duckdb
+
+    try:
+        duckdb.connect().execute("SELECT try_strptime('', $1) IS NULL", [text])
+    except duckdb.Error:
+        return False
+    return "%" in text
+
+
+def _moments(time_format: str | None, values: Any) -> Any:
+    """Return timestamps of a column of timestamps, texts or numbers."""
+    import ibis
+
+    kind = values.type()
+    if kind.is_temporal():
+        moments = values
+    elif time_format is None:
+        raise ValueError(f"time_format must be given for the column {values.get_name()!r}: {FORMATS}")
+    elif time_format == "iso":
+        moments = sources.words(values).try_cast("timestamp('UTC')")
+    elif time_format in SCALES:
+        number = sources.words(values).try_cast("float64") * SCALES[time_format]
+        whole = (number.abs() < LATEST).ifelse(number, None).round().cast("int64")
+        moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
+    elif values.get_backend().name == "duckdb":
+        strptime = ibis.udf.scalar.builtin(
+            _strptime, name="try_strptime", signature=(("string", "string"), "timestamp")
+        )
+        moments = strptime(sources.words(values), time_format)
+    else:
+        raise ValueError(f"time_format must be iso, seconds or milliseconds there, got {time_format!r}")
+    moments = moments.cast("timestamp('UTC')")
+    first, last = (ibis.timestamp(f"{day} 00:00:00", timezone="UTC") for day in ("0001-01-01", "9999-12-31"))
+    return moments.between(first, last).ifelse(moments, None)  # what is infinite overflows beside a gap
+
+
+def _strptime(text: Any, pattern: Any) -> Any:
+    """Name the arguments of DuckDB's function, which gives null for what does not fit."""
+
+
+def seconds(max_gap: str | None) -> float | None:
+    """Return a length of time in seconds: a number with its unit, nothing else.
+
+    >>> seconds("90min"), seconds("1.5 h")
+    (5400.0, 5400.0)
+    """
+    if max_gap is None:
+        return None
+    found = LENGTH.fullmatch(max_gap.strip())
+    if not found or not 0 < (length := float(found[1]) * SECONDS[found[2]]) < 1e10:
+        raise ValueError(
+            f"max_gap must be a number above 0 with its unit, s, min, h or d (30min, 1.5h), got {max_gap!r}"
+        )
+    return length

@@ -1,0 +1,403 @@
+"""Laws of the distance between a word and its private version, from the number of words at each distance.
+
+Every mechanism here gives the N_l words at distance l one common probability f(l), so its law needs the counts
+N_0, ..., N_n alone; N_0 >= 1 counts the word itself. Formulas use q_l = exp(-epsilon l / (2 b)) and
+Z = sum_l N_l q_l. Throughout: counts (..., n + 1), non-negative integers of any size; epsilon >= 0, the nominal
+parameter, of a shape that broadcasts against the leading axes; b >= 1, the distance of adjacent words.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
+from scipy.special import logsumexp
+
+from dpsim import checks
+from dpsim.checks import Array
+from dpsim.numerics.special import NODES, WEIGHTS
+from dpsim.words.automaton import alphabet_counts, log_integers
+
+MECHANISMS = ("permute-and-flip", "exponential", "staircase")
+
+# The integrals over t = (1 + Z) u: six Gauss-Legendre panels of sixteen nodes, up to t = 48; as shares of the end.
+PANELS, END = 6, 48.0
+SHARES = ((2.0 * np.arange(PANELS)[:, None] + 1.0 + NODES) / (2.0 * PANELS)).ravel()
+SHARE_WEIGHTS = np.tile(WEIGHTS, PANELS) / (2.0 * PANELS)
+# Numbers of doubles worked on at a time.
+BLOCK = 2**20
+
+
+class Law(NamedTuple):
+    """A mechanism with its parameters, as `privatize` draws with it."""
+
+    mechanism: str
+    epsilon: float
+    b: int
+    offset: int = 0
+
+    def log_f(self, log_counts: Array) -> Array:
+        """Return log f (..., n + 1) from log-counts (..., n + 1)."""
+        return log_law(log_counts, np.asarray(self.epsilon), self.b, self.mechanism, self.offset)
+
+
+def permute_and_flip_pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
+    """Return the probabilities (..., n + 1) of the distances 0 to n under permute-and-flip.
+
+    Parameters
+    ----------
+    counts, epsilon, b
+        As in `expected_error`.
+
+    Notes
+    -----
+    Relative error below 1e-10 for counts up to 1e1000. Source: Benvenuti, Rao, Hale 2026, equation (4), by an integral
+    of positive terms in place of the alternating sum (5).
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.permute_and_flip_pmf([1, 2, 1], 2.0).round(3)
+    array([0.638, 0.309, 0.053])
+    """
+    return _pmf(*_arguments(counts, epsilon, b), "permute-and-flip", None)
+
+
+def exponential_pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
+    """Return the probabilities (..., n + 1) of the distances under the exponential mechanism, N_l q_l / Z.
+
+    Parameters
+    ----------
+    counts, epsilon, b
+        As in `expected_error`.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.exponential_pmf([1, 2, 1], 2.0).round(3)
+    array([0.534, 0.393, 0.072])
+    """
+    return _pmf(*_arguments(counts, epsilon, b), "exponential", None)
+
+
+def expected_error(
+    counts: ArrayLike,
+    epsilon: ArrayLike,
+    b: int = 1,
+    *,
+    mechanism: str = "permute-and-flip",
+    offset: int | None = None,
+) -> Array:
+    """Return the expected distance (...) between the word and its private version, in letters, exact.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (..., n + 1)
+        Numbers of words at distance 0 to n, N_0 >= 1.
+    epsilon : array_like, shape (...)
+        Nominal epsilon, at least 0.
+    b : int
+        Distance of adjacent words, at least 1.
+    mechanism : {"permute-and-flip", "exponential", "staircase"}
+        f(l) = q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du; q_l / Z; proportional to
+        exp(-epsilon / 2 * ceil((l + offset) / b)), the exponential mechanism of a utility of sensitivity one.
+    offset : int, optional
+        Of the staircase, in 0..b - 1; None takes the best one for these counts, so use it only where they are no
+        secret (on all words of an alphabet).
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.expected_error([1, 2, 1], 2.0).round(4))
+    0.4144
+    """
+    log_counts, epsilon, b = _arguments(counts, epsilon, b)
+    checks.choice("mechanism", mechanism, MECHANISMS)
+    if offset is not None and mechanism != "staircase":
+        raise ValueError(f"offset must be None for the mechanism {mechanism!r}, got {offset!r}")
+    if offset is None and mechanism == "staircase" and log_counts.ndim > 1:
+        raise ValueError(f"offset must be given for counts and epsilon of shape {log_counts.shape[:-1]}, got None")
+    offset = None if offset is None else checks.integer("offset", offset, 0, b - 1)
+    return checks.plain(_mean(_pmf(log_counts, epsilon, b, mechanism, offset)))
+
+
+def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> tuple[Array, Array]:
+    """Return Theorem 2's lower and upper bound (...) on the expected error of permute-and-flip, in letters.
+
+    Parameters
+    ----------
+    counts, epsilon, b
+        As in `expected_error`.
+
+    Notes
+    -----
+    upper is the error of the exponential mechanism, n C / (1 + C) with C = (m - 1) exp(-epsilon / (2 b)) on all words
+    of an alphabet; lower = upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where E_Exp[Phi] = 1 / Z, and may be negative.
+    The proof uses nothing of the counts, so both hold for the words of a chain too.
+    Source: Benvenuti, Rao, Hale 2026, Theorem 2.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> [float(bound.round(3)) for bound in words.expected_error_bounds([1, 2, 1], 2.0)]
+    [0.304, 0.538]
+    """
+    log_counts, epsilon, b = _arguments(counts, epsilon, b)
+    log_q = _log_q(log_counts, epsilon, b)
+    upper = _mean(_pmf(log_counts, epsilon, b, "exponential", None))
+    scaled = np.exp(log_integrals(log_counts, log_q) + logsumexp(log_counts + log_q, axis=-1)[..., None])
+    n = log_counts.shape[-1] - 1
+    return checks.plain(upper - n * (scaled[..., 0] - scaled[..., -1]) / 4.0), checks.plain(upper)
+
+
+def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
+    """Return a lower bound (...) on the expected error of permute-and-flip, at least half the exponential's.
+
+    Parameters
+    ----------
+    counts, epsilon, b
+        As in `expected_error`.
+
+    Notes
+    -----
+    As 1 - u q >= (1 - u)^q, a word at distance l has f(l) >= q_l * integral (1 - u)^(Z - q_l) du = q_l / (1 + Z - q_l),
+    and its probability under the exponential mechanism is q_l / Z.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.expected_error_floor([1, 2, 1], 2.0).round(4))
+    0.3929
+    """
+    log_counts, epsilon, b = _arguments(counts, epsilon, b)
+    log_q = _log_q(log_counts, epsilon, b)
+    log_normaliser = logsumexp(log_counts + log_q, axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_scale = np.logaddexp(log_normaliser, np.log(-np.expm1(log_q)))
+    return checks.plain(_mean(np.exp(log_counts + log_q - log_scale)))
+
+
+def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
+    """Return the largest share (...) by which permute-and-flip can lower the exponential's error, over all counts.
+
+    Parameters
+    ----------
+    epsilon : array_like, shape (...)
+        Nominal epsilon, at least 0.
+    n, b : int
+        Letters, and the distance of adjacent words; at least 1.
+
+    Notes
+    -----
+    It is (1 - exp(-epsilon n / (2 b))) / 2, below one half always. Proof: Z >= 1 + q_l where N_l > 0, so the ratio
+    Z / (1 + Z - q_l) of `expected_error_floor` is at least (1 + q_l) / 2 >= (1 + q_n) / 2. A word with one
+    alternative, at distance n, attains it.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.reduction_limit(5.0, 2).round(6))
+    0.496631
+    """
+    epsilon = checks.real("epsilon", epsilon, 0.0)
+    n, b = checks.integer("n", n, 1), checks.integer("b", b, 1)
+    return checks.plain(-np.expm1(-epsilon * n / (2.0 * b)) / 2.0)
+
+
+def draw_distances(
+    counts: ArrayLike,
+    epsilon: float,
+    b: int = 1,
+    *,
+    mechanism: str = "permute-and-flip",
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> NDArray[np.int64]:
+    """Return distances drawn exactly for one vector of counts, an int or an array of shape `size`.
+
+    Parameters
+    ----------
+    counts, epsilon, b, mechanism
+        As in `expected_error`, for one vector and one epsilon; the staircase takes its best offset.
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.draw_distances(words.alphabet_counts(14, 4), 6.0, size=5, rng=1).shape
+    (5,)
+    """
+    epsilon = checks.scalar("epsilon", epsilon, 0.0)
+    log_counts, _, b = _arguments(counts, epsilon, b)
+    if log_counts.ndim != 1:
+        raise ValueError(f"counts must be one vector (n + 1,), got shape {log_counts.shape}")
+    checks.choice("mechanism", mechanism, MECHANISMS)
+    law = Law(mechanism, epsilon, b, best_offset(log_counts, epsilon, b) if mechanism == "staircase" else 0)
+    return checks.plain(drawn(law, log_counts, checks.size("size", size), checks.generator(rng)))
+
+
+def drawn(law: Law, log_counts: Array, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return distances of a shape for one vector of log-counts (n + 1,).
+
+    Permute-and-flip is report-noisy-max with exponential noise (Ding et al. 2021): word w scores
+    -epsilon d(w) / (2 b) + Exp(1). The best of N words at one distance is drawn at once by the quantile function of the
+    maximum of N exponentials, one variate per distance, no integral. The other mechanisms likewise with Gumbel noise.
+    """
+    possible = np.isfinite(log_counts)
+    safe = np.where(possible, log_counts, 0.0)
+    if law.mechanism == "permute-and-flip":
+        # U^(1/N) with -log U = E: the maximum is -log(1 - exp(-E / N)), and E / N may underflow.
+        log_share = np.log(rng.standard_exponential((*shape, len(safe)))) - safe
+        small = log_share < -40.0
+        share = np.exp(np.where(small, 0.0, log_share))
+        best = np.where(small, -log_share, -np.log(-np.expm1(-share)))
+        score = best + _log_q(log_counts, np.asarray(law.epsilon), law.b)
+    else:
+        score = rng.gumbel(size=(*shape, len(safe))) + safe + law.log_f(log_counts)
+    return np.asarray(np.argmax(np.where(possible, score, -np.inf), axis=-1))
+
+
+def log_law(log_counts: Array, epsilon: Array, b: int, mechanism: str, offset: int | None) -> Array:
+    """Return log f (..., n + 1), the log-probability of each single word at distance 0 to n; formal where N_l = 0."""
+    if mechanism == "staircase":
+        offset = best_offset(log_counts, epsilon, b) if offset is None else offset
+        stairs = np.ceil((np.arange(log_counts.shape[-1]) + offset) / b)
+        log_weight = -epsilon[..., None] / 2.0 * stairs
+    else:
+        log_weight = _log_q(log_counts, epsilon, b)
+    if mechanism == "permute-and-flip":
+        return log_weight + log_integrals(log_counts, log_weight)
+    return log_weight - logsumexp(log_counts + log_weight, axis=-1, keepdims=True)
+
+
+def best_offset(log_counts: Array, epsilon: ArrayLike, b: int) -> int:
+    """Return the staircase's offset in 0..b - 1 of least expected distance, for one vector of log-counts."""
+    laws = (_pmf(log_counts, np.asarray(epsilon), b, "staircase", offset) for offset in range(b))
+    return int(np.argmin([_mean(law) for law in laws]))
+
+
+def _mean(pmf: Array) -> Array:
+    return np.asarray(pmf @ np.arange(pmf.shape[-1], dtype=float))
+
+
+def _log_q(log_counts: Array, epsilon: Array, b: int) -> Array:
+    return -(epsilon / (2.0 * b))[..., None] * np.arange(log_counts.shape[-1])
+
+
+def _pmf(log_counts: Array, epsilon: Array, b: int, mechanism: str, offset: int | None) -> Array:
+    """Return the law of the distance: how many words there are at each, times the probability of one."""
+    pmf = np.exp(log_counts + log_law(log_counts, epsilon, b, mechanism, offset))
+    return np.asarray(pmf / pmf.sum(axis=-1, keepdims=True))
+
+
+def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int) -> tuple[Array, Array, int]:
+    """Return log-counts (..., n + 1), epsilon (...) and b, checked; minus infinity stands for no word."""
+    epsilon, b = checks.real("epsilon", epsilon, 0.0), checks.integer("b", b, 1)
+    values = np.asarray(counts)
+    if values.dtype == object and not isinstance(counts, np.ma.MaskedArray):  # integers of any size
+        if not all(_is_count(value) for value in values.ravel().tolist()):
+            raise ValueError("counts must be integers in [0, inf), got another type or a negative one")
+    else:
+        values = checks.real("counts", counts, 0.0)
+        if (values != np.floor(values)).any():
+            raise ValueError(f"counts must be integers, got {values[values != np.floor(values)].flat[0]:g}")
+    log_counts = log_integers(values)
+    if log_counts.ndim == 0 or log_counts.shape[-1] == 0 or (log_counts[..., 0] < 0.0).any():
+        raise ValueError("counts must have a last axis 0 to n and counts[..., 0] >= 1, the word itself")
+    lead = np.broadcast_shapes(log_counts.shape[:-1], epsilon.shape)
+    return np.broadcast_to(log_counts, (*lead, log_counts.shape[-1])), np.broadcast_to(epsilon, lead), b
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
+
+
+def log_integrals(log_counts: Array, log_weight: Array) -> Array:
+    """Return log integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du for each l: (..., n + 1), log_weight = log q.
+
+    In t = (1 + Z) u the integrand is a product of factors 1 - c t, c >= 0, whose c sum to at most one: each
+    derivative is at most one in absolute value where the factors are, on [0, 1 + Z]. So the error of a
+    panel is below 8^33 16!^4 / (33 32!^3) < 1e-24; the part left out beyond t = 48 is below 1e-20; the integral is
+    at least one (it bounds the integral of (1 - t / (1 + Z))^Z). What remains is rounding.
+    """
+    width = log_counts.shape[-1]
+    logs, weights = log_counts.reshape(-1, width), np.broadcast_to(log_weight, log_counts.shape).reshape(-1, width)
+    step = max(1, BLOCK // (len(SHARES) * width))
+    parts = [_integrals(logs[i : i + step], weights[i : i + step]) for i in range(0, len(logs), step)]
+    return np.concatenate(parts).reshape(log_counts.shape) if parts else np.zeros(log_counts.shape)
+
+
+def _integrals(log_counts: Array, log_weight: Array) -> Array:
+    """Return the logarithms of the integrals of some rows (rows, n + 1); `log_integrals` bounds the error."""
+    log_total = log_counts + log_weight
+    log_scale = np.logaddexp(0.0, logsumexp(log_total, axis=-1))  # of 1 + Z
+    log_end = np.minimum(log_scale, math.log(END))
+    log_u = (log_end - log_scale)[:, None] + np.log(SHARES)
+    x = np.exp(log_weight[:, None, :] + log_u[:, :, None])  # u q: (rows, nodes, n + 1)
+    ratio = np.divide(-np.log1p(-x), x, out=np.ones_like(x), where=x > 1e-300)
+    exponent = np.einsum("rl,rul->ru", np.exp(log_total - log_scale[:, None]), ratio)
+    exponent *= np.exp(log_u + log_scale[:, None])
+    integral = np.einsum("ru,rul->rl", SHARE_WEIGHTS * np.exp(-exponent), 1.0 / (1.0 - x))
+    return np.asarray(np.log(integral) + (log_end - log_scale)[:, None])
+
+
+def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
+    """Return the least worst-case expected distance of any epsilon-differentially private mechanism on m**n words.
+
+    Parameters
+    ----------
+    n : int
+        Letters, in 1..60.
+    m : int
+        Size of the alphabet, at least 2, m**n <= 1e280.
+    epsilon : float
+        The epsilon really spent, in [0, 30].
+    b : int
+        Distance of adjacent words, at least 1.
+
+    Returns
+    -------
+    float
+        In letters, up to the solver's 1e-7.
+
+    Notes
+    -----
+    A linear programme. Averaging a mechanism over the isometries of the Hamming distance keeps its epsilon and raises
+    no worst-case error, so it may be taken to depend on the distance alone: probabilities x_l = N_l f(l) with
+    f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``, all of which occur.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> round(words.least_expected_error(3, 4, 2.0), 4)
+    0.8663
+    """
+    n = checks.integer("n", n, 1, 60)
+    m = checks.integer("m", m, 2)
+    if m**n > 10**280:  # the numbers of words stay within the floats
+        raise ValueError(f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits")
+    epsilon, b = checks.scalar("epsilon", epsilon, 0.0, 30.0), checks.integer("b", b, 1)
+    counts = alphabet_counts(n, m)
+    rows = []
+    for k, j in itertools.permutations(range(n + 1), 2):
+        if abs(k - j) <= b:
+            row = np.zeros(n + 1)
+            row[k], row[j] = 1.0, -math.exp(epsilon) * (counts[k] / counts[j])
+            rows.append(row / np.abs(row).max())
+    found = linprog(
+        np.arange(n + 1),
+        A_ub=np.array(rows),
+        b_ub=np.zeros(len(rows)),
+        A_eq=np.ones((1, n + 1)),
+        b_eq=[1.0],
+        method="highs",
+    )
+    if found.status != 0:
+        raise ValueError(f"n, m and epsilon must be smaller for the solver, got {n}, {m}, {epsilon:g}")
+    return float(found.fun)

@@ -1,0 +1,151 @@
+"""Error bars: right as often as they say wherever they are given, and refused by name elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsim import markov, release
+from dpsim.release import draws, intervals, statement, support
+from dpsim.release.noise import laplace_noise, pair_threshold
+from dpsim.release.unit import EVENT
+
+
+def passage(P: np.ndarray, place: int) -> np.ndarray:
+    Q = P.copy()
+    Q[:, place] = 0.0
+    G = np.linalg.inv(np.eye(len(P)) - Q)
+    G[place] = 0.0
+    return G.sum(axis=1)
+
+
+def chain_of(counts: np.ndarray, epsilon: float, rng: np.random.Generator) -> release.PrivateChain:
+    """Return a release of a table of counts on all pairs."""
+    pairs, noise = support.all_pairs(range(len(counts))), laplace_noise(epsilon)
+    facts = statement.facts(noise, EVENT, None, 0.0, False, True) | {"support": pairs.kind, "pairs": counts.size}
+    return release.PrivateChain(pairs, draws.noisy_counts(counts.ravel(), noise, rng), facts)
+
+
+def random_rows(n: int, each: int, alpha: float) -> np.ndarray:
+    rng = np.random.default_rng(n)
+    return np.array([rng.multinomial(each, p) for p in rng.dirichlet(np.full(n, alpha), n)])
+
+
+def coverage(counts: np.ndarray, epsilon: float, target: str, draws_: int = 100) -> dict[str, tuple[float, float]]:
+    """Return how often each kind was given, and the mean share of true values inside, at nominal 0.9."""
+    rng, rows = np.random.default_rng([len(counts), int(100 * epsilon)]), counts.sum(axis=1)
+    truth = counts / rows[:, None]
+    exact = {
+        "probabilities": truth.ravel(),
+        "stationary": markov.stationary_distribution(truth),
+        "passage": passage(truth, 0),
+    }
+    hits: dict[str, list[float]] = {of: [] for of in exact}
+    for _ in range(draws_):
+        table = np.array([rng.multinomial(n, p) for n, p in zip(rows, truth)]) if target == "process" else counts
+        chain = chain_of(table, epsilon, rng)
+        for of, values in exact.items():
+            try:
+                found = chain.intervals(of, target=target, to=0)
+            except ValueError as refusal:
+                assert re.search(
+                    "of must be 'probabilities' or 'counts'|one class of states that|to must be a label that every",
+                    str(refusal),
+                )
+                continue
+            low, high = (found[end].to_numpy() for end in ("low", "high"))
+            assert (
+                np.isfinite([low, high]).all() and (low >= 0).all() and (high <= (np.inf, 1.0)[of != "passage"]).all()
+            )
+            inside = (low <= values) & (values <= high)
+            hits[of].append(float(inside[of == "passage" :].mean()))
+    return {of: (len(found) / draws_, float(np.mean(found)) if found else np.nan) for of, found in hits.items()}
+
+
+SLOW = np.array([[2000, 3, 0], [5, 400, 2], [0, 4, 60]])
+TINY = np.array([[3, 2, 1], [1, 4, 2], [2, 2, 2]])
+
+
+@pytest.mark.parametrize("target", ["table", "process"])
+@pytest.mark.parametrize(
+    ("counts", "epsilon"),
+    [(random_rows(5, 1000, 0.8), 0.1), (random_rows(5, 1000, 0.8), 1.0), (random_rows(20, 3000, 0.5), 1.0)],
+)
+def test_coverage_where_rows_have_many_events(counts: np.ndarray, epsilon: float, target: str) -> None:
+    for given, share in coverage(counts, epsilon, target).values():
+        assert given == 1.0
+        assert share >= 0.9 - 3.0 * 0.3 / np.sqrt(100 * 2)  # the entries of one release hang together
+
+
+@pytest.mark.parametrize("target", ["table", "process"])
+@pytest.mark.parametrize("counts", [SLOW, TINY])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 1000.0])
+def test_coverage_is_not_promised_where_it_fails(counts: np.ndarray, epsilon: float, target: str) -> None:
+    """Chains that hardly leave a state, and tables of a few events: what is given too rarely holds is refused."""
+    for of, (given, share) in coverage(counts, epsilon, target, 60).items():
+        assert given == 1.0 or of != "probabilities"
+        missed = given * (1.0 - share) if given else 0.0
+        assert missed <= 0.1 + 3.0 * np.sqrt(0.09 / 60)
+        if of != "probabilities" and not (epsilon == 1000.0 and target == "table"):
+            assert given <= 0.15
+        if epsilon == 1000.0 and target == "table":
+            assert (given, share) == (1.0, 1.0)
+
+
+def test_points_are_the_estimates_and_lie_inside() -> None:
+    rng = np.random.default_rng(3)
+    for epsilon in (0.3, 1.0, 1000.0):
+        chain = chain_of(random_rows(6, 2000, 0.5), epsilon, rng)
+        found = chain.intervals("stationary")
+        np.testing.assert_array_equal(found["stationary"], chain.stationary())
+        steps = chain.intervals("passage", to=2)
+        np.testing.assert_allclose(steps["mean_steps"], passage(chain.matrix.to_numpy(), 2), rtol=1e-9)
+        shares = chain.intervals("probabilities")
+        np.testing.assert_array_equal(shares["probability"], chain.estimate.probabilities)
+        for table in (found, steps, shares):
+            point = table.drop(columns=["low", "high"]).iloc[:, -1]
+            assert ((table["low"] <= point) & (point <= table["high"])).all()
+
+
+@pytest.mark.parametrize("count", [7, 12, 14, 19, 60])
+def test_intervals_of_chosen_pairs_hold_given_that_they_were_chosen(count: int) -> None:
+    noise = laplace_noise(1.0)
+    threshold, _ = pair_threshold(noise, 1, 1e-6)
+    noisy = release.noisy_counts(np.full(400_000, count), noise, np.random.default_rng(1))
+    passed = noisy[noisy >= threshold]
+    assert passed.size > 50
+    low, high = intervals.conditional_interval(passed, threshold, noise, 0.9)
+    assert np.mean((low <= count) & (count <= high)) >= 0.9 - 4.0 * np.sqrt(0.09 / passed.size)
+    if count < threshold - 1:
+        assert np.mean(passed - intervals.half_width(noise, 0.9) <= count) < 0.9  # without the condition: too high
+
+
+def test_pairs_chosen_privately_have_the_bars_of_their_counts_alone() -> None:
+    ends = {"origin": list("aabb"), "destination": list("abab"), "trips": [900, 400, 40, 700]}
+    chain = release.release_chain(release.Counts(pd.DataFrame(ends)), epsilon=1.0, delta=1e-6, rng=1)
+    found = chain.intervals("counts")
+    low, high = intervals.conditional_interval(chain.noisy, chain.statement["threshold"], chain.noise, 0.9)
+    assert found["low"].tolist() == low.tolist() and found["high"].tolist() == high.tolist()
+    for of in ("probabilities", "stationary", "passage"):
+        with pytest.raises(ValueError, match="of must be 'counts' for pairs chosen privately"):
+            chain.intervals(of, to="a")
+
+
+def test_rows_of_noise_and_refusals() -> None:
+    trips = pd.DataFrame({"origin": list("aab"), "destination": list("abc"), "trips": [900, 400, 40]})
+    weak = release.release_chain(release.Counts(trips), epsilon=0.5, support=release.all_pairs(list("abc")), rng=1)
+    found = weak.intervals("probabilities")
+    assert found.attrs["weak_rows"] == weak.weak == ["c"]
+    assert found.loc[found["origin"] == "c", ["low", "high"]].to_numpy().tolist() == [[0.0, 1.0]] * 3
+    for wrong, words in (
+        ({"of": "passage"}, "to must be the label"),
+        ({"of": "passage", "to": "d"}, r"to must be one of the 3 labels \('a', 'b', 'c'\), got 'd'"),
+        ({"of": "rows"}, "of must be one of"),
+        ({"level": 1.0}, "level"),
+        ({"target": "sample"}, "target"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            weak.intervals(**wrong)  # type: ignore[arg-type]

@@ -1,0 +1,162 @@
+"""What noisy counts cost a unit: against brute force over integers, and enumeration of what a unit can do."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpsim.release.noise import Noise, laplace_noise, pair_delta, pair_threshold
+from dpsim.release.unit import Unit
+
+
+def law(noise: Noise, reach: int) -> np.ndarray:
+    """Return P(Z = -reach ... reach) of the noise."""
+    weights = np.exp(-np.abs(np.arange(-reach, reach + 1)) / noise.scale)
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("events", [1, 2, 3, 5])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.7])
+def test_noise_loses_epsilon_whatever_a_unit_does_and_one_event_less_would_not_do(events: int, epsilon: float) -> None:
+    """Every way to have up to so many events on three pairs, each with the law of its noise."""
+    noise, less = laplace_noise(epsilon, events), laplace_noise(epsilon, max(events - 1, 1))
+    patterns = [v for v in product(range(events + 1), repeat=3) if 0 < sum(v) <= events]
+
+    def loss(v: tuple[int, ...], scale: float) -> float:
+        p = [law(Noise(scale, 0.0), 60)[[60 + k, 60]] for k in (-x for x in v)]  # below both, most telling
+        return float(sum(math.log(at_zero / moved) for moved, at_zero in p))
+
+    worst = max(loss(v, noise.scale) for v in patterns)
+    assert epsilon * (1 - 1e-9) < worst <= epsilon * (1 + 1e-9)
+    if events > 1:
+        assert max(loss(v, less.scale) for v in patterns) > epsilon * 1.1
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1 / 3, 0.7, 1.0, math.pi, 745.0, 1e6])
+@pytest.mark.parametrize("events", [1, 3, 10, 999_983])
+def test_the_scale_is_the_least_double_that_keeps_epsilon_in_rational_arithmetic(epsilon: float, events: int) -> None:
+    noise = laplace_noise(epsilon, events)
+    assert Fraction(events) / Fraction(noise.scale) <= Fraction(noise.epsilon) <= Fraction(epsilon)
+    below = math.nextafter(noise.scale, 0.0)
+    assert Fraction(events) / Fraction(below) > Fraction(epsilon)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 2.0, 17.0])
+def test_tails_and_moments(scale: float) -> None:
+    noise, reach = Noise(scale, 1.0), math.ceil(60 * scale)
+    p, z = law(noise, reach), np.arange(-reach, reach + 1)
+    assert noise.mean_absolute == pytest.approx(float(p @ np.abs(z)), rel=1e-9)
+    assert noise.variance == pytest.approx(float(p @ z**2), rel=1e-9)
+    for least in range(1, math.ceil(8 * scale) + 2):
+        assert math.exp(noise.log_tail(least)) == pytest.approx(float(p[z >= least].sum()), rel=1e-6)
+
+
+# --- private pairs ----------------------------------------------------------------------------------------------------
+
+
+def splits(total: int) -> list[tuple[int, ...]]:
+    """Return every way to split at most `total` events into pairs of at least one."""
+    found: list[tuple[int, ...]] = [()]
+    frontier: list[tuple[int, ...]] = [()]
+    while frontier:
+        frontier = [(*s, v) for s in frontier for v in range(1, (s[-1] if s else total) + 1) if sum(s) + v <= total]
+        found += frontier
+    return found[1:]
+
+
+def passing(noise: Noise, events: int, threshold: int) -> float:
+    """Return the chance that a pair of so many events passes, by the law summed."""
+    reach = math.ceil(60 * noise.scale) + threshold
+    return float(law(noise, reach)[np.arange(-reach, reach + 1) + events >= threshold].sum())
+
+
+def leaked(noise: Noise, split: tuple[int, ...], threshold: int) -> float:
+    """Return the chance that one of the pairs that a unit alone has passes."""
+    return 1.0 - math.prod(1.0 - passing(noise, v, threshold) for v in split)
+
+
+def test_the_known_threshold_and_its_leak_one_below() -> None:
+    noise = laplace_noise(1.0, 2)
+    threshold, spent = pair_threshold(noise, 2, 1e-3)
+    assert threshold == 16
+    assert spent <= 1e-3 < pair_delta(noise, 2, 15)
+    assert leaked(noise, (1, 1), 15) == pytest.approx(1.135e-3, rel=1e-3)
+    assert leaked(noise, (1, 1), 16) < 1e-3
+
+
+@pytest.mark.parametrize("events", [1, 2, 4, 5, 7])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.4, 1e-3), (1.0, 0.02), (3.0, 1e-4), (8.0, 1e-6)])
+def test_thresholds_by_enumeration_of_every_split(events: int, epsilon: float, delta: float) -> None:
+    """Every split of a unit's events into pairs: with many events of little noise, one pair of all is the worst."""
+    noise = laplace_noise(epsilon, events)
+    threshold, spent = pair_threshold(noise, events, delta)
+    assert max(leaked(noise, split, threshold) for split in splits(events)) <= spent <= delta
+    for tau in (threshold - 1, threshold, threshold + 1):
+        if tau > events:
+            worst = max(sum(passing(noise, v, tau) for v in split) for split in splits(events))
+            assert pair_delta(noise, events, tau) == pytest.approx(worst, rel=1e-6)  # no looser than the worst split
+            assert (worst > delta) == (tau < threshold)
+
+
+def test_either_split_can_be_the_worst() -> None:
+    """One pair of all events, or as many pairs of one: each is largest somewhere, and the bound has both."""
+    for epsilon, one in ((0.1, False), (8.0, True)):
+        noise = laplace_noise(epsilon, 4)
+        alone, apart = passing(noise, 4, 30), 4 * passing(noise, 1, 30)
+        assert (alone > apart) == one
+        assert pair_delta(noise, 4, 30) == pytest.approx(max(alone, apart), rel=1e-6)
+
+
+@pytest.mark.parametrize("events", [1, 2, 3])
+def test_the_whole_law_of_private_pairs_keeps_its_statement(events: int) -> None:
+    """A pair that both tables have and one that x alone has, outputs enumerated: epsilon and delta, both ways."""
+    epsilon, delta = 1.0, 0.05
+    noise = laplace_noise(epsilon, events)
+    threshold, spent = pair_threshold(noise, events, delta)
+    reach = math.ceil(50 * noise.scale) + threshold
+    values, p = np.arange(threshold, threshold + reach), law(noise, 2 * reach)
+
+    def output(count: int) -> np.ndarray:
+        """Return P(absent), then P(each released value)."""
+        if count == 0:
+            return np.append(1.0, np.zeros(values.size))
+        shown = p[np.clip(values - count + 2 * reach, 0, 4 * reach)]
+        return np.append(1.0 - shown.sum(), shown)
+
+    for new in range(events + 1):
+        for common in (threshold, 3, 1):
+            x = np.outer(output(common + events - new), output(new))
+            y = np.outer(output(common), output(0))
+            for one, other in ((x, y), (y, x)):
+                assert np.maximum(one - math.exp(epsilon) * other, 0.0).sum() <= spent + 1e-12
+
+
+# --- units ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_unit_is_an_event_or_a_column_with_a_limit() -> None:
+    assert Unit().words.startswith("one event;")
+    assert Unit(1, "card").words == "all that one card has in the table, of which at most one event is counted"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: Unit(0), "events"),
+        (lambda: Unit(10**6 + 1, "user"), "events"),
+        (lambda: Unit(True, "user"), "events"),
+        (lambda: Unit(2), "column"),
+        (lambda: Unit(2, ""), "column"),
+        (lambda: laplace_noise(0), "epsilon"),
+        (lambda: pair_delta(laplace_noise(1, 2), 2, 2), "threshold"),
+        (lambda: pair_threshold(laplace_noise(1, 2), 2, 0), "delta"),
+        (lambda: pair_threshold(laplace_noise(1, 2), 2, 1), "delta"),
+    ],
+)
+def test_refusals(call: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()  # type: ignore[operator]

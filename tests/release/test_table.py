@@ -1,0 +1,280 @@
+"""Counting transitions: the same numbers from every kind of source, nothing dropped silently, units truncated."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsim import datasets
+from dpsim.release import Counts, Unit, count_transitions, labels, owner
+from dpsim.release import support as supports
+from dpsim.release import table as table_
+
+RAW = Path(__file__).resolve().parents[3] / "shared" / "data" / "raw"
+GREEN = RAW / "green_tripdata_2025-02.parquet"
+needs_raw = pytest.mark.skipif(not GREEN.is_file(), reason=f"{GREEN} is not here")
+TRIP = ("PULocationID", "DOLocationID")
+
+
+def small() -> pd.DataFrame:
+    return pd.DataFrame({"a": ["x", "y", "x", None, "z"], "b": ["y", "x", "y", "x", None], "w": [1, 2, 3, 4, 5]})
+
+
+def as_dict(counts: Counts) -> dict[tuple[object, object], int]:
+    return {(o, d): n for o, d, n in counts.trips.itertuples(index=False)}
+
+
+def report(rows: int, events: int | None = None, **lost: int) -> dict[str, int]:
+    events = rows if events is None else events
+    counted = dict.fromkeys(("damaged", "count", "missing", "outside", "truncated"), 0) | lost
+    return {"rows": rows, **counted, "kept": events - sum(counted.values())}
+
+
+def manhattan() -> list[int]:
+    zones = pd.read_csv(RAW / "taxi_zone_lookup.csv", keep_default_na=False)
+    return zones.loc[zones["Borough"] == "Manhattan", "LocationID"].tolist()
+
+
+def test_counts_and_report() -> None:
+    counts = count_transitions(small(), "a", "b")
+    assert as_dict(counts) == {("x", "y"): 2, ("y", "x"): 1}
+    assert list(counts.trips.columns) == ["origin", "destination", "trips"]
+    assert counts.report == report(5, missing=2)
+    assert counts.unit == Unit() and not counts.moves and counts.before.equals(counts.trips)
+
+
+@pytest.mark.parametrize("more", [[], ["clinic"], ["1.5"], [None], [""], ["007"], ["a,b"], ['a"b']])
+def test_one_event_decides_no_format(more: list[object]) -> None:
+    """Labels of a table without declared categories were integers when all of them were whole, else words."""
+    ends = np.random.default_rng(2).choice([2, 3, 10, 21, 100], 300).tolist() + more
+    trips = count_transitions(pd.DataFrame({"o": ends, "d": ends}), "o", "d").trips
+    first = trips[trips["origin"].isin(["2", "3", "10", "21", "100"])]
+    assert first["origin"].tolist() == ["2", "3", "10", "21", "100"]
+    assert trips.dtypes.astype(str).tolist() == ["str", "str", "int64"]
+
+
+def test_declared_integers_come_back_as_integers() -> None:
+    table = pd.DataFrame({"o": [1.0, 2.0, np.nan, 2.0], "d": ["2", "1", "1", "x"]})
+    counts = count_transitions(table, "o", "d", categories=[2, 1])
+    assert as_dict(counts) == {(1, 2): 1, (2, 1): 1}
+    assert counts.trips["origin"].dtype.kind == "i"
+    assert counts.report == report(4, missing=1, outside=1)
+
+
+def test_fractions_are_words() -> None:
+    counts = count_transitions(pd.DataFrame({"o": [1.5, 2.0], "d": [2, 1]}), "o", "d")
+    assert as_dict(counts) == {("1.5", "2"): 1, ("2", "1"): 1}
+
+
+def test_outside_the_categories() -> None:
+    table = pd.DataFrame({"a": [1, 1, 2], "b": [1, 3, 1]})
+    counts = count_transitions(table, "a", "b", categories=["1", "2"])
+    assert as_dict(counts) == {("1", "1"): 1, ("2", "1"): 1}  # as declared
+    assert counts.report == report(3, outside=1)
+
+
+@pytest.mark.parametrize("settings", [{}, {"categories": ["p", "q"]}, {"unit": Unit(3, "w")}])
+def test_no_event_is_a_table_too(settings: dict[str, Any]) -> None:
+    for table in (small()[:0], small().iloc[3:]):
+        trips = count_transitions(table, "a", "b", **settings).trips
+        assert trips.dtypes.astype(str).tolist() == ["str", "str", "int64"] and not len(trips)
+
+
+def test_order_of_labels() -> None:
+    ordered = ["-10", "-2", "0", "9", "10", "-0", "007", "1.5", "B", "b"]
+    assert labels.in_order(ordered[::-1]) == ordered
+    for place, one in enumerate(ordered):
+        for other in ordered[place + 1 :]:
+            assert labels.in_order([other, one]) == [one, other]
+
+
+# --- tables of counts -------------------------------------------------------------------------------------------------
+
+
+def test_a_table_of_counts() -> None:
+    table = pd.DataFrame({"o": ["a", "b", "a"], "d": ["b", "a", "b"], "n": [3, 0, 7.0]})
+    counts = count_transitions(table, "o", "d", count="n")
+    assert as_dict(counts) == {("a", "b"): 10}
+    assert counts.report == report(3, 10)
+    with pytest.warns(UserWarning, match=r"each row counts as one event, although .* 'n'"):
+        assert as_dict(count_transitions(table, "o", "d")) == {("a", "b"): 2, ("b", "a"): 1}
+
+
+@pytest.mark.parametrize("bad", [-1, 2.5, np.nan, "many", 10**9 + 1, 2.0**54, np.inf, "-inf", "1e300", True, "0x3"])
+def test_a_row_whose_count_is_none_is_left_out_alone(tmp_path: Path, bad: object) -> None:
+    """One such row refused the table: whoever saw the exit code learnt that it was there."""
+    table = pd.DataFrame({"o": ["a", "b", "b"], "d": ["b", "a", "b"], "n": pd.Series([3, bad, 4], dtype=object)})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for source in (table, tmp_path / "t.csv"):
+        counts = count_transitions(source, "o", "d", count="n")
+        assert as_dict(counts) == {("a", "b"): 3, ("b", "b"): 4} and counts.report == report(3, 8, count=1)
+
+
+def test_sums_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum beyond 64 bits would be refused, and that would depend on one row."""
+    monkeypatch.setattr(table_, "LARGEST_COUNT", 2**53)
+    table = pd.DataFrame(
+        {"u": ["p"] * 2060 + ["q"], "o": ["a", "c"] * 1030 + ["a"], "d": "b", "n": [2**53] * 2060 + [7]}
+    )
+    assert as_dict(count_transitions(table, "o", "d", count="n")) == {("a", "b"): 2**53, ("c", "b"): 2**53}
+    assert as_dict(count_transitions(table, "o", "d", count="n", unit=Unit(5, "u"))) == {("a", "b"): 5}  # of q
+
+
+def test_limits_truncate_counted_events() -> None:
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"u": rng.integers(0, 50, 400), "o": rng.integers(0, 5, 400), "d": rng.integers(0, 5, 400)})
+    table["n"] = rng.integers(0, 40, 400)
+    single = table.loc[table.index.repeat(table["n"])]
+    for most in (6, 10**6):
+        unit = Unit(most, "u")
+        short = count_transitions(table, "o", "d", count="n", unit=unit)
+        long = count_transitions(single.drop(columns="n"), "o", "d", unit=unit)
+        pd.testing.assert_frame_equal(short.trips, long.trips)
+        for user in range(2):
+            own = count_transitions(table[table["u"] == user], "o", "d", count="n", unit=unit)
+            assert own.trips["trips"].sum() == min(most, table.loc[table["u"] == user, "n"].sum())
+
+
+def test_truncation_keeps_each_event_equally_often() -> None:
+    """A pair with nine events of ten keeps nine tenths of the places, whatever the hash."""
+    n = 3000
+    table = pd.DataFrame({"u": np.repeat(np.arange(n), 2), "o": "a", "d": ["b", "c"] * n, "n": [9, 1] * n})
+    kept = as_dict(count_transitions(table, "o", "d", count="n", unit=Unit(1, "u")))
+    assert sum(kept.values()) == n
+    assert abs(kept["a", "c"] - n / 10) < 5 * np.sqrt(n * 0.09)
+
+
+def test_large_counts_of_a_unit() -> None:
+    big = 10**9
+    table = pd.DataFrame({"u": ["p"] * 3, "o": ["a"] * 3, "d": ["a", "b", "c"], "n": [big, big - 1, 1]})
+    for most in (3, 1000, 10**6):
+        assert count_transitions(table, "o", "d", count="n", unit=Unit(most, "u")).trips["trips"].sum() == most
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"origin": "aa"}, ["no column 'aa'", "'a', 'b', 'w'", "did you mean 'a'"]),
+        ({"categories": ["x"]}, ["at least 2 labels"]),
+        ({"categories": "xy"}, ["at least 2 labels"]),
+        ({"categories": ["x", "x"]}, ["distinct", "x more than once"]),
+        ({"categories": ["x", None]}, ["must all have a label"]),
+        ({"unit": Unit(3, "who")}, ["no column 'who'"]),
+        ({"count": "many"}, ["no column 'many'"]),
+        ({"source": "nowhere.csv"}, ["no file 'nowhere.csv'"]),
+        ({"source": pd.DataFrame()}, ["no column 'a'"]),
+    ],
+)
+def test_refusals(arguments: dict[str, Any], words: list[str]) -> None:
+    settings = {"source": small(), "origin": "a", "destination": "b"} | arguments
+    with pytest.raises(ValueError) as refusal:
+        count_transitions(settings.pop("source"), **settings)
+    assert all(word in str(refusal.value) for word in words), refusal.value
+
+
+# --- units ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_a_unit_keeps_all_its_events_up_to_the_limit_and_never_one_more(most: int) -> None:
+    """Units with 1, 2, ... events, each from a state of its own: one above the limit is the case that matters."""
+    units = np.repeat(np.arange(1, 13), np.arange(1, 13))
+    table = pd.DataFrame({"u": units, "o": units, "d": [f"d{i % 4}" for i in range(units.size)]})
+    kept = count_transitions(table, "o", "d", unit=Unit(most, "u")).trips
+    found = kept.groupby(kept["origin"].astype(int))["trips"].sum()
+    assert found.to_dict() == {size: min(size, most) for size in range(1, 13)}
+
+
+def visits(users: int = 40, events_each: int = 30, seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    n = users * events_each
+    return pd.DataFrame(
+        {"u": np.repeat(np.arange(users), events_each), "o": rng.integers(0, 6, n), "d": rng.integers(0, 6, n)}
+    )
+
+
+def test_truncation_of_a_unit_does_not_depend_on_the_others() -> None:
+    table, unit = visits(), Unit(7, "u")
+    whole = as_dict(count_transitions(table, "o", "d", unit=unit))
+    shuffled = table.sample(frac=1.0, random_state=np.random.default_rng(3))
+    assert as_dict(count_transitions(shuffled, "o", "d", unit=unit)) == whole
+    without = as_dict(count_transitions(table[table["u"] != 7], "o", "d", unit=unit))
+    alone = as_dict(count_transitions(table[table["u"] == 7], "o", "d", unit=unit))
+    assert {pair: without.get(pair, 0) + alone.get(pair, 0) for pair in whole} == whole and sum(alone.values()) == 7
+
+
+def test_truncation_favours_no_destination() -> None:
+    n = 3000
+    table = pd.DataFrame({"u": np.repeat(np.arange(n), 4), "o": 0, "d": np.tile([1, 2, 3, 4], n)})
+    kept = count_transitions(table, "o", "d", unit=Unit(1, "u")).trips["trips"].to_numpy()
+    assert kept.sum() == n
+    assert np.abs(kept - n / 4).max() < 5 * np.sqrt(n * 3 / 16)
+
+
+def test_rows_without_a_unit_are_missing() -> None:
+    table = pd.DataFrame({"u": ["a", None, "a"], "o": [1, 1, 2], "d": [1, 2, 3]})
+    counts = count_transitions(table, "o", "d", unit=Unit(5, "u"), categories=[1, 2])
+    assert counts.report == report(3, missing=1, outside=1)
+
+
+def test_before_truncation() -> None:
+    table = pd.DataFrame({"u": list("ppppq"), "o": list("abcda"), "d": list("bcdea")})
+    counts = count_transitions(table, "o", "d", unit=Unit(2, "u"))
+    assert counts.before["trips"].sum() == 5 and counts.trips["trips"].sum() == 3
+    assert counts.report == report(5, truncated=2) and counts.unit == Unit(2, "u")
+
+
+# --- what the owner is told -------------------------------------------------------------------------------------------
+
+
+def test_every_reason_is_told(tmp_path: Path) -> None:
+    lines = ["u,o,d,n", "p,a,b,3", "p,a,b,x", "p,a", ",a,b,1", "q,a,z,1", "q,b,a,1", "q,b,b,1", "r,a,b,0"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    counts = count_transitions(
+        tmp_path / "t.csv", "o", "d", count="n", unit=Unit(2, "u"), categories=["a", "b", "never"]
+    )
+    assert counts.report == report(8, 9, damaged=1, count=1, missing=1, outside=1, truncated=1)
+    graph = supports.declared_graph(
+        pd.DataFrame({"origin": ["a", "b", "never"], "destination": ["b", "a", "a"]}), ["a", "b", "never"]
+    )
+    said = owner.checked(counts, graph)
+    numbers = [line.split(" left out: ")[0].strip() for line in said if "left out" in line]
+    assert len(numbers) == 6 and set(numbers) == {"1"}
+    assert "never" in said[-1] and said[-2].strip().startswith("3 events counted, between 2 states")
+    assert "counted: 3" in owner.counted(counts, graph) and not owner.mostly_lost(counts)
+
+
+# --- genuine rows -----------------------------------------------------------------------------------------------------
+
+
+@needs_raw
+def test_green_month() -> None:
+    assert count_transitions(GREEN, *TRIP).trips["trips"].sum() == 46_621
+    assert count_transitions(GREEN, *TRIP, categories=manhattan()).trips["trips"].sum() == 27_349
+    zones = datasets.load_taxi_zones()["zone"].tolist()
+    assert count_transitions(GREEN, *TRIP, categories=zones).report == report(46_621, outside=19_296)
+    assert len(manhattan()) == 69
+
+
+@needs_raw
+def test_the_same_from_spark() -> None:
+    pyspark_sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed (extra `spark`)")
+    if shutil.which("java") is None:
+        pytest.skip("java is not installed")
+    import ibis
+
+    builder = pyspark_sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    try:
+        table = ibis.pyspark.connect(session).read_parquet(str(GREEN))
+        for unit in (Unit(), Unit(3, "payment_type")):
+            found, expected = (count_transitions(t, *TRIP, unit=unit, categories=manhattan()) for t in (table, GREEN))
+            pd.testing.assert_frame_equal(found.trips, expected.trips)
+            assert found.report == expected.report
+    finally:
+        session.stop()

@@ -1,0 +1,140 @@
+"""Visits become moves: times are read as they are declared, one by one, and gaps are lengths of time with a unit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsim.release import Counts, Unit, count_trajectories, times
+
+CAR = Unit(10, "car")
+
+
+def as_dict(counts: Counts) -> dict[tuple[object, object], int]:
+    return {(o, d): n for o, d, n in counts.trips.itertuples(index=False)}
+
+
+def test_trajectories() -> None:
+    table = pd.DataFrame(
+        {"car": ["p", "p", "p", "p", "q", "q", "q", None], "at": [4, 1, 2, 3, 1, 2, None, 1], "zone": list("dabcabcd")}
+    )
+    table.loc[table["zone"] == "c", "zone"] = None
+    counts = count_trajectories(table, CAR, "at", "zone", time_format="seconds")
+    assert as_dict(counts) == {("a", "b"): 2}  # p: a b ? d, q: a b
+    lost = {"damaged": 0, "time": 1, "late": 0, "missing": 3, "outside": 0, "truncated": 0}
+    assert counts.report == {"rows": 8, **lost, "kept": 2} and counts.moves
+    with pytest.raises(ValueError, match="unit must name a column for visits"):
+        count_trajectories(table, Unit(), "at", "zone", time_format="seconds")
+
+
+GAPS = [(None, 3), ("30min", 1), ("31 min", 2), ("1h", 2), ("2h", 3), ("0.0209d", 2), ("1801s", 2)]
+SECONDS = np.array([0, 1800, 3601, 9000])
+DATES = pd.to_datetime(SECONDS + 36_000, unit="s")
+OFFSET = [
+    f"{moment.isoformat()}+0{hours}:00"
+    for moment, hours in zip(DATES + pd.to_timedelta([0, 1, 0, 1], "h"), [0, 1, 0, 1])
+]
+WRITTEN = {
+    "seconds": (SECONDS, "seconds"),
+    "milliseconds": (1000 * SECONDS, "milliseconds"),
+    "fractions": (SECONDS + 0.25, "seconds"),
+    "stamps": (DATES, None),
+    "zones": (DATES.tz_localize("Europe/Berlin"), None),
+    "iso": (DATES.astype(str), "iso"),
+    "offsets": (OFFSET, "iso"),
+    "Foursquare": (DATES.strftime("%a %b %d %H:%M:%S +0000 %Y"), "%a %b %d %H:%M:%S %z %Y"),
+    "points": (DATES.strftime("%d.%m.%Y %H:%M:%S"), "%d.%m.%Y %H:%M:%S"),
+    "afternoons": (DATES.strftime("%m/%d/%Y %I:%M:%S %p"), "%m/%d/%Y %I:%M:%S %p"),
+}
+
+
+@pytest.mark.parametrize(("gap", "linked"), GAPS)
+def test_gaps_between_visits(gap: str | None, linked: int) -> None:
+    """The times 10:00, 10:30, 11:00:01 and 12:30."""
+    table = pd.DataFrame({"car": "p", "at": SECONDS, "x": list("abcd")}).sample(frac=1.0, random_state=1)
+    counts = count_trajectories(table, CAR, "at", "x", time_format="seconds", max_gap=gap)
+    assert counts.report["kept"] == linked and counts.report["late"] == 3 - linked
+    assert set(as_dict(counts)) <= {("a", "b"), ("b", "c"), ("c", "d")}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_times_are_read_as_they_are_declared(tmp_path: Path, written: str) -> None:
+    """Times in another form than ISO or seconds were all missing, exit 0; milliseconds were taken for seconds."""
+    at, form = WRITTEN[written]
+    table = pd.DataFrame({"car": "p", "at": at, "x": list("abcd")}).sample(frac=1.0, random_state=1)
+    table.to_parquet(tmp_path / "t.parquet")
+    sources = [(table, form), (tmp_path / "t.parquet", form)]
+    if form is not None or written == "stamps":
+        table.to_csv(tmp_path / "t.csv", index=False)
+        sources.append((tmp_path / "t.csv", form or "iso"))
+    for source, declared in sources:
+        counts = count_trajectories(source, CAR, "at", "x", time_format=declared, max_gap="31min")
+        assert as_dict(counts) == {("a", "b"): 1, ("b", "c"): 1} and counts.report["late"] == 1, source
+        if declared is not None:
+            with pytest.raises(ValueError, match="time_format must be given for the column 'at'"):
+                count_trajectories(source, CAR, "at", "x", max_gap="31min")
+
+
+ODD = [
+    *(
+        "",
+        "soon",
+        "infinity",
+        "-infinity",
+        "nan",
+        "1e300",
+        "-1e300",
+        "290000-01-01",
+        "0000-00-00",
+        "5877642-06-25 (BC)",
+    ),
+    *("1970-01-01", "-9223372036854775808", "9223372036854775807", "10:00", "now", "epoch", "24.13.2025"),
+]
+
+
+@pytest.mark.parametrize("form", ["iso", "seconds", "milliseconds", "%d.%m.%Y", "%Y-%m-%d"])
+def test_a_time_that_cannot_be_read_is_left_out_alone(tmp_path: Path, form: str) -> None:
+    """No text refuses the table, overflows beside a gap, or changes another unit's moves."""
+    good = {"iso": "2025-03-01", "%d.%m.%Y": "01.03.2025", "%Y-%m-%d": "2025-03-01"}.get(form, "60")
+    later = {"iso": "2025-03-02", "%d.%m.%Y": "02.03.2025", "%Y-%m-%d": "2025-03-02"}.get(form, "120")
+    rows = [f"p,{good},a", f"p,{later},b", *(f"q{i},{text},a\nq{i},{good},b" for i, text in enumerate(ODD))]
+    (tmp_path / "t.csv").write_text("car,at,x\n" + "\n".join(rows) + "\n")
+    counts = count_trajectories(tmp_path / "t.csv", CAR, "at", "x", time_format=form, max_gap="1000d")
+    assert as_dict(counts).get(("a", "b"), 0) >= 1 and counts.report["damaged"] == 0
+    assert counts.report["time"] >= 10 and counts.report["rows"] == 2 + 2 * len(ODD)
+
+
+def test_timestamps_that_are_infinite(tmp_path: Path) -> None:
+    import duckdb
+
+    duckdb.sql(
+        "COPY (SELECT 'p' AS car, x, CAST(y AS TIMESTAMP) AS y FROM (VALUES ('a', 'infinity'), ('b', '-infinity'), "
+        f"('c', '2025-01-01'), ('d', '2025-01-02')) t(x, y)) TO '{tmp_path}/t.parquet'"
+    )
+    counts = count_trajectories(tmp_path / "t.parquet", CAR, "y", "x", max_gap="2d")
+    assert as_dict(counts) == {("c", "d"): 1} and counts.report["time"] == 2
+
+
+@pytest.mark.parametrize("form", ["", "ISO", "unix", "dd.mm.yyyy", "%Q", "seconds ", "2025-01-01"])
+def test_formats_that_are_none_are_refused_before_a_row_is_read(form: str) -> None:
+    with pytest.raises(ValueError, match="time_format must be iso, seconds, milliseconds"):
+        count_trajectories("nowhere.csv", CAR, "at", "x", time_format=form)
+
+
+@pytest.mark.parametrize(
+    "gap", ["soon", "-1h", "0min", "", "1,5h", "1 h 30 min", "30", "1.5", "1hour", "1e2h", "h", "inf h"]
+)
+def test_gaps_that_are_none(gap: str) -> None:
+    """1,5h was 15 hours."""
+    with pytest.raises(ValueError, match="max_gap must be a number above 0 with its unit"):
+        times.seconds(gap)
+
+
+def test_visits_at_the_same_time_are_in_the_order_of_their_places() -> None:
+    table = pd.DataFrame({"car": "p", "at": [1, 1, 1, 2], "x": list("cabd")})
+    for seed in range(3):
+        counts = count_trajectories(table.sample(frac=1.0, random_state=seed), CAR, "at", "x", time_format="seconds")
+        assert as_dict(counts) == {("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1}
