@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -18,9 +18,9 @@ LAST = 9.0
 
 def stationary_errors(
     P: ArrayLike,
-    private: Mapping[str, ArrayLike],
+    private: ArrayLike,
     table: pd.DataFrame,
-    curves: Mapping[str, str],
+    widths: Sequence[float],
     printed: Sequence[tuple[float, float]],
     source: str,
 ) -> Any:
@@ -28,14 +28,12 @@ def stationary_errors(
 
     Parameters
     ----------
-    P : array_like, shape (n, n)
-        The true matrix, the first heatmap.
-    private : mapping of one str to array_like, shape (n, n)
-        Name and values of a private version, the second; the third is what was changed.
+    P, private : array_like, shape (n, n)
+        The true matrix and a private version; the third heatmap is what was changed.
     table : DataFrame
-        Columns mean_of_norms, standard_error, theorem3 and those of `curves`.
-    curves : mapping of two str to str
-        Label of each curve and the column of its epsilon: first the paper's, then another reading of it.
+        Columns mean_of_norms, standard_error, theorem3, and epsilon_b0.025 for that b.
+    widths : sequence of two floats
+        b: the paper's, drawn with the bound, then another reading of it.
     printed : sequence of (epsilon, error)
         What the paper prints.
     source : str
@@ -47,8 +45,12 @@ def stationary_errors(
     """
     mosaic = [["true", "private", "change"], ["bound"] * 3, ["error"] * 3]
     fig, axes = plt.subplot_mosaic(mosaic, figsize=size(2, 5.6), height_ratios=[3, 1, 3])
-    P, (name, Q) = np.asarray(P), next(iter(private.items()))
-    shown = {"true": ("true matrix $P$", P), "private": (name, np.asarray(Q)), "change": ("what was changed", Q - P)}
+    P, Q = np.asarray(P), np.asarray(private)
+    shown = {
+        "true": ("true matrix $P$", P),
+        "private": (r"private matrix $\tilde P$", Q),
+        "change": ("what was changed", Q - P),
+    }
     for place, (title, values) in shown.items():
         low, high = (-1, np.abs(Q - P).max()) if place == "change" else (0, max(P.max(), Q.max()))
         scale = {"cmap": "PuOr" if low else "Greys", "vmin": low * high, "vmax": high}
@@ -58,12 +60,13 @@ def stationary_errors(
         axes[place].spines[:].set(visible=True, color="0.7")
     bound, error = axes["bound"], axes["error"]
     looks = [{"fmt": "o-", "color": PAPER}, {"fmt": "^:", "color": "#56B4E9"}]
-    for (label, column), look in zip(curves.items(), looks):
-        part = table[table[column] <= LAST * (1 + 1e-9)]
-        error.errorbar(part[column], part.mean_of_norms, 2 * part.standard_error, label=label, **look)
+    for b, look in zip(widths, looks):
+        column = f"epsilon_b{b:g}"
+        part = table[table[column] <= 1.01 * LAST]
+        error.errorbar(part[column], part.mean_of_norms, 2 * part.standard_error, label=f"$b={b:g}$", **look)
         if look is looks[0]:
             bound.plot(part[column], part.theorem3, color=PAPER, dashes=BOUND, label="Theorem 3 (bound)")
-    for point, offset in zip(printed, ((-30, -12), (6, -12))):
+    for point, offset in zip(printed, ((7, 1), (6, -12))):
         mark_published(error, *point, f"{point[1]:g}", offset=offset)
     error.plot([], [], "D", mfc="none", mec=PUBLISHED, label="published")
     error.set(xlabel=r"$\epsilon$ of Theorem 1", ylabel=r"$\mathbb{E}\,\|\pi-\tilde\pi\|_1$", ylim=(0, 0.55))
