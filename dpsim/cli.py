@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import itertools
 import os
 import re
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 import pandas as pd
-from tqdm import tqdm
 
 from dpsim import files, ledger, paths, runner
 
@@ -64,45 +63,25 @@ def run(
     With default parameters into figures/<notebook>; with any -p into build/runs/<notebook>/<key>. A notebook whose
     sources, data, parameters and environment have not changed, and whose outputs are all there, is not run again.
     """
-    if grid or dask:
-        if len(names) != 1 or not grid or output is not None or force:
-            raise ValueError("a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force")
-        ctx.exit(_sweep(names[0], grid, parameter, jobs, dask))
-    planned, workers = runner.plan(names, parameter, output, jobs)
-    if not planned:
+    if (grid or dask) and (len(names) != 1 or not grid or output is not None or force):
+        raise ValueError("a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force")
+    runs = runner.plan_grid(names[0], grid, parameter) if grid else runner.plan(names, parameter, output)
+    if not runs:
         raise ValueError(f"there are no notebooks in {paths.notebooks()}")
-    with Progress([job.name for job in planned]) as progress:
-        outcomes = runner.run(planned, workers, force=force, on_event=progress.hear)
-    click.echo(_outcome_table(outcomes))
-    ctx.exit(_exit_code(outcomes))
-
-
-def _sweep(
-    name: str, grid: tuple[str, ...], fixed: tuple[tuple[str, str], ...], jobs: int | None, dask: str | None
-) -> int:
-    """Run a notebook over a grid; return the exit code."""
-    ended, total = itertools.count(1), len(runner.points(grid))
-
-    def say(point: dict[str, str], outcome: runner.Outcome) -> None:
-        where = " ".join(f"{parameter}={value}" for parameter, value in point.items())
-        cost = f", {outcome.seconds:.1f} s" if outcome.seconds else ""
-        why = f": {outcome.message}" if outcome.message else ""
-        click.echo(f"{next(ended)} of {total}: {where} {outcome.status}{cost}{why}", err=True)
-
-    outcomes, table = runner.run_grid(name, grid, fixed, jobs=jobs, dask=dask, on_point=say)
-    counts = Counter(outcome.status for outcome in outcomes)
-    click.echo(", ".join(f"{counts[status]} {status}" for status in runner.Status if counts[status]))
-    click.echo(f"results: {os.path.relpath(table)}")
-    return _exit_code(outcomes)
-
-
-def _exit_code(outcomes: list[runner.Outcome]) -> int:
-    """Return 0 when all is well, 1 after a failure, 130 after Ctrl-C, which is told with how to go on."""
-    statuses = {outcome.status for outcome in outcomes}
-    if runner.Status.INTERRUPTED in statuses:
+    with Progress(len(runs)) as progress:
+        if dask:
+            runs = runner.run_on_cluster(runs, dask, progress.hear)
+        else:
+            runner.run(runs, jobs, force=force, tell=progress.hear)
+    counts = Counter(one.status for one in runs)
+    if grid:
+        click.echo(", ".join(f"{count} {status}" for status, count in sorted(counts.items())))
+        click.echo(f"results: {os.path.relpath(runner.gather(runs))}")
+    else:
+        click.echo(_outcomes(runs))
+    if counts["interrupted"]:
         click.echo("interrupted: run the same command again to go on with what is missing", err=True)
-        return 130
-    return int(runner.Status.FAILED in statuses)
+    ctx.exit(130 if counts["interrupted"] else 1 if counts["failed"] else 0)
 
 
 @main.command()
@@ -224,77 +203,62 @@ def plan(**options: Any) -> None:
 @click.argument("run_b")
 def diff(run_a: str, run_b: str) -> None:
     """Compare the numbers of two runs: folders, notebooks' names, or <notebook>/<key> of build/runs."""
-    click.echo(runner.describe(runner.folder(run_a), runner.folder(run_b)))
+    click.echo(runner.describe(run_a, run_b))
 
 
 @main.command()
 @click.argument("names", nargs=-1)
 def notebooks(names: tuple[str, ...]) -> None:
     """Put the outputs of the last default run into the committed notebooks."""
-    for name in runner.refresh_outputs(list(names) or paths.notebook_names()):
+    for name in names or paths.notebook_names():
+        runner.refresh_outputs([name])
         click.echo(f"notebooks/{name}.ipynb")
 
 
 class Progress:
-    """Bars on a terminal, a line at the start and the end of each notebook elsewhere and in CI."""
+    """On a terminal one line of what runs; elsewhere and in CI a line for each wait and end."""
 
-    def __init__(self, names: list[str]) -> None:
-        self.bars: dict[str, Any] = {}
-        self.names = names
-        self.quiet = not sys.stderr.isatty() or bool(os.environ.get("CI"))
+    def __init__(self, total: int) -> None:
+        self.running: dict[Path, str] = {}
+        self.ended, self.total = 0, total
+        self.live = sys.stderr.isatty() and not os.environ.get("CI")
 
     def __enter__(self) -> Progress:
-        """Open a bar for each notebook."""
-        width = max(map(len, self.names))
-        if not self.quiet:
-            form = "{desc} |{bar}| {n_fmt}/{total_fmt} cells {elapsed}{postfix}"
-            for line, name in enumerate(self.names):
-                self.bars[name] = tqdm(total=1, desc=f"{name:<{width}}", position=line, bar_format=form)
+        """Begin with nothing to show."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the bars."""
-        for bar in self.bars.values():
-            bar.close()
+        """Clear the line."""
+        self._show("")
 
-    def hear(self, name: str, event: dict[str, Any]) -> None:
-        """Show one event of a worker."""
-        kind = event["event"]
-        if kind == "waiting":
-            self._say(name, f"waits for {event['holder']}, which writes the same output")
-        elif kind == "retry":
-            self._say(name, "the kernel did not start; trying again")
-        elif kind == "end" and self.quiet:
-            outcome = event["outcome"]
-            click.echo(
-                f"{name}: {outcome.status}" + (f", {outcome.seconds:.1f} s" if outcome.seconds else ""),
-                err=True,
-            )
-        if name in self.bars and kind == "cell":
-            self.bars[name].total = event["of"]
-            self.bars[name].n = event["cell"] - 1
-            self.bars[name].refresh()
-        elif name in self.bars and kind == "end":
-            self.bars[name].n = self.bars[name].total
-            self.bars[name].set_postfix_str(event["outcome"].status)
+    def hear(self, run: runner.Run) -> None:
+        """Show where a run is, or how it ended."""
+        what = " ".join([run.name, *(f"{parameter}={value}" for parameter, value in run.point.items())])
+        self.running[run.output] = f"{what} cell {run.cell} of {run.cells}"
+        if run.status != "running":
+            del self.running[run.output]
+            self.ended += run.status != "waiting"
+            cost = f", {run.seconds:.1f} s" if run.seconds else ""
+            text = run.message if run.status == "waiting" else f"{run.status}{cost} ({self.ended} of {self.total})"
+            self._show("")
+            click.echo(f"{what}: {text}", err=True)
+        self._show(", ".join(self.running.values()))
 
-    def _say(self, name: str, text: str) -> None:
-        """Put a line on a notebook's bar, or on stderr where there are no bars."""
-        if name in self.bars:
-            self.bars[name].set_postfix_str(text)
-        else:
-            click.echo(f"{name}: {text}", err=True)
+    def _show(self, text: str) -> None:
+        """Put a text in the place of the line."""
+        if self.live:
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"\r{text[:width]:<{width}}\r", err=True, nl=False)
 
 
-def _outcome_table(outcomes: list[runner.Outcome]) -> str:
+def _outcomes(runs: list[runner.Run]) -> str:
     """Return how each notebook ended, a line each."""
-    width = max(len(outcome.name) for outcome in outcomes)
+    width = max(len(one.name) for one in runs)
     lines = []
-    for o in outcomes:
-        cost = f"{o.seconds:6.1f} s wall {o.cpu_seconds:6.1f} s CPU {o.peak_mib:6.0f} MiB" if o.seconds else ""
-        made = o.status in (runner.Status.DONE, runner.Status.UNCHANGED)
-        where = os.path.relpath(o.output) if made else o.message
-        lines.append(f"{o.name:<{width}}  {o.status:<11} {cost:<38} {where}".rstrip())
+    for one in runs:
+        cost = f"{one.seconds:6.1f} s wall {one.cpu_seconds:6.1f} s CPU {one.peak_mib:6.0f} MiB" if one.seconds else ""
+        where = one.message or os.path.relpath(one.output)
+        lines.append(f"{one.name:<{width}}  {one.status:<11} {cost:<38} {where}".rstrip())
     return "\n".join(lines)
 
 

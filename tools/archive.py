@@ -168,8 +168,8 @@ def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
     """
     found: dict[str, bytes] = {"figures/REPORT.md": (paths.figures() / "REPORT.md").read_bytes()}
     manifests = {}
-    for job in runner.plan([])[0]:
-        if not runner.is_current(job):
+    for job in runner.plan():
+        if not runner.runs.is_current(job):
             raise ValueError(f"the figures of {job.name} are not current: `make figures` first")
         record = json.loads((Path(job.record) / "manifest.json").read_text(encoding="utf-8"))
         kept = {name: value for name, value in record.items() if name not in MEASURED}
@@ -177,7 +177,7 @@ def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
         kept["outputs"] = {name: digest for name, digest in record["outputs"].items() if "timings" not in name}
         manifests[job.name] = kept
         found[f"manifests/{job.name}.json"] = _json(kept)
-        found[f"notebooks/{job.name}.ipynb"] = runner.text(runner.refreshed(job.name)).encode()
+        found[f"notebooks/{job.name}.ipynb"] = runner.refresh.refreshed(job.name).encode()
         for name in kept["outputs"]:
             found[f"figures/{job.name}/{name}"] = (Path(job.output) / name).read_bytes()
     return found, manifests

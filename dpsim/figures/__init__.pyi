@@ -10,8 +10,6 @@ from .house_style import (
     save as save,
     save_table as save_table,
     save_numbers as save_numbers,
-    ONE_COLUMN as ONE_COLUMN,
-    TWO_COLUMNS as TWO_COLUMNS,
     TRUE as TRUE,
     PAPER as PAPER,
     OURS as OURS,
@@ -22,12 +20,6 @@ from .house_style import (
     BOUND as BOUND,
     BAND as BAND,
     BANDED as BANDED,
-)
-from .maps import (
-    zone_shapes as zone_shapes,
-    choropleth as choropleth,
-    draw_network as draw_network,
-    draw_walk as draw_walk,
 )
 from .zones import (
     compare_zones as compare_zones,

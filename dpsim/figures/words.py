@@ -98,7 +98,7 @@ def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping
     below.set_axis_off()
     for row, (ax, (name, trip)) in enumerate(zip(axes, trips.items())):
         colour = PAPER if row else TRUE
-        maps.draw_network(ax, roads, source=False)
+        maps.draw_network(ax, roads)
         maps.draw_walk(ax, roads, trip, colour=colour, names=names)
         ax.set_title(name)
         below.text(-0.8, -row, name, ha="right", va="center", color=colour)

@@ -53,7 +53,7 @@ def compare_zones(
         raise ValueError(f"others must have shape ({len(labels)}, {len(truth)}), got {rows.shape}")
     fig, axes = plt.subplots(1, 1 + 2 * len(rows), figsize=(TWO_COLUMNS, 4.6), layout="constrained")
     fig.get_layout_engine().set(rect=(0.0, 0.16, 1.0, 0.79), w_pad=0.0)  # room for the colour bars
-    shape: dict[str, Any] = {"group": group, "rotation": UPRIGHT, "source": ""}
+    shape: dict[str, Any] = {"group": group, "rotation": UPRIGHT}
     level, change = LogNorm(truth.min(), truth.max()), Normalize(-PER_CENT, PER_CENT)
     for ax, row in zip(axes, [truth, *rows]):
         colours = choropleth(ax, zones, row, norm=level, marks=ax is axes[0], **shape)

@@ -40,8 +40,7 @@ def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | Non
     """
     values = checks.integers("counts", counts, 0, LARGEST_COUNT)
     if rng is not None:
-        rng, p = checks.generator(rng), -np.expm1(-1.0 / noise.scale)
-        return values + rng.geometric(p, values.size) - rng.geometric(p, values.size)
+        return values + _simulated(noise, values.size, checks.generator(rng))
     import opendp.prelude as dp  # half a second to import, and only real releases need it
 
     dp.enable_features("contrib")
@@ -56,3 +55,9 @@ def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | Non
     with ThreadPoolExecutor(streams.threads()) as pool:
         list(pool.map(fill, range(0, values.size, _CHUNK)))
     return noisy
+
+
+def _simulated(noise: Noise, size: int, rng: np.random.Generator) -> Integers:
+    """Return noise in double precision from a seed, for simulations alone: quick, and not exact."""
+    p = -np.expm1(-1.0 / noise.scale)
+    return rng.geometric(p, size) - rng.geometric(p, size)

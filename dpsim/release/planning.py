@@ -82,6 +82,7 @@ def plan(
     """
     states, events = checks.integer("states", states, 1), checks.integer("events", events, 1)
     cells = checks.integer("pairs", states * states if pairs is None else pairs, 1)
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
     if limits and persons is None:
         raise ValueError("persons must be given with limits, about how many persons the events belong to, got None")
     each = None if persons is None else events / checks.integer("persons", persons, 1)

@@ -7,21 +7,18 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-
 from dpsim import files, paths
-from dpsim.runner import nbfiles
-from dpsim.runner.parameters import notebook_path
 
 LIBRARIES = (
-    *("altair", "dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "lazy-loader", "matplotlib"),
-    *("numba", "numpy", "opendp", "pandas", "papermill", "pyarrow", "pyogrio", "randomgen", "scipy"),
+    *("dp-accounting", "duckdb", "geopandas", "ibis-framework", "ipykernel", "lazy-loader", "matplotlib"),
+    *("numba", "numpy", "opendp", "pandas", "papermill", "pyarrow", "pyogrio", "randomgen", "scipy", "seaborn"),
     "vl-convert-python",
 )
 """What a notebook or the package behind it imports, and what executes it: these, and whatever they need."""
@@ -29,71 +26,66 @@ LIBRARIES = (
 APART = ("__main__.py", "cli.py", "runner")
 """Parts of the package that start a run and cannot change what it computes."""
 
+Stamps = dict[str, tuple[int, int, int]]
 
-def key(name: str, values: Mapping[str, Any]) -> str:
-    """Return the hash of everything that decides a run's outputs.
+
+def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, Stamps]:
+    """Return the hash of everything that decides a run's outputs, and when each file behind it last changed.
+
+    The hash is over code cells and whether they hold the parameters, values of the parameters, contents of files that
+    they name, sources of dpsim but for what starts runs, data, Python and the installed versions of the libraries
+    behind; for a notebook that reads the others' results also those. Not the prose, which changes no output.
 
     Parameters
     ----------
     name : str
-        Of the notebook.
-    values : mapping of str to value
+    notebook
+        Its json.
+    values
         The overridden parameters, as `resolve` returns them.
-
-    Returns
-    -------
-    str
-        Hexadecimal.
 
     Notes
     -----
-    Code cells, parameters, contents of files that a parameter names, sources of dpsim but for what starts runs, data,
-    the installed versions of the libraries behind; for a notebook that reads the others' results also those. Not the
-    prose, which changes no output.
-
-    Examples
-    --------
-    >>> from dpsim import paths, runner
-    >>> name = paths.notebook_names()[1]
-    >>> runner.key(name, {}) == runner.key(name, {"seed": 3})
-    False
+    The stamps (inode, mtime, ctime) tell of a file that was changed and restored meanwhile: nobody can set the ctime.
     """
-    notebook = nbfiles.read(notebook_path(name))
-    cells = [[c.source, "parameters" in c.metadata.get("tags", [])] for c in notebook.cells if c.cell_type == "code"]
     package = Path(__file__).parents[1]
-    read = [f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")]
-    read = [f for f in read if f.relative_to(package).parts[0] not in APART]
-    read += paths.data().rglob("*")
+    read = {f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")}
+    read = {f for f in read if f.relative_to(package).parts[0] not in APART}
+    read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
     if paths.stage(name):
         made = [f for f in paths.figures().glob("*/*") if paths.stage(f.parent.name) < paths.stage(name)]
-        read += [f for f in made if not f.name.startswith("timings")]  # measured: other seconds in every run
+        read |= {f for f in made if not f.name.startswith("timings")}  # measured: other seconds in every run
     if "official" in values.values():  # a month fetched since makes another run
-        read += (paths.build() / "data").glob("*.csv")
+        read |= set((paths.build() / "data").glob("*.csv"))
     for value in values.values():
-        if isinstance(value, str) and os.path.isabs(value) and Path(value).exists():
-            read += [Path(value), *(Path(value).rglob("*") if Path(value).is_dir() else [])]
-    contents = {_label(path): files.sha256(path) for path in sorted(set(read)) if path.is_file()}
-    whole = {"cells": cells, "parameters": dict(sorted(values.items())), "files": contents}
-    whole |= {"versions": versions(), "python": sys.version}
-    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+        if isinstance(value, str) and os.path.isabs(value) and os.path.exists(value):
+            read |= {Path(value), *Path(value).rglob("*")}
+    stamps = {_label(f): (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for f in sorted(read) for s in [f.stat()]}
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    whole = {
+        "cells": [[cell["source"], "parameters" in cell["metadata"].get("tags", [])] for cell in code],
+        "parameters": dict(values),
+        "files": {_label(f): files.sha256(f) for f in sorted(read) if f.is_file()},
+        "versions": versions(),
+        "python": sys.version,
+    }
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest(), stamps
 
 
-@functools.cache  # reading the metadata of 90 packages takes 0.2 s, and a sweep asks at every point
+@functools.cache  # reading the metadata of 90 packages takes 0.2 s, and a grid asks at every point
 def versions() -> dict[str, str]:
     """Return the installed version of every distribution that LIBRARIES need, by name."""
     found: dict[str, str] = {}
-    waiting = [canonicalize_name(name) for name in LIBRARIES]
+    waiting = list(LIBRARIES)
     while waiting:
-        name = waiting.pop()
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
         if name in found:
             continue
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             distribution = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        found[name] = distribution.version
-        needs = [Requirement(text) for text in distribution.requires or []]
-        waiting += [canonicalize_name(n.name) for n in needs if n.marker is None or n.marker.evaluate({"extra": ""})]
+            found[name] = distribution.version
+            needs = [text for text in distribution.requires or [] if "extra ==" not in text]
+            waiting += [re.split(r"[^\w.-]", text)[0] for text in needs]
     return dict(sorted(found.items()))
 
 

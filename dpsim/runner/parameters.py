@@ -5,31 +5,23 @@ from __future__ import annotations
 import ast
 import difflib
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from papermill.inspection import inspect_notebook
-
 from dpsim import checks, paths
-from dpsim.runner import nbfiles
 
 TYPES = ("int", "float", "str", "bool", "list[int]", "list[float]", "list[str]")
-"""Annotations that papermill's inspection keeps, and that a value on the command line can have."""
+"""Annotations that a value on the command line can have."""
+
+EXAMPLES = {"int": "an integer", "float": "a number", "bool": "true or false"}
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One line of a notebook's `parameters` cell.
-
-    Attributes
-    ----------
-    name, type : str
-    default : Any
-    help : str
-        The comment behind it.
-    """
+    """One line of a notebook's `parameters` cell; `help` is the comment behind it."""
 
     name: str
     type: str
@@ -37,21 +29,49 @@ class Parameter:
     help: str
 
 
+def load(path: Path) -> dict[str, Any]:
+    """Return a notebook's json, each source as one string.
+
+    Raises
+    ------
+    ValueError
+        Naming the file when it is no notebook, as after a merge with conflicts.
+    """
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            cell["source"] = "".join(cell["source"])
+            cell["cell_type"], "" in cell["metadata"].get("tags", [])
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path} is not a notebook: {type(error).__name__} {error}"[:400]) from error
+    return notebook
+
+
+def notebook_path(name: str) -> Path:
+    """Return the path of a notebook.
+
+    Raises
+    ------
+    ValueError
+        With the nearest name, for a notebook that does not exist.
+    """
+    names = paths.notebook_names()
+    if name not in names:
+        raise ValueError(f"no notebook is called {name!r}{_nearest(name, names)}; there are {', '.join(names)}")
+    return paths.notebooks() / f"{name}.ipynb"
+
+
 def notebook_parameters(name: str) -> dict[str, Parameter]:
-    """Return the parameters of a notebook by name, as papermill's inspection reads them.
+    """Return the parameters of a notebook by name.
 
     Parameters
     ----------
     name : str
 
-    Returns
-    -------
-    dict of str to Parameter
-
     Raises
     ------
     ValueError
-        For a notebook whose parameter has a type outside TYPES, and as `notebook_path` does.
+        For a line in the cell tagged `parameters` that is not NAME: TYPE = VALUE, with one of TYPES.
 
     Examples
     --------
@@ -60,83 +80,41 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
     True
     """
     found = {}
-    for item in inspect_notebook(str(notebook_path(name))).values():
-        kind = item["inferred_type_name"].replace(" ", "")
-        checks.choice(f"type of parameter {item['name']} of {name}", kind, TYPES)
-        default = ast.literal_eval(item["default"])
-        found[item["name"]] = Parameter(item["name"], kind, default, item["help"].strip())
+    for source in _tagged(name, "parameters"):
+        try:
+            for line in ast.parse(source).body:
+                assert isinstance(line, ast.AnnAssign) and line.value and line.end_lineno, f"line {line.lineno}"
+                kind = checks.choice("type", ast.unparse(line.annotation).replace(" ", ""), TYPES)
+                behind = source.splitlines()[line.end_lineno - 1].encode()[line.end_col_offset :].decode()
+                target = ast.unparse(line.target)
+                found[target] = Parameter(target, kind, ast.literal_eval(line.value), behind.partition("#")[2].strip())
+        except (SyntaxError, ValueError, AssertionError) as error:
+            raise ValueError(
+                f"{notebook_path(name)}: parameters must be lines of NAME: TYPE = VALUE: {error}"
+            ) from error
     return found
 
 
-def notebook_path(name: str) -> Path:
-    """Return the path of a notebook.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    ValueError
-        With the nearest name, for a notebook that does not exist.
-
-    Examples
-    --------
-    >>> from dpsim import paths, runner
-    >>> runner.notebook_path(paths.notebook_names()[0]).suffix
-    '.ipynb'
-    """
-    names = paths.notebook_names()
-    if name not in names:
-        raise ValueError(f"no notebook is called {name!r}{_nearest(name, names)}; there are {', '.join(names)}")
-    return paths.notebooks() / f"{name}.ipynb"
-
-
 def parse(parameter: Parameter, text: str) -> Any:
-    """Return the value of a parameter written on the command line.
-
-    Parameters
-    ----------
-    parameter : Parameter
-    text : str
-        Lists as 1,2,3 or ["a", "b"].
-
-    Returns
-    -------
-    int, float, bool, str or list
+    """Return the value of a parameter written on the command line; lists as 1,2,3 or ["a", "b"].
 
     Raises
     ------
     ValueError
         Naming the parameter, the text and the type it should have.
-
-    Examples
-    --------
-    >>> from dpsim import runner
-    >>> runner.parse(runner.Parameter("draws", "int", 100, "how many"), "200")
-    200
     """
-    if parameter.type.startswith("list["):
-        inner = Parameter(parameter.name, parameter.type[5:-1], None, "")
-        items = json.loads(text) if text.lstrip().startswith("[") else text.split(",") if text else []
-        return [parse(inner, str(item).strip()) for item in items]
-    if parameter.type == "str":
-        return text
-    if parameter.type == "bool" and text.lower() in ("true", "false"):
-        return text.lower() == "true"
+    kind = parameter.type
     try:
-        if parameter.type == "int":
-            return int(text)
-        if parameter.type == "float":
-            return float(text)
-    except ValueError:
-        pass
-    example = {"bool": "true or false", "int": "an integer", "float": "a number"}[parameter.type]
-    raise ValueError(f"{parameter.name} must be {example} ({parameter.type}), got {text!r}")
+        if kind.startswith("list["):
+            items = json.loads(text) if text.lstrip().startswith("[") else text.split(",") if text else []
+            inner = Parameter(parameter.name, kind[5:-1], None, "")
+            return [parse(inner, str(item).strip()) for item in items]
+        if kind == "bool":
+            return {"true": True, "false": False}[text.lower()]
+        return {"str": str, "int": int, "float": float}[kind](text)
+    except (json.JSONDecodeError, RecursionError, KeyError, ValueError) as error:
+        example = EXAMPLES.get(kind, "a list like 1,2,3")
+        raise ValueError(f"{parameter.name} must be {example} ({kind}), got {text[:80]!r}") from error
 
 
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -147,25 +125,14 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     name : str
         Of the notebook.
     overrides : iterable of (str, str)
-        Parameter and value, as written on the command line.
-
-    Returns
-    -------
-    dict of str to value
-        A string that names a file or folder seen from the caller becomes its absolute path, because the kernel may
-        start elsewhere.
+        Parameter and value, as written on the command line. A text that names a file or folder seen from the caller
+        becomes its absolute path, because the notebook runs elsewhere.
 
     Raises
     ------
     ValueError
-        For unknown names (with the nearest), wrong types and ranges. The notebook's own checks (the cell tagged
-        `checks`) run here, so a value outside its range is refused in their words.
-
-    Examples
-    --------
-    >>> from dpsim import paths, runner
-    >>> runner.resolve(paths.notebook_names()[1], [("seed", "3")])
-    {'seed': 3}
+        For unknown names (with the nearest), wrong types and ranges: the notebook's own cell tagged `checks` runs
+        here, and refuses in its own words.
     """
     known = notebook_parameters(name)
     values: dict[str, Any] = {}
@@ -173,24 +140,24 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if given == "output":
             raise ValueError("output is set by the runner: use --output DIR")
         if given not in known:
-            allowed = sorted(set(known) - {"output"})
+            others = sorted(set(known) - {"output"})
             raise ValueError(
-                f"{given} is not a parameter of {name}{_nearest(given, allowed)}; it has {', '.join(allowed)}"
+                f"{given} is not a parameter of {name}{_nearest(given, others)}; it has {', '.join(others)}"
             )
-        value = parse(known[given], text)
-        if isinstance(value, str) and value != known[given].default and Path(value).exists():
-            value = str(Path(value).resolve())
-        values[given] = value
-    _run_checks(name, {key: p.default for key, p in known.items()} | values)
+        values[given] = value = parse(known[given], text)
+        if isinstance(value, str) and value != known[given].default and os.path.exists(value):
+            values[given] = str(Path(value).resolve())
+    for source in _tagged(name, "checks"):
+        exec(
+            compile(source, f"{name}: checks of the parameters", "exec"),
+            {k: p.default for k, p in known.items()} | values,
+        )
     return values
 
 
-def _run_checks(name: str, values: dict[str, Any]) -> None:
-    """Run the cell tagged `checks` on the given values; its ValueError is the refusal."""
-    notebook = nbfiles.read(notebook_path(name))
-    for cell in notebook.cells:
-        if "checks" in cell.metadata.get("tags", []):
-            exec(compile(cell.source, f"{name}: checks of the parameters", "exec"), dict(values))
+def _tagged(name: str, tag: str) -> list[str]:
+    """Return the sources of a notebook's cells with a tag."""
+    return [c["source"] for c in load(notebook_path(name))["cells"] if tag in c["metadata"].get("tags", [])]
 
 
 def _nearest(word: str, words: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "00_overview": {},
     "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 2, "draws_tv": 2, "draws_delta": 1000, "repetitions": 2},
-    "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
+    "matrix_dirichlet": {"draws": 100},
     "mdp_policy_synthesis": {"runs": 2, "draws": 2},
     "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
     "your_own_chain": {"releases": 2, "audit_draws": 1000},
@@ -53,7 +53,7 @@ EXACT = re.compile("_exact$|theorem[0-9]|floor|_published$")
 RANGE = re.compile(r"in ([\[(])([^,]+), ([^\])]+)([\])])|(\d+) to (\d+)")
 
 
-def ends(parameter: runner.Parameter) -> list[int | float]:
+def ends(parameter: runner.parameters.Parameter) -> list[int | float]:
     """Return the lowest and the highest value a parameter's comment allows."""
     found = RANGE.findall(parameter.help)
     if parameter.type not in ("int", "float") or not found:
@@ -79,7 +79,7 @@ def cases() -> list[Any]:
 def execute(name: str, folder: Path, **values: Any) -> nbformat.NotebookNode:
     """Run a notebook with the smallest samples and these values; figures go into the folder."""
     return papermill.execute_notebook(
-        str(runner.notebook_path(name)),
+        str(runner.parameters.notebook_path(name)),
         str(folder / "executed.ipynb"),
         parameters={**SMALL[name], **values, "output": str(folder / "figures")},
         kernel_name="python3",

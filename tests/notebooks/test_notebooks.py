@@ -25,7 +25,7 @@ NAMES = paths.notebook_names()
 REDUCED = {
     "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 50, "draws_tv": 10, "draws_delta": 1000},
-    "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
+    "matrix_dirichlet": {"draws": 100},
     "mdp_policy_synthesis": {"runs": 4, "draws": 10},
     "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
 }
@@ -87,7 +87,7 @@ def test_committed_notebooks_are_clean(name: str) -> None:
     assert "papermill" not in json.dumps([cell.metadata for cell in notebook.cells])
     assert str(paths.root()) not in text and "/home/" not in text and "site-packages" not in text
     for cell in notebook.cells:
-        assert cell.metadata == runner.cell_metadata(cell.metadata.get("tags", []), cell.cell_type)
+        assert cell.metadata == runner.refresh.cell_metadata(cell.metadata.get("tags", []), cell.cell_type)
     for count, cell in enumerate(codes(name), start=1):
         assert cell.execution_count == count, "not the outputs of one run from top to bottom"
         assert not [o for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]
@@ -104,7 +104,7 @@ def test_parameters_are_typed_commented_and_checked(name: str) -> None:
     assert found["output"].default == ""
     assert found["seed"].type == "int"
     with pytest.raises(ValueError, match="seed must be an integer of at least 0, got -1"):
-        runner.resolve(name, [("seed", "-1")])
+        runner.parameters.resolve(name, [("seed", "-1")])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,7 +130,7 @@ def test_a_fresh_run_gives_the_committed_numbers(name: str, fresh: Path) -> None
         pd.testing.assert_frame_equal(new, old, rtol=TOLERANCE, atol=1e-300, obj=f"{name}/{file}")
     assert (made / "numbers.json").is_file() == (committed / "numbers.json").is_file()
     new, old = (
-        {id: row for id, row in runner.numbers(folder).items() if id not in SPEED} for folder in (made, committed)
+        {id: row for id, row in runner.diff.numbers(folder).items() if id not in SPEED} for folder in (made, committed)
     )
     assert new.keys() == old.keys()
     for id, row in new.items():
@@ -162,7 +162,7 @@ def reseeded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.full
 @pytest.mark.parametrize("name", SAMPLED)
 def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh: Path, reseeded: Path) -> None:
-    found = runner.values(fresh / name, reseeded / name / name)
+    found = runner.diff.values(fresh / name, reseeded / name / name)
     errors = [ledger.results(fresh / name)[id]["standard_error"] for id in found.index]
     for id, row, error in zip(found.index, found.itertuples(), errors):
         if id in SPEED | STEPPED | OF_THE_SIZE:
@@ -173,7 +173,7 @@ def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh:
 @pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_every_drawing_cell_runs_again_last_cell_first_with_the_same_numbers(name: str, tmp_path: Path) -> None:
-    resolved = runner.resolve(name, [(key, str(value)) for key, value in REDUCED.get(name, {}).items()])
+    resolved = runner.parameters.resolve(name, [(key, str(value)) for key, value in REDUCED.get(name, {}).items()])
     source = load_notebook_node(str(paths.notebooks() / f"{name}.ipynb"))
     made = parameterize_notebook(source, resolved | {"output": str(tmp_path)})
     drawing = [i for i, cell in enumerate(made.cells) if cell.cell_type == "code" and "figures.save" in cell.source]

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim import accounting, markov, release
-from dpsim.accounting import GAUSSIAN, LAPLACE, Noise
+from dpsim import release
+from dpsim.release.noise import Noise, laplace_noise
 
 
 def gravity(n: int, total: int, seed: int) -> np.ndarray:
@@ -44,13 +44,10 @@ def clearly_above(first: np.ndarray, second: np.ndarray | float) -> float:
     return float(apart.mean() - 3.0 * apart.std(ddof=1) / np.sqrt(apart.size))
 
 
-@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize("scale", [0.25, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize(("n", "total"), [(40, 200_000), (60, 4_000)])
-def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(
-    mechanism: str, scale: float, n: int, total: int
-) -> None:
-    counts, support, noise = gravity(n, total, 1), release.all_pairs(range(n)), Noise(mechanism, scale, 1.0, 0.0)
+def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(scale: float, n: int, total: int) -> None:
+    counts, support, noise = gravity(n, total, 1), release.all_pairs(range(n)), Noise(scale, 1.0)
     errors = []
     for seed in range(4):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
@@ -63,9 +60,8 @@ def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(
     assert clearly_above(ours, uniform) <= 1e-12
 
 
-@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(mechanism: str, seed: int) -> None:
+def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(seed: int) -> None:
     """Five of forty pairs of a row have 200 events, ten scales of the noise: the others' positive noises move mass.
 
     Their share is known: 35 E|Z| / 2 against 1,000 events. The posterior mean sees that they are 0.
@@ -74,7 +70,7 @@ def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(mechanism: s
     counts = np.zeros((n, n), dtype=int)
     for row in counts:
         row[rng.choice(n, 5, replace=False)] = 200
-    noise = Noise(mechanism, 20.0, 1.0, 0.0)
+    noise = Noise(20.0, 1.0)
     moved = 35 * noise.mean_absolute / 2.0 / 1000.0
     noisy = release.noisy_counts(counts.ravel(), noise, rng)
     theirs = row_error(plain(noisy.reshape(n, n)), counts)
@@ -84,7 +80,7 @@ def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(mechanism: s
 
 def test_few_pairs_are_taken_as_they_are() -> None:
     """Nothing can be learned from a few pairs: margins alone would make the rows of a small table alike."""
-    noise = accounting.chosen_noise(0.5, 0.0)
+    noise = laplace_noise(0.5)
     for counts in (np.array([[25, 25], [50, 0]]), np.array([[10, 0], [0, 10]]), 30 * np.eye(19, dtype=int)):
         support = release.all_pairs(range(len(counts)))
         assert release.estimate.rule(support) == release.estimate.PLAIN_RULE
@@ -102,7 +98,7 @@ def test_rows_at_random_are_not_made_alike(n: int, total: int, epsilon: float) -
     rng = np.random.default_rng(5)
     shares = rng.dirichlet(np.full(n, 2.0))[:, None] * rng.dirichlet(np.full(n, 0.5), n)
     counts, support = rng.multinomial(total, shares.ravel()).reshape(n, n), release.all_pairs(range(n))
-    noise, errors = accounting.chosen_noise(epsilon, 0.0), []
+    noise, errors = laplace_noise(epsilon), []
     for seed in range(8):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
         ours = release.estimated(support, noisy, noise).matrix.toarray()
@@ -111,17 +107,14 @@ def test_rows_at_random_are_not_made_alike(n: int, total: int, epsilon: float) -
     assert ours.mean() <= 1.1 * theirs.mean()
 
 
-@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_posterior_means_are_those_of_the_learned_prior(mechanism: str) -> None:
+def test_posterior_means_are_those_of_the_learned_prior() -> None:
     """One stratum's worth of counts that are all 0 or all 50: the posterior mean is found by hand."""
-    n, noise = 30, Noise(mechanism, 8.0, 1.0, 0.0)
+    n, noise = 30, Noise(8.0, 1.0)
     rng = np.random.default_rng(1)
     counts = np.where(rng.random((n, n)) < 0.5, 0, 50)
     noisy = release.noisy_counts(counts.ravel(), noise, rng)
     means = release.estimate.posterior_means(release.all_pairs(range(n)), noisy, noise)
-    log_odds = (
-        noisy * 50.0 / 64.0 - 2500.0 / 128.0 if mechanism == GAUSSIAN else (np.abs(noisy) - np.abs(noisy - 50.0)) / 8.0
-    )
+    log_odds = (np.abs(noisy) - np.abs(noisy - 50.0)) / 8.0
     ideal = 50.0 / (1.0 + np.exp(-log_odds))
     best, learned, plain_error = ((x - counts.ravel()) ** 2 for x in (ideal, means, np.maximum(noisy, 0)))
     assert clearly_above(best, learned) <= 0.0  # the posterior mean of the true law has the least squared error
@@ -129,7 +122,7 @@ def test_posterior_means_are_those_of_the_learned_prior(mechanism: str) -> None:
 
 
 def test_empty_rows_are_named_and_filled() -> None:
-    noise = Noise(LAPLACE, 0.25, 4.0, 0.0)
+    noise = Noise(0.25, 4.0)
     support = release.all_pairs(list("abc"))
     found = release.estimated(support, np.array([0, 300, 100, -1, 0, 0, 50, 50, 0]), noise)
     assert found.empty.tolist() == [1]
@@ -145,89 +138,9 @@ def test_empty_rows_are_named_and_filled() -> None:
     )
 
 
-# --- error bars -------------------------------------------------------------------------------------------------------
-
-
-def passage(P: np.ndarray, k: int) -> np.ndarray:
-    Q = P.copy()
-    Q[:, k] = 0.0
-    G = np.linalg.inv(np.eye(len(P)) - Q)
-    G[k] = 0.0
-    return G.sum(axis=1)
-
-
-@pytest.mark.parametrize(("n", "events", "epsilon", "mechanism"), [(5, 5000, 0.1, None), (10, 9000, 1.0, GAUSSIAN)])
-def test_coverage(n: int, events: int, epsilon: float, mechanism: str | None) -> None:
-    rng = np.random.default_rng(1)
-    P = rng.dirichlet(np.full(n, 0.8), n)
-    pi = markov.stationary_distribution(P)
-    settings = {"epsilon": epsilon, "delta": 1e-5, "mechanism": mechanism, "support": release.all_pairs(range(n))}
-    first = release.release_chain(table(np.ones((n, n), dtype=int)), **settings, rng=1)  # type: ignore[arg-type]
-    rates: dict[str, list[float]] = {}
-    for _ in range(100):
-        counts = np.array([rng.multinomial(N, p) for N, p in zip(rng.multinomial(events, pi), P)])
-        noisy = release.noisy_counts(counts.ravel(), first.noise, rng)
-        chain = release.PrivateChain(first.support, noisy, first.statement)
-        for target, truth in (("process", P), ("table", counts / counts.sum(axis=1, keepdims=True))):
-            found = chain.intervals("probabilities", target=target)
-            inside = ((found["low"] <= truth.ravel()) & (truth.ravel() <= found["high"])).to_numpy()
-            large = (P * pi[:, None] * events).ravel() > 3.0 * chain.noise.scale
-            rates.setdefault("large", []).append(inside[large].mean())
-            rates.setdefault("small", []).append(inside[~large].mean() if not large.all() else 0.9)
-            for of, exact in (("stationary", markov.stationary_distribution(truth)), ("passage", passage(truth, 0))):
-                found = chain.intervals(of, target=target, to=chain.labels[0])
-                kept = slice(int(of == "passage"), None)
-                within = ((found["low"] <= exact) & (exact <= found["high"]))[kept]
-                rates.setdefault(f"{of} of the {target}", []).append(within.mean())
-            assert not found.attrs["weak_rows"]
-    assert 0.88 <= np.mean(rates["large"]) <= 0.94
-    assert np.mean(rates["small"]) >= 0.88
-    for name in rates:
-        error = np.std(rates[name]) / 10.0  # of the mean of 100 chains, whose entries are correlated
-        assert 0.9 - 3.0 * error - 0.01 <= np.mean(rates[name]) or name == "small", name
-
-
-@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_intervals_of_chosen_pairs_hold_given_that_they_were_chosen(mechanism: str) -> None:
-    unit = accounting.Unit(2, 1)
-    noise = accounting.chosen_noise(1.0, 1e-6, unit, pairs=True, mechanism=mechanism)
-    threshold, _ = accounting.pair_threshold(noise, unit, 1e-6 - noise.delta)
-    rng = np.random.default_rng(1)
-    for count in (threshold // 2, threshold - 2, threshold, threshold + 5, 4 * threshold):
-        noisy = release.noisy_counts(np.full(200_000, count), noise, rng)
-        passed = noisy[noisy >= threshold]
-        if passed.size < 2_000:
-            continue
-        low, high = release.conditional_interval(passed, threshold, noise, 0.9)
-        margin = 4.0 * np.sqrt(0.09 / passed.size)
-        assert np.mean((low <= count) & (count <= high)) >= 0.9 - margin
-        plain_low = passed - 1.645 * np.sqrt(noise.variance)
-        if count < threshold - 1:
-            assert np.mean(plain_low <= count) < 0.9  # without the condition the low end is too high
-
-
-def test_error_bars_of_chosen_pairs_and_weak_rows() -> None:
-    trips = pd.DataFrame({"origin": list("aab"), "destination": list("abc"), "trips": [900, 400, 40]})
-    chain = release.release_chain(trips, epsilon=1.0, delta=1e-6, rng=1)
-    found = chain.intervals("probabilities")
-    assert ((found["low"] <= found["probability"]) & (found["probability"] <= found["high"])).all()
-    with pytest.raises(ValueError, match="target must be 'table'"):
-        chain.intervals("probabilities", target="process")
-    weak = release.release_chain(trips, epsilon=0.5, support=release.all_pairs(list("abc")), rng=1)
-    found = weak.intervals("probabilities")
-    assert found.attrs["weak_rows"] == ["c"]
-    assert found.loc[found["origin"] == "c", ["low", "high"]].to_numpy().tolist() == [[0.0, 1.0]] * 3
-    with pytest.raises(ValueError, match="to must be the label to which the steps are counted, got None"):
-        weak.intervals("passage")
-    with pytest.raises(ValueError, match=r"to must be one of the 3 labels \('a', 'b', 'c'\), got 'd'"):
-        weak.intervals("passage", to="d")
-    with pytest.raises(ValueError, match="of must be one of"):
-        weak.intervals("rows")
-
-
 def test_where_everything_is_noise_rows_are_uniform() -> None:
     """The total and the margins' sum of squares must both exceed two standard deviations: by chance one in hundreds."""
-    n, noise, draws = 30, accounting.laplace_noise(1e-3, 1), 100
+    n, noise, draws = 30, laplace_noise(1e-3), 100
     counts, support, told = gravity(n, 4_000, 1).ravel(), release.all_pairs(range(n)), 0
     for draw in range(draws):
         noisy = release.noisy_counts(counts, noise, np.random.default_rng(draw))
@@ -254,17 +167,16 @@ def made_alike(n: int, each: int, total: int, noise: Noise) -> tuple[np.ndarray,
 @pytest.mark.parametrize("epsilon", [0.3, 0.5, 1.0])
 def test_rows_whose_totals_drown_in_noise_are_not_made_alike(epsilon: float) -> None:
     """Twenty events to one destination, one of twenty: the total tells nothing, the one large noisy count does."""
-    ours, theirs = made_alike(20, 1, 20, accounting.laplace_noise(epsilon, 1))
+    ours, theirs = made_alike(20, 1, 20, laplace_noise(epsilon))
     assert clearly_above(0.8 * theirs, ours) > 0.0
 
 
 def test_counts_of_the_size_of_the_noise_are_where_the_rule_loses() -> None:
     """The limitation that the module states, measured: worse than the noisy counts as they are, by a fifth at most."""
     for total, each, noise in (
-        (20, 2, accounting.laplace_noise(0.1, 1)),
-        (20, 1, accounting.laplace_noise(0.1, 1)),
-        (100, 5, accounting.laplace_noise(0.1, 1)),
-        (100, 5, accounting.chosen_noise(0.3, 1e-6, mechanism=GAUSSIAN)),
+        (20, 2, laplace_noise(0.1)),
+        (20, 1, laplace_noise(0.1)),
+        (100, 5, laplace_noise(0.1)),
     ):
         ours, theirs = made_alike(20, each, total, noise)
         assert clearly_above(ours, theirs) > 0.0

@@ -15,9 +15,14 @@ import pytest
 from toy_project import BODY, ROOT, notebook
 
 from dpsim import files, paths, runner
-from dpsim.runner import keys
+from dpsim.runner import keys, parameters, runs
 
 PACKAGE = ROOT / "dpsim"
+
+
+def key(name: str = "quick", **values: object) -> str:
+    """Return the key of a notebook with these parameters."""
+    return keys.fingerprint(name, parameters.load(parameters.notebook_path(name)), values)[0]
 
 
 @pytest.fixture(autouse=True)
@@ -42,43 +47,85 @@ def house(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ["dirichlet/mechanism.py", "dirichlet/__init__.pyi", "streams.py", "figures/house_style.py", "ledger.py"],
 )
 def test_editing_what_computes_runs_again(house: Path, file: str) -> None:
-    before = runner.key("quick", {})
+    before = key()
     (house / file).write_text((house / file).read_text() + "\n")
-    assert runner.key("quick", {}) != before
+    assert key() != before
 
 
-@pytest.mark.parametrize("file", ["runner/schedule.py", "runner/__init__.pyi", "cli.py", "__main__.py"])
+@pytest.mark.parametrize("file", ["runner/runs.py", "runner/__init__.pyi", "cli.py", "__main__.py"])
 def test_editing_what_starts_runs_runs_nothing(house: Path, file: str) -> None:
-    before = runner.key("quick", {})
+    before = key()
     (house / file).write_text((house / file).read_text() + "\n")
-    assert runner.key("quick", {}) == before
+    assert key() == before
 
 
 def test_what_python_and_numba_compile_runs_nothing(house: Path) -> None:
-    before = runner.key("quick", {})
+    before = key()
     caches = house / "dirichlet" / "__pycache__"
     caches.mkdir()
     for name in ("mechanism.cpython-311.pyc", "mechanism.draw-12.py311.nbi", "mechanism.draw-12.py311.1.nbc"):
         (caches / name).write_bytes(b"compiled")
-    assert runner.key("quick", {}) == before
+    assert key() == before
 
 
 def test_editing_the_site_or_a_tool_runs_nothing(toy: Path) -> None:
-    before = runner.key("quick", {})
+    before = key()
     for folder in ("tools/site", "tests", "build/site"):
         (toy / folder).mkdir(parents=True)
         (toy / folder / "pages.py").write_text("new = True\n")
-    assert runner.key("quick", {}) == before
+    assert key() == before
 
 
 def test_editing_prose_or_folding_runs_nothing(toy: Path) -> None:
     path = toy / "notebooks" / "quick.ipynb"
-    before = runner.key("quick", {})
+    before = key()
     made = nbformat.read(path, 4)
     made.cells.insert(0, nbformat.v4.new_markdown_cell("A title."))
     made.cells[-1].metadata["tags"] = ["hide-input"]
     nbformat.write(made, path)
-    assert runner.key("quick", {}) == before
+    assert key() == before
+
+
+def test_the_key_sees_sources_parameters_and_files_but_not_outputs(toy: Path) -> None:
+    base = key()
+    assert key() == base
+    assert key(seed=2) != base
+    named = toy / "table.csv"
+    named.write_text("a\n1\n")
+    values = parameters.resolve("quick", [("label", "table.csv")])
+    assert values == {"label": str(named)}
+    with_file = key(**values)
+    named.write_text("a\n2\n")
+    assert key(**values) != with_file
+    (toy / "data" / "new.csv").write_text("b\n")
+    assert key() != base
+    (toy / "data" / "new.csv").unlink()
+    notebook(toy / "notebooks" / "quick.ipynb", BODY + "\n# changed")
+    assert key() != base
+
+
+def test_the_key_sees_every_file_below_a_folder_that_a_parameter_names(toy: Path) -> None:
+    deep = toy / "months" / "2025" / "01"
+    deep.mkdir(parents=True)
+    found = []
+    for text in ("1", "2"):
+        (deep / "part.csv").write_text(text)
+        found.append(key(label=str(toy / "months")))
+    assert found[0] != found[1]
+
+
+def test_the_key_sees_python(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key()
+    monkeypatch.setattr(sys, "version", sys.version.replace("3.", "3.9", 1))
+    assert key() != before
+
+
+def test_the_key_sees_which_cell_holds_the_parameters(toy: Path) -> None:
+    before, path = key(), toy / "notebooks" / "quick.ipynb"
+    made = nbformat.read(path, 4)
+    made.cells[1].metadata["tags"], made.cells[0].metadata["tags"] = ["parameters"], []
+    nbformat.write(made, path)
+    assert key() != before
 
 
 def test_the_overview_follows_the_others_results_but_not_their_seconds(toy: Path) -> None:
@@ -88,7 +135,7 @@ def test_the_overview_follows_the_others_results_but_not_their_seconds(toy: Path
     keys_ = []
     for name, text in (("timings.json", "1"), ("timings.json", "2"), ("results.json", "1"), ("results.json", "2")):
         (folder / name).write_text(text)
-        keys_.append(runner.key("00_overview", {}))
+        keys_.append(key("00_overview"))
     assert keys_[0] == keys_[1] and len(set(keys_)) == 3
 
 
@@ -101,21 +148,21 @@ def install(folder: Path, name: str, version: str) -> None:
 
 @pytest.mark.parametrize("name", ["pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate"])
 def test_a_new_test_tool_or_extra_runs_nothing(toy: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    before = runner.key("quick", {})
+    before = key()
     keys.versions.cache_clear()
     install(toy / "packages", name, "999.0")
     monkeypatch.syspath_prepend(str(toy / "packages"))
     assert importlib.metadata.version(name) == "999.0"
-    assert runner.key("quick", {}) == before
+    assert key() == before
 
 
 @pytest.mark.parametrize("name", ["numpy", "dp_accounting", "ibis_framework"])
 def test_a_new_library_runs_again(toy: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    before = runner.key("quick", {})
+    before = key()
     keys.versions.cache_clear()
     install(toy / "packages", name, "999.0")
     monkeypatch.syspath_prepend(str(toy / "packages"))
-    assert runner.key("quick", {}) != before
+    assert key() != before
 
 
 def imported(source: str) -> set[str]:
@@ -146,53 +193,58 @@ def test_the_key_holds_every_library_behind_the_notebooks() -> None:
     modules = set().union(*map(imported, behind.values())) - AROUND - CLUSTER
     assert {"numpy", "dp_accounting", "ibis", "opendp"} <= modules
     distributions = importlib.metadata.packages_distributions()
-    held = runner.keys.versions()
+    held = keys.versions()
     assert [module for module in sorted(modules) if not set(distributions[module]) & set(held)] == []
 
 
 @pytest.fixture
-def finished(toy: Path) -> runner.Job:
-    """Return the job of a run that ended, as its record tells."""
-    (job,), _ = runner.plan(["quick"])
-    output, record = Path(job.output), Path(job.record)
-    for folder in (output, record):
+def finished(toy: Path) -> runner.Run:
+    """Return a run that ended, as its record tells."""
+    (run,) = runner.plan(["quick"])
+    for folder in (run.output, run.record):
         folder.mkdir(parents=True)
-    (output / "a.csv").write_text("x\n1\n")
-    (output / "b.png").write_bytes(b"picture")
-    outputs = {path.name: files.sha256(path) for path in output.iterdir()}
-    files.write_json(record / "manifest.json", {"key": job.key, "output": job.output, "outputs": outputs})
-    assert runner.is_current(job)
-    return job
+    (run.output / "a.csv").write_text("x\n1\n")
+    (run.output / "b.png").write_bytes(b"picture")
+    outputs = {path.name: files.sha256(path) for path in run.output.iterdir()}
+    files.write_json(run.record / "manifest.json", {"key": run.key, "output": str(run.output), "outputs": outputs})
+    assert runs.is_current(run)
+    return run
 
 
-def edit(name: str, value: object) -> Callable[[runner.Job], None]:
-    def change(job: runner.Job) -> None:
-        path = Path(job.record) / "manifest.json"
+def edit(name: str, value: object) -> Callable[[runner.Run], None]:
+    def change(run: runner.Run) -> None:
+        path = run.record / "manifest.json"
         files.write_json(path, json.loads(path.read_text()) | {name: value})
 
     return change
 
 
-DAMAGES: dict[str, Callable[[runner.Job], object]] = {
-    "an output that changed": lambda job: (Path(job.output) / "a.csv").write_text("x\n2\n"),
-    "the other output that changed": lambda job: (Path(job.output) / "b.png").write_bytes(b"pictures"),
-    "an output that is gone": lambda job: (Path(job.output) / "b.png").unlink(),
-    "no output at all": lambda job: shutil.rmtree(job.output),
-    "no record": lambda job: (Path(job.record) / "manifest.json").unlink(),
-    "a record cut short": lambda job: (Path(job.record) / "manifest.json").write_text('{"key": "'),
-    "a record that lists no outputs": lambda job: (Path(job.record) / "manifest.json").write_text("[]"),
+DAMAGES: dict[str, Callable[[runner.Run], object]] = {
+    "an output that changed": lambda run: (run.output / "a.csv").write_text("x\n2\n"),
+    "the other output that changed": lambda run: (run.output / "b.png").write_bytes(b"pictures"),
+    "an output that is gone": lambda run: (run.output / "b.png").unlink(),
+    "no output at all": lambda run: shutil.rmtree(run.output),
+    "no record": lambda run: (run.record / "manifest.json").unlink(),
+    "a record cut short": lambda run: (run.record / "manifest.json").write_text('{"key": "'),
+    "a record that is a list": lambda run: (run.record / "manifest.json").write_text("[]"),
+    "a record that is null": lambda run: (run.record / "manifest.json").write_text("null"),
+    "a record of brackets": lambda run: (run.record / "manifest.json").write_text("[" * 100_000),
+    "a record in another code": lambda run: (run.record / "manifest.json").write_bytes(b"\xff"),
+    "a record that lists no outputs": edit("outputs", {}),
+    "a record whose outputs are a list": edit("outputs", ["a.csv", "b.png"]),
+    "a record whose outputs are null": edit("outputs", None),
     "another key": edit("key", "0" * 64),
     "another output folder": edit("output", "/elsewhere"),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_run_is_current_only_with_its_record_and_every_output_as_it_was(finished: runner.Job, damage: str) -> None:
+def test_a_run_is_current_only_with_its_record_and_every_output_as_it_was(finished: runner.Run, damage: str) -> None:
     DAMAGES[damage](finished)
-    assert not runner.is_current(finished)
+    assert not runs.is_current(finished)
 
 
-def test_a_run_after_an_edit_is_not_current(finished: runner.Job) -> None:
+def test_a_run_after_an_edit_is_not_current(finished: runner.Run) -> None:
     notebook(paths.notebooks() / "quick.ipynb", BODY + "\n# changed")
-    (again,), _ = runner.plan(["quick"])
-    assert not runner.is_current(again)
+    (again,) = runner.plan(["quick"])
+    assert not runs.is_current(again)

@@ -9,6 +9,7 @@ import pytest
 from toy_project import CHECKS, PARAMETERS, notebook
 
 from dpsim import files, runner
+from dpsim.runner import refresh
 
 FOLDINGS = {
     ("parameters",): {"source_hidden": True},
@@ -24,7 +25,7 @@ FOLDINGS = {
 @pytest.mark.parametrize("tags", FOLDINGS)
 def test_folding_in_jupyterlab_follows_from_the_tags_alone(tags: tuple[str, ...]) -> None:
     cell = nbformat.v4.new_code_cell("1 + 1", metadata={"tags": list(tags), "collapsed": True, "papermill": {}})
-    (found,) = runner.clean(nbformat.v4.new_notebook(cells=[cell])).cells
+    (found,) = refresh.clean(nbformat.v4.new_notebook(cells=[cell])).cells
     expected = {"tags": list(tags)} if tags else {}
     if FOLDINGS[tags] is not None:
         expected["jupyter"] = FOLDINGS[tags]
@@ -33,21 +34,21 @@ def test_folding_in_jupyterlab_follows_from_the_tags_alone(tags: tuple[str, ...]
 
 def test_folding_that_no_tag_asks_for_is_undone() -> None:
     cell = nbformat.v4.new_code_cell("1 + 1", metadata={"jupyter": {"source_hidden": True}})
-    assert runner.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {}
+    assert refresh.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {}
 
 
 def test_text_is_not_folded() -> None:
     cell = nbformat.v4.new_markdown_cell("Solution", metadata={"tags": ["hide-cell"]})
-    assert runner.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {"tags": ["hide-cell"]}
+    assert refresh.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {"tags": ["hide-cell"]}
 
 
 def test_papermill_reads_the_parameters_of_a_folded_notebook(toy: Path) -> None:
     before = runner.notebook_parameters("quick")
     path = toy / "notebooks" / "quick.ipynb"
-    runner.write(runner.clean(runner.read(path)), path)
-    assert runner.read(path).cells[0].metadata == {"tags": ["parameters"], "jupyter": {"source_hidden": True}}
+    nbformat.write(refresh.clean(nbformat.read(path, 4)), path)
+    assert nbformat.read(path, 4).cells[0].metadata == {"tags": ["parameters"], "jupyter": {"source_hidden": True}}
     assert runner.notebook_parameters("quick") == before
-    assert runner.resolve("quick", [("draws", "21")]) == {"draws": 21}
+    assert runner.parameters.resolve("quick", [("draws", "21")]) == {"draws": 21}
 
 
 def executed(toy: Path, *sources: str) -> None:
@@ -66,12 +67,12 @@ def test_outputs_come_from_the_run_and_prose_and_tags_from_the_notebook(toy: Pat
     path = toy / "notebooks" / "quick.ipynb"
     notebook(path, "3 + 3")
     executed(toy, PARAMETERS, CHECKS, "3 + 3")
-    edited = runner.read(path)
+    edited = nbformat.read(path, 4)
     edited.cells.insert(0, nbformat.v4.new_markdown_cell("Written after the run."))
     edited.cells[-1].metadata["tags"] = ["hide-input"]
-    runner.write(edited, path)
-    assert runner.refresh_outputs(["quick"]) == ["quick"]
-    found = runner.read(path).cells
+    nbformat.write(edited, path)
+    runner.refresh_outputs(["quick"])
+    found = nbformat.read(path, 4).cells
     assert [cell.source for cell in found] == ["Written after the run.", PARAMETERS, CHECKS, "3 + 3"]
     assert found[-1].outputs[0].text == "3 + 3"
     assert found[-1].metadata == {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}

@@ -339,7 +339,7 @@ def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(browser: Any, or
     epsilon = sorted(table["epsilon"].unique())[int(slider.input_value())]
     sync_api.expect(chart.locator("svg")).to_contain_text(f"ε = {epsilon:g}")
     for mean in table[table["epsilon"] == epsilon].groupby("mechanism")["gap"].mean():
-        sync_api.expect(chart.locator("svg")).to_contain_text(f"{mean:.2g}"[:4])
+        sync_api.expect(chart.locator("svg")).to_contain_text(f"{mean:.3g} %")
     for number in range(len(stills)):
         moving = charts.nth(number)
         before = moving.locator("svg").first.inner_html()

@@ -200,7 +200,7 @@ def neighbours(states: int, each: int, total: int, seed: int) -> np.ndarray:
     P = np.zeros((states, states))
     for i, row in enumerate(P):
         near = np.append((i + 1) % states, rng.choice(states, each - 1, replace=False))
-        row[near] += rng.dirichlet(np.ones(each))
+        np.add.at(row, near, rng.dirichlet(np.ones(each)))
     return walked(P, total, rng)
 
 

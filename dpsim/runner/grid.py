@@ -1,0 +1,142 @@
+"""Runs a notebook over a grid of parameters, here or on a Dask cluster, and gathers one tidy table.
+
+Every point of the grid is an ordinary run with its own key below build/runs, so nothing is lost when a worker dies:
+the same command goes on with the points that are missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from dpsim import checks, files, paths
+from dpsim.runner.diff import numbers
+from dpsim.runner.runs import Run, plan
+from dpsim.runner.runs import run as run_here
+
+LARGEST = 100_000
+"""How many points a grid may have: more is a slip of the keyboard."""
+
+
+def points(grids: Iterable[str]) -> list[list[tuple[str, str]]]:
+    """Return the overrides of every point of the product of grids.
+
+    Parameters
+    ----------
+    grids : iterable of str
+        Like "zones=30,40,50" and "seed=0:100": a:b counts from a to b - 1, a:b:step in steps; values keep their order.
+    """
+    axes: dict[str, list[str]] = {}
+    for grid in grids:
+        name, _, text = str(grid).partition("=")
+        if not name or not text or name in axes:
+            raise ValueError(f"grid must be NAME=VALUES, like seed=0:100, each parameter once, got {grid!r}")
+        axes[name] = _values(name, text)
+    checks.integer("points of the grid", math.prod(map(len, axes.values())), 1, LARGEST)
+    return [list(zip(axes, combination)) for combination in itertools.product(*axes.values())]
+
+
+def _values(name: str, text: str) -> list[str]:
+    """Return the values of one axis of a grid, listed or as a range of integers."""
+    if ":" not in text:
+        return [value.strip() for value in text.split(",")]
+    try:
+        values = range(*(int(part) for part in text.split(":")))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"grid must have ranges a:b or a:b:step in integers, got {name}={text}") from error
+    if not values or values[LARGEST:]:  # before they are listed: len() would overflow, a list fill the memory
+        raise ValueError(f"grid must have 1 to {LARGEST} points, got the range {name}={text}")
+    return list(map(str, values))
+
+
+def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] = ()) -> list[Run]:
+    """Return the runs of a notebook at each point of a grid; as `plan`, nothing is written.
+
+    Parameters
+    ----------
+    name : str
+        Of the notebook.
+    grids : iterable of str
+        NAME=VALUES: a,b,c; or a:b and a:b:step, integers up to b - 1.
+    fixed : iterable of (str, str)
+        Parameters that are the same everywhere.
+
+    Examples
+    --------
+    >>> from dpsim import paths, runner
+    >>> [run.point for run in runner.plan_grid(paths.notebook_names()[1], ["seed=5:7"])]
+    [{'seed': '5'}, {'seed': '6'}]
+    """
+    fixed, planned = list(fixed), {}
+    for point in points(grids):
+        if twice := dict(fixed).keys() & dict(point):
+            raise ValueError(f"grid must not name what -p fixes, got {', '.join(sorted(twice))} in both")
+        (run,) = plan([name], [*fixed, *point])
+        planned[run.output] = run
+    return list(planned.values())
+
+
+def gather(runs: list[Run]) -> Path:
+    """Return the path of the table (csv) of what the runs of a grid found, written below build/sweeps.
+
+    Parameters
+    ----------
+    runs : list of Run
+        It has a row for each point that has finished and each number, with the parameters, id, value and
+        standard_error: the notebook's ledger rows and the key numbers of its numbers.json.
+    """
+    rows = []
+    for run in runs:
+        for id, found in (numbers(run.output) if run.status in ("done", "unchanged") else {}).items():
+            rows.append({**run.point, "id": id, **found, "run": os.path.relpath(run.output, paths.root())})
+    identity = hashlib.sha256(json.dumps([run.point for run in runs]).encode()).hexdigest()[:16]
+    path = paths.build() / "sweeps" / f"{runs[0].name}-{identity}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.write_csv(path, pd.DataFrame(rows, columns=[*runs[0].point, "id", "value", "standard_error", "run"]))
+    return path
+
+
+def run_on_cluster(runs: list[Run], address: str, tell: Callable[[Run], object]) -> list[Run]:
+    """Return the runs, run on the workers of a Dask scheduler; what a worker that dies has begun, another one runs.
+
+    Parameters
+    ----------
+    runs : list of Run
+    address : str
+        Of the scheduler; its workers share this project's folder (extra `dask`).
+    tell : callable
+        ``tell(run)`` hears of each end.
+    """
+    try:
+        from dask.distributed import Client, as_completed
+
+        client = Client(address, timeout=10)
+    except ImportError as error:
+        raise ValueError("dask must be installed: `make extras`, then PYTHONPATH=build/extra-packages") from error
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"dask must be a scheduler's address, like tcp://host:8786, got {address!r}: {error}"
+        ) from error
+    ended = {run.output: run for run in runs}
+    with client:
+        futures = client.map(_one, runs, pure=False)
+        try:
+            for _, run in as_completed(futures, with_results=True):
+                ended[run.output] = run
+                tell(run)
+        except KeyboardInterrupt:  # what has begun ends, and counts in the next run
+            client.cancel(futures)
+    return [replace(run, status="interrupted") if run.status == "planned" else run for run in ended.values()]
+
+
+def _one(planned: Run) -> Run:
+    """Run one point on a worker of the cluster."""
+    return run_here([planned], 1)[0]

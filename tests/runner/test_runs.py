@@ -1,0 +1,390 @@
+"""Runs as a user meets them: refusals before anything runs, whole outputs, resume, locks, nothing left behind."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from papermill.inspection import inspect_notebook
+from toy_project import BODY, PARAMETERS, WAITING, notebook, start, wait_for, workers
+
+from dpsim import paths, runner
+from dpsim.cli import main
+
+DEADLINE = 120
+
+
+def dpsim(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command as a user would, who need not be in the project's folder."""
+    command = [sys.executable, "-P", "-c", "from dpsim.__main__ import main; main()", *words]
+    environment = os.environ | settings
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=DEADLINE)
+
+
+def ran(*overrides: tuple[str, str]) -> runner.Run:
+    """Run `quick` here and now."""
+    (found,) = runner.run(runner.plan(["quick"], overrides))
+    return found
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder with its bytes."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+REFUSALS = [
+    (["quik"], "did you mean quick"),
+    (["quick", "-p", "drws", "200"], "did you mean draws"),
+    (["quick", "-p", "draws", "2.5"], "draws must be an integer"),
+    (["quick", "-p", "draws", "0"], "draws must be an integer from 1 to 100, got 0"),
+    (["quick", "-p", "scale", "-1"], "scale must be in (0, inf), got -1"),
+    (["quick", "-p", "scale", "wide"], "scale must be a number (float), got 'wide'"),
+    (["quick", "-p", "fast", "maybe"], "fast must be true or false"),
+    (["quick", "-p", "bins", "1,two"], "bins must be "),
+    (["quick", "-p", "bins", "[1"], "bins must be a list like 1,2,3"),
+    (["quick", "-p", "bins", "[" * 100_000], "bins must be a list like 1,2,3"),
+    (["quick", "-p", "draws", "[" * 100_000], "draws must be an integer"),
+    (["quick", "-p", "output", "x"], "use --output DIR"),
+    (["quick", "--output", "figures"], "output must be outside"),
+    (["quick", "-j", "-1"], "jobs must be an integer from 1"),
+    (["quick", "-j", "0", "--grid", "seed=0:2"], "jobs must be an integer from 1 to 1024, got 0"),
+]
+
+
+@pytest.mark.parametrize("words, message", REFUSALS)
+def test_refusals_name_what_is_wrong_and_write_nothing(toy: Path, words: list[str], message: str) -> None:
+    before = written(toy)
+    result = CliRunner().invoke(main, ["run", *words])
+    assert result.exit_code == 2 and message in result.output
+    assert len(result.output) < 500 and len(result.output.splitlines()) == 1
+    assert written(toy) == before
+
+
+CELL = {"cell_type": "code", "metadata": {}, "source": "1"}
+NO_NOTEBOOKS = {
+    "a conflict": '{"cells": [\n<<<<<<< HEAD\n1\n=======\n2\n>>>>>>> theirs\n]}',
+    "a list": "[]",
+    "null": "null",
+    "nothing": "",
+    "brackets": "[" * 100_000,
+    "no cells": "{}",
+    "cells that are null": '{"cells": null}',
+    "cells that are no objects": '{"cells": [1, "2"]}',
+    "a cell without source": json.dumps({"cells": [CELL | {"source": None}]}),
+    "a cell without kind": json.dumps({"cells": [{"metadata": {}, "source": "1"}]}),
+    "a source of numbers": json.dumps({"cells": [CELL | {"source": [1]}]}),
+    "metadata that are a list": json.dumps({"cells": [CELL | {"metadata": []}]}),
+    "tags that are a number": json.dumps({"cells": [CELL | {"metadata": {"tags": 1}}]}),
+}
+
+
+@pytest.mark.parametrize("kind", NO_NOTEBOOKS)
+@pytest.mark.parametrize("command", ["run", "list"])
+def test_what_is_no_notebook_is_refused_in_one_line_that_names_the_file(toy: Path, kind: str, command: str) -> None:
+    (toy / "notebooks" / "quick.ipynb").write_text(NO_NOTEBOOKS[kind])
+    result = CliRunner().invoke(main, [command])
+    assert result.exit_code == 2
+    *_, line = result.output.splitlines()
+    assert "quick.ipynb is not a notebook" in line
+
+
+@pytest.mark.parametrize(
+    "line", ["draws = 20", "draws: complex = 1", "draws: int = 10 + x", "draws: int", "draws: int ="]
+)
+def test_a_parameter_that_cannot_be_set_is_refused_where_it_stands(toy: Path, line: str) -> None:
+    path = toy / "notebooks" / "quick.ipynb"
+    path.write_text(path.read_text().replace("draws: int = 20", line))
+    with pytest.raises(ValueError, match=r"quick.ipynb: parameters must be lines of NAME: TYPE = VALUE"):
+        runner.notebook_parameters("quick")
+
+
+def test_parameters_are_those_that_papermill_finds(toy: Path) -> None:
+    path = toy / "notebooks" / "quick.ipynb"
+    notebook(path, parameters=PARAMETERS + 'place: str = "Straße"  # a word\nlong: list[int] = [\n    1,\n]  # lines\n')
+    theirs, mine = inspect_notebook(str(path)), runner.notebook_parameters("quick")
+    assert list(mine) == list(theirs)
+    for name, of in theirs.items():
+        assert mine[name].default == ast.literal_eval(of["default"])
+        assert (mine[name].type, mine[name].help) == (of["inferred_type_name"], of["help"].strip())
+
+
+def test_a_hash_within_a_text_begins_no_comment(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", parameters='place: str = "é # 1"  # a word')
+    place = runner.notebook_parameters("quick")["place"]
+    assert (place.default, place.help) == ("é # 1", "a word")
+
+
+@pytest.mark.parametrize(
+    "kind, text, value",
+    [
+        ("int", "200", 200),
+        ("float", "2", 2.0),
+        ("bool", "False", False),
+        ("str", "a,b", "a,b"),
+        ("list[int]", "1, 2", [1, 2]),
+        ("list[float]", "[0.5, 1]", [0.5, 1.0]),
+        ("list[str]", "a,b", ["a", "b"]),
+        ("list[int]", "", []),
+    ],
+)
+def test_values_on_the_command_line_take_the_parameters_type(kind: str, text: str, value: object) -> None:
+    assert runner.parameters.parse(runner.parameters.Parameter("x", kind, None, ""), text) == value
+
+
+def test_a_default_run_writes_figures_whole_and_is_not_repeated(toy: Path) -> None:
+    first = dpsim("run")
+    assert first.returncode == 0, first.stderr
+    folder, names = toy / "figures" / "quick", {"fig1_draws.csv", "results.json"}
+    before, stamp = written(folder), (folder / "fig1_draws.csv").stat().st_mtime_ns
+    assert set(before) == names and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
+    record = json.loads((toy / "build/runs/quick/default/manifest.json").read_text())
+    assert set(record["outputs"]) == names
+    assert record["seconds"] > 0 and record["peak_memory_mib"] > 10 and record["versions"]["numpy"]
+    assert "unchanged" in dpsim("run", "quick").stdout
+    assert (folder / "fig1_draws.csv").stat().st_mtime_ns == stamp
+    (folder / "fig1_draws.csv").write_text("x\n1\n")  # a damaged output is made again, byte for byte
+    assert ran().status == "done" and written(folder) == before
+
+
+def test_other_parameters_leave_figures_alone_and_change_the_draws(toy: Path) -> None:
+    assert ran().status == "done"
+    before = written(toy / "figures")
+    other = ran(("seed", "8"))
+    assert other.status == "done" and written(toy / "figures") == before
+    assert set(written(other.output)) == {"fig1_draws.csv", "results.json", "manifest.json", "quick.ipynb"}
+    assert ran(("seed", "8")).status == "unchanged"
+    tables = runner.diff.tables(toy / "figures/quick", other.output)
+    assert tables.loc["fig1_draws.csv", "largest_relative_change"] > 0
+    values = runner.diff.values(toy / "figures/quick", other.output)
+    assert values["difference"].tolist() == [0, pytest.approx(values["b"].iloc[1] - values["a"].iloc[1])]
+    assert values["standard_errors"].iloc[1] == pytest.approx(values["difference"].iloc[1] / 2**0.5)
+    shown = CliRunner().invoke(main, ["diff", "quick", f"quick/{other.output.name[:6]}"])
+    assert shown.exit_code == 0 and "changed: x" in shown.output
+
+
+def test_an_output_folder_is_ones_own_or_of_a_run_before(toy: Path) -> None:
+    command = ["run", "quick", "--output", "mine"]
+    assert [CliRunner().invoke(main, command).exit_code for _ in range(2)] == [0, 0]
+    mine = toy / "mine" / "quick"
+    assert "unchanged" in CliRunner().invoke(main, command).output
+    (mine / "manifest.json").unlink()
+    (mine / "thesis.txt").write_text("years of work")
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2 and "holds other files" in result.output
+    assert (mine / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: Path) -> None:
+    notebook(toy / "notebooks" / "broken.ipynb", "1 + 1", "raise RuntimeError('the reason')")
+    result = dpsim("run", "-j", "2")
+    assert result.returncode == 1
+    assert "cell 4 raised RuntimeError: the reason" in result.stdout
+    assert (toy / "figures/quick/fig1_draws.csv").is_file() and not (toy / "figures/broken").exists()
+    failed = json.loads((toy / "build/runs/broken/default/broken-failed.ipynb").read_text())
+    assert any(o.get("ename") == "RuntimeError" for cell in failed["cells"] for o in cell.get("outputs", []))
+
+
+OUTPUTS = """\
+import sys
+from IPython.display import HTML, display
+print("one"); display(HTML("<b>two</b>")); print("three"); print("four", file=sys.stderr)
+5
+"""
+
+
+def test_outputs_are_those_of_a_kernel_of_its_own(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, "!echo shell", OUTPUTS, "input()")
+    assert "cell 6 raised StdinNotImplementedError" in ran().message
+    failed = json.loads((toy / "build/runs/quick/default/quick-failed.ipynb").read_text())
+    shell, shown = [
+        cell["outputs"] for cell in failed["cells"] if cell["source"] in (["!echo shell"], OUTPUTS.splitlines(True))
+    ]
+    assert "".join(shell[0]["text"]).split() == ["shell"]
+    assert [o["output_type"] for o in shown] == ["stream", "display_data", "stream", "stream", "execute_result"]
+    assert [o.get("name") for o in shown] == ["stdout", None, "stdout", "stderr", None]
+
+
+def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
+    dies = "import os, pathlib\nwith open('../times', 'a') as f:\n    f.write('x')\nos.kill(os.getpid(), 9)"
+    notebook(toy / "notebooks" / "quick.ipynb", "1 + 1", dies)
+    result = dpsim("run", "quick")
+    assert result.returncode == 1 and "cell 4 ended the process, with exit code -9" in result.stdout
+    assert (toy / "times").read_text() == "x"
+    wait_for(lambda: not workers(toy))
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: signal.Signals) -> None:
+    program = "import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :', 'dpsim.runner.worker'])"
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, program, WAITING)
+    process = start("run", "quick", stderr=subprocess.STDOUT)
+    wait_for((toy / "begun-1").exists)
+    assert workers(toy)
+    process.send_signal(sign)
+    output, _ = process.communicate(timeout=DEADLINE)
+    if sign != signal.SIGKILL:
+        assert process.returncode == 130
+        assert output.splitlines()[-1] == "interrupted: run the same command again to go on with what is missing"
+        assert "Traceback" not in output and [*(toy / "figures").iterdir()] == []
+    wait_for(lambda: not workers(toy))
+    assert not (toy / "figures/quick").exists()
+    (toy / "go").touch()
+    assert ran().status == "done" and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
+
+
+def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, WAITING)
+    first = start("run", "quick")
+    wait_for((toy / "begun-1").exists)
+    with (toy / "errors").open("w") as errors:
+        second = start("run", "quick", stderr=errors)
+        wait_for(lambda: f"waits for process {first.pid}" in (toy / "errors").read_text())
+    (toy / "go").touch()
+    assert "done" in first.communicate(timeout=DEADLINE)[0] and first.returncode == 0
+    assert "unchanged" in second.communicate(timeout=DEADLINE)[0] and second.returncode == 0
+
+
+@pytest.mark.parametrize("cut", ["before the new ones came", "after the new ones came"])
+def test_a_publication_cut_in_two_is_mended(toy: Path, cut: str) -> None:
+    assert ran().status == "done"
+    before, previous = written(toy / "figures/quick"), toy / "figures/.quick.previous"
+    (shutil.copytree if cut.startswith("after") else os.replace)(toy / "figures/quick", previous)
+    notebook(toy / "notebooks" / "quick.ipynb", "1 / 0")
+    assert ran().status == "failed"
+    assert written(toy / "figures/quick") == before
+    assert [p.name for p in (toy / "figures").iterdir()] == ["quick"]
+
+
+# What changes while a notebook runs.
+
+
+def meddling(source: str) -> None:
+    """Let `quick` do something between reading its data and the end."""
+    notebook(paths.notebooks() / "quick.ipynb", BODY, source)
+
+
+MEDDLING: dict[str, Callable[[Path], str]] = {
+    "data changed and restored": lambda data: (
+        f"p = pathlib.Path({str(data)!r}); old = p.read_bytes(); p.write_bytes(b'other'); p.write_bytes(old)"
+    ),
+    "data changed, restored, and their time too": lambda data: (
+        f"import os; p = pathlib.Path({str(data)!r}); old = p.read_bytes(); s = p.stat(); p.write_bytes(b'other');"
+        "p.write_bytes(old); os.utime(p, ns=(s.st_atime_ns, s.st_mtime_ns))"
+    ),
+    "data replaced by a copy": lambda data: (
+        f"import os, shutil; p = pathlib.Path({str(data)!r}); shutil.copy2(p, '../copy'); os.replace('../copy', p)"
+    ),
+    "a file that came and went": lambda data: f"p = pathlib.Path({str(data)!r} + '2'); p.touch(); p.unlink()",
+    "data changed": lambda data: f"pathlib.Path({str(data)!r}).write_bytes(b'other')",
+}
+
+
+@pytest.mark.parametrize("kind", MEDDLING)
+def test_what_changed_while_it_ran_is_not_published(toy: Path, kind: str) -> None:
+    (toy / "figures" / "quick").mkdir()
+    (toy / "figures" / "quick" / "fig1.png").write_text("the old one")
+    before = written(toy / "figures")
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, MEDDLING[kind](toy / "data" / "published.csv"))
+    found = ran()
+    assert found.status == "failed" and "changed while it ran" in found.message and "data" in found.message
+    assert written(toy / "figures") == before
+    assert not runner.runs.is_current(found)
+
+
+def test_prose_may_be_edited_while_a_notebook_runs(toy: Path) -> None:
+    path = toy / "notebooks" / "quick.ipynb"
+    notebook(path, BODY, "p = pathlib.Path('quick.ipynb'); p.write_text(p.read_text() + ' ')")
+    assert ran().status == "done" and ran().status == "unchanged"
+
+
+# What a user has set, and where they stand.
+
+
+def test_modules_in_the_folder_where_the_user_stands_are_not_imported(toy: Path) -> None:
+    for module in ("queue", "random", "dpsim"):
+        (toy / f"{module}.py").write_text("raise SystemExit('mine')")
+    result = dpsim("run")
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_a_module_beside_the_notebooks_is_imported_and_part_of_the_key(toy: Path) -> None:
+    helper = toy / "notebooks" / "helper_of_mine.py"
+    helper.write_text("value = 1\n")
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, "import helper_of_mine")
+    assert ran().status == "done"
+    helper.write_text("value = 2\n")
+    assert not runner.runs.is_current(runner.plan(["quick"])[0])
+
+
+SETTINGS = {
+    "JUPYTER_PATH": "{toy}/jupyter",  # with another kernel called python3
+    "MATPLOTLIBRC": "{toy}/matplotlibrc",
+    "IPYTHONDIR": "{toy}/ipython",
+    "PYTHONSTARTUP": "{toy}/start.py",
+    "PYTHONWARNINGS": "error",
+    "PYTHONOPTIMIZE": "1",
+}
+PROBE = """\
+import sys, matplotlib, warnings
+assert matplotlib.rcParams["axes.grid"] is False
+warnings.warn("a warning")
+try:
+    assert False
+except AssertionError:
+    pass
+else:
+    raise RuntimeError("assertions are skipped")
+assert "mine" not in dir() and sys.executable == EXECUTABLE
+"""
+
+
+def test_what_the_user_has_set_changes_nothing(toy: Path) -> None:
+    kernel, startup = toy / "jupyter" / "kernels" / "python3", toy / "ipython" / "profile_default" / "startup"
+    kernel.mkdir(parents=True)
+    startup.mkdir(parents=True)
+    (kernel / "kernel.json").write_text(
+        '{"argv": ["false", "{connection_file}"], "display_name": "x", "language": "python"}'
+    )
+    for path in (startup / "00-mine.py", toy / "start.py"):
+        path.write_text("mine = 1")
+    (toy / "matplotlibrc").write_text("axes.grid: True\n")
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROBE.replace("EXECUTABLE", repr(sys.executable)))
+    result = dpsim("run", **{name: value.format(toy=toy) for name, value in SETTINGS.items()})
+    assert result.returncode == 0 and "Traceback" not in result.stderr, result.stdout + result.stderr
+
+
+PICTURE = """\
+import os, pathlib
+for ending in ("png", "pdf") if os.environ.get("PDF") == "1" else ("png",):
+    pathlib.Path(output, f"fig1.{ending}").write_bytes(b"picture")
+"""
+
+
+def test_pdf_is_made_where_it_is_asked_for_also_of_what_is_current(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, PICTURE)
+    pdf = toy / "figures/quick/fig1.pdf"
+    assert ran().status == "done" and not pdf.exists()
+    monkeypatch.setenv("PDF", "1")
+    assert ran().status == "done" and pdf.exists()
+    assert ran().status == "unchanged"
+    monkeypatch.delenv("PDF")
+    assert ran().status == "unchanged" and pdf.exists()
+
+
+def test_threads_that_do_not_end_do_not_hold_a_run(toy: Path) -> None:
+    notebook(
+        toy / "notebooks" / "quick.ipynb",
+        BODY,
+        "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()",
+    )
+    assert ran().status == "done"
+    assert not workers(toy)
