@@ -34,7 +34,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"x": x} for x in ([5, 5, 5, 5, 30], [0, 0, 20], [20, 20, 20], [0, 0, 0, 0, 60], [0, 20, 0, 20])
     ],
     "data_driven_markov": [{"gamma": 1e-6}, {"zones": 63, "gamma_taxi": 1e-300}, {"zones": 40}],
-    "matrix_dirichlet": [{"gamma": 1e-4}, {"b": 0.1, "gamma": 0.1}, {"gamma": 1e-300}, {"delta": 0.05, "b": 0.002}],
+    "matrix_dirichlet": [{"gamma": 1e-4}, {"b": 0.1, "gamma": 0.1}, {"k": [3.0, 300.0]}, {"delta": 0.05, "b": 0.002}],
     "mdp_policy_synthesis": [
         *({"k": [1, 2, 3]}, {"k": [0.1, 10.0, 10_000.0]}, {"actions": 40}),
         *({"states": 2, "actions": 1, "horizon": 1}, {"b": 0.0001, "delta": 0.1, "eta": 0.3}),
