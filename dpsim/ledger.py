@@ -44,16 +44,13 @@ VERDICTS = {
 
 BASES = {
     "rounding": "agrees within half a unit of the last printed digit",
-    "sampling": "agrees within that and three standard errors, the paper's (where it prints its number of draws) and "
-    "ours together",
-    "qualitative": "the paper states a direction and no number: agrees when ours has it",
+    "sampling": "agrees within that and three standard errors, of the paper's draws and of ours together",
+    "qualitative": "agrees when ours has the direction that the paper states without a number",
     "reading": "agrees or differs as the text is read; the sentence says how",
-    "identity": "agrees by construction: no row of the scoreboard",
-    "formula": "contradicted: the paper's own formula gives a number more than one unit of the last digit away",
-    "contradiction": "contradicted: the printed number and what `limit` holds, another statement of the paper or a "
-    "proven bound, exclude each other",
-    "false": "contradicted: a counterexample within all assumptions passes `limit`, what the statement allows, by more "
-    "than three standard errors",
+    "identity": "agrees by construction; no row of the scoreboard",
+    "formula": "contradicted: the paper's own formula is more than one unit of the last digit away",
+    "contradiction": "contradicted: what is printed and `limit`, another statement or a bound, exclude each other",
+    "false": "contradicted: a counterexample passes `limit`, what is stated, by more than three standard errors",
     "surrogate": "not tested: public data stand in for the paper's",
     "calibrated": "not tested: an input of ours was chosen to come near the printed number",
     "missing": "not tested: the paper's formula or data are missing",
@@ -92,7 +89,10 @@ def published() -> pd.DataFrame:
     >>> bool(ledger.published().index.is_unique)
     True
     """
-    table = pd.read_csv(paths.data() / "published.csv", dtype=str, keep_default_na=False)
+    try:
+        table = pd.read_csv(paths.data() / "published.csv", dtype=str, keep_default_na=False)
+    except pd.errors.EmptyDataError:
+        table = pd.DataFrame()
     if missing := [column for column in COLUMNS if column not in table]:
         raise ValueError(f"data/published.csv must have the columns {', '.join(COLUMNS)}; misses {', '.join(missing)}")
     table = table.set_index("id")
@@ -131,8 +131,7 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
         name = "timings.json" if rows.loc[id, "basis"] == "speed" else "results.json"
         path = Path(output) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        files.write_json(path, dict(sorted((held | {id: _recorded[id]}).items())))
+        files.write_json(path, dict(sorted((_held(path) | {id: _recorded[id]}).items())))
 
 
 def comparison(paper: str) -> pd.DataFrame:
@@ -161,11 +160,7 @@ def results(folder: Path) -> dict[str, dict[str, float | None]]:
     >>> ledger.results(paths.figures() / "nowhere")
     {}
     """
-    found: dict[str, dict[str, float | None]] = {}
-    for name in ("results.json", "timings.json"):
-        if (folder / name).is_file():
-            found |= json.loads((folder / name).read_text(encoding="utf-8"))
-    return found
+    return _held(folder / "results.json") | _held(folder / "timings.json")
 
 
 def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.DataFrame:
@@ -514,6 +509,22 @@ def _number(found: dict[str, float | None] | None, field: str) -> float:
     """Return a recorded field, NaN where there is none."""
     value = None if found is None else found[field]
     return math.nan if value is None else float(value)
+
+
+def _held(path: Path) -> dict[str, dict[str, float | None]]:
+    """Return what a file of recorded values holds, nothing where there is none."""
+    if not path.is_file():
+        return {}
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8")).items()
+        return {id: {key: _float(row[key]) for key in ("value", "standard_error")} for id, row in rows}
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise ValueError(f"{path} must hold value and standard_error of each id as json, and is damaged") from error
+
+
+def _float(value: Any) -> float | None:
+    """Return a number as a float, None for none."""
+    return None if value is None else float(value)
 
 
 def _twelve_digits(value: float) -> float:

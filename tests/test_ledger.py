@@ -174,7 +174,10 @@ def test_every_link_between_headings_leads_to_one(name: str) -> None:
 def test_a_table_without_its_columns_is_refused(toy: Path) -> None:
     path = toy / "data" / "published.csv"
     pd.read_csv(path, dtype=str).drop(columns="sentence").to_csv(path, index=False)
-    with pytest.raises(ValueError, match="misses sentence"):
+    with pytest.raises(ValueError, match=r"data/published\.csv .* misses sentence"):
+        ledger.published()
+    path.write_text("")
+    with pytest.raises(ValueError, match=r"data/published\.csv .* misses id"):
         ledger.published()
 
 
@@ -298,6 +301,13 @@ def test_record_refuses_unknown_rows_and_values_that_are_not_finite(tmp_path: Pa
     assert json.loads((tmp_path / "results.json").read_text()) == held, "twelve digits"
     assert set(json.loads((tmp_path / "timings.json").read_text())) == {"gohari2020.time.base"}
     assert set(ledger.results(tmp_path)) == {"fallin2023.eps.k9", "gohari2020.time.base"}
+
+
+@pytest.mark.parametrize("text", ["null", "[]", "{", '{"a": 1}', '{"a": {"value": "x"}}', "[" * 100_000, "\udcff"])
+def test_damaged_results_are_refused_by_the_name_of_their_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "results.json").write_text(text, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(ValueError, match=r"results\.json must hold"):
+        ledger.results(tmp_path)
 
 
 def test_figures_are_the_same_bytes_each_time_and_nothing_without_output(

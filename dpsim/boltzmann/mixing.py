@@ -1,94 +1,44 @@
-"""Exact laws and privacy of k steps of the Boltzmann machine's Metropolis chain (Fleischer 2024), without sampling.
+"""The Boltzmann machine after k steps of its chain (Fleischer 2024): exact laws, exact delta, and a bound for any N.
 
-Laws over all histograms are arrays in the order of `boltzmann.configurations`; x, t and weights mean what
-they mean there. "Exact" is up to double precision. Spaces too large to enumerate are refused with the limit
-in the message.
+Laws over all histograms are arrays in the order of `boltzmann.configurations`; x, t and weights mean what they mean in
+`law`. "Exact" is up to double precision.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
+from scipy.linalg import eigh_tridiagonal
 from scipy.sparse import coo_array, csr_array
-from scipy.spatial.distance import cdist
+from scipy.special import gammaln
 
 from dpsim import checks
-from dpsim.boltzmann.limit import scaled_points
-from dpsim.boltzmann.mechanism import objective, sensitivity
-from dpsim.boltzmann.space import (
-    LARGEST_TABLE,
-    SCALE,
-    after_move,
-    configuration_index,
-    configurations,
-    histogram,
-    ordered_pairs,
-    refuse_beyond,
-    weight_matrix,
-)
-from dpsim.checks import Array, Integers
+from dpsim.boltzmann import space
+from dpsim.boltzmann.law import objective, sensitivity
+from dpsim.boltzmann.sampling import CANDIDATES, RULES
+from dpsim.boltzmann.space import LARGEST_TABLE, configurations, histogram, index, neighbours, ordered_pairs
+from dpsim.checks import Array
 
-LARGEST_DENSE = 3_000  # histograms with square tables in memory: 72 MB each
-LARGEST_EXPONENT = 700.0  # exp stays finite
+LARGEST_LINE = 100_000  # individuals up to which the eigenvalues of lines are found, in a tenth of a second
+ROUNDING = 1e-14  # what the solver may miss of an eigenvalue, of matrices of norm 1
 
 
-class MixingDelta(NamedTuple):
-    """The privacy of k steps of the Metropolis chain, as `mixing_delta` returns it.
-
-    Attributes
-    ----------
-    exact : ndarray, of the shape of the steps
-        The delta after so many steps.
-    bound : ndarray, of the shape of the steps
-        A bound on it: limit + (1 + e^epsilon) total_variation.
-    total_variation : ndarray, of the shape of the steps
-        The largest distance to the stationary distribution, over all true histograms.
-    epsilon : float
-        Where delta is taken.
-    limit : float
-        The delta of the stationary distribution itself.
-    """
-
-    exact: Array
-    bound: Array
-    total_variation: Array
-    epsilon: float
-    limit: float
-
-
-def transition_matrix(x: ArrayLike, t: float, *, weights: ArrayLike | None = None, proposal: str = "bins") -> csr_array:
-    """Return the transition matrix of the Metropolis chain of x over `configurations`.
+def transition_matrix(
+    x: ArrayLike, t: float, *, weights: ArrayLike | None = None, candidate: str = "bins", rule: str = "metropolis"
+) -> csr_array:
+    """Return the transition matrix of the chain of `metropolis` over `configurations`, (rows, rows).
 
     Parameters
     ----------
     x : array_like of int, shape (n,)
-        The true histogram.
+        The true histogram; at most 50,000,000 moves in all.
     t : float
         Temperature in [1e-100, 1e100].
-    weights : array_like, optional
-        W, as in `objective`.
-    proposal : {"bins", "individual"}
-        "bins": the chain of `metropolis`, reversible for pi(z | x). "individual": a uniform individual moves to a
-        uniform other bin, accepted by the same rule.
-
-    Returns
-    -------
-    csr_array, shape (rows, rows)
-
-    Raises
-    ------
-    ValueError
-        As `log_stationary` does, and for another proposal.
-
-    Notes
-    -----
-    The proposal "individual" is NOT symmetric, since its source is bin i with probability z_i / N: that chain is
-    reversible for pi(z | x) times the multinomial coefficient N! / (z_1! ... z_n!) instead.
+    weights, candidate, rule
+        As in `metropolis`.
 
     Examples
     --------
@@ -98,20 +48,23 @@ def transition_matrix(x: ArrayLike, t: float, *, weights: ArrayLike | None = Non
            [0.5, 0. , 0.5],
            [0. , 0.5, 0.5]])
     """
-    centre = histogram(x)
-    t = checks.scalar("t", t, 1 / SCALE, SCALE)
-    checks.choice("proposal", proposal, ("bins", "individual"))
+    centre, t = histogram(x), space.temperature(t)
+    checks.choice("candidate", candidate, CANDIDATES)
+    checks.choice("rule", rule, RULES)
     total, bins = int(centre.sum()), centre.size
     states = configurations(total, bins)
     if states.shape[0] * bins * (bins - 1) > LARGEST_TABLE:
         raise ValueError(f"x must give at most {LARGEST_TABLE} moves, got {states.shape[0] * bins * (bins - 1)}")
     cost = objective(states, centre, weights)
-    there = _neighbours(states, total)
+    there = neighbours(states)
     here = np.broadcast_to(np.arange(states.shape[0])[:, None], there.shape)
     proposed = np.full(there.shape, 1 / (bins * (bins - 1)))
-    if proposal == "individual":
+    if candidate == "individual":
         proposed = states[:, [i for i, _ in ordered_pairs(bins)]] / (total * (bins - 1))
-    chance = np.where(there == here, 0.0, proposed * np.exp(np.minimum(cost[there] - cost[here], 0.0) / t))
+    change = (cost[there] - cost[here]) / t
+    with np.errstate(over="ignore"):
+        accepted = np.exp(np.minimum(change, 0.0)) if rule == "metropolis" else 1 / (1 + np.exp(-change))
+    chance = np.where(there == here, 0.0, proposed * accepted)
     stay = 1.0 - chance.sum(axis=1)
     rows = np.concatenate([here.ravel(), here[:, 0]])
     columns = np.concatenate([there.ravel(), here[:, 0]])
@@ -127,25 +80,17 @@ def k_step_law(
     steps: int | Sequence[int],
     *,
     weights: ArrayLike | None = None,
-    proposal: str = "bins",
+    candidate: str = "bins",
+    rule: str = "metropolis",
 ) -> Array:
-    """Return the law of the chain of `transition_matrix` after these steps from x.
+    """Return the law of the chain of `transition_matrix` after these steps from x, ``(*steps.shape, rows)``.
 
     Parameters
     ----------
-    x, t, weights, proposal
+    x, t, weights, candidate, rule
         As in `transition_matrix`.
     steps : int or sequence of int
         At least 0.
-
-    Returns
-    -------
-    ndarray, shape ``(*steps.shape, rows)``
-
-    Raises
-    ------
-    ValueError
-        As `transition_matrix` does, and unless steps are integers >= 0.
 
     Examples
     --------
@@ -154,18 +99,17 @@ def k_step_law(
     array([[0. , 1. , 0. ],
            [0.5, 0. , 0.5]])
     """
-    wanted, shape = _step_numbers(steps)
+    wanted = checks.integers("steps", steps, 0)
     centre = histogram(x)
-    backwards = transition_matrix(centre, t, weights=weights, proposal=proposal).T.tocsr()
+    backwards = transition_matrix(centre, t, weights=weights, candidate=candidate, rule=rule).T.tocsr()
     law = np.zeros(backwards.shape[0])
-    law[configuration_index(centre, int(centre.sum()))] = 1.0
-    laws = np.empty((wanted.size, law.size))
-    done = 0
-    for position in np.argsort(wanted):
-        for _ in range(wanted[position] - done):
+    law[index(centre)] = 1.0
+    laws, done = np.empty((wanted.size, law.size)), 0
+    for position in np.argsort(wanted.ravel()):
+        for _ in range(wanted.flat[position] - done):
             law = backwards @ law
-        laws[position], done = law, int(wanted[position])
-    return laws.reshape(*shape, law.size)
+        laws[position], done = law, int(wanted.flat[position])
+    return laws.reshape(*wanted.shape, law.size)
 
 
 def mixing_delta(
@@ -176,15 +120,15 @@ def mixing_delta(
     *,
     weights: ArrayLike | None = None,
     epsilon: float | None = None,
-) -> MixingDelta:
-    """Return the exact delta of the mechanism after k steps, and the bound from its distance to the limit.
+) -> Array:
+    """Return the exact delta of the state after k steps of the Metropolis chain from the true histogram.
+
+    It is the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+, in the steps' shape.
 
     Parameters
     ----------
-    total : int
-        N >= 1 individuals.
-    bins : int
-        n >= 2, for at most 3,000 histograms.
+    total, bins : int
+        N >= 1 individuals, n >= 2 bins; at most 50,000,000 numbers in the square tables of all steps.
     t : float
         Temperature in [1e-100, 1e100].
     steps : int or sequence of int
@@ -192,103 +136,132 @@ def mixing_delta(
     weights : array_like, optional
         W, as in `objective`.
     epsilon : float, optional
-        At least 0; None means 2 s / t. Beyond 700 it counts as 700, which can only raise exact and limit.
-
-    Returns
-    -------
-    MixingDelta
-        exact: the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+, for every
-        k. total_variation: the largest over x between P_x^k and pi(z | x). limit: the same delta for pi itself, 0
-        once epsilon reaches `exact_epsilon_limit`. bound: limit + (1 + e^epsilon) total_variation.
-
-    Raises
-    ------
-    ValueError
-        As `exact_epsilon_limit` does, and for arguments outside these ranges.
-
-    Notes
-    -----
-    The bound is what Fleischer 2024's theorem leaves unnamed; it is proven, and above 1 it says nothing.
-
-    References
-    ----------
-    Fleischer 2024, the theorem on the chain's privacy.
+        At least 0; None means 2 s / t. Beyond 700 it counts as 700, which can only raise delta.
 
     Examples
     --------
     >>> from dpsim import boltzmann
-    >>> found = boltzmann.mixing_delta(5, 3, 18.0, [10, 100])
-    >>> bool((found.exact <= found.bound).all()), float(found.limit)
-    (True, 0.0)
+    >>> boltzmann.mixing_delta(5, 3, 18.0, [1, 3, 100]).round(3)
+    array([0.447, 0.037, 0.   ])
     """
-    wanted, shape = _step_numbers(steps)
-    total = checks.integer("total", total, 1)
-    bins = checks.integer("bins", bins, 2)
-    t = checks.scalar("t", t, 1 / SCALE, SCALE)
-    w = weight_matrix(weights, bins)
-    epsilon = 2 * sensitivity(total, bins, weights) / t if epsilon is None else checks.scalar("epsilon", epsilon, 0)
+    wanted, w = checks.integers("steps", steps, 0), weights
+    total, bins = space.size(total, bins)
+    t = space.temperature(t)
+    epsilon = 2 * sensitivity(total, bins, w) / t if epsilon is None else checks.scalar("epsilon", epsilon, 0)
     states = configurations(total, bins)
-    refuse_beyond(LARGEST_DENSE, states.shape[0], total, bins)
-    points = scaled_points(states, w)
-    exponent = -cdist(points, points, "sqeuclidean") / t  # c_x(z) / t
-    stationary = np.exp(exponent - np.log(np.exp(exponent).sum(axis=1, keepdims=True)))
-    there = _neighbours(states, total)
-    factor = float(np.exp(min(epsilon, LARGEST_EXPONENT)))
-    limit = _largest_hockey_stick(stationary, there, factor)
-    exact, distance = np.empty(wanted.size), np.empty(wanted.size)
-    laws, done = np.eye(states.shape[0]), 0
-    for position in np.argsort(wanted):
-        _advance(laws, exponent, there, int(wanted[position]) - done)
-        done = int(wanted[position])
-        exact[position] = _largest_hockey_stick(laws, there, factor)
-        distance[position] = 0.5 * np.abs(laws - stationary).sum(axis=1).max()
-    bound = limit + (1 + factor) * distance
-    exact, bound, distance = (checks.plain(values.reshape(shape)) for values in (exact, bound, distance))
-    return MixingDelta(exact, bound, distance, float(epsilon), limit)
+    if wanted.size * len(states) ** 2 > LARGEST_TABLE:
+        raise ValueError(f"total, bins and steps must need at most {LARGEST_TABLE} numbers, got {len(states)} squared")
+    laws = np.stack([k_step_law(x, t, wanted.ravel().tolist(), weights=w) for x in states], axis=1)
+    factor = math.exp(min(epsilon, 700.0))
+    worst = [np.maximum(laws - factor * laws[:, y], 0.0).sum(axis=2).max(axis=1) for y in neighbours(states).T]
+    return checks.plain(np.minimum(np.max(worst, axis=0), 1.0).reshape(wanted.shape))
 
 
-def _largest_hockey_stick(laws: Array, there: Integers, factor: float) -> float:
-    """Return the maximum over x and neighbours y in there[x] of the sum of (laws[x] - factor laws[y])_+, at most 1."""
-    largest = max(float(np.maximum(laws - factor * laws[y], 0.0).sum(axis=1).max()) for y in there.T)
-    return min(largest, 1.0)  # laws sum to 1 up to rounding
+def convergence_rate(total: int, bins: int, t: float) -> float:
+    """Return a proven upper bound, for W = identity, on the alpha of every start x's Metropolis chain.
+
+    alpha is the largest modulus of an eigenvalue of the chain on all histograms, but for the eigenvalue 1.
+
+    Parameters
+    ----------
+    total, bins : int
+        N from 1 to 100,000 individuals, n >= 2 bins.
+    t : float
+        Temperature in [1e-100, 1e100].
+
+    Notes
+    -----
+    1. A step draws one of b = n (n - 1) / 2 pairs of bins and moves on the line of histograms that agree in all other
+    bins. On each line the chain is a walk with a gap, reversible for pi given the line. So the Dirichlet form of the
+    chain is at least (smallest gap) times that of the chain R that draws a pair and then a point of its line from pi.
+
+    2. R has a gap of at least 1 / b. Let z' = z + e_i - e_j. If R draws the pair {i, j}, both may take the same point.
+    Another pair that does not touch i and j may do the same in both. For a pair {i, k}, the sums differ by one, and
+    since the bins' weights are log-concave there is a coupling in which one of its two counts is larger by one in z'
+    and the other equal: the distance stays one move. So the mean distance of any two histograms falls by 1 - 1 / b in
+    each step, and no function that R multiplies by more than 1 - 1 / b in modulus is other than constant.
+
+    3. On a line with the sum M the weights are exp(-2 (z_i - c)^2 / t), c = (M + x_i - x_j) / 2. It is a part of one of
+    two lines, z_i - c = -N..N or the half-integers between. Cutting a line makes no gap smaller (a function that stays
+    constant beyond the cut has the same Dirichlet form and at least the variance) and no eigenvalue lower. So the gaps
+    and the smallest eigenvalues of these two lines, found numerically and widened by 1e-14, do for all.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> round(boltzmann.convergence_rate(50, 5, 10.0), 4)
+    0.9857
+    """
+    total, bins = space.size(total, bins)
+    total = checks.integer("total", total, 1, LARGEST_LINE)
+    gaps, smallest = zip(*(_line(total, space.temperature(t), half) for half in (0.0, 0.5)))
+    return max(1.0 - min(gaps) * 2 / (bins * (bins - 1)), -min(smallest))
 
 
-@njit(cache=True, nogil=True)
-def _advance(laws, exponent, there, steps):  # type: ignore[no-untyped-def]
-    """Move each row x of laws by this number of steps of the chain of x."""
-    rows, moves = there.shape
-    entered, stay = np.empty((rows, moves)), np.empty(rows)
-    law, following = np.empty(rows), np.empty(rows)
-    for x in range(rows):
-        for z in range(rows):
-            law[z], stay[z] = laws[x, z], 1.0
-            for m in range(moves):
-                change = exponent[x, there[z, m]] - exponent[x, z]
-                moved = there[z, m] != z
-                stay[z] -= moved * math.exp(min(change, 0.0)) / moves
-                entered[z, m] = moved * math.exp(min(-change, 0.0)) / moves  # from there[z, m] back to z
-        for _ in range(steps):
-            for z in range(rows):
-                total = law[z] * stay[z]
-                for m in range(moves):
-                    total += law[there[z, m]] * entered[z, m]
-                following[z] = total
-            law, following = following, law
-        for z in range(rows):  # laws[x] = law takes three seconds to compile
-            laws[x, z] = law[z]
+def _line(total: int, t: float, half: float) -> tuple[float, float]:
+    """Return a lower bound on the gap of a line's walk and one on its smallest eigenvalue."""
+    v = np.arange(-total + half, total + 0.25)
+    between = (v[:-1] + v[1:]) * 2 / t  # how much the exponent falls from a point to the next
+    up, down = 0.5 * np.exp(np.minimum(-between, 0.0)), 0.5 * np.exp(np.minimum(between, 0.0))
+    stay = 1.0 - np.append(up, 0.0) - np.append(0.0, down)
+    values = [
+        float(eigh_tridiagonal(stay, np.sqrt(up * down), True, "i", (place, place))[0])
+        for place in (max(v.size - 2, 0), 0)
+    ]
+    return 1.0 - values[0] - ROUNDING if v.size > 1 else 1.0, values[1] - ROUNDING
 
 
-def _neighbours(states: Integers, total: int) -> Integers:
-    """Return the row each move reaches, the row itself when the source is empty: (rows, moves)."""
-    moves = ordered_pairs(states.shape[1])
-    there = np.empty((states.shape[0], len(moves)), np.int64)
-    for m, (i, j) in enumerate(moves):
-        here = states[:, i] > 0
-        there[:, m] = np.arange(states.shape[0])
-        there[here, m] = configuration_index(after_move(states[here], i, j), total)
-    return there
+def mixing_bound(total: int, bins: int, t: float, steps: ArrayLike, epsilon: float) -> Array:
+    """Return a proven bound, for W = identity, on the delta of the state after k steps from the true histogram.
+
+    It is (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), largest over x, at most 1 and at least 1e-300.
+
+    Parameters
+    ----------
+    total, bins : int
+        N from 1 to 100,000 individuals, n >= 2 bins.
+    t : float
+        Temperature in [1e-100, 1e100].
+    steps : array_like of int
+        k >= 0, of any shape.
+    epsilon : float
+        At least what one draw of the limit spends: `epsilon_bound` or `exact_epsilon_limit`.
+
+    Notes
+    -----
+    Started at x, a reversible chain is within alpha^k / (2 sqrt(pi_x(x))) of its limit in total variation. If both
+    limits are epsilon-private and both chains within d of them, P_x(S) <= pi_x(S) + d <= e^epsilon pi_y(S) + d <=
+    e^epsilon P_y(S) + (1 + e^epsilon) d. alpha is at most `convergence_rate`; 1 / pi_x(x), the normaliser of x, is at
+    most the number of histograms, and at most the (n - 1)-th power of the sum over ``|u|`` <= N of exp(-u^2 / t), as
+    the last bin follows from the others.
+
+    References
+    ----------
+    Fleischer 2024, the theorem on the mechanism, which leaves delta(k) unnamed.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> bool(boltzmann.mixing_bound(50, 5, 10.0, 5000, 39.6) < 1e-12)
+    True
+    """
+    k = checks.integers("steps", steps, 0)
+    first, rate = _log_bound(total, bins, t, checks.scalar("epsilon", epsilon, 0.0))
+    return checks.plain(np.clip(np.exp(np.minimum(first + k * rate, 0.0)), 1e-300, 1.0))
 
 
-def _step_numbers(steps: int | Sequence[int]) -> tuple[Integers, tuple[int, ...]]:
-    numbers = checks.integers("steps", steps, 0)
-    return numbers.ravel(), numbers.shape
+def enough_steps(total: int, bins: int, t: float, epsilon: float, delta: float) -> int:
+    """Return the first k whose `mixing_bound` is at most delta, in (0, 1]."""
+    first, rate = _log_bound(total, bins, t, epsilon)
+    return max(0, math.ceil((math.log(delta) - first) / rate))
+
+
+def _log_bound(total: int, bins: int, t: float, epsilon: float) -> tuple[float, float]:
+    """Return the logarithms of the bound before any step and of what a step multiplies it by."""
+    alpha = max(convergence_rate(total, bins, t), 1e-300)
+    if alpha >= 1.0:
+        raise ValueError(f"total, bins and t must leave a gap of more than {ROUNDING:g}, got t {t:g}")
+    one = np.exp(-(np.arange(-total, total + 1) ** 2.0) / t).sum()
+    rows = gammaln(total + bins) - gammaln(bins) - gammaln(total + 1)
+    normaliser = min(float(rows), (bins - 1) * math.log(one))
+    return float(np.logaddexp(0.0, epsilon)) + normaliser / 2 - math.log(2), math.log(alpha)

@@ -1,11 +1,11 @@
-"""Histograms of N individuals in n bins: the checks of the Boltzmann machine's arguments, and the space itself."""
+"""Histograms of N individuals in n bins: their order, the moves between them, and the checks of arguments."""
 
 from __future__ import annotations
 
 import math
+from itertools import chain, combinations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from dpsim import checks
@@ -32,7 +32,6 @@ def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
     Raises ValueError unless W is None, n numbers in [0, 1e100] or a symmetric positive semidefinite (n, n)
     matrix. Symmetry and the smallest eigenvalue are checked within n * 8 roundings of the largest entry.
     """
-    bins = checks.integer("bins", bins, 1)
     if weights is None:
         return np.ones(bins)
     w = checks.real("weights", weights, -SCALE, SCALE)
@@ -52,33 +51,25 @@ def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
     return checks.real("weights", w, 0.0, SCALE)
 
 
-def diagonal_exponents(weights: ArrayLike | None, bins: int, t: float) -> Array:
-    """Return w_i / t of a diagonal W, (n,); raises ValueError for other W and t not in [1e-100, 1e100]."""
-    w = weight_matrix(weights, bins)
-    if w.ndim == 2:
-        raise ValueError(f"weights must be diagonal here, None or {bins} numbers in [0, inf), got a full matrix")
-    return w / checks.scalar("t", t, 1 / SCALE, SCALE)
+def temperature(t: float) -> float:
+    """Return t; raises ValueError unless it is in [1e-100, 1e100]."""
+    return checks.scalar("t", t, 1 / SCALE, SCALE)
+
+
+def size(total: int, bins: int) -> tuple[int, int]:
+    """Return N and n; raises ValueError unless N is in 1..10^9 and n at least 2."""
+    return checks.integer("total", total, 1, LARGEST_TOTAL), checks.integer("bins", bins, 2)
 
 
 def configurations(total: int, bins: int) -> Integers:
-    """Return all histograms with this total, in the order of Fleischer 2024.
+    """Return all histograms with this total, (binom(N + n - 1, n - 1), n), in the order of Fleischer 2024.
+
+    That is decreasing lexicographically: (N, 0, ..., 0) is row 0, (0, ..., 0, N) the last one.
 
     Parameters
     ----------
-    total : int
-        N >= 0 individuals.
-    bins : int
-        n >= 1.
-
-    Returns
-    -------
-    array of int, shape (binom(N + n - 1, n - 1), n)
-        Decreasing lexicographically: (N, 0, ..., 0) is row 0, (0, ..., 0, N) the last one.
-
-    Raises
-    ------
-    ValueError
-        For arguments outside these ranges, and when the result would have more than 50,000,000 numbers.
+    total, bins : int
+        N >= 0 individuals, n >= 1 bins; at most 50,000,000 numbers in all.
 
     Examples
     --------
@@ -90,12 +81,16 @@ def configurations(total: int, bins: int) -> Integers:
     """
     total = checks.integer("total", total, 0, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 1, LARGEST_TABLE)
-    count = _count(total, bins)
-    if count * bins > LARGEST_TABLE:
+    rows = _count(total, bins)
+    if rows * bins > LARGEST_TABLE:
         raise ValueError(
-            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {count} histograms"
+            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {rows} histograms"
         )
-    return _enumerate(total, bins, count)
+    # n - 1 bars among N + n - 1 places: the gaps between them are the counts
+    bars = chain.from_iterable(combinations(range(total + bins - 1), bins - 1))
+    places = np.fromiter(bars, np.int64, rows * (bins - 1)).reshape(rows, bins - 1)[::-1]
+    ends = np.full((rows, 1), total + bins - 1)
+    return np.diff(np.hstack([np.full((rows, 1), -1), places, ends]), axis=1) - 1
 
 
 def _count(total: int, bins: int) -> int:
@@ -108,42 +103,15 @@ def _count(total: int, bins: int) -> int:
     return result
 
 
-@njit(cache=True, nogil=True)
-def _enumerate(total: int, bins: int, count: int) -> Integers:
-    """List the histograms in their order, each from the one before."""
-    out = np.zeros((count, bins), np.int64)
-    out[0, 0] = total
-    for row in range(1, count):
-        for b in range(bins):
-            out[row, b] = out[row - 1, b]
-        last = out[row, bins - 1]
-        out[row, bins - 1] = 0
-        i = bins - 2
-        while out[row, i] == 0:  # the last bin that can give one to its right
-            i -= 1
-        out[row, i] -= 1
-        out[row, i + 1] = last + 1
-    return out
-
-
 def configuration_index(z: ArrayLike, total: int) -> Integers:
-    """Return the rows in `configurations` of histograms.
+    """Return the rows in `configurations` of histograms, (...).
 
     Parameters
     ----------
     z : array_like of int, shape (..., n)
         Histograms, all with this total.
     total : int
-        N >= 0 individuals.
-
-    Returns
-    -------
-    int or array of int, shape (...)
-
-    Raises
-    ------
-    ValueError
-        When z is not of integers >= 0 that sum to the total, or the space is beyond 64 bits.
+        N >= 0 individuals. The space must have fewer than 2^63 histograms.
 
     Examples
     --------
@@ -160,16 +128,21 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
     bins = states.shape[-1]
     if math.comb(total + bins - 1, bins - 1) * (total + bins) >= 2**63:
         raise ValueError(f"total {total} and bins {bins} must give a space that 64-bit integers can number")
-    left = np.full(states.shape[:-1], total, np.int64)
-    index = np.zeros(states.shape[:-1], np.int64)
-    for i in range(bins - 1):
+    return checks.plain(index(states))
+
+
+def index(states: Integers) -> Integers:
+    """Return the rows of histograms z (..., n) among those of the same total and bins."""
+    left = states.sum(axis=-1)
+    found = np.zeros_like(left)
+    for i in range(states.shape[-1] - 1):
         left = left - states[..., i]
         ahead = np.ones_like(left)  # histograms that agree before bin i and have more in it
         # binom(left + r - 1, r) with r bins after i, by a product that is whole at every step
-        for k in range(bins - 1 - i):
+        for k in range(states.shape[-1] - 1 - i):
             ahead = ahead * (left + k) // (k + 1)
-        index += ahead
-    return checks.plain(index)
+        found += ahead
+    return found
 
 
 def ordered_pairs(bins: int) -> list[tuple[int, int]]:
@@ -185,7 +158,11 @@ def after_move(z: Integers, i: int, j: int) -> Integers:
     return moved
 
 
-def refuse_beyond(limit: int, rows: int, total: int, bins: int) -> None:
-    """Raise ValueError when the space has more than `limit` histograms."""
-    if rows > limit:
-        raise ValueError(f"total {total} and bins {bins} must give at most {limit} histograms, got {rows}")
+def neighbours(states: Integers) -> Integers:
+    """Return the row each move reaches from each of all histograms, its own when the source is empty: (rows, moves)."""
+    moves = ordered_pairs(states.shape[1])
+    there = np.repeat(np.arange(len(states))[:, None], len(moves), axis=1)
+    for m, (i, j) in enumerate(moves):
+        here = states[:, i] > 0
+        there[here, m] = index(after_move(states[here], i, j))
+    return there

@@ -100,10 +100,6 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
         zone and its outline in degrees.
     shares : DataFrame
         Columns mechanism, epsilon, zone, percent, gap (its absolute value).
-
-    Returns
-    -------
-    Moving
     """
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
     outlines = json.loads(zones.to_json())["features"]
@@ -174,10 +170,6 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
     errors : DataFrame
         Columns subject (what is released, of which data, the unit), mechanism (a subject's first is the paper's),
         epsilon, error, metric.
-
-    Returns
-    -------
-    Moving
     """
     names = {subject: list(dict.fromkeys(part["mechanism"])) for subject, part in errors.groupby("subject", sort=False)}
     first, *others = (PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")

@@ -23,9 +23,8 @@ from PIL import Image
 from dpsim import checks, files
 
 ONE_COLUMN = 3.5
-"""Width in inches of a figure of one column."""
 TWO_COLUMNS = 7.2
-"""Width in inches of a figure across both columns."""
+"""Widths in inches of a figure of one column, and of one across both."""
 
 TRUE = "black"
 """What is true, or without privacy."""
@@ -88,10 +87,6 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
     markers : bool
         Whether points are marked.
 
-    Returns
-    -------
-    dict
-
     Examples
     --------
     >>> from dpsim import figures
@@ -106,19 +101,13 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
-    """Return the figure size in inches.
+    """Return width and height in inches of a figure across so many columns of a page.
 
     Parameters
     ----------
     columns : {1, 2}
-        How many columns of a page it spans.
     height : float
         In inches, in (0, 12].
-
-    Returns
-    -------
-    width, height : float
-        In inches.
 
     Examples
     --------
@@ -138,10 +127,6 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table : DataFrame
-
-    Returns
-    -------
-    DataFrame
 
     Examples
     --------
@@ -165,10 +150,6 @@ def banded(table: pd.DataFrame, value: str, error: str, factor: float = 2.0) -> 
     value, error : str
         Columns: a mean and its standard error.
     factor : float
-
-    Returns
-    -------
-    DataFrame
 
     Examples
     --------
@@ -195,20 +176,17 @@ def plain_ticks(axis: Any, values: Sequence[float]) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def mark_published(
-    ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5), colour: str = PUBLISHED
-) -> None:
+def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5)) -> None:
     """Mark a published point with a hollow grey diamond and write its value beside it.
 
     Parameters
     ----------
     ax : Axes
     x, y : float
-        Of the point, in units of the axes.
     label : str
-        The value as the paper prints it. More than 20 points away it is joined to its point by a thin line.
+        The value as the paper prints it.
     offset : tuple of float
-        Of the label, in points.
+        Of the label, in points; beyond 20 a thin line joins it to its point.
     """
     ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
     far = offset[0] ** 2 + offset[1] ** 2 > 20**2
@@ -243,9 +221,8 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
 
     Notes
     -----
-    Files are free of dates and versions and appear whole or not at all. A notebook then shows the png, at half its
-    size, and the figure is closed. Each file is drawn once, so what is placed by another artist (an arrow by a box)
-    needs the higher zorder.
+    Files are free of dates and versions. A notebook then shows the png, at half its size, and the figure is closed.
+    Each file is drawn once, so what is placed by another artist (an arrow by a box) needs the higher zorder.
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
@@ -293,9 +270,8 @@ def save_numbers(numbers: Mapping[str, float], output: str) -> None:
     Parameters
     ----------
     numbers : mapping of str to float
-        Finite numbers by name, units in the names; written with ten digits.
+        Finite, units in the names.
     output : str
-        The folder of the results; "" writes nothing.
     """
     if not numbers:
         raise ValueError("numbers must hold the key numbers of the run, got none")

@@ -60,6 +60,7 @@ def privatize(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"from": ["home", "shop"] * 500, "to": ["shop", "home"] * 500})
     >>> pages = ["home", "shop"]
     >>> chain = privatize(table, origin="from", destination="to", categories=pages, epsilon=1, rng=1)

@@ -36,7 +36,7 @@ def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | Non
     --------
     >>> from dpsim.release.noise import laplace_noise
     >>> noisy_counts([500, 0, 3], laplace_noise(1.0), np.random.default_rng(1)).tolist()
-    [499, 1, 3]
+    [498, 3, 3]
     """
     values = checks.integers("counts", counts, 0, LARGEST_COUNT)
     if rng is not None:

@@ -12,6 +12,7 @@ from dpsim.release import estimate
 from dpsim.release.noise import laplace_noise, pair_threshold
 
 MUCH_EPSILON = 10.0
+MANY = 10**9
 COLUMNS = f"""\
 unit: one event, or a person of whom so many events are kept. events_kept: at most, if persons have about as many each.
 mean_noise: E|Z| of a count. threshold: the noisy count from which a pair chosen privately is released.
@@ -80,7 +81,7 @@ def plan(
         unit  expected_error  error_bound
     0  event         0.00058       0.0007
     """
-    states, events = checks.integer("states", states, 1), checks.integer("events", events, 1)
+    states, events = checks.integer("states", states, 1, MANY), checks.integer("events", events, 1, MANY)
     cells = checks.integer("pairs", states * states if pairs is None else pairs, 1)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
     if limits and persons is None:

@@ -1,37 +1,27 @@
 """The one reader of user tables: csv, tsv and Parquet files, folders, DataFrames and Ibis tables.
 
-What a table says must not depend on guesses that one row can change. So the delimiter of a text file follows from its
-header, a line of it is a row, every field is text, and values become words one at a time (`labels.whole_word`). A line
-that is no row of the table is left out by itself, and counted for the owner.
+What a table says must not depend on guesses that one row can change: every field of a text file is text, and values
+become words one at a time (`labels.whole_word`), whatever else their column holds.
 
 Rows are read in a stream; nothing is held in memory but what a query asks for.
 """
 
 from __future__ import annotations
 
-import csv
 import difflib
-import gzip
 import os
 import uuid
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from dpsim.release import scratch
+from dpsim.release import scratch, text
 from dpsim.release.labels import whole_word
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
-DELIMITERS = ",;\t|"
-DAMAGED = "(damaged)"
-"""Column that is true for a line which is no row of the table."""
-
-LONGEST = 10_000_000  # bytes of a line
-UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
 WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
 AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # no TRIM: for Spark, Ibis 12 lists "v" and "f" among the blanks
 EXACT = 2.0**53  # from here on, neighbouring whole numbers are one float
@@ -73,7 +63,7 @@ def read(
     chosen = [
         table.select(
             **{name: made[name](table[column]) for name, column in columns.items()},
-            **{DAMAGED: table[DAMAGED] if DAMAGED in table.columns else ibis.literal(False)},
+            **{text.DAMAGED: table[text.DAMAGED] if text.DAMAGED in table.columns else ibis.literal(False)},
         )
         for table, _ in read
     ]
@@ -89,12 +79,12 @@ def words(values: Expression) -> Expression:
         whole = (integer.cast("float64") == values.cast("float64")).fill_null(False)
         exact = 2.0 ** {16: 11, 32: 24}.get(kind.nbytes * 8, 53)
         return (values.abs() < exact).ifelse(whole.ifelse(integer.cast("string"), values.cast("string")), None)
-    text = values.cast("string")
+    values = values.cast("string")
     if kind.is_string():
-        text = text.re_replace(AROUND, "")
+        values = values.re_replace(AROUND, "")
     if kind.is_string() or kind.is_decimal():
-        text = text.re_replace(WHOLE_TEXT, r"\1")
-    return text.nullif("")
+        values = values.re_replace(WHOLE_TEXT, r"\1")
+    return values.nullif("")
 
 
 def fetched(table: Any, source: Any) -> pd.DataFrame:
@@ -111,15 +101,6 @@ def fetched(table: Any, source: Any) -> pd.DataFrame:
     except Exception as error:  # each database has its own classes
         shown = source if isinstance(source, str | os.PathLike) else ""
         raise ValueError(f"source {shown}: {_reason(error)}") from error
-
-
-def rejected(table: Any) -> int:
-    """Return how many lines of text files were left out before they were rows: no UTF-8, or too long."""
-    found = table.get_backend()
-    if found.name != "duckdb" or "reject_errors" not in found.list_tables():
-        return 0
-    sql = "SELECT count(DISTINCT (file_path, line)) FROM reject_errors JOIN reject_scans USING (scan_id, file_id)"
-    return int(found.raw_sql(sql).fetchone()[0])
 
 
 def is_table(file: str) -> bool:
@@ -146,16 +127,24 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
     if len(kinds) != 1 or not all(map(is_table, files)):
         raise ValueError(f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}")
     connection, folder = scratch.connect()
-    read_one, schema = (_parquet, _parquet_schema) if kinds.pop() else (_text, _header)
+    parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
-    for place, file in enumerate(files):
+    for place, file in enumerate(map(_as_named, files)):
+        schema: tuple[Any, tuple[str, ...]] = _parquet_schema(file) if parquet else text.header(file)
+        how, names = schema
+        _refuse_others(wanted, names)
+        if not parquet:
+            file = text.with_rows_on_lines(file, how, len(names), folder)
         link = folder / f"{place}{_ending(file)}"
         link.symlink_to(os.path.abspath(file))  # a name that no database takes for a pattern or an address
-        groups.setdefault(schema(_as_named(file)), []).append(str(link))
-    for _, names in groups:
-        _refuse_others(wanted, names)
+        groups.setdefault((how, names), []).append(str(link))
     try:
-        return [(read_one(connection, links, kind, names, wanted), names) for (kind, names), links in groups.items()]
+        return [
+            (connection.read_parquet(links, hive_partitioning=False), names)
+            if parquet
+            else (text.table(connection, links, how, names, wanted), names)
+            for (how, names), links in groups.items()
+        ]
     except Exception as error:  # DuckDB has classes of its own
         raise ValueError(f"{', '.join(paths)}: {_reason(error)}") from error
 
@@ -207,78 +196,6 @@ def _parquet_schema(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     except Exception as error:
         raise ValueError(f"{file}: {_reason(error)}") from error
     return tuple(map(str, schema.types)), tuple(schema.names)
-
-
-def _header(file: str) -> tuple[str, tuple[str, ...]]:
-    """Return the delimiter and the names of the columns, from the first line alone: no row of data decides it."""
-    try:
-        with gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb") as stream:
-            line = (stream.readline(LONGEST).splitlines() or [b""])[0]
-            while file.lower().endswith(".gz") and stream.read(1 << 20):
-                pass  # to the checksum: the database would take the whole rows of a file that was cut short
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{file}: the file is damaged ({error})") from error
-    if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ValueError(f"{file}: the file {UTF8.replace('LATIN1', 'UTF-16')}")
-    if b"\0" in line or line[:4] == b"PAR1":
-        raise ValueError(f"{file}: not a text file although its name says so")
-    try:
-        text = line.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file}: the file {UTF8}") from error
-    delimiters = "\t" if ".tsv" in str(_ending(file)) else DELIMITERS
-    tried = {delimiter: _fields(text, delimiter) for delimiter in delimiters}
-    delimiter = next((delimiter for delimiter, names in tried.items() if len(names) > 1), delimiters[0])
-    if not any(tried[delimiter]):
-        raise ValueError(f"{file}: the first line must name the columns, it is empty")
-    named = [name or f"column{place}" for place, name in enumerate(tried[delimiter])]
-    small = [name.lower() for name in (*named, DAMAGED)]
-    twice = [name for place, name in enumerate(small) if name in small[:place]]
-    if twice:
-        raise ValueError(f"{file}: the header must name each column once, it has {twice[0]!r} again")
-    return delimiter, tuple(named)
-
-
-def _fields(line: str, delimiter: str) -> list[str]:
-    """Return the fields of one line, none where they cannot be told apart."""
-    try:
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:  # a field of more than 128 KiB
-        return []
-
-
-def _text(connection: Any, links: list[str], delimiter: str, names: Sequence[str], wanted: Sequence[str]) -> Any:
-    """Return lines as rows of text fields. A field may stand in quotes; a line of other fields is a damaged row."""
-    lines = (
-        f"read_csv({_listed(links)}, columns = {{'line': 'VARCHAR'}}, auto_detect = false, header = false, skip = 1, "
-        r"delim = chr(28) || chr(29) || chr(30) || chr(31), quote = '', escape = '', comment = '', new_line = '\n', "
-        f"strict_mode = false, max_line_size = {LONGEST}, hive_partitioning = false, ignore_errors = true, "
-        "store_rejects = true, rejects_limit = 0)"
-    )
-    field = f'[{delimiter}]("(?:[^"]|"")*"|[^"{delimiter}]*)'
-    fields = f"""
-        CASE WHEN NOT contains(line, '"') THEN string_split(line, '{delimiter}')
-             WHEN regexp_full_match('{delimiter}' || line, '({field})*')
-             THEN regexp_extract_all('{delimiter}' || line, '{field}', 1) END"""
-    rows = f"SELECT {fields} AS f FROM {lines} WHERE line <> ''"
-    good = f"SELECT CASE WHEN len(f) = {len(names)} THEN f END AS f FROM ({rows})"
-    plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END AS "
-    chosen = ", ".join(plain.format(names.index(name) + 1) + _name(name) for name in wanted)
-    view = f"events_{uuid.uuid4().hex}"
-    connection.raw_sql(f"CREATE TEMP VIEW {view} AS SELECT {chosen}, f IS NULL AS {_name(DAMAGED)} FROM ({good})")
-    return connection.table(view)
-
-
-def _parquet(connection: Any, links: list[str], types: Any, names: Sequence[str], wanted: Sequence[str]) -> Any:
-    return connection.read_parquet(links, hive_partitioning=False)
-
-
-def _listed(links: Sequence[str]) -> str:
-    return "[" + ", ".join("'" + link.replace("'", "''") + "'" for link in links) + "]"
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
 
 
 def _reason(error: Exception) -> str:

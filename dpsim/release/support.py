@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpsim.checks import Integers
 from dpsim.release import labels as naming
-from dpsim.release import sources
+from dpsim.release import sources, text
 
 LARGEST_DENSE = 3_000  # labels up to which all pairs may be allowed
 ALL_PAIRS = "all pairs of the declared labels"
@@ -141,12 +141,12 @@ def read_categories(file: str | os.PathLike[str]) -> list[Any]:
         try:
             if not stat.S_ISREG(os.stat(file).st_mode):
                 raise ValueError(f"categories: {os.fspath(file)!r} must be an ordinary file")
-            text = Path(file).read_text(encoding="utf-8-sig")
+            lines = Path(file).read_text(encoding="utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
-            raise ValueError(f"categories: {os.fspath(file)!r} {sources.UTF8}") from error
+            raise ValueError(f"categories: {os.fspath(file)!r} {text.UTF8}") from error
         except OSError as error:
             raise ValueError(f"categories: {os.fspath(file)!r} cannot be read ({error.strerror})") from error
-        words = [word for line in text.split("\n") if (word := naming.whole_word(line)) is not None]
+        words = [word for line in lines if (word := naming.whole_word(line)) is not None]
     return naming.distinct_labels("categories", naming.as_declared(words))
 
 
@@ -164,7 +164,7 @@ def _words(file: str | os.PathLike[str], *columns: str, what: str) -> pd.DataFra
         table = sources.fetched(read, file)
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from error
-    if sources.rejected(read) or table.isna().any(axis=None):
+    if text.rejected(read.get_backend()) or table.isna().any(axis=None):
         raise ValueError(f"{what}: {os.fspath(file)!r} must have {' and '.join(columns)} in each row, got one without")
     return table
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from dpsim.release import labels, sources, times
+from dpsim.release import labels, sources, text, times
 from dpsim.release.counts import Counts
 from dpsim.release.unit import EVENT, Unit
 
@@ -62,6 +62,7 @@ def count_transitions(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]})
     >>> count_transitions(table, "from", "to").trips
       origin destination  trips
@@ -75,7 +76,7 @@ def count_transitions(
     columns |= {} if count is None else {"count": count}
     events, names = sources.read(source, columns)
     one, none = ibis.literal(1, "int64"), ibis.null("string")
-    reason, number = events[sources.DAMAGED].ifelse("damaged", none), one
+    reason, number = events[text.DAMAGED].ifelse("damaged", none), one
     if count is None:
         _warn_of_counts(names, columns.values())
     else:
@@ -127,6 +128,7 @@ def count_trajectories(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> visits = pd.DataFrame({"who": ["p", "p", "p"], "at": [0, 60, 7200], "zone": ["a", "b", "c"]})
     >>> settings = {"time_format": "seconds", "max_gap": "30min"}
     >>> count_trajectories(visits, Unit(5, "who"), "at", "zone", **settings).trips
@@ -140,7 +142,7 @@ def count_trajectories(
     gap, moments = times.seconds(max_gap), times.reader(time_format)
     columns = {"unit": unit.column, "time": time, "place": place}
     visits, _ = sources.read(source, columns, {"time": moments})
-    reasons = ((visits[sources.DAMAGED], "damaged"), (visits.unit.isnull(), "missing"), (visits.time.isnull(), "time"))
+    reasons = ((visits[text.DAMAGED], "damaged"), (visits.unit.isnull(), "missing"), (visits.time.isnull(), "time"))
     visits = visits.mutate(reason=ibis.cases(*reasons, else_=ibis.null("string")))
     order = ibis.window(group_by=[visits.unit, visits.reason], order_by=[visits.time, visits.place])
     one, none = ibis.literal(1, "int64"), ibis.null("string")
@@ -181,7 +183,7 @@ def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, source: 
     pairs = labels.in_sorted_rows(pairs.reset_index(drop=True), declared)
     trips = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
     report = _report(
-        table.groupby("reason")[["rows", "trips", "kept"]].sum().T.to_dict(), sources.rejected(events), moves
+        table.groupby("reason")[["rows", "trips", "kept"]].sum().T.to_dict(), text.rejected(events.get_backend()), moves
     )
     return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
 

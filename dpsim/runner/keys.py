@@ -53,7 +53,7 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     read = {f for f in read if f.relative_to(package).parts[0] not in APART}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
     if paths.stage(name):
-        made = [f for f in paths.figures().glob("*/*") if paths.stage(f.parent.name) < paths.stage(name)]
+        made = [f for f in paths.figures().glob("[!.]*/*") if paths.stage(f.parent.name) < paths.stage(name)]
         read |= {f for f in made if not f.name.startswith("timings")}  # measured: other seconds in every run
     if "official" in values.values():  # a month fetched since makes another run
         read |= set((paths.build() / "data").glob("*.csv"))

@@ -213,34 +213,41 @@ async def _run(run: Run, threads: int, force: bool, tell: Callable[[Run], object
         run.status = "unchanged"
         return
     staging, previous = (run.output.with_name(f".{run.output.name}.{word}") for word in ("partial", "previous"))
-    if previous.exists() and not run.output.exists():  # a publication that was cut in two
-        os.replace(previous, run.output)
-    for leftover in (previous, staging):
-        shutil.rmtree(leftover, ignore_errors=True)
+    _tidy(run.output, previous, staging)
     staging.mkdir(parents=True)
     executed = staging / f"{run.name}.ipynb"
     try:
         files.write_json(executed, notebook)
         await _execute(run, staging, threads, tell, lock)
-        run.record.mkdir(parents=True, exist_ok=True)
+        made = executed.read_text(encoding="utf-8")
+        executed.unlink()
         if run.status != "done":
-            os.replace(executed, kept := run.record / f"{run.name}-failed.ipynb")
+            kept = paths.build() / "runs" / run.name / f"failed-{run.key[:16]}.ipynb"
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            files.write_text(kept, made)
             raise ValueError(f"{run.message} (see {kept})")
         after = fingerprint(run.name, notebook, run.parameters)
         if before != after:
             changed = sorted({name for name, _ in before[1].items() ^ after[1].items()})
             raise ValueError(f"{', '.join(changed) or 'a version'} changed while it ran: run it again")
         outputs = {str(f.relative_to(staging)): files.sha256(f) for f in sorted(staging.rglob("*")) if f.is_file()}
-        del outputs[executed.name]
         home = staging if run.record == run.output else run.record
-        os.replace(executed, home / executed.name)
+        home.mkdir(parents=True, exist_ok=True)
+        files.write_text(home / executed.name, made)
         files.write_json(home / "manifest.json", _manifest(run, outputs))
         if run.output.exists():
             os.replace(run.output, previous)
         os.replace(staging, run.output)
     finally:
-        for leftover in (previous, staging):
-            shutil.rmtree(leftover, ignore_errors=True)
+        _tidy(run.output, previous, staging)
+
+
+def _tidy(output: Path, previous: Path, staging: Path) -> None:
+    """Put back what a publication that was cut in two has moved away, and remove what is left beside the output."""
+    if previous.exists() and not output.exists():
+        os.replace(previous, output)
+    for leftover in (previous, staging):
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 async def _execute(run: Run, folder: Path, threads: int, tell: Callable[[Run], object], lock: BinaryIO) -> None:

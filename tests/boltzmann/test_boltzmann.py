@@ -11,8 +11,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 from dpsim import boltzmann
-from dpsim.boltzmann.limit import log_normalisers
-from dpsim.boltzmann.mechanism import _plain_metropolis
+from dpsim.boltzmann.epsilon import log_normalisers
 from dpsim.boltzmann.space import weight_matrix
 
 ALPHA = 1e-6  # of accepting tests; the seeds are fixed
@@ -43,20 +42,21 @@ def brute_law(x, t, weights=None):
     return np.array([math.exp(e) / total for e in exponent])
 
 
-def brute_matrix(x, t, weights, proposal):
+def brute_matrix(x, t, weights, candidate="bins", rule="metropolis"):
     space = [tuple(z) for z in enumerate_histograms(sum(x), len(x)).tolist()]
     bins, total = len(x), sum(x)
     P = np.zeros((len(space), len(space)))
     for row, z in enumerate(space):
         for i, j in itertools.permutations(range(bins), 2):
-            chance = 1 / (bins * (bins - 1)) if proposal == "bins" else z[i] / total / (bins - 1)
+            chance = 1 / (bins * (bins - 1)) if candidate == "bins" else z[i] / total / (bins - 1)
             y = list(z)
             y[i] -= 1
             y[j] += 1
             if z[i] == 0:
                 P[row, row] += chance
                 continue
-            accept = min(1.0, math.exp((cost(y, x, weights) - cost(z, x, weights)) / t))
+            change = (cost(y, x, weights) - cost(z, x, weights)) / t
+            accept = min(1.0, math.exp(change)) if rule == "metropolis" else 1 / (1 + math.exp(-change))
             P[row, space.index(tuple(y))] += chance * accept
             P[row, row] += chance * (1 - accept)
     return P
@@ -208,35 +208,22 @@ def test_exact_epsilon_between_s_and_two_s_over_t():
 def test_log_normalisers(total, bins, weights, t):
     space = enumerate_histograms(total, bins)
     brute = [math.log(math.fsum(math.exp(cost(z, x, weights) / t) for z in space)) for x in space]
-    np.testing.assert_allclose(log_normalisers(total, bins, t, weights), brute, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
-def test_expected_objective(x, t, weights):
-    c = [cost(z, x, weights) for z in enumerate_histograms(sum(x), len(x))]
-    exact = boltzmann.expected_objective(x, t, weights)
-    assert exact == pytest.approx(float(brute_law(x, t, weights) @ c), rel=1e-12)
-
-
-@pytest.mark.parametrize("t", [1e-3, 10.0, 100.0, 1e6])
-def test_expected_objective_of_the_deck_example(t):
-    x = [1, 2, 3, 20, 24]
-    law = np.exp(boltzmann.log_stationary(x, t))
-    value = law @ boltzmann.objective(boltzmann.configurations(50, 5), x)
-    assert boltzmann.expected_objective(x, t) == pytest.approx(value, rel=1e-11, abs=1e-290)
+    found = log_normalisers(space, t, weight_matrix(weights, bins))
+    np.testing.assert_allclose(found, brute, rtol=1e-11, atol=1e-13)
 
 
 # the chain --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
-@pytest.mark.parametrize("proposal", ["bins", "individual"])
-def test_transition_matrix_and_k_step_law(x, t, weights, proposal):
-    P = boltzmann.transition_matrix(x, t, weights=weights, proposal=proposal).toarray()
-    np.testing.assert_allclose(P, brute_matrix(x, t, weights, proposal), atol=1e-15)
+@pytest.mark.parametrize("rule", ["metropolis", "logistic"])
+@pytest.mark.parametrize("candidate", ["bins", "individual"])
+def test_transition_matrix_and_k_step_law(x, t, weights, candidate, rule):
+    P = boltzmann.transition_matrix(x, t, weights=weights, candidate=candidate, rule=rule).toarray()
+    np.testing.assert_allclose(P, brute_matrix(x, t, weights, candidate, rule), atol=1e-15)
     law = brute_law(x, t, weights)
     space = enumerate_histograms(sum(x), len(x))
-    if proposal == "individual":  # its law has the multinomial coefficient too
+    if candidate == "individual":  # its law has the multinomial coefficient too
         coefficients = [math.factorial(sum(x)) / math.prod(map(math.factorial, z)) for z in space.tolist()]
         flow = (law[:, None] * P) - (law[:, None] * P).T
         assert np.abs(flow).max() > 1e-3 or sum(x) == 1
@@ -244,36 +231,58 @@ def test_transition_matrix_and_k_step_law(x, t, weights, proposal):
     flow = law[:, None] * P
     np.testing.assert_allclose(flow, flow.T, atol=1e-15)
     start = np.all(space == x, axis=1).astype(float)
-    steps = [7, 0, 1, 20_000]
-    laws = boltzmann.k_step_law(x, t, steps, weights=weights, proposal=proposal)
+    steps = [7, 0, 1, 30_000]
+    laws = boltzmann.k_step_law(x, t, steps, weights=weights, candidate=candidate, rule=rule)
     for k, ours in zip(steps[:-1], laws):
         np.testing.assert_allclose(ours, start @ np.linalg.matrix_power(P, k), atol=1e-14)
     np.testing.assert_allclose(laws[-1], law, atol=1e-10)
 
 
-@pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
-def test_the_chain_equals_its_plain_twin(x, t, weights):
-    w = weight_matrix(weights, len(x))
-    for seed in range(10):
-        ours = boltzmann.metropolis(x, t, 60, weights=weights, rng=seed)[0]
-        twin = _plain_metropolis(np.array(x), t, w, 60, np.random.default_rng(seed))
-        assert ours.tolist() == twin.tolist()
+def plain_chain(x, t, w, steps, candidate, rule, rng):
+    """One state of `metropolis`, from the same random numbers, with the objective computed anew at each step."""
+    z, n = np.array(x), len(x)
+    for _ in range(steps):
+        sources = np.arange(n) if candidate == "bins" else np.repeat(np.arange(n), z)
+        i = sources[int(rng.random() * len(sources))]
+        j = int(rng.random() * (n - 1))
+        moved = z.copy()
+        moved[i] -= 1
+        moved[j + (j >= i)] += 1
+        if z[i] == 0:
+            continue
+        change = (cost(moved, x, w) - cost(z, x, w)) / t
+        chance = min(1.0, math.exp(min(change, 0))) if rule == "metropolis" else 1 / (1 + math.exp(min(-change, 700)))
+        if chance >= 1 or rng.random() < chance:
+            z = moved
+    return z
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
-@pytest.mark.parametrize("steps", [1, 5])
-def test_chain_has_the_k_step_law(x, t, weights, steps):
-    rng = np.random.default_rng(11)
-    draws = boltzmann.metropolis(x, [t, 3 * t], steps, chains=DRAWS, weights=weights, rng=rng)
+@pytest.mark.parametrize("rule", ["metropolis", "logistic"])
+@pytest.mark.parametrize("candidate", ["bins", "individual"])
+def test_the_chain_equals_its_plain_twin(x, t, weights, candidate, rule):
+    for seed in range(5):
+        kind = {"candidate": candidate, "rule": rule}
+        ours = boltzmann.metropolis(x, t, 60, weights=weights, rng=seed, **kind)[0]
+        assert ours.tolist() == plain_chain(x, t, weights, 60, **kind, rng=np.random.default_rng(seed)).tolist()
+
+
+@pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
+@pytest.mark.parametrize(
+    "steps, candidate, rule", [(1, "bins", "metropolis"), (5, "bins", "logistic"), (5, "individual", "metropolis")]
+)
+def test_chain_has_the_k_step_law(x, t, weights, steps, candidate, rule):
+    rng, kind = np.random.default_rng(11), {"weights": weights, "candidate": candidate, "rule": rule}
+    draws = boltzmann.metropolis(x, [t, 3 * t], steps, chains=DRAWS, rng=rng, **kind)
     assert draws.shape == (2, DRAWS, len(x))
     for states, warm in zip(draws, [t, 3 * t]):
-        law = boltzmann.k_step_law(x, warm, steps, weights=weights)
+        law = boltzmann.k_step_law(x, warm, steps, **kind)
         assert p_value(states, law, sum(x)) > ALPHA
 
 
 def spectral_gap(x, t, weights):
     """1 less the second largest modulus of the chain's eigenvalues."""
-    return 1 - np.sort(np.abs(np.linalg.eigvals(brute_matrix(x, t, weights, "bins"))))[-2]
+    return 1 - np.sort(np.abs(np.linalg.eigvals(brute_matrix(x, t, weights))))[-2]
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
@@ -314,24 +323,15 @@ def test_running_objective_is_the_mean_along_the_chain():
 
 def test_running_means_tend_to_the_exact_expectation():
     x, t = (1, 2, 3, 20, 24), np.array([10.0, 50.0])
-    last = boltzmann.running_objective(x, t, 5000, chains=120, rng=np.random.default_rng(16))[..., -1]
+
+    def expected(warm):
+        return np.exp(boltzmann.log_stationary(x, warm)) @ boltzmann.objective(boltzmann.configurations(50, 5), x)
+
+    last = boltzmann.running_objective(x, t, 5000, chains=300, rng=np.random.default_rng(16))[..., -1]
     for values, warm in zip(last, t):
         error = stats.sem(values)
-        assert abs(values.mean() - boltzmann.expected_objective(x, warm)) < 5 * error + 0.01 * warm
-        assert abs(values.mean() - boltzmann.expected_objective(x, WRONG * warm)) > 8 * error
-
-
-def test_stopping_times():
-    means = np.array([[0, 4.0, 3, 1, 1, 1], [0, 1.0, 1, 1, 1, 3]])
-    assert boltzmann.stopping_times(means, 0.5, hold=1) == 1  # both chains start at x
-    assert boltzmann.stopping_times(means, 0.5, hold=2) == 5
-    assert boltzmann.stopping_times(means, 0.5, hold=3) == 0
-    assert boltzmann.stopping_times(means, 2.0, hold=3) == 5
-    batch = boltzmann.running_objective((1, 2, 3, 20, 24), 10, 2000, chains=40, rng=np.random.default_rng(17))
-    two = boltzmann.stopping_times(batch.reshape(10, 4, -1)[:, :2], 1.0, hold=50)
-    four = boltzmann.stopping_times(batch.reshape(10, 4, -1), 1.0, hold=50)
-    assert two.shape == (10,)
-    assert ((four >= two) | (four == 0)).all()
+        assert abs(values.mean() - expected(warm)) < 5 * error + 0.01 * warm
+        assert abs(values.mean() - expected(WRONG * warm)) > 8 * error
 
 
 # exact draws ------------------------------------------------------------------------------------------------
@@ -363,6 +363,25 @@ def test_exact_sampler_at_a_wrong_temperature_is_rejected(x, t, weights):
         assert p_value(draws, brute_law(x, claimed, weights), sum(x)) < REJECT
 
 
+def expected_objective(x, t):
+    """The mean of c_x, by convolving the bins' terms near x and their energies over partial totals."""
+    reach = int(12 * math.sqrt(t / 2)) + 2
+    u = np.arange(-reach, reach + 1)
+    mass, energy, low = np.ones(1), np.zeros(1), 0
+    for count in x:
+        own = np.where(u >= -count, np.exp(-(u**2) / t), 0.0)
+        energy = np.convolve(energy, own) + np.convolve(mass, own * u**2)
+        mass, low = np.convolve(mass, own), low - reach
+        energy, mass = energy / mass.max(), mass / mass.max()
+    return -energy[-low] / mass[-low]
+
+
+@pytest.mark.parametrize("x, t", [((1, 0, 1), 10.0), ((4, 2, 0), 3.0)])
+def test_the_oracle_of_the_mean_objective(x, t):
+    c = [cost(z, x, None) for z in enumerate_histograms(sum(x), len(x))]
+    assert expected_objective(x, t) == pytest.approx(float(brute_law(x, t) @ c), rel=1e-12)
+
+
 @pytest.mark.parametrize("t", [10.0, 1000.0, 1e12])
 def test_exact_sampler_of_a_large_histogram(t):
     rng = np.random.default_rng(23)
@@ -371,9 +390,9 @@ def test_exact_sampler_of_a_large_histogram(t):
     assert (draws.sum(axis=1) == 100_000).all() and (draws >= 0).all()
     if t <= 1000:
         values = boltzmann.objective(draws, x)
-        exact = boltzmann.expected_objective(x, t)
+        exact = expected_objective(x, t)
         assert abs(values.mean() - exact) < 5 * stats.sem(values)
-        assert abs(values.mean() - boltzmann.expected_objective(x, WRONG * t)) > 6 * stats.sem(values)
+        assert abs(values.mean() - expected_objective(x, WRONG * t)) > 6 * stats.sem(values)
     else:  # uniform over the space
         rest = 100_000 - np.arange(20_000)  # the others fill what the first bin leaves in binom(rest + 98, 98) ways
         ways = np.exp(gammaln(rest + 99) - gammaln(rest + 1) - (gammaln(100_099) - gammaln(100_001)))
@@ -396,11 +415,9 @@ def test_shapes_and_seeds(size, shape):
 
 
 def test_mixing_delta_of_the_checked_example():
-    result = boltzmann.mixing_delta(6, 3, 10, 10)
-    assert result.epsilon == pytest.approx(2 * 22 / 10)
-    assert float(result.bound) == pytest.approx(11.6, abs=0.05)
-    assert float(result.exact) == 0
-    assert result.limit == 0
+    assert boltzmann.mixing_delta(6, 3, 10, 10) == 0
+    assert 0 < boltzmann.mixing_delta(6, 3, 10, 10, epsilon=boltzmann.epsilon_bound(6, 3, 10)) < 0.002
+    assert boltzmann.mixing_delta(6, 3, 10, 1) > 0
 
 
 @pytest.mark.parametrize(
@@ -414,181 +431,100 @@ def test_mixing_delta_of_the_checked_example():
 )
 def test_mixing_delta_against_brute_force(total, bins, t, weights, epsilon):
     steps = [[0, 1, 4], [30, 2, 10]]
-    result = boltzmann.mixing_delta(total, bins, t, steps, weights=weights, epsilon=epsilon)
+    deltas = boltzmann.mixing_delta(total, bins, t, steps, weights=weights, epsilon=epsilon)
     epsilon = 2 * boltzmann.sensitivity(total, bins, weights) / t if epsilon is None else epsilon
     space = enumerate_histograms(total, bins)
-    limit = np.array([brute_law(x, t, weights) for x in space.tolist()])
     pairs = np.array(neighbours(space))
-
-    def hockey_stick(laws):
-        return np.maximum(laws[pairs[:, 0]] - math.exp(epsilon) * laws[pairs[:, 1]], 0).sum(axis=1).max()
-
     for position, k in np.ndenumerate(steps):
-        powers = [np.linalg.matrix_power(brute_matrix(x, t, weights, "bins"), k) for x in space.tolist()]
+        powers = [np.linalg.matrix_power(brute_matrix(x, t, weights), k) for x in space.tolist()]
         laws = np.array([power[row] for row, power in enumerate(powers)])
-        distance = 0.5 * np.abs(laws - limit).sum(axis=1).max()
-        assert result.exact[position] == pytest.approx(hockey_stick(laws), abs=1e-13)
-        assert result.total_variation[position] == pytest.approx(distance, abs=1e-13)
-        assert result.bound[position] == pytest.approx(hockey_stick(limit) + (1 + math.exp(epsilon)) * distance)
-        assert result.exact[position] <= result.bound[position] + 1e-13
-    assert result.limit == pytest.approx(hockey_stick(limit), abs=1e-13)
-    assert result.exact[0, 0] == 1
+        brute = np.maximum(laws[pairs[:, 0]] - math.exp(epsilon) * laws[pairs[:, 1]], 0).sum(axis=1).max()
+        assert deltas[position] == pytest.approx(brute, abs=1e-13)
+    assert deltas[0, 0] == 1
 
 
 # refusals ---------------------------------------------------------------------------------------------------
 
+HISTOGRAMS = [[], [5], [0, 0, 0], [1, -2, 3], [1, 2.5, 3], [1, math.nan, 3], [[1, 2], [3, 4]], ["a", "b"], [1e9, 1e9]]
 ASYMMETRIC = [[1, 2, 0], [0, 1, 0], [0, 0, 1]]
 INDEFINITE = [[1, 2, 0], [2, 1, 0], [0, 0, 1]]
-HISTOGRAMS = [
-    ([], r"x .*at least 2 bins.*\(0,\)"),
-    ([5], r"x .*at least 2 bins.*\(1,\)"),
-    ([0, 0, 0], "x must count from 1 to 1000000000 individuals, got 0"),
-    ([1, -2, 3], "x must be integers from 0 to 1000000000, got -2"),
-    ([1, 2.5, 3], "x must be integers from 0 .*got 2.5"),
-    ([1, math.nan, 3], "x must be integers .*got nan"),
-    ([[1, 2], [3, 4]], r"x .*\(2, 2\)"),
-    (["a", "b"], "x must be real numbers"),
-    ([1e9, 1e9], "x must count from 1 to 1000000000 individuals, got 2000000000"),
-]
 WEIGHTS = [
-    ([1, 2], r"weights must have shape \(3,\) or \(3, 3\), got \(2,\)"),
-    (1.0, r"weights must have shape"),
-    ([1, -1, 1], r"weights must be in \[0, .*got -1"),
-    ([1, math.inf, 1], r"weights must be in .*got inf"),
-    (np.ones((2, 3)), "weights must have shape"),
-    (ASYMMETRIC, "weights must be symmetric, got an asymmetry of 2"),
-    (INDEFINITE, r"weights must be positive semidefinite, eigenvalues in \[0, inf\), got -1"),
-    (np.diag([1.0, -1.0, 1.0]), r"weights must be in \[0, .*got -1"),
+    [1, 2],
+    1.0,
+    [1, -1, 1],
+    [1, math.inf, 1],
+    np.ones((2, 3)),
+    ASYMMETRIC,
+    INDEFINITE,
+    np.diag([1.0, -1.0, 1.0]),
 ]
 LAWS = [
     lambda x, t, w: boltzmann.log_stationary(x, t, w),
     lambda x, t, w: boltzmann.metropolis(x, t, 3, weights=w),
     lambda x, t, w: boltzmann.running_objective(x, t, 3, weights=w),
     lambda x, t, w: boltzmann.sample_exact(x, t, weights=w),
-    lambda x, t, w: boltzmann.expected_objective(x, t, w),
-    lambda x, t, w: boltzmann.transition_matrix(x, t, weights=w),
     lambda x, t, w: boltzmann.k_step_law(x, t, 3, weights=w),
 ]
 SPACE_FUNCTIONS = [
     boltzmann.epsilon_bound,
-    log_normalisers,
     boltzmann.exact_epsilon_limit,
     lambda total, bins, t, weights=None: boltzmann.mixing_delta(total, bins, t, 3, weights=weights),
-    lambda total, bins, t, weights=None: (
-        boltzmann.sensitivity(total, bins, weights) if t > 0 else boltzmann.log_stationary([1, 0], t)
-    ),
 ]
 
 
-@pytest.mark.parametrize("function", LAWS)
-@pytest.mark.parametrize("x, message", HISTOGRAMS)
-def test_histograms_refused(function, x, message):
-    with pytest.raises(ValueError, match=message):
-        function(x, 1.0, None)
+def test_histograms_weights_and_temperatures_refused():
+    for function in LAWS:
+        for x in HISTOGRAMS:
+            with pytest.raises(ValueError, match=r"^x "):
+                function(x, 1.0, None)
+        for weights in WEIGHTS:
+            with pytest.raises(ValueError, match=r"^weights "):
+                function([1, 2, 3], 1.0, weights)
+        for t in (0, -1.0, math.inf, math.nan, 1e-101):
+            with pytest.raises(ValueError, match=r"^t "):
+                function([1, 2, 3], t, None)
 
 
-@pytest.mark.parametrize("function", LAWS)
-@pytest.mark.parametrize("weights, message", WEIGHTS)
-def test_weights_refused(function, weights, message):
-    with pytest.raises(ValueError, match=message):
-        function([1, 2, 3], 1.0, weights)
-
-
-@pytest.mark.parametrize("t", [0, -1.0, math.inf, math.nan, 1e-101])
-def test_temperatures_refused(t):
-    for law in LAWS:
-        with pytest.raises(ValueError, match=r"t must be in \[1e-100, 1e\+100\], got"):
-            law([1, 2, 3], t, None)
-    for function in SPACE_FUNCTIONS[:-1]:
-        with pytest.raises(ValueError, match=r"t must be in \[1e-100, 1e\+100\], got"):
-            function(3, 3, t)
-
-
-@pytest.mark.parametrize("function", SPACE_FUNCTIONS)
-def test_spaces_refused(function):
-    for total, message in [
-        (0, "total must be .*at least 1|total must be an integer from 1"),
-        (2.5, "total must be"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            function(total, 3, 1.0)
-    for bins in (1, 0, -1, "three"):
-        with pytest.raises(ValueError, match=r"bins must be an integer .*2"):
-            function(3, bins, 1.0)
-    for weights, message in WEIGHTS:
-        with pytest.raises(ValueError, match=message):
-            function(3, 3, 1.0, weights)
+def test_spaces_refused():
+    for function in SPACE_FUNCTIONS:
+        for name, arguments in [
+            *(("total", (total, 3, 1.0)) for total in (0, 2.5)),
+            *(("bins", (3, bins, 1.0)) for bins in (1, 0, "three")),
+            *(("t", (3, 3, t)) for t in (0, math.nan)),
+            *(("weights", (3, 3, 1.0, weights)) for weights in WEIGHTS),
+        ]:
+            with pytest.raises(ValueError, match=f"^{name} "):
+                function(*arguments)
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    "call, name",
     [
-        (lambda: boltzmann.configurations(-1, 3), "total must be an integer from 0 to 1000000000, got -1"),
-        (lambda: boltzmann.configurations(3, 0), "bins must be an integer from 1"),
-        (lambda: boltzmann.configurations(1000, 10), "total 1000 and bins 10 must give at most 50000000"),
-        (lambda: boltzmann.configurations(10**9, 10**6), "must give at most 50000000"),
-        (lambda: boltzmann.configuration_index([[1, 2]], 4), "z must be histograms with the total 4"),
-        (lambda: boltzmann.configuration_index([1.5, 1.5], 3), "z must be integers of at least 0, got 1.5"),
-        (lambda: boltzmann.configuration_index([4, -1], 3), "z must be integers of at least 0, got -1"),
-        (lambda: boltzmann.configuration_index(np.ones(80, int), 80), "64-bit"),
-        (
-            lambda: boltzmann.objective([1, 2], [1, 2, 3]),
-            r"z must have 3 bins on its last axis, got shape \(2,\)",
-        ),
-        (lambda: boltzmann.metropolis([1, 2], 1, -1), "steps must be an integer of at least 0, got -1"),
-        (lambda: boltzmann.metropolis([1, 2], 1, 1.5), "steps must be an integer"),
-        (
-            lambda: boltzmann.metropolis([1, 2], 1, 3, chains=0),
-            "chains must be an integer of at least 1, got 0",
-        ),
-        (
-            lambda: boltzmann.metropolis([1, 2, 3], 1, 3, invariant=[3]),
-            "invariant must be integers from 0 to 2, got 3",
-        ),
-        (
-            lambda: boltzmann.metropolis([1, 2, 3], 1, 3, invariant=[0, 1]),
-            "invariant must leave from 2 to 3 bins free",
-        ),
-        (lambda: boltzmann.sample_exact([1, 2], 1, size=-1), "size must be integers of at least 0, got -1"),
-        (lambda: boltzmann.sample_exact([1, 2], [1, 2]), "t must be one number"),
-        (
-            lambda: boltzmann.sample_exact([1, 2], 1, weights=[[2, 1], [1, 2]]),
-            "weights must be diagonal here",
-        ),
-        (lambda: boltzmann.sample_exact([10**9 - 1, 1], 1e30), "must need at most 50000000 table terms"),
-        (
-            lambda: boltzmann.stopping_times(np.zeros((1, 5)), 1, hold=2),
-            r"means must have shape .*got \(1, 5\)",
-        ),
-        (
-            lambda: boltzmann.stopping_times(np.zeros((2, 5)), -1, hold=2),
-            r"tolerance must be in \[0, inf\), got -1",
-        ),
-        (
-            lambda: boltzmann.stopping_times(np.zeros((2, 5)), 1, hold=0),
-            "hold must be an integer of at least 1, got 0",
-        ),
-        (
-            lambda: boltzmann.transition_matrix([1, 2], 1, proposal="pairs"),
-            "proposal must be one of 'bins'",
-        ),
-        (
-            lambda: boltzmann.k_step_law([1, 2], 1, [1, -2]),
-            "steps must be integers of at least 0, got -2",
-        ),
-        (
-            lambda: boltzmann.mixing_delta(3, 2, 1, 1, epsilon=-1),
-            r"epsilon must be in \[0, inf\), got -1",
-        ),
-        (lambda: boltzmann.mixing_delta(50, 5, 1, 1), "at most 3000 histograms, got 316251"),
-        (
-            lambda: log_normalisers(50, 5, 1, semidefinite(5, 5, 1)),
-            "at most 30000 histograms",
-        ),
+        (lambda: boltzmann.configurations(1000, 10), "total 1000 and bins 10"),
+        (lambda: boltzmann.configurations(10**9, 10**6), "total 1000000000 and bins 1000000"),
+        (lambda: boltzmann.configuration_index([[1, 2]], 4), "z"),
+        (lambda: boltzmann.configuration_index([4, -1], 3), "z"),
+        (lambda: boltzmann.configuration_index(np.ones(80, int), 80), "total 80 and bins 80"),
+        (lambda: boltzmann.objective([1, 2], [1, 2, 3]), "z"),
+        (lambda: boltzmann.metropolis([1, 2], 1, -1), "steps"),
+        (lambda: boltzmann.metropolis([1, 2], 1, 3, chains=0), "chains"),
+        (lambda: boltzmann.metropolis([1, 2, 3], 1, 3, invariant=[3]), "invariant"),
+        (lambda: boltzmann.metropolis([1, 2, 3], 1, 3, invariant=[0, 1]), "invariant"),
+        (lambda: boltzmann.metropolis([1, 2], 1, 3, rule="greedy"), "rule"),
+        (lambda: boltzmann.metropolis(np.ones(8000, int), 1, 3), "x"),
+        (lambda: boltzmann.sample_exact([1, 2], 1, size=-1), "size"),
+        (lambda: boltzmann.sample_exact([1, 2], 1, weights=[[2, 1], [1, 2]]), "weights"),
+        (lambda: boltzmann.sample_exact([10**9 - 1, 1], 1e30), "total, bins and t"),
+        (lambda: boltzmann.transition_matrix([1, 2], 1, candidate="pairs"), "candidate"),
+        (lambda: boltzmann.k_step_law([1, 2], 1, [1, -2]), "steps"),
+        (lambda: boltzmann.mixing_delta(3, 2, 1, 1, epsilon=-1), "epsilon"),
+        (lambda: boltzmann.mixing_delta(50, 5, 1, 1), "total, bins and steps"),
+        (lambda: boltzmann.mixing_bound(100_001, 3, 1.0, 1, 1.0), "total"),
+        (lambda: boltzmann.exact_epsilon_limit(50, 5, 1, semidefinite(5, 5, 1)), "total and bins"),
     ],
 )
-def test_other_refusals(call, message):
-    with pytest.raises(ValueError, match=message):
+def test_other_refusals(call, name):
+    with pytest.raises(ValueError, match=f"^{name} must"):
         call()
 
 
@@ -611,15 +547,13 @@ def test_every_answer_is_finite_or_a_named_refusal(x, t, weights):
         log_law = boltzmann.log_stationary(x, t, weights)
         draws = boltzmann.sample_exact(x, t, weights=weights, size=3, rng=np.random.default_rng(0))
         states = boltzmann.metropolis(x, t, 5, chains=3, weights=weights, rng=np.random.default_rng(0))
-        expected = boltzmann.expected_objective(x, t, weights)
         epsilon = boltzmann.exact_epsilon_limit(sum(x), len(x), t, weights)
-        delta = boltzmann.mixing_delta(sum(x), len(x), t, 3, weights=weights)
+        delta = boltzmann.mixing_delta(min(sum(x), 5), len(x), t, 3, weights=weights)
     except ValueError as error:
         assert str(error).split()[0] in ("x", "t", "weights")
         return
     assert np.isfinite(log_law).all() and np.exp(log_law).sum() == pytest.approx(1)
     for rows in (draws, states):
         assert (rows.sum(axis=1) == sum(x)).all() and (rows >= 0).all()
-    assert math.isfinite(expected) and expected <= 0
     assert math.isfinite(epsilon) and epsilon <= boltzmann.epsilon_bound(sum(x), len(x), t, weights) * (1 + 1e-9) + 1e-9
-    assert 0 <= delta.exact <= 1 and math.isfinite(delta.bound)
+    assert 0 <= delta <= 1

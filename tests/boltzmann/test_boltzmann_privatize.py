@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpsim import boltzmann, private
-from dpsim.boltzmann import exact_sampling, noise
+from dpsim.boltzmann import mixing, noise, sampling
 
 CASES = [(5, 3, None), (4, 4, None), (1, 2, None), (6, 3, [1.0, 2.0, 0.5]), (7, 2, [3.0, 3.0])]
 
@@ -63,6 +63,31 @@ def test_the_release_has_the_law_of_its_mechanism(mechanism):
     expected = np.exp(boltzmann.log_stationary(x, 10 / epsilon)) if mechanism == "boltzmann" else projected(x, epsilon)
     score = ((seen - drawn * expected) ** 2 / (drawn * expected)).sum()
     assert score < 10 + 6 * math.sqrt(20)
+
+
+def test_the_release_after_k_steps_is_the_chain_from_the_histogram():
+    x, public = (2, 0, 1), {"epsilon": 1.0, "total": 3, "bins": 3, "steps": 200}
+    for seed in range(50):
+        made = boltzmann.privatize(x, **public, rng=seed)
+        assert (made.value == boltzmann.metropolis(x, 10.0, 200, rng=seed)[0]).all()
+    assert made.parameters == {"t": 10.0, "steps": 200}
+    assert made.delta == boltzmann.mixing_bound(3, 3, 10.0, 200, 1.0) < 1
+    assert f"delta {made.delta!r} (a proven bound), by the Metropolis chain at t 10.0 after 200" in made.statement
+
+
+@pytest.mark.parametrize(("total", "bins"), [(1, 2), (3, 2), (3, 3), (6, 3), (3, 4)])
+def test_the_delta_of_k_steps_covers_what_they_spend(total, bins):
+    for epsilon in (0.5, 4.0, 12.0):
+        t = boltzmann.epsilon_bound(total, bins, 1.0) / epsilon
+        steps = np.unique(np.geomspace(1, 400, 12).astype(int))
+        exact = boltzmann.mixing_delta(total, bins, t, steps.tolist(), epsilon=epsilon)
+        bound = boltzmann.mixing_bound(total, bins, t, steps, epsilon)
+        assert (exact <= bound + 1e-15).all()
+        enough = mixing.enough_steps(total, bins, t, epsilon, 0.9)
+        release = boltzmann.privatize([total] + [0] * (bins - 1), epsilon=epsilon, total=total, bins=bins, steps=enough)
+        assert release.delta <= 0.9 * (1 + 1e-9)
+        with pytest.raises(ValueError, match=r"^steps must be so many"):
+            boltzmann.privatize([total] + [0] * (bins - 1), epsilon=epsilon, total=total, bins=bins, steps=0)
 
 
 def lattice(reach, bins):
@@ -134,7 +159,15 @@ def test_parameters_and_statement_do_not_depend_on_the_histogram():
 
 def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
     good = {"epsilon": 1.0, "total": 4, "bins": 3}
-    for bad in ({"epsilon": 0.0}, {"total": 0}, {"bins": 1}, {"weights": np.eye(3) + 0.1}, {"weights": [0, 0, 0]}):
+    kinds = ({"weights": [1, 1, 1], "steps": 9}, {"steps": 9, "mechanism": "laplace"}, {"steps": -1}, {"steps": 3})
+    for bad in (
+        {"epsilon": 0.0},
+        {"total": 0},
+        {"bins": 1},
+        {"weights": np.eye(3) + 0.1},
+        {"weights": [0] * 3},
+        *kinds,
+    ):
         with pytest.raises(ValueError, match=next(iter(bad))):
             boltzmann.privatize("not read", **{**good, **bad})
     for bad in ([4, 0], [3, 3, 3], [[4, 0, 0]]):
@@ -143,7 +176,7 @@ def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
     for name in good:
         with pytest.raises(TypeError, match="required keyword-only"):
             boltzmann.privatize([4, 0, 0], **{k: v for k, v in good.items() if k != name})
-    with pytest.raises(ValueError, match="at most 50000000 table terms"):
+    with pytest.raises(ValueError, match="at most 20000000 table terms"):
         boltzmann.privatize("not read", epsilon=1e-6, total=10**9, bins=100)
 
 
@@ -152,10 +185,12 @@ def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
     for _ in range(200):
         x = rng.multinomial(int(rng.integers(1, 300)), rng.dirichlet(np.full(4, 0.3)))
         a = 10.0 ** rng.uniform(-4, 2.5, 4) * (rng.random(4) < 0.9)
-        offset = exact_sampling.tilted_tables(x, a)[2]
-        monkeypatch.setattr(exact_sampling, "LARGEST_TABLE", int(offset[-1]) - 1)
+        total = int(x.sum())
+        mode, low, high = sampling._windows(x, a, sampling._tilt(x, a, total), total)
+        assert ((low >= 0) & (low <= mode) & (mode <= high) & (high <= total)).all()
+        monkeypatch.setattr(sampling, "LARGEST_TERMS", int((high - low + 1).sum()) - 1)
         with pytest.raises(ValueError, match="table terms"):
-            exact_sampling.refuse_large_tables(int(x.sum()), a)
+            sampling.refuse_large_tables(total, a)
         monkeypatch.undo()
 
 

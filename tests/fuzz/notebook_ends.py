@@ -19,7 +19,7 @@ from dpsim import paths, runner
 
 SMALL: dict[str, dict[str, Any]] = {
     "00_overview": {},
-    "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
+    "boltzmann_histograms": {"steps": 2000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 2, "draws_tv": 2, "draws_delta": 1000, "repetitions": 2},
     "matrix_dirichlet": {"draws": 100},
     "mdp_policy_synthesis": {"runs": 2, "draws": 2},

@@ -664,26 +664,33 @@ warmth, warmths = real(1e-3, 1e6), reals(1e-3, 1e6)
 add("boltzmann.space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]}))
 add("boltzmann.space.weight_matrix", finite, histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
     checked=False)  # fmt: skip
-add("boltzmann.space.diagonal_exponents", non_negative,
-    diagonals(t=warmth).map(lambda d: {"weights": d["weights"], "bins": d["x"].size, "t": d["t"]}))  # fmt: skip
+add("boltzmann.space.temperature", non_negative, t=warmth)
+add("boltzmann.space.size", non_negative, total=st.integers(1, 6), bins=st.integers(2, 4))
 add("boltzmann.space.configurations", between(0, 6), total=st.integers(0, 6), bins=st.integers(1, 4))
 add(
     "boltzmann.space.configuration_index",
     non_negative,
     histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())}),
 )
-add("boltzmann.mechanism.objective", between(high=0), histograms().map(lambda d: {**d, "z": d["x"][::-1]}))
-add("boltzmann.mechanism.log_stationary", between(high=1e-9), histograms(t=warmths))
-add("boltzmann.mechanism.sensitivity", non_negative, spaces())
-add("boltzmann.mechanism.epsilon_bound", non_negative, spaces(t=warmth))
-steps = {"t": warmths, "steps": st.integers(0, 5), "chains": st.integers(1, 3), "rng": rng}
-add("boltzmann.mechanism.metropolis", non_negative, histograms(**steps))
-add("boltzmann.mechanism.running_objective", between(high=0), histograms(**steps))
-paths = st.lists(st.floats(-9, 9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3))
-add("boltzmann.mechanism.stopping_times", between(0, 3), means=paths, tolerance=real(0, 9), hold=st.integers(1, 4))
-add("boltzmann.exact_sampling.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
-leave_out("boltzmann.exact_sampling.tilted_tables", "tables behind sample_exact, which checks their arguments")
-leave_out("boltzmann.exact_sampling.refuse_large_tables", "a check of privatize")
+moves = histograms().map(
+    lambda d: {"z": d["x"], "i": int(d["x"].argmax()), "j": (int(d["x"].argmax()) + 1) % d["x"].size}
+)
+states = st.integers(1, 5).map(lambda total: {"states": boltzmann_.configurations(total, 3)})
+add("boltzmann.space.index", non_negative, states, checked=False)
+add("boltzmann.space.ordered_pairs", non_negative, bins=st.integers(1, 5), checked=False)
+add("boltzmann.space.after_move", non_negative, moves, checked=False)
+add("boltzmann.space.neighbours", non_negative, states, checked=False)
+add("boltzmann.law.objective", between(high=0), histograms().map(lambda d: {**d, "z": d["x"][::-1]}))
+add("boltzmann.law.log_stationary", between(high=1e-9), histograms(t=warmths))
+add("boltzmann.law.sensitivity", non_negative, spaces())
+add("boltzmann.law.epsilon_bound", non_negative, spaces(t=warmth))
+kinds = {"candidate": st.sampled_from(["bins", "individual"]), "rule": st.sampled_from(["metropolis", "logistic"])}
+steps = {"t": warmths, "steps": st.integers(0, 5), "chains": st.integers(1, 3), "rng": rng, **kinds}
+add("boltzmann.sampling.metropolis", non_negative, histograms(**steps))
+add("boltzmann.sampling.running_objective", between(high=0), histograms(**steps))
+add("boltzmann.sampling.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
+leave_out("boltzmann.sampling.refuse_large_tables", "a check of privatize")
+leave_out("boltzmann.sampling.diagonal_exponents", "a check of sample_exact")
 asked_for = {"epsilon": real(1e-3, 1e3), "rng": rng, "mechanism": st.sampled_from(["boltzmann", "laplace"])}
 add(
     "boltzmann.mechanism.privatize",
@@ -696,42 +703,23 @@ add(
     ),
     call=lambda **kw: spending(boltzmann_.privatize, **kw),
 )
-add("boltzmann.limit.expected_objective", between(high=1e-12), histograms(t=warmth))
-add("boltzmann.limit.log_normalisers", non_negative, spaces(t=warmth))
-add("boltzmann.limit.exact_epsilon_limit", non_negative, spaces(t=warmth))
-chain = {"t": warmth, "proposal": st.sampled_from(["bins", "individual"])}
+leave_out("boltzmann.epsilon.log_normalisers", "sums behind exact_epsilon_limit, which checks their arguments")
+add("boltzmann.epsilon.exact_epsilon_limit", non_negative, spaces(t=warmth))
+small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
+add("boltzmann.epsilon.delta_at_epsilon", probability, **small, epsilon=epsilons)
+add("boltzmann.epsilon.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999))
+chain = {"t": warmth, **kinds}
 add("boltzmann.mixing.transition_matrix", probability, histograms(**chain))
 step_numbers = st.one_of(st.integers(0, 4), st.just([0, 3]))
 add("boltzmann.mixing.k_step_law", sums_to_one, histograms(**chain, steps=step_numbers))
 mixing = spaces(t=real(0.1, 1e3), steps=step_numbers, epsilon=maybe(real(0, 9)))
-add("boltzmann.mixing.mixing_delta", non_negative, mixing)
-
-moves = histograms().map(
-    lambda d: {"z": d["x"], "i": int(d["x"].argmax()), "j": (int(d["x"].argmax()) + 1) % d["x"].size}
-)
-add("boltzmann.space.ordered_pairs", non_negative, bins=st.integers(1, 5), checked=False)
-add("boltzmann.space.after_move", non_negative, moves, checked=False)
-few = {"limit": st.just(30), "rows": st.integers(0, 30), "total": st.integers(0, 9), "bins": st.integers(1, 9)}
-add("boltzmann.space.refuse_beyond", anything, **few, checked=False)
-exponents = st.lists(real(1e-6, 1e6), min_size=1, max_size=3).map(np.array)
-add("boltzmann.limit.partial_sums", non_negative, total=st.integers(1, 5), a=exponents, checked=False)
-scaled = histograms().map(
-    lambda d: {
-        "states": np.stack([d["x"], d["x"][::-1]]),
-        "w": np.ones(d["x"].size) if d["weights"] is None else d["weights"],
-    }
-)
-add("boltzmann.limit.scaled_points", finite, scaled, checked=False)
-small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
-add("boltzmann.limit.delta_at_epsilon", probability, **small, epsilon=epsilons)
-add("boltzmann.limit.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999))
+add("boltzmann.mixing.mixing_delta", probability, mixing)
+add("boltzmann.mixing.convergence_rate", probability, **small)
+add("boltzmann.mixing.mixing_bound", probability, **small, steps=step_numbers, epsilon=real(0, 9))
+leave_out("boltzmann.mixing.enough_steps", "the inverse of mixing_bound, for a refusal of privatize")
 noised = {"size": size, "rng": rng}
 bare = histograms().map(lambda d: d["x"])
 add("boltzmann.noise.add_zero_sum_laplace", finite, x=bare, epsilon=real(1e-6, 1000.0), **noised)
-add("boltzmann.noise.add_discrete_laplace", finite, x=bare, epsilon=real(1e-6, 1000.0), **noised)
-add("boltzmann.noise.add_discrete_gaussian", finite, x=bare, sigma=real(0.01, 1000.0), **noised)
-add("boltzmann.noise.discrete_gaussian_delta", probability, sigma=real(0.01, 1e4), epsilon=levels)
-add("boltzmann.noise.calibrate_sigma", between(0.01), epsilon=real(0.01, 1000.0), delta=real(1e-30, 0.99))
 noisy_counts = st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3))
 add("boltzmann.noise.nearest_histogram", non_negative, noisy=noisy_counts, total=st.integers(1, 10**9), rng=rng)
 
@@ -947,7 +935,7 @@ add("release.labels.whole_word", anything, value=st.one_of(text, st.integers(), 
 add("release.times.seconds", anything, max_gap=st.sampled_from(["30min", "2h", "1.5 d"]))
 leave_out("release.labels.*", "labels that have been read; tests/release/test_table.py")
 leave_out("release.times.*", "makes a function of a database's columns; tests/release/test_visits.py")
-for name in ("table", "sources", "scratch"):
+for name in ("table", "sources", "text", "scratch"):
     leave_out(f"release.{name}.*", "reads tables with a database; tests/release/test_sources.py, test_table.py")
 for name in ("owner", "report"):
     leave_out(f"release.{name}.*", "the command's reading and writing of files; tests/release")

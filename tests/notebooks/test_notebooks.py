@@ -23,7 +23,7 @@ from dpsim import ledger, paths, runner
 NAMES = paths.notebook_names()
 
 REDUCED = {
-    "boltzmann_histograms": {"steps": 1000, "replications": 10, "draws": 1000, "chains": 1200},
+    "boltzmann_histograms": {"steps": 2000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 50, "draws_tv": 10, "draws_delta": 1000},
     "matrix_dirichlet": {"draws": 100},
     "mdp_policy_synthesis": {"runs": 4, "draws": 10},
@@ -111,7 +111,7 @@ def test_parameters_are_typed_commented_and_checked(name: str) -> None:
 def test_every_figure_has_a_caption_and_its_numbers(name: str) -> None:
     prose = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "markdown")
     code = "\n".join(cell.source for cell in codes(name))
-    saved = set(re.findall(r'figures\.save(?:_moving)?\(\s*\w+,\s*"(\w+)"', code))
+    saved = set(re.findall(r'figures\.save(?:_moving)?\([^"]*"(\w+)"', code))
     folder = paths.figures() / name
     assert {path.stem for path in folder.glob("*.png")} == saved
     assert all((folder / f"{stem}.csv").is_file() for stem in saved)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import re
+import importlib.util
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import dpsim
-from dpsim import cli, datasets
-from dpsim.release import inputs
+from dpsim import cli, release
+from dpsim.release import Unit, command
+from dpsim.release import support as supports
 
 
 @pytest.fixture
@@ -29,9 +32,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     table.to_parquet("visits.parquet")
     Path("pages.txt").write_text("home\nshop\ncart\n")
     Path("header.txt").write_text("page\nhome\nshop\ncart\n")
-    Path("numbers.txt").write_text("zone\n1\n2\n3\n")
-    Path("generic.txt").write_text("label\nhome\nshop\ncart\n")
-    Path("quoted.txt").write_text('home\n"shop, old"\ncart\n')
     Path("nameless.csv").write_text("home\nshop\ncart\n")
     Path("pages.csv").write_text('label\n"cart"\n home \nshop\n')
     Path("latin.txt").write_bytes("höme\nshop\n".encode("latin-1"))
@@ -45,6 +45,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
 
 
 ENDS = "--origin page --destination next"
+VISITS = "visits.parquet --trajectory user,at,page --time-format seconds"
 
 
 @pytest.mark.parametrize(
@@ -54,10 +55,10 @@ ENDS = "--origin page --destination next"
         (f"events.csv.gz {ENDS} --categories pages.txt --count trips", 3),
         (f"events.csv.gz {ENDS} --graph graph.tsv", 3),
         (f"visits.parquet {ENDS} --delta 1e-6", 4),
+        (f"visits.parquet {ENDS} --delta 1e-6 --categories pages.txt --pairs private", 3),
         (f"visits.parquet {ENDS} --categories pages.txt --unit user --events 5", 3),
-        ("visits.parquet --trajectory user,at,page --events 20 --max-gap 1h --categories pages.txt", 3),
-        ("events.csv.gz --trajectory user,at,page --events-per-row 3 --rows 2 --delta 1e-6", 3),
-        (f"events.csv.gz {ENDS} --categories pages.csv", 3),
+        (f"{VISITS} --events 20 --max-gap 1h --categories pages.txt", 3),
+        (f"events.csv.gz events.csv.gz {ENDS} --categories pages.csv", 3),
     ],
 )
 def test_one_command_and_three_lines(run: Callable[..., Result], words: str, states: int) -> None:
@@ -74,82 +75,173 @@ def test_one_command_and_three_lines(run: Callable[..., Result], words: str, sta
 
 def test_events_left_out_are_told_to_the_owner_alone(run: Callable[..., Result]) -> None:
     result = run(f"events.csv.gz {ENDS} --graph graph.tsv --count trips")
-    trips = datasets.count_transitions(
+    counts = release.count_transitions(
         "events.csv.gz", "page", "next", count="trips", categories=["home", "shop", "cart"]
     )
-    report = trips.attrs["report"]
-    assert f"{report['outside']:,} outside" in result.stderr and f"{report['outside']:,}" not in result.stdout
-    assert "left out on pairs that the graph does not allow" in result.stderr
-    same = next(line for line in result.stderr.splitlines() if "rows" in line).removeprefix("for you only: ")
+    outside = f"{counts.report['outside']:,} events outside"
+    assert outside in result.stderr and outside not in result.stdout
+    assert "events on pairs that the graph does not allow" in result.stderr
+    same = next(line for line in result.stderr.splitlines() if " rows; left out" in line).removeprefix("for you only: ")
     assert same in Path("out_OWNER_ONLY/owner.json").read_text()
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (f"events.csv.gz {ENDS} --categories header.txt", "'page', looks like a header: remove it"),
-        (f"events.csv.gz {ENDS} --categories numbers.txt", "'zone', looks like a header: remove it"),
-        (f"events.csv.gz {ENDS} --categories generic.txt", "'label', looks like a header: remove it"),
-        (
-            f"events.csv.gz {ENDS} --categories quoted.txt",
-            'must have a label a line as it is, got "shop, old" in quotes',
-        ),
         (f"events.csv.gz {ENDS} --categories nameless.csv", "--categories: source: there is no column 'label'"),
         (f"events.csv.gz {ENDS} --categories latin.txt", "is not UTF-8 text: save it as UTF-8"),
         (f"events.csv.gz {ENDS} --categories nowhere.txt", "--categories: 'nowhere.txt' cannot be read"),
         (f"events.csv.gz {ENDS} --graph sink.csv", "add a self-loop"),
-        (f"events.csv.gz {ENDS}", "neither --categories nor --graph was given, so the pairs are chosen privately"),
-        (f"events.csv.gz {ENDS} --categories pages.txt --pairs private", "--pairs private was given, so the pairs"),
-        (f"events.csv.gz {ENDS} --categories pages.txt --unit user", "however many events it has, and needs limits"),
-        (f"events.csv.gz {ENDS} --categories pages.txt --events 3", "--unit must name a column where --events"),
-        (f"events.csv.gz {ENDS} --categories pages.txt --max-gap 1h", "--max-gap goes with --trajectory"),
-        (f"events.csv.gz {ENDS} --categories pages.txt --outside error", "outside the 3 declared categories"),
+        (f"events.csv.gz {ENDS}", "--delta must be above 0"),
+        (f"events.csv.gz {ENDS} --categories pages.txt --pairs private", "--delta must be above 0"),
+        (f"events.csv.gz {ENDS} --pairs all --delta 1e-6", "--pairs must be all or private, with categories"),
+        (f"events.csv.gz {ENDS} --graph graph.tsv --pairs private", "--pairs must be all or private, with categories"),
+        (f"events.csv.gz {ENDS} --categories pages.txt --unit user", "--events must go with a unit"),
+        (f"events.csv.gz {ENDS} --categories pages.txt --events 3", "--events must go with a unit"),
+        (f"events.csv.gz {ENDS} --categories pages.txt --max-gap 1h", "belong to trajectory"),
         (f"events.csv.gz {ENDS} --categories pages.txt --count at2", "no column 'at2'"),
-        (f"events.csv.gz {ENDS} --categories pages.txt --count page", "--count must be a whole number"),
-        ("events.csv.gz --origin page --categories pages.txt", "give --origin and --destination, or --trajectory"),
+        ("events.csv.gz --origin page --categories pages.txt", "origin and destination must be given"),
+        (f"{VISITS} {ENDS} --events 3 --delta 1e-6", "origin and destination must be given"),
         ("visits.parquet --trajectory user,at --events 3 --categories pages.txt", "three columns, USER,TIME,PLACE"),
-        (
-            "visits.parquet --trajectory user,at,page --categories pages.txt",
-            "as a whole, and needs limits of what is counted: --events M",
-        ),
-        ("visits.parquet --trajectory user,at,page --unit page --events 2 --delta 1e-6", "no other --unit"),
+        (f"{VISITS} --categories pages.txt", "--events must go with a unit"),
+        (f"{VISITS} --unit page --events 2 --delta 1e-6", "another unit"),
+        (f"{VISITS} --count trips --events 2 --delta 1e-6", "neither count"),
+        (f"{VISITS} --max-gap 1,5h --events 2 --categories pages.txt", "--max-gap must be a number above 0"),
+        ("nowhere.csv --trajectory user,at,page --time-format today --events 2 --delta 1e-6", "--time-format must be"),
+        ("events.csv.gz --trajectory user,at,page --events 2 --delta 1e-6", "--time-format must be given for"),
+        (f"events.csv.gz {ENDS} --categories pages.txt --limit 1,0", "--limit belongs to a budget"),
     ],
 )
 def test_refusals_speak_of_options(run: Callable[..., Result], words: str, said: str) -> None:
     result = run(words)
     assert result.exit_code == 2 and said in result.stderr, result.output
-    assert "=" not in result.stderr.replace("==", "") and "_per_row" not in result.stderr
     assert not Path("out").exists() and not Path("out_OWNER_ONLY").exists()
 
 
+def test_a_pipe_of_categories_is_refused(run: Callable[..., Result]) -> None:
+    """The command waited for ever."""
+    os.mkfifo("pipe.txt")
+    result = run(f"events.csv.gz {ENDS} --categories pipe.txt")
+    assert result.exit_code == 2 and "must be an ordinary file" in result.stderr
+
+
+def test_states_a_and_b(run: Callable[..., Result]) -> None:
+    """Both were taken for a header, because a column was called from_a."""
+    pd.DataFrame({"from_a": ["A", "B"] * 500, "to_b": ["B", "A"] * 500}).to_csv("ab.csv", index=False)
+    Path("ab.txt").write_text("A\nB\n")
+    result = run("ab.csv --origin from_a --destination to_b --categories ab.txt")
+    assert result.exit_code == 0 and dpsim.load_release("out").labels == ("A", "B")
+
+
 def test_moves_that_took_too_long_are_told_to_the_owner(run: Callable[..., Result]) -> None:
-    result = run("visits.parquet --trajectory user,at,page --events 20 --max-gap 1h --categories pages.txt")
-    rest = datasets.count_trajectories("visits.parquet", "user", "at", "page", events=20).attrs["report"]["rows"]
-    told = next(line for line in result.stderr.splitlines() if "moves" in line)
-    moves, late = (int(found.replace(",", "")) for found in re.findall(r"([\d,]+) moves", told))
-    assert late > 0 and moves + late == rest and "took longer than the gap" in told
-    assert "moves" not in result.stdout
+    words = f"{VISITS} --events 20 --categories pages.txt"
+    late = release.count_trajectories(
+        "visits.parquet", Unit(20, "user"), "at", "page", time_format="seconds", max_gap="1h"
+    ).report["late"]
+    result = run(f"{words} --max-gap 1h")
+    assert late > 0 and f"{late:,} moves that took longer" in result.stderr and f"{late:,}" not in result.stdout
 
 
-def test_the_first_line_may_repeat_a_part_of_a_columns_name(tmp_path: Path) -> None:
-    (tmp_path / "zones.txt").write_text("Station\nA\nB\n")
-    assert inputs.read_categories(str(tmp_path / "zones.txt")) == ["Station", "A", "B"]
-    with pytest.raises(ValueError, match="looks like a header: remove it"):
-        inputs.read_categories(str(tmp_path / "zones.txt"), ["start_station"])
+def test_check_tells_the_owner_and_spends_nothing(run: Callable[..., Result]) -> None:
+    Path("more.txt").write_text("home\nshop\ncart\nnever\n")
+    words = f"events.csv.gz {ENDS} --count trips --unit user --events 5 --categories more.txt --check"
+    result = run(words, epsilon="--budget spent.json --limit 1,0")
+    assert result.exit_code == 0 and result.stdout == "", result.output
+    counts = release.count_transitions(
+        "events.csv.gz", "page", "next", count="trips", unit=Unit(5, "user"), categories=["home", "shop", "cart"]
+    )
+    assert counts.report["truncated"] > 0 and counts.report["outside"] > 0
+    for number in (counts.report[name] for name in ("rows", "outside", "truncated", "kept")):
+        assert f" {number:,} " in result.stderr
+    assert "1 declared states occur in no event: never" in result.stderr
+    assert sorted(file.name for file in Path().iterdir() if "out" in file.name or "spent" in file.name) == []
+    visits = run(f"{VISITS.replace('seconds', 'iso')} --events 20 --max-gap 1h --check", epsilon="")
+    assert visits.exit_code == 0 and "3,000 left out: visits without a time that can be read" in visits.stderr
 
 
-def test_a_column_of_counts_that_was_not_named(run: Callable[..., Result]) -> None:
-    assert "a column 'trips': name it as the count" in run(f"events.csv.gz {ENDS} --categories pages.txt").stdout
+def test_what_depends_on_rows_is_not_on_standard_output(run: Callable[..., Result]) -> None:
+    """A warning about a column was printed among what may be published."""
+    said = run(f"events.csv.gz {ENDS} --categories pages.txt")
+    assert "a column 'trips': name it as the count" in said.stderr and "trips" not in said.stdout
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["p,0,home,x,1", "p,0,home", '"', "p,soon,home,shop,1", ",,,,", "p,0,home,shop,-1.5", "p,1e300,home,shop,1e300"],
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"{ENDS} --categories pages.txt --count trips",
+        "--trajectory user,at,page --time-format seconds --events 5 --delta 1e-6",
+    ],
+)
+def test_no_exit_code_depends_on_a_row(run: Callable[..., Result], lines: str, words: str) -> None:
+    """One count that is none, or one line too many fields, ended the command with exit code 2."""
+    plain = ["user,at,page,next,trips", *(f"u{i % 50},{60 * i},home,shop,1" for i in range(500))]
+    Path("one.csv").write_text("\n".join(plain) + "\n")
+    Path("two.csv").write_text("\n".join([*plain, lines]) + "\n")
+    codes = [
+        run(f"{file}.csv {words}", epsilon=f"--epsilon 1 --output {file} --seed 1").exit_code for file in ("one", "two")
+    ]
+    assert codes == [0, 0]
+
+
+def test_help_fits_on_a_screen() -> None:
+    text = CliRunner().invoke(cli.main, ["release", "--help"], terminal_width=80).output.splitlines()
+    assert len(text) <= 30 and max(map(len, text)) <= 80
+    assert "dpsim.release.privatize" in " ".join(text)
+
+
+def test_one_call_from_python(run: Callable[..., Result]) -> None:
+    settings: dict[str, Any] = {"origin": "page", "destination": "next", "categories": ["home", "shop", "cart"]}
+    frame = pd.read_parquet("visits.parquet")
+    chain = release.privatize(frame, epsilon=1, rng=1, **settings)
+    written = release.privatize("visits.parquet", epsilon=1, rng=1, output="out", **settings)
+    assert chain == written == dpsim.load_release("out") and Path("out_OWNER_ONLY/owner.json").is_file()
+    run(f"visits.parquet {ENDS} --categories pages.txt", epsilon="--epsilon 1 --output other --seed 1")
+    assert dpsim.load_release("other") == chain
+    with pytest.raises(ValueError, match="delta must be above 0"):
+        release.privatize(frame, epsilon=1, origin="page", destination="next")
+    with pytest.raises(TypeError, match="where"):
+        release.privatize(frame, epsilon=1, where="trips > 3", **settings)
+    private = release.privatize(
+        frame, epsilon=1, delta=1e-6, trajectory="user,at,page", time_format="seconds", events=5, rng=1
+    )
+    assert private.statement["unit"] == {"events": 5, "column": "user"} and private.statement["moves"]
+
+
+def test_a_plain_install_is_told_what_to_install(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    there = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "duckdb" else there(name))
+    result = run(f"events.csv.gz {ENDS} --categories pages.txt")
+    assert result.exit_code == 2 and not Path("out").exists()
+    assert result.stderr.splitlines() == [
+        'dpsim: releases need libraries of their own: pip install "dpsim-compendium[release]"'
+    ]
 
 
 def test_files_of_what_is_declared(tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("\ufeff3\n\n 1 \n20\n")
-    assert inputs.read_categories(str(tmp_path / "labels.txt")) == [3, 1, 20]
+    assert supports.read_categories(str(tmp_path / "labels.txt")) == [3, 1, 20]
     (tmp_path / "graph.csv").write_text("destination;origin\n1;2\n2.0;1\n")
-    assert inputs.read_graph(str(tmp_path / "graph.csv")).to_dict("list") == {"origin": [2, 1], "destination": [1, 2]}
-    (tmp_path / "totals.csv").write_text("label,total\na,3\nb,2.5\n")
-    with pytest.raises(ValueError, match=r"--totals: .* whole numbers of at least 0, got 2.5"):
-        inputs.read_totals(str(tmp_path / "totals.csv"))
+    found = supports.read_graph(tmp_path / "graph.csv").to_dict("list")
+    assert found == {"origin": [2, 1], "destination": [1, 2]}
+    (tmp_path / "graph.csv").write_text("destination;origin\n1;2\n2\n")
+    with pytest.raises(ValueError, match=r"graph: .* must have origin and destination in each row"):
+        supports.read_graph(tmp_path / "graph.csv")
+
+
+def test_plan_speaks_of_persons() -> None:
+    words = "plan --states 60 --events 100000 --persons 5000 --limits 5,20 --epsilon 1"
+    result = CliRunner().invoke(cli.main, words.split())
+    assert result.exit_code == 0 and "25000" in result.stdout and "events_kept" in result.stdout
+    assert CliRunner().invoke(cli.main, words.replace("--persons 5000 ", "").split()).exit_code == 2
+
+
+def test_messages_in_the_words_of_the_command_line() -> None:
+    assert command.as_options("time_format must be given") == "--time-format must be given"
+    assert command.as_options("the unit must be") == "the unit must be"
 
 
 NASTY = [
@@ -171,7 +263,7 @@ def test_labels_of_a_file_are_text_in_everything_that_is_published(run: Callable
     result = run(f"nasty.csv {ENDS} --delta 1e-6")
     assert result.exit_code == 0, result.output
     read = pd.read_csv("out/states.csv", dtype=str, keep_default_na=False)
-    assert sorted(read["label"]) == sorted(NASTY), "values are never changed"
+    assert sorted(read["label"]) == sorted(label.replace("\n", " ") for label in NASTY), "else values are as they were"
     for file in Path("out").iterdir():
         assert file.stem in ("chain", "counts", "states", "report", "statement"), "no file is named after a label"
         if file.suffix in (".html", ".json"):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from dpsim.release import Unit, count_transitions, labels, scratch, sources
+from dpsim.release import text as text_
 
 TABLE = pd.DataFrame(
     {"from": ["1", "2", "3", "1", None], "to": ["2", "3", "x", "2", "1"], "km": [0.5, 1.5, 2.5, 3.5, 4.5]}
@@ -254,6 +255,34 @@ def test_ends_of_lines(tmp_path: Path, end: bytes, last: bool) -> None:
     """A file with carriage returns alone ended in a traceback."""
     (tmp_path / "t.csv").write_bytes(end.join([b"from,to", b"1,2", b"3,4"]) + end * last)
     assert counted(tmp_path / "t.csv") == {("1", "2"): 1, ("3", "4"): 1}
+
+
+def test_rows_that_span_lines(tmp_path: Path) -> None:
+    """Their inner lines read like rows; a quote too many does not make rows of what follows it, nor takes it away."""
+    rows = [f"{i % 7},{i % 5}" for i in range(100)]
+    for lines, more in (
+        (['"x\n1,2\n1,2\ny",z'], {("x 1,2 1,2 y", "z"): 1}),
+        (['"x\r1,2\ry",z'], {("x 1,2 y", "z"): 1}),
+        (['"x\r\n""1"",2\r\ny","z\n"'], {('x "1",2 y', "z"): 1}),
+        (['"open,1'], {}),
+        (['"x\ny",z', '"open,1'], {("x y", "z"): 1}),
+        (['"open,1', *rows[:50], '"x\ny",z'], {("x y", "z"): 1}),
+        (['a"b,1', *rows[:50], 'c"d,1'], {}),
+    ):
+        for place in (0, 50, 100):
+            text = "\n".join(["from,to", *rows[:place], *lines, *rows[place:]])
+            (tmp_path / "t.csv").write_bytes(text.encode() + b"\n")
+            expected = dict(more)
+            for row in rows + [line for line in lines if line in rows]:
+                pair = tuple(row.split(","))
+                expected[pair] = expected.get(pair, 0) + 1
+            assert counted(tmp_path / "t.csv") == expected, lines
+
+
+def test_a_quote_too_many_before_a_long_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_, "LONGEST", 1000)
+    (tmp_path / "t.csv").write_text('from,to\n"open,1\n' + "a,b\n" * 1000 + '"c\nd",e\n')
+    assert counted(tmp_path / "t.csv") == {("a", "b"): 1000, ("c d", "e"): 1}
 
 
 def test_a_long_header(tmp_path: Path) -> None:

@@ -183,13 +183,21 @@ def test_an_output_folder_is_ones_own_or_of_a_run_before(toy: Path) -> None:
     assert (mine / "thesis.txt").read_text() == "years of work"
 
 
+def test_a_run_that_failed_leaves_its_output_folder_for_the_next_one(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", "1 / 0")
+    command = ["run", "quick", "--output", "mine"]
+    assert CliRunner().invoke(main, command).exit_code == 1 and not written(toy / "mine")
+    notebook(toy / "notebooks" / "quick.ipynb", BODY)
+    assert CliRunner().invoke(main, command).exit_code == 0
+
+
 def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: Path) -> None:
     notebook(toy / "notebooks" / "broken.ipynb", "1 + 1", "raise RuntimeError('the reason')")
     result = dpsim("run", "-j", "2")
     assert result.returncode == 1
     assert "cell 4 raised RuntimeError: the reason" in result.stdout
     assert (toy / "figures/quick/fig1_draws.csv").is_file() and not (toy / "figures/broken").exists()
-    failed = json.loads((toy / "build/runs/broken/default/broken-failed.ipynb").read_text())
+    failed = json.loads(next((toy / "build/runs/broken").glob("failed-*.ipynb")).read_text())
     assert any(o.get("ename") == "RuntimeError" for cell in failed["cells"] for o in cell.get("outputs", []))
 
 
@@ -204,7 +212,7 @@ print("one"); display(HTML("<b>two</b>")); print("three"); print("four", file=sy
 def test_outputs_are_those_of_a_kernel_of_its_own(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", BODY, "!echo shell", OUTPUTS, "input()")
     assert "cell 6 raised StdinNotImplementedError" in ran().message
-    failed = json.loads((toy / "build/runs/quick/default/quick-failed.ipynb").read_text())
+    failed = json.loads(next((toy / "build/runs/quick").glob("failed-*.ipynb")).read_text())
     shell, shown = [
         cell["outputs"] for cell in failed["cells"] if cell["source"] in (["!echo shell"], OUTPUTS.splitlines(True))
     ]
@@ -262,6 +270,21 @@ def test_a_publication_cut_in_two_is_mended(toy: Path, cut: str) -> None:
     assert ran().status == "failed"
     assert written(toy / "figures/quick") == before
     assert [p.name for p in (toy / "figures").iterdir()] == ["quick"]
+
+
+def test_a_publication_that_fails_half_way_leaves_the_old_figures(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output, replace = toy / "figures/quick", os.replace
+    output.mkdir()
+    (output / "fig1.png").write_text("the old one")
+
+    def fails(old: Path, new: Path) -> None:
+        if (old, new) == (toy / "figures/.quick.partial", output):
+            raise OSError("no more")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", fails)
+    assert ran().message == "no more"
+    assert written(toy / "figures") == {"quick/fig1.png": b"the old one"}
 
 
 # What changes while a notebook runs.

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpsim import boltzmann, dirichlet
+from dpsim import dirichlet
 from dpsim.numerics import special
 from tools.verify import precision
 
@@ -54,11 +54,6 @@ def test_a_value_on_the_wrong_side_is_an_infinite_error(side, within):
     for value in (within, 2.0 - within):
         check = precision.Check("none", lambda value=value: value, lambda: precision.mp.mpf(1), [()], 1e-3, side=side)
         assert precision.error(check, ()) == (pytest.approx(1e-6) if value == within or not side else math.inf)
-
-
-def test_discrete_gaussian_delta_of_the_widest_noise_is_that_of_the_normal_law():
-    delta = boltzmann.discrete_gaussian_delta(10_000, 0.0)
-    assert delta == pytest.approx(math.erf(math.sqrt(2) / 1e4 / 2 / math.sqrt(2)), rel=1e-6)
 
 
 @pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-9])

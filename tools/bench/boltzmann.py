@@ -51,7 +51,7 @@ def rows() -> list[tuple[str, str, Callable[[], object]]]:
         ("enumeration and choice", "10,000 draws, N 50, n 5", lambda: enumerated_draws(10_000)),
         ("sample_exact", "1,000 draws, N 100,000, n 100, t 10", lambda: boltzmann.sample_exact(LARGE, 10.0, size=1000)),
         ("sample_exact", "1,000 draws, N 100,000, n 100, t 1e6", lambda: boltzmann.sample_exact(LARGE, 1e6, size=1000)),
-        ("expected_objective", "N 100,000, n 100, t 10", lambda: boltzmann.expected_objective(LARGE, 10.0)),
+        ("mixing_bound", "N 50, n 5, 5,000 steps", lambda: boltzmann.mixing_bound(50, 5, 10.0, 5000, 39.6)),
         ("configurations", "316,251 histograms", lambda: boltzmann.configurations(50, 5)),
         ("exact_epsilon_limit", "316,251 histograms", lambda: boltzmann.exact_epsilon_limit(50, 5, 10.0)),
         ("epsilon_at_delta", "316,251 histograms", lambda: boltzmann.epsilon_at_delta(50, 5, 10.0, 1e-6)),

@@ -68,7 +68,8 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
 def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
     """Return the first page: three sentences, four ways on, a card for each notebook with a link to each figure."""
     title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
-    cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
+    verdicts = {ledger.NOTEBOOKS[paper]: word for paper, word in ledger.by_paper(ledger.report())["verdict"].items()}
+    cards = [_card(name, nb, figures[name], verdicts.get(name, "")) for name, nb in notebooks.items()]
     pages = ["explore", "notebooks/index", "gallery", "report", "errata", "run", "api/index", "data"]
     pages += ["measurements"] if measurements.texts() else []
     return "\n\n".join(
@@ -89,9 +90,9 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
 
 
 def run_it_yourself() -> str:
-    """Return the README's sections, but the report, as a page: its tables and pictures are elsewhere on the site."""
+    """Return the README's sections, but what is generated, as a page: its tables and pictures are elsewhere here."""
     readme = (paths.root() / "README.md").read_text(encoding="utf-8")
-    sections = [section for section in readme.split("\n## ")[1:] if "<!-- report" not in section]
+    sections = [section for section in readme.split("\n## ")[1:] if "<!-- " not in section]
     blocks = [block for section in sections for block in f"## {section}".strip().split("\n\n")]
     return "\n\n".join(["# Run it yourself", *(_on_the_site(block) for block in blocks if not block.startswith("|"))])
 
@@ -99,7 +100,7 @@ def run_it_yourself() -> str:
 def _on_the_site(markdown: str) -> str:
     """Return a block of the README: commands within the page's width, links to what is a page here, others as words."""
     if markdown.startswith(("```\n", "```sh\n")):
-        return re.sub(r"^```\n", "```sh\n", "\n".join(map(_continued, markdown.split("\n"))))
+        return re.sub(r"^```\n", "```sh\n", markdown)
     markdown = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", markdown)  # images of other origins stay out
 
     def link(found: re.Match[str]) -> str:
@@ -110,14 +111,6 @@ def _on_the_site(markdown: str) -> str:
         return f"[{words}]({page})" if page else words
 
     return re.sub(r"\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, markdown)
-
-
-def _continued(line: str) -> str:
-    """Return a command of more than 88 characters with what is beyond them on lines of its own, before an option."""
-    cut = line.rfind(" --", 0, 88)
-    if len(line) <= 88 or "#" in line or cut < 0:
-        return line
-    return f"{line[:cut]} \\\n{_continued('    ' + line[cut + 1 :])}"
 
 
 def notebook_list(notebooks: Mapping[str, Any]) -> str:
@@ -203,8 +196,8 @@ def notes() -> dict[str, str]:
     return found
 
 
-def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
-    """Return a notebook's card: its question, its paper, its first figure, which is the key one, a link to each."""
+def _card(name: str, notebook: Any, figures: list[Figure], verdict: str) -> str:
+    """Return a notebook's card: its question, its paper and verdict, its first figure (the key one), a link to each."""
     page = f"notebooks/{name}.html"
     question = html.escape(plain(notebook_pages.title(notebook)))
     links = [
@@ -220,7 +213,7 @@ def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
         image = f'<img src="{path}" alt="{html.escape(first.alt)}" width="{width}" height="{height}">'
     return (
         f'<div class="entry">\n{image}\n<h2><a href="{page}">{question}</a></h2>\n'
-        f"<p>{html.escape(_paper(name))}</p>\n"
+        f"<p>{html.escape(_paper(name))}{verdict and f': <b>{verdict}</b>'}</p>\n"
         f'<p class="downloads">{" · ".join(links)}</p>\n</div>'
     )
 

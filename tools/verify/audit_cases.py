@@ -299,12 +299,12 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
 NEAR = np.array([[5, 3, 2], [4, 4, 2]])  # one individual of the histogram moves
 
 
-def discrete_laplace_case() -> Case:
-    """Return discrete Laplace noise on a histogram."""
-    spent = 2.0
+def zero_sum_laplace_case() -> Case:
+    """Return discrete Laplace noise on a histogram that keeps its total."""
+    spent, reach = 2.0, 60
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        noisy = boltzmann.add_discrete_laplace(NEAR[side], factor * spent, size=size, rng=rng)
+        noisy = boltzmann.add_zero_sum_laplace(NEAR[side], factor * spent, size=size, rng=rng)
         near, far = (np.abs(noisy - centre).sum(axis=1) for centre in NEAR)
         return factor * spent / 2 * (far - near)
 
@@ -312,30 +312,15 @@ def discrete_laplace_case() -> Case:
         return measures.implied_delta(epsilon, spent)
 
     epsilon = levels(claim)
-    # the loss is spent with probability 1 / (1 + e^(-spent/2))^2, else at most 0
-    exact = -np.expm1(epsilon - spent) / (1 + math.exp(-spent / 2)) ** 2
+    grid = np.arange(-reach, reach + 1)
+    noise = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    noise = np.column_stack([noise, -noise.sum(axis=1)])
+    norm, shifted = np.abs(noise).sum(axis=1), np.abs(noise + NEAR[0] - NEAR[1]).sum(axis=1)
+    mass, loss = np.exp(-spent / 2 * norm), spent / 2 * (shifted - norm)
+    exact = -np.expm1(np.minimum(epsilon[:, None] - loss, 0.0)) @ mass / mass.sum()
     setting = f"n 3, epsilon {spent:g}"
-    return Case(
-        "discrete Laplace noise", setting, epsilon, claim(epsilon), nothing(epsilon), exact, losses, breakable=True
-    )
-
-
-def discrete_gaussian_case() -> Case:
-    """Return discrete Gaussian noise on a histogram."""
-    sigma = 1.5
-
-    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        noisy = boltzmann.add_discrete_gaussian(NEAR[side], sigma / factor, size=size, rng=rng)
-        near, far = (((noisy - centre) ** 2).sum(axis=1) for centre in NEAR)
-        return (factor / sigma) ** 2 / 2 * (far - near)
-
-    def claim(epsilon: Array) -> Array:
-        return boltzmann.discrete_gaussian_delta(sigma, epsilon)
-
-    epsilon = levels(claim)
-    exact = claim(epsilon)
-    setting = f"n 3, sigma {sigma:g}"
-    return Case("discrete Gaussian noise", setting, epsilon, exact, nothing(epsilon), exact, losses, breakable=True)
+    name = "zero-sum discrete Laplace noise"
+    return Case(name, setting, epsilon, claim(epsilon), nothing(epsilon), exact, losses, breakable=True)
 
 
 # -------------------------------------------------------------------------------------- discrete mechanisms
@@ -416,7 +401,7 @@ def boltzmann_exact_draws() -> Finite:
         return boltzmann.configuration_index(boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total)
 
     def claim(epsilon: Array) -> Array:
-        return np.array([boltzmann.mixing_delta(total, bins, t, [0], epsilon=e).limit for e in epsilon])
+        return boltzmann.epsilon.delta_at_epsilon(total, bins, t, epsilon)
 
     def published(epsilon: Array) -> Array:
         return measures.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
@@ -439,7 +424,7 @@ def boltzmann_chain() -> Finite:
         )
 
     def claim(epsilon: Array) -> Array:
-        return np.array([float(boltzmann.mixing_delta(total, bins, t, steps, epsilon=e).exact) for e in epsilon])
+        return np.array([boltzmann.mixing_delta(total, bins, t, steps, epsilon=e) for e in epsilon])
 
     def published(epsilon: Array) -> Array:
         return measures.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
@@ -527,6 +512,5 @@ def cases(everything: bool = True) -> list[Case]:
         *(case for mechanism in finite for case in finite_cases(mechanism)),
         *release_cases(everything),
         *matrix_noise_cases(),
-        discrete_laplace_case(),
-        discrete_gaussian_case(),
+        zero_sum_laplace_case(),
     ]

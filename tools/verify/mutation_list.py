@@ -18,10 +18,14 @@ MDP = "dpsim/mdp/privacy.py"
 MDP_BOUNDS = "dpsim/mdp/bounds.py"
 WORDS = "dpsim/words/exact_epsilon.py"
 BOLTZMANN = "dpsim/boltzmann/mechanism.py"
+BOLTZMANN_LAW = "dpsim/boltzmann/law.py"
+MIXING = "dpsim/boltzmann/mixing.py"
 ZERO_SUM = "dpsim/boltzmann/noise.py"
 LEDGER = "dpsim/ledger.py"
 CHECKS = "dpsim/checks.py"
 STREAMS = "dpsim/streams.py"
+RUNS = "dpsim/runner/runs.py"
+KEYS = "dpsim/runner/keys.py"
 SPARSE = "dpsim/markov/sparse.py"
 WALKS = "dpsim/markov/walks.py"
 
@@ -547,14 +551,14 @@ WINGS = [
         "a calibrated law spends at most epsilon",
     ),
     Mutation(
-        BOLTZMANN,
+        BOLTZMANN_LAW,
         "return float((2 * total - 1) * np.sort(w)",
         "return float((2 * total - 2) * np.sort(w)",
         ("tests/boltzmann/test_boltzmann.py::test_sensitivity_and_epsilon_against_brute_force",),
         "sensitivity 4 N - 2",
     ),
     Mutation(
-        BOLTZMANN,
+        BOLTZMANN_LAW,
         "moved = 2 * total - 1 if np.ptp(w) == 0 else 2 * total",
         "moved = 2 * total - 1",
         ("tests/boltzmann/test_boltzmann.py::test_sensitivity_and_epsilon_against_brute_force",),
@@ -582,11 +586,32 @@ WINGS = [
         "the last bin has a law of its own",
     ),
     Mutation(
-        ZERO_SUM,
-        "gain = -np.expm1(np.minimum(epsilon - (D + 1) / sigma**2, 0.0))",
-        "gain = -np.expm1(np.minimum(epsilon - D / sigma**2, 0.0))",
-        ("tests/boltzmann/test_boltzmann_noise.py::test_discrete_gaussian_delta_is_the_sum_over_all_pairs",),
-        "loss of two discrete Gaussians one apart",
+        MIXING,
+        "min(gaps) * 2 / (bins * (bins - 1))",
+        "min(gaps) * 4 / (bins * (bins - 1))",
+        ("tests/boltzmann/test_convergence_rate.py::test_every_start_converges_as_fast_as_is_said",),
+        "one of n (n - 1) / 2 pairs of bins moves in a step",
+    ),
+    Mutation(
+        MIXING,
+        "for half in (0.0, 0.5)",
+        "for half in (0.0,)",
+        ("tests/boltzmann/test_convergence_rate.py",),
+        "lines whose centre lies between two histograms",
+    ),
+    Mutation(
+        MIXING,
+        "float(np.logaddexp(0.0, epsilon)) + normaliser / 2",
+        "normaliser / 2",
+        ("tests/boltzmann/test_convergence_rate.py::test_the_bound_takes_the_least_likely_start",),
+        "both chains miss their limits: 1 + e^epsilon",
+    ),
+    Mutation(
+        MIXING,
+        "+ normaliser / 2 - math.log(2)",
+        "- math.log(2)",
+        ("tests/boltzmann/test_convergence_rate.py::test_the_bound_takes_the_least_likely_start",),
+        "the chain starts at one histogram, not at its law",
     ),
     Mutation(
         MDP,
@@ -683,39 +708,74 @@ FLOOR = [
         "masked values would be used",
     ),
     Mutation(
-        "dpsim/runner/schedule.py",
-        "files.sha256(Path(job.output) / name) == digest",
-        "(Path(job.output) / name).exists()",
-        ("tests/runner/test_keys.py::test_a_run_is_current_only_with_its_record_and_every_output_as_it_was",),
+        RUNS,
+        "files.sha256(run.output / name) == digest",
+        "(run.output / name).exists()",
+        ("tests/runner/test_keys.py",),
         "an output that was changed is not current",
     ),
     Mutation(
-        "dpsim/runner/keys.py",
-        '"parameters": dict(sorted(values.items()))',
+        RUNS,
+        ' or [("", "")]',
+        "",
+        ("tests/runner/test_keys.py",),
+        "a record that lists no outputs is not current",
+    ),
+    Mutation(
+        RUNS,
+        "if before != after:",
+        "if before[0] != after[0]:",
+        ("tests/runner/test_runs.py",),
+        "data changed and restored while a notebook runs",
+    ),
+    Mutation(
+        RUNS,
+        "if previous.exists() and not output.exists():",
+        "if False:",
+        ("tests/runner/test_runs.py",),
+        "a publication that was cut in two loses the old figures",
+    ),
+    Mutation(
+        KEYS,
+        '"parameters": dict(values)',
         '"parameters": {}',
-        ("tests/runner/test_runner.py::test_the_key_sees_sources_parameters_and_files_but_not_outputs",),
+        ("tests/runner/test_keys.py",),
         "other parameters make another run",
     ),
     Mutation(
-        "dpsim/runner/keys.py",
-        '{"versions": versions(), "python": sys.version}',
-        '{"python": sys.version}',
+        KEYS,
+        '"versions": versions()',
+        '"versions": {}',
         ("tests/runner/test_keys.py",),
         "other libraries make another run",
     ),
     Mutation(
-        "dpsim/runner/keys.py",
-        'read += paths.data().rglob("*")',
-        "read += []",
-        ("tests/runner/test_runner.py::test_the_key_sees_sources_parameters_and_files_but_not_outputs",),
-        "other data make another run",
+        KEYS,
+        '"python": sys.version',
+        '"python": ""',
+        ("tests/runner/test_keys.py",),
+        "another Python makes another run",
     ),
     Mutation(
-        "dpsim/runner/worker.py",
-        "if self.previous.exists() and not self.output.exists():",
-        "if False:",
-        ("tests/runner/test_workspace.py",),
-        "a publication that was cut in two loses the old figures",
+        KEYS,
+        '"parameters" in cell["metadata"].get("tags", [])',
+        "False",
+        ("tests/runner/test_keys.py",),
+        "another cell of parameters makes another run",
+    ),
+    Mutation(
+        KEYS,
+        '*Path(value).rglob("*")',
+        '*Path(value).glob("*")',
+        ("tests/runner/test_keys.py",),
+        "files deep in the folder that a parameter names",
+    ),
+    Mutation(
+        KEYS,
+        '*paths.data().rglob("*"), ',
+        "",
+        ("tests/runner/test_keys.py",),
+        "other data make another run",
     ),
     Mutation(
         STREAMS,

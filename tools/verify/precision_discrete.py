@@ -97,12 +97,6 @@ def cost(z: Integers, x: Integers, weight: Any) -> Any:
 SPACE = boltzmann.configurations(7, 3)
 
 
-def mean_cost(x: int, t: Any, weight: Any) -> Any:
-    """Return the expected objective."""
-    terms = [cost(z, SPACE[x], weight) for z in SPACE]
-    return mp.fsum(c * mp.exp(c / t) for c in terms) / mp.fsum(mp.exp(c / t) for c in terms)
-
-
 def limit_epsilon(t: Any, weight: Any) -> Any:
     """Return the largest log-likelihood ratio over neighbours and outputs."""
     normalisers = [log_normaliser(x, t, weight) for x in range(len(SPACE))]
@@ -295,7 +289,7 @@ def histogram_checks() -> list[Check]:
     rows = grid([0, 5, 20, 35], powers(-3, 6), [1.0, 0.0, 7.5])
 
     def normaliser(x: int, t: float, weight: float) -> Any:
-        return boltzmann.limit.log_normalisers(7, 3, t, [1.0, weight, 1.0])[x]
+        return boltzmann.epsilon.log_normalisers(SPACE[[x]], t, np.array([1.0, weight, 1.0]))[0]
 
     return [
         Check("boltzmann.log_normalisers", normaliser, log_normaliser, rows, 1e-13, log=True),
@@ -308,13 +302,6 @@ def histogram_checks() -> list[Check]:
             log=True,
         ),
         Check(
-            "boltzmann.expected_objective",
-            lambda x, t, w: boltzmann.expected_objective(SPACE[x], t, diagonal(w)),
-            mean_cost,
-            [row for row in rows if row[1] > 0.05],  # below it the mean underflows
-            1e-12,
-        ),
-        Check(
             "boltzmann.exact_epsilon_limit",
             lambda t, w: boltzmann.exact_epsilon_limit(7, 3, t, diagonal(w)),
             limit_epsilon,
@@ -323,7 +310,7 @@ def histogram_checks() -> list[Check]:
         ),
         Check(
             "boltzmann.log_normalisers, full W",
-            lambda x, t: boltzmann.limit.log_normalisers(3, 3, t, FULL)[x],
+            lambda x, t: boltzmann.epsilon.log_normalisers(SMALL, t, FULL)[x],
             lambda x, t: mp.log(mp.fsum(mp.exp(full_cost(z, SMALL[x], FULL) / t) for z in SMALL)),
             grid([0, 3, 9], powers(-2, 6)),
             1e-13,
@@ -351,8 +338,8 @@ def histogram_checks() -> list[Check]:
             1e-13,
         ),
         Check(
-            "boltzmann.delta_at_epsilon",
-            lambda t, share: boltzmann.delta_at_epsilon(7, 3, t, our_level(t, 1.0, share)),
+            "boltzmann.epsilon.delta_at_epsilon",
+            lambda t, share: boltzmann.epsilon.delta_at_epsilon(7, 3, t, our_level(t, 1.0, share)),
             lambda t, share: largest_delta(t, mp.mpf(1), our_level(float(t), 1.0, float(share))),
             grid(powers(-1, 4), [0.0, 0.3, 0.9]),
             1e-9,
@@ -364,15 +351,6 @@ def histogram_checks() -> list[Check]:
             [(d, t) for d, t in grid([1e-9, 1e-3], powers(-1, 2))],
             1.1e-9,  # it is rounded up by as much
             side=1,
-        ),
-        Check(
-            "boltzmann.mixing_delta, the limit",
-            lambda t, w, share: (
-                boltzmann.mixing_delta(7, 3, t, [0], weights=diagonal(w), epsilon=our_level(t, w, share)).limit
-            ),
-            lambda t, w, share: largest_delta(t, w, our_level(float(t), float(w), float(share))),
-            grid(powers(0, 4), [1.0, 0.0, 7.5], [0.0, 0.3, 0.9]),
-            1e-9,
         ),
     ]
 
@@ -428,21 +406,6 @@ def sum_of_laplace(epsilon: Any, D: Any, m: int) -> Any:
     return total
 
 
-def discrete_gaussian_profile(epsilon: Any, sigma: Any) -> Any:
-    """Return delta of discrete Gaussian noise from the law of the loss (D + 1)/sigma^2."""
-    with mp.workdps(40):
-        reach = int(mp.ceil(40 * sigma)) if sigma < 5 else int(mp.ceil(16 * sigma))
-        law = [mp.exp(-(mp.mpf(u) ** 2) / (2 * sigma**2)) for u in range(-reach, reach + 1)]
-        law = [x / mp.fsum(law) for x in law]
-        least = int(mp.floor(epsilon * sigma**2)) - 2
-        total = mp.mpf(0)
-        for d in range(max(least, -2 * reach), 2 * reach + 1):
-            gain = -mp.expm1(epsilon - (d + 1) / sigma**2)
-            if gain > 0:
-                total += gain * mp.fdot(law[max(0, -d) : len(law) - max(0, d)], law[max(0, d) : len(law) + min(0, d)])
-        return total
-
-
 def at_scale(delta: float, epsilon: float, b: float, rows: int) -> float:
     """Return delta of Gaussian noise in many digits at the scale the package finds."""
     scale = accounting.gaussian_scale(epsilon, delta, b=b, rows=rows)
@@ -456,12 +419,6 @@ def largest_private_scale(delta: Any, epsilon: Any, b: Any) -> Any:
     for _ in range(8):
         v -= (-mp.expm1(-v) - v / 2 * mp.exp(-v) - delta) / ((1 + v) / 2 * mp.exp(-v))
     return b / (epsilon + 2 * v)
-
-
-def at_sigma(delta: float, epsilon: float) -> float:
-    """Return delta in many digits at the sigma the package finds."""
-    with mp.workdps(DIGITS):
-        return float(discrete_gaussian_profile(mp.mpf(epsilon), mp.mpf(boltzmann.calibrate_sigma(epsilon, delta))))
 
 
 def pair_rule(epsilon: float, delta: float, events: int) -> tuple[float, float]:
@@ -534,21 +491,6 @@ def noise_checks() -> list[Check]:
             grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0]),
             2e-10,  # it is rounded up by 1e-10
             side=1,
-        ),
-        Check(
-            "boltzmann.discrete_gaussian_delta",
-            lambda epsilon, sigma: boltzmann.discrete_gaussian_delta(sigma, epsilon),
-            discrete_gaussian_profile,
-            [*grid([0.0, 1e-3, 0.7, 5.0], [0.05, 0.3, 1.5, 4.9]), (0.0, 40.0), (0.1, 40.0)],
-            1e-11,
-        ),
-        Check(
-            "boltzmann.calibrate_sigma, back to delta",
-            at_sigma,
-            lambda delta, epsilon: delta,
-            [(0.3, 1.0), (1e-3, 5.0), (1e-9, 3.0), (1e-30, 9.0)],
-            1e-6,
-            side=-1,
         ),
         Check(
             "release.pair_threshold, threshold",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import copy
 import io
 import re
 import symtable
@@ -45,8 +46,8 @@ def cell(source: str) -> Cell:
     makes: set[str] = set()
     replaces: set[str] = set()
     for statement in ast.parse(source).body:
-        table = symtable.symtable(ast.unparse(statement), "cell", "exec")
-        bound = {name.get_name() for name in table.get_symbols() if name.is_assigned() or name.is_imported()}
+        table = symtable.symtable(ast.unparse(_apart(statement)), "cell", "exec")
+        bound = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()} - _own(table)
         changed = _changed(statement)
         reads |= (_referenced(table) | changed) - replaces - _counted(statement)
         makes |= bound | changed
@@ -59,7 +60,28 @@ def _referenced(table: symtable.SymbolTable) -> set[str]:
     """Return the names of the notebook that a statement refers to, also within its functions."""
     whole = table.get_type() == "module"
     own = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (whole or s.is_global())}
-    return own.union(*(_referenced(child) for child in table.get_children()))
+    return own.union(*(_referenced(child) for child in table.get_children())) - _own(table)
+
+
+OWN = "comprehension_own_"
+
+
+def _apart(statement: ast.stmt) -> ast.stmt:
+    """Return the statement with other names for what its comprehensions count with: Python 3.12 inlines them."""
+    statement = copy.deepcopy(statement)
+    for node in ast.walk(statement):
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            outside = set(ast.walk(node.generators[0].iter))
+            inside = [name for name in ast.walk(node) if isinstance(name, ast.Name) and name not in outside]
+            counted = {name.id for name in inside if isinstance(name.ctx, ast.Store)}
+            for name in inside:
+                name.id = OWN + name.id if name.id in counted else name.id
+    return statement
+
+
+def _own(table: symtable.SymbolTable) -> set[str]:
+    """Return the names that comprehensions count with."""
+    return {name for name in table.get_identifiers() if name.startswith(OWN)}
 
 
 def _changed(statement: ast.stmt) -> set[str]:

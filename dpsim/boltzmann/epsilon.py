@@ -1,0 +1,194 @@
+"""The exact epsilon and delta of one draw of the Boltzmann law, summed over all histograms: no sampling.
+
+"Exact" is up to double precision. x, t and weights mean what they mean in `law`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+
+from dpsim import checks
+from dpsim.boltzmann import space
+from dpsim.boltzmann.space import LARGEST_TABLE, after_move, configurations, index, ordered_pairs, weight_matrix
+from dpsim.checks import Array, Integers
+
+LARGEST_PAIRED = 30_000  # histograms whose pairs are all visited once, for the normalisers of a full W
+PRECISION = 1e-9  # relative, of the epsilon that `epsilon_at_delta` returns, which is rounded up by it
+
+
+def log_normalisers(x: Integers, t: float, w: Array) -> Array:
+    """Return log of the sum over z of exp(c_x(z) / t) for histograms x (rows, n), all of one total.
+
+    For a full W the rows must be all histograms. Every sum is at least 1, so terms that underflow do not matter.
+    """
+    if w.ndim == 1:
+        return np.log(_sums(x, int(x[0].sum()), w / t)[:, -1])
+    if len(x) > LARGEST_PAIRED:
+        raise ValueError(f"total and bins must give at most {LARGEST_PAIRED} histograms, got {len(x)}")
+    eigenvalues, vectors = np.linalg.eigh(w)
+    points = x @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))  # squared distances are (z - x)' W (z - x)
+    blocks = np.array_split(points, 1 + len(points) ** 2 // 4_000_000)
+    return np.log(np.concatenate([np.exp(-cdist(block, points, "sqeuclidean") / t).sum(axis=1) for block in blocks]))
+
+
+def _sums(parts: Integers, total: int, a: Array) -> Array:
+    """Return the sums over z of exp(-sum a_i (z_i - parts_i)^2) by the total of z, 0..N: (rows, N + 1)."""
+    if len(parts) * (total + 1) > LARGEST_TABLE:
+        raise ValueError(f"total and bins must need at most {LARGEST_TABLE} sums, got {len(parts)} of {total + 1}")
+    sums = np.zeros((len(parts), total + 1))
+    sums[:, 0] = 1.0
+    before = np.arange(total + 1)[:, None]
+    for i, own in enumerate(a):
+        terms = np.exp(-own * np.arange(-2.0 * total, total + 1) ** 2)
+        for count in range(total + 1):  # a bin's terms depend on its own count alone
+            here = parts[:, i] == count
+            if here.any():
+                added = before.T - before  # how many of a total are in bin i
+                kernel = np.where(added >= 0, terms[added - count + 2 * total], 0.0)
+                sums[here] = sums[here] @ kernel
+    return sums
+
+
+def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
+    """Return the exact epsilon of one draw of pi(z | x): the largest loss over neighbours and outputs.
+
+    Parameters
+    ----------
+    total, bins : int
+        N >= 1 individuals, n >= 2 bins.
+    t : float
+        Temperature in [1e-100, 1e100].
+    weights : array_like, optional
+        W, as in `objective`. Full matrices for at most 30,000 histograms, others for 50,000,000 / (N + 1).
+
+    Notes
+    -----
+    The worst output z for given neighbours is known (see `sensitivity`), so only the normalisers are summed: by
+    dynamic programming over bins for a diagonal W, over all pairs for a full one. Bins of equal weight may be
+    exchanged, so for the identity one x of each set of counts will do.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> round(boltzmann.exact_epsilon_limit(50, 3, 198.0), 4)
+    0.868
+    """
+    total, bins = space.size(total, bins)
+    w, t = weight_matrix(weights, bins), space.temperature(t)
+    x, row = _representatives(total, bins, w)
+    normaliser = log_normalisers(x, t, w)
+    full = np.diag(w) if w.ndim == 1 else w
+    pull, largest = x @ full, 0.0
+    for i, j in ordered_pairs(bins):
+        here, g = x[:, i] > 0, full[j] - full[i]
+        changed = 2 * (pull[here, j] - pull[here, i]) + g[j] - g[i] - 2 * total * g.min()
+        loss = changed / t - normaliser[here] + normaliser[row(after_move(x[here], i, j))]
+        largest = max(largest, float(loss.max(initial=0.0)))
+    return largest
+
+
+def _representatives(total: int, bins: int, w: Array):  # type: ignore[no-untyped-def]
+    """Return the histograms to look at, one of each set of counts for equal weights, and who finds the row of any."""
+    states = configurations(total, bins)
+    if w.ndim == 2 or np.ptp(w) > 0:
+        return states, index
+    x = states[(np.diff(states, axis=1) <= 0).all(axis=1)]
+    numbers = index(x)
+    return x, lambda z: np.searchsorted(numbers, index(-np.sort(-z, axis=-1)))
+
+
+def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Array:
+    """Return the exact delta of one draw of pi(z | x) at each epsilon >= 0, for W = identity.
+
+    It is the largest over neighbours x, y of the sum over z of (pi(z | x) - e^epsilon pi(z | y))_+, up to rounding;
+    the result has the shape of epsilon. Raises ValueError as `exact_epsilon_limit` does.
+
+    Examples
+    --------
+    >>> from dpsim.boltzmann import epsilon
+    >>> epsilon.delta_at_epsilon(20, 3, 78.0, [0.0, 0.2]).round(4)
+    array([0.0799, 0.0181])
+    """
+    levels = checks.real("epsilon", epsilon, 0.0)
+    loss, mass = _losses(total, bins, t)
+    return checks.plain(np.array([_deltas(loss, mass, e).max() for e in levels.ravel()]).reshape(levels.shape))
+
+
+def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
+    """Return the exact epsilon of one draw of pi(z | x) at each delta, for W = identity, in the shape of delta.
+
+    It is the smallest epsilon >= 0 with a delta no larger, rounded up by at most 1e-9 of itself; delta = 0 gives what
+    `exact_epsilon_limit` does.
+
+    Parameters
+    ----------
+    total, bins, t
+        As in `exact_epsilon_limit`.
+    delta : array_like, in [0, 1)
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.epsilon_at_delta(20, 3, 78.0, [0.0, 1e-2]).round(4)
+    array([0.8033, 0.2598])
+    """
+    levels = checks.real("delta", delta, 0.0, 1.0, open_high=True)
+    loss, mass = _losses(total, bins, t)
+    return checks.plain(np.array([_smallest_epsilon(loss, mass, d) for d in levels.ravel()]).reshape(levels.shape))
+
+
+def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
+    """Return the privacy loss and the chance of z_0 - z_1 = -N..N for each x, a move from bin 0 to bin 1.
+
+    Both (2 N + 1, pairs): the loss depends on nothing else of z. The x are those that differ by more than the order
+    of the bins beyond the first two.
+    """
+    total, bins = space.size(total, bins)
+    t = space.temperature(t)
+    normal, row = _representatives(total, bins, np.ones(bins))
+    normaliser = log_normalisers(normal, t, np.ones(bins))
+    states = configurations(total, bins)
+    x = states[(states[:, 0] > 0) & (np.diff(states[:, 2:], axis=1) <= 0).all(axis=1)]
+    if len(x) * (2 * total + 1) > LARGEST_TABLE:
+        raise ValueError(
+            f"total {total} and bins {bins} must need at most {LARGEST_TABLE} numbers, got {len(x)} histograms"
+        )
+    own, moved = normaliser[row(x)], normaliser[row(after_move(x, 0, 1))]
+    difference = np.arange(-total, total + 1)[:, None]
+    loss = (2 * (difference - (x[:, 0] - x[:, 1])) + 2) / t - (own - moved)
+    kernel = np.exp(-((np.arange(total + 1)[:, None] - np.arange(total + 1)) ** 2.0) / t)
+    rest, place = np.unique(x[:, 2:], axis=0, return_inverse=True)
+    others, place = _sums(rest, total, np.full(bins - 2, 1 / t))[:, ::-1].T.copy(), place.ravel()
+    mass = np.zeros(loss.shape)
+    for part in np.array_split(np.arange(len(x)), 1 + len(x) // 2000):  # small enough for the processor's cache
+        first, second, left = kernel[:, x[part, 0]], kernel[:, x[part, 1]], others[:, place[part]]
+        law = np.zeros((2 * total + 1, part.size))
+        for a in range(total + 1):  # z_0 = a, z_1 = b, the other bins N - a - b
+            law[2 * a : total + a + 1] += first[a] * (second[: total + 1 - a] * left[a:])[::-1]
+        mass[:, part] = law / np.exp(own[part])
+    return loss, mass
+
+
+def _deltas(loss: Array, mass: Array, epsilon: float) -> Array:
+    """Return the hockey-stick divergence of each pair."""
+    return (mass * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum(axis=0)
+
+
+def _smallest_epsilon(loss: Array, mass: Array, delta: float) -> float:
+    """Return the epsilon of the worst pair at delta, by bisection for one pair after another that is worse yet."""
+    if delta == 0:
+        return max(0.0, float(loss.max()))
+    # what a few pairs need spares most of the others a second look
+    epsilon = _smallest_epsilon(loss[:, ::50], mass[:, ::50], delta) if loss.shape[1] > 1000 else 0.0
+    while ((deltas := _deltas(loss, mass, epsilon)) > delta).any():
+        loss, mass, deltas = loss[:, deltas > delta], mass[:, deltas > delta], deltas[deltas > delta]
+        worst = np.argmax(deltas)
+        low, high = epsilon, float(loss[:, worst].max())
+        while high - low > PRECISION * high:
+            middle = (low + high) / 2
+            kept = _deltas(loss[:, worst], mass[:, worst], middle) <= delta
+            low, high = (low, middle) if kept else (middle, high)
+        epsilon = high
+    return epsilon

@@ -1,0 +1,306 @@
+"""Draws of histograms: exactly from the Boltzmann law of a diagonal W, or along Metropolis chains (Fleischer 2024)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from dpsim import checks
+from dpsim.boltzmann import space
+from dpsim.boltzmann.space import LARGEST_TABLE, SCALE, histogram, weight_matrix
+from dpsim.checks import Array, Integers
+
+LARGEST_TERMS = 20_000_000  # terms of all bins' tables together
+TILT_POINTS = 200  # terms of a bin that the choice of the tilt looks at; the draws are exact for any tilt
+CUT = 100.0  # a bin's terms below exp(-CUT) of its largest are left out of the tables of exact draws
+CANDIDATES = ("bins", "individual")
+RULES = ("metropolis", "logistic")
+
+
+def sample_exact(
+    x: ArrayLike,
+    t: float,
+    *,
+    weights: ArrayLike | None = None,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Integers:
+    """Return independent draws of pi(z | x) itself for a diagonal W, ``(*size, n)``: no chain, no burn-in.
+
+    Parameters
+    ----------
+    x : array_like of int, shape (n,)
+        The true histogram.
+    t : float
+        Temperature in [1e-100, 1e100].
+    weights : array_like, shape (n,), optional
+        The diagonal of W, None the identity.
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Notes
+    -----
+    Given the total, the bins are independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, and tilting
+    all of them by exp(lambda z) changes nothing. So: draw all bins but the widest from the tilted laws, give
+    it what is left, accept with its weight relative to its mode. lambda makes the expected total N, so that a
+    share A of proposals, about 1 / sqrt(n), is accepted.
+
+    What keeps a draw from the exact law, in total variation (count it as delta): terms below exp(-100) of a
+    bin's largest are left out of its table, at most n (N + 1) exp(-100) over the chance of the total N; and
+    double precision (53-bit uniforms, rounded sums), about 2 K 2^-53 / A for K table terms. Tables of up to
+    20,000,000 terms are made, about 20 sqrt(t / w) and at most N + 1 for each bin; more are refused.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.sample_exact([30, 15, 5], 10.0, size=2, rng=1).sum(axis=1)
+    array([50, 50])
+    """
+    centre = histogram(x)
+    a = diagonal_exponents(weight_matrix(weights, centre.size), space.temperature(t))
+    shape, generator, total = checks.size("size", size), checks.generator(rng), int(centre.sum())
+    refuse_large_tables(total, a)
+    tilt = _tilt(centre, a, total)
+    mode, low, high = _windows(centre, a, tilt, total)
+    last, tables = int(np.argmax(high - low)), []
+    for i in range(centre.size):
+        table = np.cumsum(_terms(np.arange(low[i], high[i] + 1), mode[i], centre[i], a[i], tilt))
+        tables.append(table / table[-1])
+    out, done = np.empty((math.prod(shape), centre.size), np.int64), 0
+    while done < len(out):
+        batch = int(np.clip(2 * (len(out) - done) * math.sqrt(centre.size), 64, max(64, 2_000_000 // centre.size)))
+        drawn = np.zeros((batch, centre.size), np.int64)
+        for i in range(centre.size):
+            if i != last:
+                drawn[:, i] = low[i] + np.searchsorted(tables[i], generator.random(batch), side="right")
+        left = total - drawn.sum(axis=1)
+        chance = _terms(np.maximum(left, 0), mode[last], centre[last], a[last], tilt)
+        kept = drawn[(left >= 0) & (generator.random(batch) < chance)][: len(out) - done]
+        kept[:, last] = total - kept.sum(axis=1)
+        out[done : done + len(kept)] = kept
+        done += len(kept)
+    return out.reshape(*shape, centre.size)
+
+
+def diagonal_exponents(w: Array, t: float) -> Array:
+    """Return w_i / t of a diagonal W; raises ValueError for a full one."""
+    if w.ndim == 2:
+        raise ValueError(f"weights must be diagonal here, None or {len(w)} numbers in [0, inf), got a full matrix")
+    return w / t
+
+
+def refuse_large_tables(total: int, a: Array) -> None:
+    """Raise ValueError when some histogram of this total could need more than 20,000,000 table terms.
+
+    A window ends at the last terms that are at least exp(-CUT) of the largest. About the top c of the parabola that is
+    a (z - c)^2 <= CUT + a / 4, with the mode within 1/2 of c, so at most 2 sqrt(CUT / a) + 2 terms; where c lies
+    outside 0..N the terms fall faster still. Both ends are rounded outwards, one more term each.
+    """
+    with np.errstate(divide="ignore"):
+        terms = np.minimum(total + 1.0, 2.0 * np.sqrt(CUT / a) + 4.0).sum()
+    if terms > LARGEST_TERMS:
+        raise ValueError(f"total, bins and t must need at most {LARGEST_TERMS} table terms, got up to {terms:.0f}")
+
+
+def _terms(z: Any, mode: Any, x: Any, a: Any, tilt: float) -> Array:
+    """Return exp(-a (z - x)^2 + tilt z) relative to the mode's."""
+    return np.asarray(np.exp((z - mode) * (tilt - a * (z + mode - 2.0 * x))))
+
+
+def _windows(x: Integers, a: Array, tilt: float, total: int) -> tuple[Integers, Integers, Integers]:
+    """Return each bin's mode in 0..N, and the first and last z that hold all terms above exp(-CUT) of its own."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        top = np.clip(np.nan_to_num(x + tilt / (2 * a), nan=0.0, posinf=total, neginf=0.0), 0, total)
+        mode = np.rint(top).astype(np.int64)
+        slope = 2 * a * (mode - x) - tilt  # at a distance v above the mode the exponent is -(a v^2 + slope v)
+        ends = []
+        for side in (-slope, slope):
+            reach = 2 * CUT / (side + np.sqrt(side**2 + 4 * a * CUT))
+            ends.append(np.ceil(np.clip(np.nan_to_num(reach, nan=total, posinf=total), 0, total)).astype(np.int64))
+    return mode, np.maximum(mode - ends[0], 0), np.minimum(mode + ends[1], total)
+
+
+def _tilt(x: Integers, a: Array, total: int) -> float:
+    """Return lambda with an expected total near N, by Newton steps in a bracket."""
+    low, high, tilt = -math.inf, math.inf, 0.0
+    for _ in range(200):
+        mode, first, last = _windows(x, a, tilt, total)
+        stride = 1 + (last - first) // TILT_POINTS
+        grid = first[:, None] + stride[:, None] * np.arange(int(((last - first) // stride).max()) + 1)
+        z = np.minimum(grid, last[:, None])
+        p = _terms(z, mode[:, None], x[:, None], a[:, None], tilt) * (grid == z)
+        p /= p.sum(axis=1, keepdims=True)
+        mean = (p * (z - mode[:, None])).sum(axis=1)
+        spread = float(((p * (z - mode[:, None]) ** 2).sum(axis=1) - mean**2).sum())
+        excess = float((mode + mean).sum()) - total
+        if abs(excess) <= 0.1 * max(1.0, math.sqrt(max(spread, 0.0))):
+            break
+        low, high = (low, tilt) if excess > 0 else (tilt, high)
+        following = tilt - excess / spread if spread > 0 else math.nan
+        if not low < following < high:
+            if math.isinf(low) or math.isinf(high):
+                break  # any tilt is right, a better one only accepts more
+            following = (low + high) / 2
+        tilt = following
+    return tilt
+
+
+def metropolis(
+    x: ArrayLike,
+    t: ArrayLike,
+    steps: int,
+    *,
+    chains: int = 1,
+    weights: ArrayLike | None = None,
+    candidate: str = "bins",
+    rule: str = "metropolis",
+    invariant: Sequence[int] = (),
+    rng: np.random.Generator | int | None = None,
+) -> Integers:
+    """Return the states of Metropolis chains after `steps` steps from x, (..., chains, n).
+
+    Parameters
+    ----------
+    x : array_like of int, shape (n,)
+        The true histogram, where every chain starts.
+    t : array_like, shape (...)
+        Temperatures in [1e-100, 1e100].
+    steps : int
+        At least 0.
+    chains : int
+        Independent chains at each temperature, at least 1.
+    weights : array_like, optional
+        W, as in `objective`, for at most 7,000 bins.
+    candidate : {"bins", "individual"}
+        Who moves: "bins", an individual from a bin to another, an ordered pair of distinct bins drawn uniformly and
+        refused when the first is empty; or a uniform individual, to a uniform other bin.
+    rule : {"metropolis", "logistic"}
+        A candidate that changes c_x by d is accepted with probability min(1, exp(d / t)) or 1 / (1 + exp(-d / t)).
+    invariant : sequence of int
+        Bins that keep their counts, which are then public: the chain, and its privacy, are those of the other bins
+        alone (at least 2), with their total and their block of W.
+    rng : Generator, int or None
+
+    Notes
+    -----
+    Pairs of bins are symmetric, so pi(z | x) is stationary under both rules. Individuals are not: their chains tend to
+    pi(z | x) times the multinomial coefficient N! / (z_1! ... z_n!), normalised.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.metropolis([30, 15, 5], 10.0, 1000, chains=2, rng=1).sum(axis=-1)
+    array([50, 50])
+    """
+    return _run(x, t, steps, chains, weights, candidate, rule, invariant, rng, recorded=0)[0]
+
+
+def running_objective(
+    x: ArrayLike,
+    t: ArrayLike,
+    steps: int,
+    *,
+    chains: int = 1,
+    weights: ArrayLike | None = None,
+    candidate: str = "bins",
+    rule: str = "metropolis",
+    rng: np.random.Generator | int | None = None,
+) -> Array:
+    """Return the running means of c_x along the chains of `metropolis`, (..., chains, steps).
+
+    Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1), which tends to the expected objective (Fleischer 2024, the
+    ergodic theorem).
+
+    Parameters
+    ----------
+    x, t, steps, chains, weights, candidate, rule, rng
+        As in `metropolis`.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.running_objective([30, 15, 5], 10.0, 3, rng=1).shape
+    (1, 3)
+    """
+    return _run(x, t, steps, chains, weights, candidate, rule, (), rng, recorded=1)[1]
+
+
+def _run(
+    x: ArrayLike,
+    t: ArrayLike,
+    steps: int,
+    chains: int,
+    weights: ArrayLike | None,
+    candidate: str,
+    rule: str,
+    invariant: Sequence[int],
+    rng: np.random.Generator | int | None,
+    recorded: int,
+) -> tuple[Integers, Array]:
+    """Check the arguments, run the chains, and return last states and, if recorded, running means."""
+    start, warm = histogram(x), checks.real("t", t, 1 / SCALE, SCALE)
+    if start.size**2 > LARGEST_TABLE:
+        raise ValueError(f"x must have at most {math.isqrt(LARGEST_TABLE)} bins, got {start.size}")
+    w = weight_matrix(weights, start.size)
+    steps = checks.integer("steps", steps, 0)
+    chains = checks.integer("chains", chains, 1)
+    checks.choice("candidate", candidate, CANDIDATES)
+    checks.choice("rule", rule, RULES)
+    fixed = checks.integers("invariant", invariant, 0, start.size - 1)
+    free = np.setdiff1d(np.arange(start.size), fixed)
+    if free.size < 2:
+        raise ValueError(f"invariant must leave from 2 to {start.size} bins free, got {fixed.tolist()}")
+    states = np.empty((warm.size, chains, start.size), np.int64)
+    means = np.empty((warm.size, chains, steps * recorded))
+    full, kind = np.diag(w) if w.ndim == 1 else w, (candidate == "individual", rule == "logistic")
+    movers = int(start[free].sum())
+    _metropolis(checks.generator(rng), start, warm.ravel(), full, free, movers, *kind, steps, states, means)
+    return states.reshape(*warm.shape, chains, -1), means.reshape(*warm.shape, chains, steps * recorded)
+
+
+@njit(cache=True, nogil=True)
+def _metropolis(rng, start, warm, w, free, movers, individual, logistic, steps, states, means):  # type: ignore
+    """Run every chain; a proposal's change of the objective is updated, never summed anew."""
+    m = free.size
+    for a in range(warm.size):
+        for chain in range(states.shape[1]):
+            z = states[a, chain]
+            for b in range(z.size):
+                z[b] = start[b]
+            cost, summed = 0.0, 0.0
+            for k in range(steps):
+                if means.shape[2]:
+                    summed += cost
+                    means[a, chain, k] = summed / (k + 1)
+                if movers == 0:
+                    continue
+                if individual:
+                    person, source = int(rng.random() * movers), 0
+                    while person >= z[free[source]]:  # whose bin is the first that counts up to them
+                        person -= z[free[source]]
+                        source += 1
+                else:
+                    source = int(rng.random() * m)
+                target = int(rng.random() * (m - 1))
+                if target >= source:
+                    target += 1
+                i, j = free[source], free[target]
+                if z[i] == 0:
+                    continue
+                pull = 0.0
+                for b in range(z.size):
+                    pull += (w[j, b] - w[i, b]) * (z[b] - start[b])
+                change = -2 * pull - (w[i, i] + w[j, j] - 2 * w[i, j])
+                if logistic:
+                    chance = 1 / (1 + math.exp(min(-change / warm[a], 700.0)))
+                else:
+                    chance = math.exp(min(change / warm[a], 0.0))
+                if chance >= 1 or rng.random() < chance:
+                    z[i] -= 1
+                    z[j] += 1
+                    cost += change
