@@ -82,7 +82,7 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     before = _side(columns.indptr.astype(np.int64), columns.indices.astype(np.int64), first, n, q)
     after = _side(chain.indptr, chain.indices, np.ones(chain.states), n, q)
     lower, upper = _branch_and_bound(before, after, n, q)
-    log_smallest = _log_smallest(before.indptr, before.indices, before.low, before.feasible)
+    log_smallest = _log_smallest(before, n)
     return NormaliserRatio(lower, min(rate, upper + SLACK), log_smallest - SLACK)
 
 
@@ -91,32 +91,46 @@ def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side
     states = len(first)
     low, high = np.full((n, states, states), np.inf), np.zeros((n, states, states))
     feasible = np.zeros((n, states), dtype=np.bool_)
-    _fill(low, high, feasible, indptr, indices, first, q)
+    feasible[0] = first > 0.0
+    low[0] = high[0] = np.where(np.eye(states, dtype=bool), 1.0, q * first)
+    edges = list(zip(np.repeat(np.arange(states), np.diff(indptr)).tolist(), indices.tolist()))
+    for position in range(1, n):
+        for letter, source in edges:
+            if feasible[position - 1, source]:
+                feasible[position, letter] = True
+                step = _step(indptr, indices, low[position - 1, source], high[position - 1, source], letter, q)
+                np.minimum(low[position, letter], step[0], out=low[position, letter])
+                np.maximum(high[position, letter], step[1], out=high[position, letter])
     return Side(indptr, indices, low, high, feasible, first)
 
 
 def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float]:
     """Return bounds on the largest log-ratio of normalisers; a pair attains the lower one."""
 
-    def bound(window: Window) -> float:
-        return float(_window_bound(window, n, q, before, after))
+    def bounded(windows: list[Window]) -> list[tuple[float, Window]]:
+        """Return windows of one letter i and one extent with their bounds."""
+        words, other = np.array([window.word for window in windows]), np.array([window.other for window in windows])
+        bounds = _window_bounds(words, other, *windows[0][1:4], n, q, before, after)
+        return list(zip(bounds.tolist(), windows))
 
-    heap = [(-bound(window), order, window) for order, window in enumerate(_narrow_windows(before, after, n))]
-    if not heap:
-        return 0.0, 0.0
+    narrow = [list(windows) for windows in _narrow_windows(before, after, n)]
+    heap = [
+        (-bound, order, window)
+        for order, (bound, window) in enumerate(found for windows in narrow if windows for found in bounded(windows))
+    ]
     heapq.heapify(heap)
-    order, lower = len(heap), -1.0
-    step = 0
+    order, lower, step = len(heap), 0.0, 0
     while heap and -heap[0][0] - lower > GAP and step < WINDOWS:
-        window = heapq.heappop(heap)[2]
+        bound, _, window = heapq.heappop(heap)
         if _whole(window, n) or step & (step - 1) == 0:  # now and then, follow the best window to a whole word
-            candidate = window
+            value, candidate = -bound, window
             while not _whole(candidate, n):
-                candidate = max(_wider(candidate, before, after, n), key=bound)
-            lower = max(lower, bound(candidate))
-        for child in [] if _whole(window, n) else _wider(window, before, after, n):
-            heapq.heappush(heap, (-bound(child), order, child))
-            order += 1
+                value, candidate = max(bounded(_wider(candidate, before, after, n)), key=lambda found: found[0])
+            lower = max(lower, value)
+        if not _whole(window, n):
+            for value, child in bounded(_wider(window, before, after, n)):
+                heapq.heappush(heap, (-value, order, child))
+                order += 1
         step += 1
     return lower, max(lower, -heap[0][0]) if heap else lower
 
@@ -129,12 +143,13 @@ def _fed(side: Side, state: int) -> Codes:
     return side.indices[side.indptr[state] : side.indptr[state + 1]]
 
 
-def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
-    """Yield every window of the letter i and its neighbours, with every replacement of letter i."""
+def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[list[Window]]:
+    """Yield for each letter i every window of it and its neighbours, with every replacement of letter i."""
     word = np.zeros(n, dtype=np.int64)
     states = len(before.first)
     fed = [set(_fed(after, state).tolist()) for state in range(states)]
     for i in range(n):
+        windows = []
         fits = before.feasible[i] & after.feasible[n - 1 - i]
         lefts = [-1] if i == 0 else np.flatnonzero(before.feasible[i - 1]).tolist()
         for left in lefts:
@@ -149,7 +164,8 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
                         if right >= 0 and not after.feasible[n - 2 - i, right]:
                             continue
                         word[max(i - 1, 0)], word[min(i + 1, n - 1)], word[i] = left, right, s
-                        yield Window(word.copy(), max(i - 1, 0), min(i + 1, n - 1), i, other)
+                        windows.append(Window(word.copy(), max(i - 1, 0), min(i + 1, n - 1), i, other))
+        yield windows
 
 
 def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
@@ -210,39 +226,6 @@ def _step(indptr: Codes, indices: Codes, low: Array, high: Array, letter: int, q
 
 
 @njit(cache=True)
-def _fill(
-    low: Array, high: Array, feasible: NDArray[np.bool_], indptr: Codes, indices: Codes, first: Array, q: float
-) -> None:
-    """Lower `low` and raise `high` to bounds on the messages into every position and letter that is feasible."""
-    n, states = feasible.shape
-    for letter in range(states):
-        if first[letter] > 0.0:
-            feasible[0, letter] = True
-            for state in range(states):
-                low[0, letter, state] = high[0, letter, state] = 1.0 if state == letter else q * first[state]
-    for position in range(1, n):
-        for letter in range(states):
-            for edge in range(indptr[letter], indptr[letter + 1]):
-                source = indices[edge]
-                if feasible[position - 1, source]:
-                    feasible[position, letter] = True
-                    step = _step(indptr, indices, low[position - 1, source], high[position - 1, source], letter, q)
-                    for state in range(states):
-                        low[position, letter, state] = min(low[position, letter, state], step[0][state])
-                        high[position, letter, state] = max(high[position, letter, state], step[1][state])
-
-
-@njit(cache=True)
-def _inflow(indptr: Codes, indices: Codes, message: Array) -> Array:
-    """Return the sum of a message over what each state is connected to."""
-    total = np.zeros(len(message))
-    for state in range(len(message)):
-        for edge in range(indptr[state], indptr[state + 1]):
-            total[state] += message[indices[edge]]
-    return total
-
-
-@njit(cache=True)
 def _inflow_bounds(word: Codes, outer: int, i: int, far: int, q: float, side: Side) -> tuple[Array, Array]:
     """Return bounds on what feeds letter i from one side: the letters from `outer` (for the side: `far`) up to i."""
     if outer == i:
@@ -251,47 +234,46 @@ def _inflow_bounds(word: Codes, outer: int, i: int, far: int, q: float, side: Si
     inwards = 1 if outer < i else -1
     for place in range(outer + inwards, i, inwards):
         low, high = _step(side.indptr, side.indices, low, high, word[place], q)
-    return _inflow(side.indptr, side.indices, low), _inflow(side.indptr, side.indices, high)
+    total_low, total_high = np.zeros(len(low)), np.zeros(len(low))
+    for state in range(len(low)):
+        for edge in range(side.indptr[state], side.indptr[state + 1]):
+            total_low[state] += low[side.indices[edge]]
+            total_high[state] += high[side.indices[edge]]
+    return total_low, total_high
 
 
 @njit(cache=True)
-def _window_bound(window: Window, n: int, q: float, before: Side, after: Side) -> float:
-    """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with this window; exact on a whole word."""
-    word, first, last, i, other = window
-    left_low, left_high = _inflow_bounds(word, first, i, first, q, before)
-    right_low, right_high = _inflow_bounds(word, last, i, n - 1 - last, q, after)
-    total = 0.0
-    for state in range(len(left_low)):
-        total += left_low[state] * right_low[state]
-    kept, replaced = left_low[word[i]] * right_low[word[i]], left_high[other] * right_high[other]
-    rest = max(0.0, total - kept - left_low[other] * right_low[other])
-    # Increasing in g_s', decreasing in g_s, and in the rest where the ratio exceeds one.
-    return max(0.0, math.log((q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)))
+def _window_bounds(
+    words: Codes, others: Codes, first: int, last: int, i: int, n: int, q: float, before: Side, after: Side
+) -> Array:
+    """Return upper bounds (k,) on max(0, log(Z_v / Z_w)) over the words with each window; exact on whole words."""
+    bounds = np.zeros(len(words))
+    for k in range(len(words)):
+        word, other = words[k], others[k]
+        left_low, left_high = _inflow_bounds(word, first, i, first, q, before)
+        right_low, right_high = _inflow_bounds(word, last, i, n - 1 - last, q, after)
+        total = 0.0
+        for state in range(len(left_low)):
+            total += left_low[state] * right_low[state]
+        kept, replaced = left_low[word[i]] * right_low[word[i]], left_high[other] * right_high[other]
+        rest = max(0.0, total - kept - left_low[other] * right_low[other])
+        # Increasing in g_s', decreasing in g_s, and in the rest where the ratio exceeds one.
+        bounds[k] = max(0.0, math.log((q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)))
+    return bounds
 
 
-@njit(cache=True)
-def _log_smallest(indptr: Codes, indices: Codes, low: Array, feasible: NDArray[np.bool_]) -> float:
+def _log_smallest(side: Side, n: int) -> float:
     """Return a lower bound on log Z_w over all feasible words w: the cheapest path of the messages' least growth."""
-    n, states = feasible.shape
-    smallest, reached = np.empty(states), np.empty(states)
-    for letter in range(states):
-        smallest[letter] = 0.0 if feasible[0, letter] else np.inf
+    letters = np.repeat(np.arange(len(side.first)), np.diff(side.indptr))
+    feeds = np.zeros((len(side.first),) * 2)
+    feeds[letters, side.indices] = 1.0
+    smallest = np.where(side.feasible[0], 0.0, np.inf)
     for position in range(1, n):
-        for letter in range(states):
-            reached[letter] = np.inf
-            for edge in range(indptr[letter], indptr[letter + 1]):
-                source = indices[edge]
-                if feasible[position - 1, source]:
-                    inflow = 0.0
-                    for other in range(indptr[letter], indptr[letter + 1]):
-                        inflow += low[position - 1, source, indices[other]]
-                    reached[letter] = min(reached[letter], smallest[source] + math.log(inflow))
-        smallest, reached = reached, smallest
-    result = np.inf
-    for letter in range(states):
-        if feasible[n - 1, letter]:
-            total = 0.0
-            for state in range(states):
-                total += low[n - 1, letter, state]
-            result = min(result, smallest[letter] + math.log(total))
-    return result
+        here = side.feasible[position - 1, side.indices]
+        letter, source = letters[here], side.indices[here]
+        inflow = (side.low[position - 1, source] * feeds[letter]).sum(axis=1)
+        reached = np.full(len(smallest), np.inf)
+        np.minimum.at(reached, letter, smallest[source] + np.log(inflow))
+        smallest = reached
+    last = side.feasible[n - 1]
+    return float((smallest[last] + np.log(side.low[n - 1, last].sum(axis=1))).min())
