@@ -56,10 +56,8 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
 
     Parameters
     ----------
-    total, bins : int
-        N >= 1 individuals, n >= 2 bins.
-    t : float
-        Temperature in [1e-100, 1e100].
+    total, bins : int, N >= 1 individuals and n >= 2 bins
+    t : float in [1e-100, 1e100], the temperature
     weights : array_like, optional
         W, as in `objective`. Full matrices for at most 30,000 histograms, others for 50,000,000 / (N + 1).
 

@@ -53,12 +53,10 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
 
     Parameters
     ----------
-    x : array_like of int, shape (n,)
-        The true histogram.
+    x : array_like of int (n,), the true histogram
     t : array_like, shape (...)
         Temperatures in [1e-100, 1e100].
-    weights : array_like, optional
-        W, as in `objective`.
+    weights : array_like, optional, W as in `objective`
 
     Examples
     --------
@@ -76,14 +74,12 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
 
 
 def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> float:
-    """Return s, the exact maximum of ``|c_x(z) - c_y(z)|`` over histograms z and neighbours x, y.
+    """Return s, the exact maximum of ``|c_x(z) - c_y(z)|`` over histograms z and neighbours x, y (Fleischer 2024).
 
     Parameters
     ----------
-    total, bins : int
-        N >= 1 individuals, n >= 2 bins.
-    weights : array_like, optional
-        W, as in `objective`.
+    total, bins : int, N >= 1 individuals and n >= 2 bins
+    weights : array_like, optional, W as in `objective`
 
     Notes
     -----
@@ -91,10 +87,6 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
     x. So the maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of
     2 N max(g) - 2 (N - 1) min(g) - g_i - g_j; exchanging x and y gives the other sign. For a diagonal W it is
     (2 N - 1) times the sum of the two largest weights, for the identity 4 N - 2.
-
-    References
-    ----------
-    Fleischer 2024, definition of the global sensitivity, d being the L1 distance.
 
     Examples
     --------
@@ -120,11 +112,9 @@ def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = N
 
     Parameters
     ----------
-    total, bins : int
-        N >= 1 individuals, n >= 2 bins.
-    t : float
-        Temperature in [1e-100, 1e100].
-    weights : array_like, optional
+    total, bins : int, N >= 1 individuals and n >= 2 bins
+    t : float in [1e-100, 1e100], the temperature
+    weights : array_like, optional, W as in `objective`
 
     Notes
     -----

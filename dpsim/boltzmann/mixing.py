@@ -35,8 +35,7 @@ def transition_matrix(
     ----------
     x : array_like of int, shape (n,)
         The true histogram; at most 50,000,000 moves in all.
-    t : float
-        Temperature in [1e-100, 1e100].
+    t : float in [1e-100, 1e100], the temperature
     weights, candidate, rule
         As in `metropolis`.
 
@@ -89,8 +88,7 @@ def k_step_law(
     ----------
     x, t, weights, candidate, rule
         As in `transition_matrix`.
-    steps : int or sequence of int
-        At least 0.
+    steps : int or sequence of int, at least 0
 
     Examples
     --------
@@ -129,12 +127,9 @@ def mixing_delta(
     ----------
     total, bins : int
         N >= 1 individuals, n >= 2 bins; at most 50,000,000 numbers in the square tables of all steps.
-    t : float
-        Temperature in [1e-100, 1e100].
-    steps : int or sequence of int
-        At least 0.
-    weights : array_like, optional
-        W, as in `objective`.
+    t : float in [1e-100, 1e100], the temperature
+    steps : int or sequence of int, at least 0
+    weights : array_like, optional, W as in `objective`
     epsilon : float, optional
         At least 0; None means 2 s / t. Beyond 700 it counts as 700, which can only raise delta.
 
@@ -166,8 +161,7 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
     ----------
     total, bins : int
         N from 1 to 100,000 individuals, n >= 2 bins.
-    t : float
-        Temperature in [1e-100, 1e100].
+    t : float in [1e-100, 1e100], the temperature
 
     Notes
     -----
@@ -214,14 +208,14 @@ def _line(total: int, t: float, half: float) -> tuple[float, float]:
 def mixing_bound(total: int, bins: int, t: float, steps: ArrayLike, epsilon: float) -> Array:
     """Return a proven bound, for W = identity, on the delta of the state after k steps from the true histogram.
 
-    It is (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), largest over x, at most 1 and at least 1e-300.
+    It is (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), largest over x, at most 1 and at least 1e-300: the delta(k) that
+    Fleischer 2024's theorem on the mechanism leaves unnamed.
 
     Parameters
     ----------
     total, bins : int
         N from 1 to 100,000 individuals, n >= 2 bins.
-    t : float
-        Temperature in [1e-100, 1e100].
+    t : float in [1e-100, 1e100], the temperature
     steps : array_like of int
         k >= 0, of any shape.
     epsilon : float
@@ -234,10 +228,6 @@ def mixing_bound(total: int, bins: int, t: float, steps: ArrayLike, epsilon: flo
     e^epsilon P_y(S) + (1 + e^epsilon) d. alpha is at most `convergence_rate`; 1 / pi_x(x), the normaliser of x, is at
     most the number of histograms, and at most the (n - 1)-th power of the sum over ``|u|`` <= N of exp(-u^2 / t), as
     the last bin follows from the others.
-
-    References
-    ----------
-    Fleischer 2024, the theorem on the mechanism, which leaves delta(k) unnamed.
 
     Examples
     --------

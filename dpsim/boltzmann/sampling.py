@@ -34,10 +34,8 @@ def sample_exact(
 
     Parameters
     ----------
-    x : array_like of int, shape (n,)
-        The true histogram.
-    t : float
-        Temperature in [1e-100, 1e100].
+    x : array_like of int (n,), the true histogram
+    t : float in [1e-100, 1e100], the temperature
     weights : array_like, shape (n,), optional
         The diagonal of W, None the identity.
     size : int or sequence of int, optional
@@ -166,12 +164,10 @@ def metropolis(
 
     Parameters
     ----------
-    x : array_like of int, shape (n,)
-        The true histogram, where every chain starts.
+    x : array_like of int (n,), the true histogram, where every chain starts
     t : array_like, shape (...)
         Temperatures in [1e-100, 1e100].
-    steps : int
-        At least 0.
+    steps : int, at least 0
     chains : int
         Independent chains at each temperature, at least 1.
     weights : array_like, optional

@@ -16,6 +16,7 @@ from .theorem1 import (
 from .accuracy import (
     expected_kl as expected_kl,
     expected_kl_bound as expected_kl_bound,
+    expected_chain_kl as expected_chain_kl,
     expected_absolute_error as expected_absolute_error,
     expected_absolute_error_bound as expected_absolute_error_bound,
     expected_squared_error as expected_squared_error,
@@ -31,9 +32,10 @@ from .matrix import (
 from .data import (
     Rows as Rows,
     rows as rows,
-    published_epsilon as published_epsilon,
-    published_delta as published_delta,
-    exact_epsilon as exact_epsilon,
+    Released as Released,
+    private_counts as private_counts,
+    private_chain as private_chain,
+    row_privacy as row_privacy,
     posterior_release as posterior_release,
     posterior_absolute_error as posterior_absolute_error,
 )

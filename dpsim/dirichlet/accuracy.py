@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 
-from dpsim import checks
+from dpsim import checks, markov
 from dpsim.checks import Array
 from dpsim.dirichlet.mechanism import LARGEST_K, SMALLEST_PARAMETER, _parameters
 from dpsim.numerics.special import log_beta, log_beta_kernel, log_minus_psi
@@ -48,6 +48,33 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
     p, k, parameters = _parameters(p, k)
     terms = p * log_minus_psi(np.where(p > 0.0, parameters, 1.0))
     return checks.plain(terms.sum(axis=-1) - log_minus_psi(k[..., 0]))
+
+
+def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
+    """Return the exact mean divergence E K(P || P~) of a private chain.
+
+    Lemma 4, equation (18), and Definition 8 of Benvenuti et al. 2026: the rows' Kullback-Leibler divergences, in nats,
+    weighted by the stationary distribution of P.
+
+    Parameters
+    ----------
+    P : array_like, shape (n, n)
+        An irreducible chain; zero entries stay zero in the release.
+    k : array_like, shape (n,) or ()
+        Of each row's draw from Dir(k_i P_i).
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(float(expected_chain_kl([[0.5, 0.5], [0.2, 0.8]], 20.0)), 4)
+    0.0267
+    """
+    P, k = checks.real("P", P, 0.0), checks.real("k", k, 0.0, open_low=True)
+    rows = expected_kl(P, np.broadcast_to(k, P.shape[:-1]))
+    return checks.plain((markov.stationary_distribution(P) * rows).sum(axis=-1))
 
 
 def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:

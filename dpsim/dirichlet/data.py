@@ -1,4 +1,4 @@
-"""From counts of transitions to a private Markov chain: Algorithm 2 of Benvenuti et al. 2026, and a data-free release.
+"""From counts to private shares and chains: Algorithms 1 and 2 of Benvenuti et al. 2026, and a data-free release.
 
 Counts (..., n, n) have the origin as row. Protected is one record: adjacent databases differ in where one transition
 ended, so that one row changes, by 1/N_i in two entries (Definition 3).
@@ -6,14 +6,14 @@ ended, so that one row changes, by 1/N_i in two entries (Definition 3).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
-from dpsim import accounting, checks
+from dpsim import checks
 from dpsim.checks import Array
 from dpsim.dirichlet import mechanism, theorem1
 
@@ -51,11 +51,6 @@ def rows(counts: ArrayLike) -> Rows:
     -------
     Rows
 
-    Raises
-    ------
-    ValueError
-        For negative counts and for a row without any.
-
     Notes
     -----
     eta_i is read from the data, as in the paper's simulations; the guarantee holds on the databases whose smallest
@@ -75,81 +70,155 @@ def rows(counts: ArrayLike) -> Rows:
     return Rows(*map(checks.plain, (total, (array > 0).sum(axis=-1), eta, 1.5 / eta)))
 
 
-def published_epsilon(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> Any:
-    """Return Theorem 1's epsilon of each row at k_i = factor k_min,i; the chain's is the largest.
+class Released(NamedTuple):
+    """What Algorithms 1 and 2 return.
+
+    Attributes
+    ----------
+    value : ndarray
+        The private shares, ``(*size, n)``, or the private chain, ``(*size, n, n)``.
+    epsilon, delta : float
+        Theorem 1's, of a chain Theorem 3's: proven upper bounds.
+    """
+
+    value: Array
+    epsilon: float
+    delta: float
+
+
+def private_counts(
+    counts: ArrayLike,
+    *,
+    k: float,
+    eta: float,
+    gamma: float,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Released:
+    """Return the private shares of a table of counts, with epsilon and delta: Algorithm 1 of Benvenuti et al. 2026.
 
     Parameters
     ----------
-    counts : array_like
-        As in `rows`.
-    factor : float
-        Above 0.
+    counts : array_like, shape (n,)
+        N records in n categories; N is public.
+    k : float
+        Of the draw from Dir(k C), C the shares; the paper asks for at least 3 / (2 eta).
+    eta : float
+        The public border: no share of the database or its neighbours is below it.
     gamma : float
-        As in `dirichlet.epsilon_bound`.
+        In (0, 1/(n-1)), of equations (6) and (7).
+    size : int or sequence of int, optional
+    rng : Generator, int or None
 
     Returns
     -------
-    float or ndarray, shape (..., n)
-        A proven upper bound, with the delta of `published_delta`; its n is the number of transitions that occur in the
-        row.
+    Released
 
     Raises
     ------
     ValueError
-        Outside these ranges, and for a row without neighbours on its bordered simplex, where there is nothing to
-        protect and the formula has no value: 2 N_i eta_i + 1 > N_i, with 3 for the 2 where more than 2 transitions
-        occur (one kind of transition alone, or all equally often, for instance).
-
-    References
-    ----------
-    Benvenuti et al. 2026, equation 6 and Theorem 3.
+        Also where a share is below eta: the paper promises nothing then.
 
     Examples
     --------
-    >>> float(published_epsilon([20, 30, 50], gamma=1e-3).round(3))
-    0.616
+    >>> made = private_counts([20, 30, 48], k=20.6, eta=0.073, gamma=4e-4, rng=1)
+    >>> made.value.round(2), round(made.epsilon, 3), round(made.delta, 5)
+    (array([0.14, 0.36, 0.51]), 2.212, 0.001)
     """
-    row = rows(counts)
-    _refuse_without_neighbours(row, np.where(row.categories > 2, 3, 2))
-    k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
-    epsilon = [
-        theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma, n=int(n_i))
-        for k_i, N_i, eta_i, n_i in _each(k, row)
-    ]
-    return checks.plain(np.reshape(epsilon, row.total.shape))
+    if np.ndim(counts) != 1:
+        raise ValueError(f"counts must have shape (n,), got {np.shape(counts)}")
+    return _released(counts, k, eta, gamma, size, rng)
 
 
-def published_delta(counts: ArrayLike, *, factor: float = 1.0, gamma: float) -> tuple[Array, Array]:
-    """Return proven bounds on Theorem 1's delta of each row at k_i = factor k_min,i.
+def private_chain(
+    counts: ArrayLike,
+    *,
+    k: ArrayLike,
+    eta: ArrayLike,
+    gamma: ArrayLike,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Released:
+    """Return a private chain from counts of transitions, with epsilon and delta: Algorithm 2 of Benvenuti et al. 2026.
+
+    Row i is released by Algorithm 1; one record is in one row, so the chain is as private as its worst row (Theorem 3).
+    Transitions that never occur stay impossible.
 
     Parameters
     ----------
-    counts, factor, gamma
-        As in `published_epsilon`.
+    counts : array_like, shape (n, n)
+        The origin is the row; N_i, the departures of each, are public.
+    k, eta, gamma : array_like
+        As in `private_counts`, one for all rows or one a row.
+    size : int or sequence of int, optional
+    rng : Generator, int or None
 
     Returns
     -------
-    lower, upper : float or ndarray, shape (..., n)
+    Released
+
+    Examples
+    --------
+    >>> counts = [[30, 10, 20], [15, 15, 30], [20, 20, 20]]
+    >>> made = private_chain(counts, k=10.0, eta=0.15, gamma=1e-3, rng=1)
+    >>> made.value.shape, round(made.epsilon, 3), round(made.delta, 3)
+    ((3, 3), 1.439, 0.005)
+    """
+    if np.ndim(counts) != 2 or np.shape(counts)[0] != np.shape(counts)[1]:
+        raise ValueError(f"counts must have shape (n, n), got {np.shape(counts)}")
+    return _released(counts, k, eta, gamma, size, rng)
+
+
+def _released(counts: ArrayLike, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike, size: Any, rng: Any) -> Released:
+    """Return one draw of Dir(k_i C_i) for each row of counts, and the worst row's epsilon and delta."""
+    row = rows(counts)
+    low = np.broadcast_to(checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True), row.total.shape)
+    if (low > row.eta * (1 + 1e-12)).any():
+        raise ValueError(f"eta must be at most the smallest share of each row, got {low.max():g}")
+    epsilon, delta = row_privacy(counts, k=k, eta=eta, gamma=gamma)
+    shares = np.asarray(counts, dtype=float) / np.asarray(row.total)[..., None]
+    value = mechanism.dirichlet_mechanism(shares, np.broadcast_to(k, row.total.shape), size=size, rng=rng)
+    return Released(value, float(np.max(epsilon)), float(np.max(delta)))
+
+
+def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike) -> tuple[Array, Array]:
+    """Return Theorem 1's epsilon (6) and an upper bound on its delta (7) for each row; a chain's are the largest.
+
+    Parameters
+    ----------
+    counts : array_like, shape (..., n, n) or (n,)
+        As in `rows`; only N_i and the number of transitions that occur are read.
+    k, eta, gamma : array_like
+        As in `private_chain`.
+
+    Returns
+    -------
+    epsilon, delta : float or ndarray, shape (..., n)
 
     Raises
     ------
     ValueError
-        As `published_epsilon` does.
-
-    References
-    ----------
-    Benvenuti et al. 2026, equation 7.
+        Also for a row without neighbours on its bordered simplex, where there is nothing to protect and the formula has
+        no value: 2 N_i eta_i + 1 > N_i, with 3 for the 2 where more than 2 transitions occur.
 
     Examples
     --------
-    >>> [float(bound.round(4)) for bound in published_delta([20, 30, 50], gamma=1e-3)]
-    [0.0007, 0.0007]
+    >>> epsilon, delta = row_privacy([20, 30, 50], k=7.5, eta=0.2, gamma=1e-3)
+    >>> round(float(epsilon), 3), round(float(delta), 4)
+    (0.616, 0.0007)
     """
     row = rows(counts)
-    k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
-    delta = [theorem1.delta_bounds(k_i, eta=eta_i, gamma=gamma, n=int(n_i)) for k_i, _, eta_i, n_i in _each(k, row)]
-    lower, upper = np.moveaxis(np.array(delta), 1, 0)
-    return checks.plain(lower.reshape(row.total.shape)), checks.plain(upper.reshape(row.total.shape))
+    k, eta, gamma = np.broadcast_arrays(
+        *(checks.numeric(*named) for named in (("k", k), ("eta", eta), ("gamma", gamma))), row.total
+    )[:3]
+    _refuse_without_neighbours(row._replace(eta=eta), np.where(row.categories > 2, 3, 2))
+    found = []
+    for k_i, eta_i, gamma_i, N_i, n_i in zip(*map(np.ravel, (k, eta, gamma, row.total, row.categories))):
+        epsilon = theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma_i, n=int(n_i))
+        delta = theorem1.delta_bounds(k_i, eta=eta_i, gamma=gamma_i, n=int(n_i))[1]
+        found.append((float(epsilon), float(delta)))
+    both = np.array(found).T.reshape(2, *np.shape(row.total))
+    return checks.plain(both[0]), checks.plain(both[1])
 
 
 def _refuse_without_neighbours(row: Rows, smallest: Array) -> None:
@@ -161,42 +230,6 @@ def _refuse_without_neighbours(row: Rows, smallest: Array) -> None:
             f"counts must leave each row a neighbour, N_i - {smallest[lacking].flat[0]} min of at least 1, "
             f"got N_i {row.total[lacking].flat[0]:g} and min {(row.total * row.eta)[lacking].flat[0]:g} in row {where}"
         )
-
-
-def _each(k: Array, row: Rows) -> Iterator[tuple[Any, ...]]:
-    """Return k_i, N_i, eta_i, n_i row by row."""
-    return zip(np.ravel(k), np.ravel(row.total), np.ravel(row.eta), np.ravel(row.categories))
-
-
-def exact_epsilon(counts: ArrayLike, delta: ArrayLike, *, factor: float = 1.0) -> Any:
-    """Return the exact epsilon at delta of each row at k_i = factor k_min,i; the chain's is the largest.
-
-    Parameters
-    ----------
-    counts, factor
-        As in `published_epsilon`.
-    delta : array_like
-        In (0, 1].
-
-    Returns
-    -------
-    float or ndarray, shape (..., n)
-        Exact on the bordered simplex of each row (`accounting.exact_epsilon`): the release of `published_epsilon`.
-
-    Raises
-    ------
-    ValueError
-        As `published_epsilon` does, with 2 however many transitions occur.
-
-    Examples
-    --------
-    >>> float(exact_epsilon([20, 30, 50], 1e-6).round(3))
-    0.568
-    """
-    row = rows(counts)
-    _refuse_without_neighbours(row, np.full(row.total.shape, 2))
-    k = checks.scalar("factor", factor, 0, open_low=True) * row.k_min
-    return accounting.exact_epsilon(delta, k, shift=1.0 / row.total, eta=row.eta)
 
 
 def posterior_release(
@@ -223,11 +256,6 @@ def posterior_release(
     Returns
     -------
     ndarray, shape ``(*size, ..., n)``
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
 
     Notes
     -----
@@ -262,11 +290,6 @@ def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: Arra
     Returns
     -------
     ndarray, shape (..., n)
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
 
     Notes
     -----

@@ -127,16 +127,8 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
         "projection": {"type": "mercator"},
         "encoding": {"color": colour, "tooltip": tips},
     }
-    words = "['ε = ' + datum.epsilon, 'mean difference', format(datum.mean, '.3g') + ' %']"
-    mean = {"op": "mean", "field": "gap", "as": "mean"}
-    text = {
-        "transform": [
-            {"aggregate": [mean], "groupby": ["mechanism", "epsilon"]},
-            {"calculate": words, "as": "words"},
-        ],
-        "mark": {"type": "text", "align": "left", "baseline": "top", "fontSize": 13, "x": 10, "y": 10},
-        "encoding": {"text": {"field": "words", "type": "nominal"}},
-    }
+    words = "['ε = ' + datum.epsilon, 'mean difference', format(datum.gap, '.3g') + ' %']"
+    text = _words("mean", "gap", ["mechanism", "epsilon"], words, baseline="top", x=10, y=10)
     maps = [
         {
             "title": way,
@@ -181,7 +173,6 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
     legend = {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 300, "values": shown}
     mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
     log = {"type": "quantitative", "scale": {"type": "log", "nice": False}}
-    metric = {"aggregate": [{"op": "min", "field": "metric", "as": "metric"}]}
     lines = {
         "mark": {"type": "line", "point": {"size": 60, "filled": True}},
         "encoding": {
@@ -192,11 +183,7 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
             "tooltip": [{"field": "mechanism"}, {"field": "epsilon"}, {"field": "error", "format": ".3g"}],
         },
     }
-    text = {
-        "transform": [metric, {"calculate": "'error: ' + datum.metric", "as": "words"}],
-        "mark": {"type": "text", "align": "left", "fontSize": 13, "x": 0, "y": -10},
-        "encoding": {"text": {"field": "words", "type": "nominal"}},
-    }
+    text = _words("min", "metric", [], "'error: ' + datum.metric", x=0, y=-10)
     spec = {
         "datasets": {"errors": _text(errors)},
         "params": [{"name": "subject", "value": next(iter(names)), "bind": control}],
@@ -208,6 +195,18 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
         "autosize": {"type": "fit-x", "contains": "padding"},
     }
     return Moving(spec, "Error of each mechanism against its exact epsilon, for the subject chosen in the list.")
+
+
+def _words(op: str, field: str, groups: list[str], words: str, **place: Any) -> dict[str, Any]:
+    """Return a text, an expression of Vega over the groups and the field's mean or minimum in each."""
+    return {
+        "transform": [
+            {"aggregate": [{"op": op, "field": field, "as": field}], "groupby": groups},
+            {"calculate": words, "as": "words"},
+        ],
+        "mark": {"type": "text", "align": "left", "fontSize": 13, **place},
+        "encoding": {"text": {"field": "words", "type": "nominal"}},
+    }
 
 
 def _text(table: pd.DataFrame) -> str:

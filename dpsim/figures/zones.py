@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LogNorm, Normalize
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from dpsim import checks
@@ -51,8 +52,8 @@ def compare_zones(
     rows = checks.real("others", others, 0.0)
     if rows.shape != (len(labels), *truth.shape):
         raise ValueError(f"others must have shape ({len(labels)}, {len(truth)}), got {rows.shape}")
-    fig, axes = plt.subplots(1, 1 + 2 * len(rows), figsize=(TWO_COLUMNS, 4.6), layout="constrained")
-    fig.get_layout_engine().set(rect=(0.0, 0.16, 1.0, 0.79), w_pad=0.0)  # room for the colour bars
+    fig, axes = plt.subplots(1, 1 + 2 * len(rows), figsize=(TWO_COLUMNS, 5.0), layout="constrained")
+    fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)  # room for the colour bars
     shape: dict[str, Any] = {"group": group, "rotation": UPRIGHT}
     level, change = LogNorm(truth.min(), truth.max()), Normalize(-PER_CENT, PER_CENT)
     for ax, row in zip(axes, [truth, *rows]):
@@ -65,14 +66,17 @@ def compare_zones(
     for x, heading in ((0.29, "stationary distribution"), (0.79, "private minus true")):
         fig.text(x, 0.97, heading, ha="center")
     bar: dict[str, Any] = {"orientation": "horizontal"}
-    fig.colorbar(colours, cax=fig.add_axes((0.08, 0.11, 0.42, 0.016)), label="probability of a zone", **bar)
+    levels = fig.colorbar(colours, cax=fig.add_axes((0.08, 0.145, 0.42, 0.016)), label="probability of a zone", **bar)
+    levels.ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    levels.ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    levels.ax.xaxis.set_minor_formatter(NullFormatter())
     beyond = np.abs(100 * (rows / truth - 1)).max() > PER_CENT
     fig.colorbar(
         differences,
-        cax=fig.add_axes((0.62, 0.11, 0.34, 0.016)),
+        cax=fig.add_axes((0.62, 0.145, 0.34, 0.016)),
         label="difference, per cent of the true value",
         extend="both" if beyond else "neither",
         **bar,
     )
-    fig.text(0.01, 0.005, f"{source}; zone outlines: NYC TLC", fontsize=6, color="0.35")
+    fig.text(0.01, 0.005, f"{source}; zone outlines: NYC TLC", color="0.35")
     return fig

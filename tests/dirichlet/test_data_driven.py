@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import polygamma
 
-from dpsim import accounting, datasets, dirichlet, ledger
+from dpsim import accounting, datasets, dirichlet, ledger, markov
 
 GRADES = datasets.load_grades()["students"].to_numpy()
 ZONES = datasets.load_taxi_zones()["zone"]
@@ -36,38 +36,80 @@ def test_the_spread_of_one_divergence_is_the_recorded_one() -> None:
     assert drawn.std() == pytest.approx(deviation, rel=0.02)
 
 
+def published(counts, factor=1.0, gamma=1e-8):
+    """Epsilon and delta of each row at the paper's border and so many times its smallest k."""
+    row = dirichlet.rows(counts)
+    return dirichlet.row_privacy(counts, k=factor * row.k_min, eta=row.eta, gamma=gamma)
+
+
+def test_algorithm_1_draws_and_states_theorem_1() -> None:
+    counts, public = [20, 30, 48], {"k": 20.6, "eta": 0.073, "gamma": 4e-4}
+    made = dirichlet.private_counts(counts, size=20_000, rng=1, **public)
+    assert made.epsilon == dirichlet.epsilon_bound(20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=3)
+    assert made.delta == dirichlet.delta_bounds(20.6, eta=0.073, gamma=4e-4, n=3)[1]
+    shares = np.array(counts) / 98
+    spread = np.sqrt(shares * (1 - shares) / 21.6)
+    assert (np.abs(made.value.mean(axis=0) - shares) < 5 * spread / np.sqrt(20_000)).all()
+    np.testing.assert_allclose(made.value.std(axis=0), spread, rtol=0.03)  # k 10 % off would be 5 %
+    with pytest.raises(ValueError, match="eta"):
+        dirichlet.private_counts([5, 45, 48], **public)
+    with pytest.raises(ValueError, match="shape"):
+        dirichlet.private_counts([counts, counts], **public)
+
+
+def test_algorithm_2_is_as_private_as_its_worst_row() -> None:
+    row = dirichlet.rows(SMALL)
+    public = {"k": 2 * row.k_min, "eta": row.eta, "gamma": [1e-4, 1e-5, 1e-3]}
+    made = dirichlet.private_chain(SMALL, size=4, rng=1, **public)
+    parts = [
+        dirichlet.private_counts(c, k=k, eta=e, gamma=g) for c, k, e, g in zip(SMALL, *map(np.asarray, public.values()))
+    ]
+    assert made.value.shape == (4, 3, 3) and np.allclose(made.value.sum(axis=-1), 1)
+    assert made.epsilon == max(part.epsilon for part in parts) and made.delta == max(part.delta for part in parts)
+    assert (dirichlet.private_chain([[3, 0, 3], [3, 3, 3], [2, 2, 3]], k=9, eta=0.2, gamma=0.01).value[0, 1]) == 0
+    with pytest.raises(ValueError, match="shape"):
+        dirichlet.private_chain([1, 2], **public)
+
+
+def test_the_mean_divergence_of_a_chain_is_that_of_draws() -> None:
+    P, k = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]]), np.array([20.0, 40.0, 60.0])
+    chains = dirichlet.dirichlet_mechanism(P, k, size=40_000, rng=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drawn = np.where(P > 0, P * np.log(P / chains), 0.0).sum(axis=-1) @ markov.stationary_distribution(P)
+    error = drawn.std() / np.sqrt(drawn.size)
+    assert abs(dirichlet.expected_chain_kl(P, k) - drawn.mean()) < 4 * error
+    assert abs(dirichlet.expected_chain_kl(P, 1.1 * k) - drawn.mean()) > 6 * error
+
+
 def test_a_row_without_neighbours_is_refused() -> None:
     for counts in ([7], [3, 3], [2, 2, 2], [[4, 1], [0, 9]]):
         with pytest.raises(ValueError, match="counts must leave each row a neighbour"):
-            dirichlet.published_epsilon(counts, gamma=0.01)
+            published(counts, gamma=0.01)
     for counts in ([2, 1], [3, 1, 1]):
-        assert dirichlet.published_epsilon(counts, gamma=0.01) > 0
-    with pytest.raises(ValueError, match="N_i - 2 min of at least 1, got N_i 7 and min 7 in row"):
-        dirichlet.exact_epsilon([7], 1e-6)
-    assert dirichlet.exact_epsilon([2, 2, 2], 1e-6) > 0
+        assert published(counts, gamma=0.01)[0] > 0
 
 
 @pytest.mark.parametrize("zones", [63, 60, 55, 50, 45, 40, 35, 30])
 def test_the_smallest_epsilon_of_each_number_of_zones(zones: int) -> None:
     merged, _ = datasets.merge_zones(TAXIS, datasets.load_zone_adjacency(), zones)
     expected = ROWS.loc[f"benvenuti2026.table1.{zones}"]
-    epsilon = dirichlet.published_epsilon(merged, gamma=1e-8).max()
+    epsilon = published(merged)[0].max()
     assert epsilon == pytest.approx(expected["expected"], abs=expected["expected_unit"])
 
 
 def test_the_exact_epsilon_is_below_the_published_one_at_its_own_delta() -> None:
     for counts in (TAXIS, SMALL):
         for factor in (1.0, 2.0, 3.0):
-            published = dirichlet.published_epsilon(counts, factor=factor, gamma=1e-8)
-            delta = dirichlet.published_delta(counts, factor=factor, gamma=1e-8)[1]
-            exact = dirichlet.exact_epsilon(counts, delta, factor=factor)
-            assert (exact <= published).all()
+            row, (epsilon, delta) = dirichlet.rows(counts), published(counts, factor)
+            exact = accounting.exact_epsilon(delta, factor * row.k_min, shift=1 / row.total, eta=row.eta)
+            assert (exact <= epsilon).all()
 
 
 def test_the_exact_epsilon_of_a_row_depends_on_its_smallest_count_alone() -> None:
     for smallest, expected in ((1, 14.6), (2, 6.90), (3, 4.45)):
         for others in ([500, 800], [20_000, 31, 77]):
-            epsilon = dirichlet.exact_epsilon([smallest, *others], 1e-6)
+            row = dirichlet.rows([smallest, *others])
+            epsilon = accounting.exact_epsilon(1e-6, row.k_min, shift=1 / row.total, eta=row.eta)
             assert epsilon == pytest.approx(expected, rel=5e-3)
 
 

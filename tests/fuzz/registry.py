@@ -339,6 +339,7 @@ add("dirichlet.accuracy.expected_kl", between(-1e-9), p=vectors(), k=real(1e-3, 
 sizes = {"n": st.integers(1, 20), "N": reals(20, 1e6), "k": ks}
 add("dirichlet.accuracy.expected_kl_bound", between(-1e-9), **sizes)
 add("dirichlet.accuracy.expected_absolute_error", probability, p=vectors(), k=real(1e-3, 1e9))
+add("dirichlet.accuracy.expected_chain_kl", non_negative, P=chains(dense=True), k=real(1e-2, 1e6))
 add("dirichlet.accuracy.expected_absolute_error_bound", probability, k=ks)
 add("dirichlet.accuracy.expected_squared_error", probability, p=vectors(), k=real(1e-3, 1e9))
 add("dirichlet.accuracy.expected_squared_error_bound", probability, k=ks)
@@ -403,11 +404,23 @@ leave_out("accounting.composition.Composition", "made by compose, whose entry ca
 # ------------------------------------------------------------------------------------------- data-driven chains
 
 add("dirichlet.data.rows", non_negative, counts=count_vectors(rows=2))
-factors = {"counts": count_vectors(rows=2).map(lambda c: c + 1), "factor": real(0.01, 100.0)}
-several = factors | {"counts": count_vectors(rows=2).map(lambda c: np.column_stack([c + 1, np.full(2, 1000)]))}
-add("dirichlet.data.published_epsilon", non_negative, **several, gamma=real(1e-9, 0.1))
-add("dirichlet.data.published_delta", ordered(probability), **several, gamma=real(1e-9, 0.1))
-add("dirichlet.data.exact_epsilon", non_negative, **several, delta=real(1e-30, 1.0))
+several = count_vectors(rows=2).map(lambda c: np.column_stack([c + 1, np.full(2, 1000)]))
+border = {"k": real(0.01, 1e3), "eta": real(1e-4, 0.02), "gamma": real(1e-9, 0.1)}
+drawn = border | {"size": size, "rng": rng}
+add("dirichlet.data.row_privacy", non_negative, counts=several, **border)
+add(
+    "dirichlet.data.private_counts",
+    non_negative,
+    counts=several.map(lambda c: c[0] + 1000),
+    **drawn,
+)
+add(
+    "dirichlet.data.private_chain",
+    non_negative,
+    counts=count_vectors(rows=3).map(lambda c: np.pad(c, ((0, 0), (0, 3)))[:, :3] + 1000),
+    **drawn,
+)
+leave_out("dirichlet.data.Released", "made by private_counts and private_chain")
 release = {"kappa": real(1e-3, 1e3), "alpha": real(1e-3, 1e3)}
 add("dirichlet.data.posterior_release", probability, counts=count_vectors(), **release, size=size, rng=rng)
 add("dirichlet.data.posterior_absolute_error", probability, counts=count_vectors(), **release)

@@ -107,7 +107,7 @@ def test_a_chart_that_is_moved_changes(lab: str, page: Any) -> None:
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
 
-    chart = page.locator(".jp-Notebook .vega-embed").first
+    chart = page.locator('.jp-Notebook .vega-embed:has(input[type="range"])').first
     chart.wait_for()
     page.wait_for_function(RUN)
     assert page.locator('.jp-Notebook [data-mime-type$="error"], .jp-Notebook [data-mime-type$="stderr"]').count() == 0

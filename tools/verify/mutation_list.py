@@ -595,9 +595,9 @@ WINGS = [
     Mutation(
         MIXING,
         "for half in (0.0, 0.5)",
-        "for half in (0.0,)",
+        "for half in (0.5,)",
         ("tests/boltzmann/test_convergence_rate.py",),
-        "lines whose centre lies between two histograms",
+        "lines whose centre is a histogram",
     ),
     Mutation(
         MIXING,
