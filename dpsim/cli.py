@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import shutil
@@ -12,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pandas as pd
 
-from dpsim import files, ledger, paths, runner
+from dpsim import files, paths, runner
 
 
 class Commands(click.Group):
@@ -68,11 +68,8 @@ def run(
     runs = runner.plan_grid(names[0], grid, parameter) if grid else runner.plan(names, parameter, output)
     if not runs:
         raise ValueError(f"there are no notebooks in {paths.notebooks()}")
-    with Progress(len(runs)) as progress:
-        if dask:
-            runs = runner.run_on_cluster(runs, dask, progress.hear)
-        else:
-            runner.run(runs, jobs, force=force, tell=progress.hear)
+    tell = Progress(len(runs)).hear
+    runs = runner.run_on_cluster(runs, dask, tell) if dask else runner.run(runs, jobs, force=force, tell=tell)
     counts = Counter(one.status for one in runs)
     if grid:
         click.echo(", ".join(f"{count} {status}" for status, count in sorted(counts.items())))
@@ -90,11 +87,13 @@ def run(
 @click.pass_context
 def report(ctx: click.Context, results: Path | None, readme: bool) -> None:
     """Print every published number beside the reproduced one; exit 1 when a row is not in order."""
+    from dpsim import ledger  # with pandas, which a run does without
+
     table = ledger.report(results)
     for row in table.itertuples():
-        error = "" if pd.isna(row.standard_error) else f" ± {row.standard_error:.1g}"
-        value = "" if pd.isna(row.reproduced) else f"{row.reproduced:.5g}{error}"
-        printed = "" if pd.isna(row.published) else f"{row.published:g}"
+        error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
+        value = "" if math.isnan(row.reproduced) else f"{row.reproduced:.5g}{error}"
+        printed = "" if math.isnan(row.published) else f"{row.published:g}"
         mark = " " if row.ok else "✗"
         click.echo(f"{mark} {row.Index:<32} published {printed:<9} reproduced {value:<18} {row.verdict}")
     bad = table.index[~table["ok"]]
@@ -222,14 +221,6 @@ class Progress:
         self.running: dict[Path, str] = {}
         self.ended, self.total = 0, total
         self.live = sys.stderr.isatty() and not os.environ.get("CI")
-
-    def __enter__(self) -> Progress:
-        """Begin with nothing to show."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Clear the line."""
-        self._show("")
 
     def hear(self, run: runner.Run) -> None:
         """Show where a run is, or how it ended."""

@@ -32,7 +32,7 @@ PAPERS = ("fallin2023", "benvenuti2026", "gohari2020", "fleischer2024", "benvenu
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
 
-MEASURED = ("seconds", "cpu_seconds", "peak_memory_mib")
+MEASURED = ("seconds", "cpu_seconds", "peak_mib")
 """What a manifest measures: it differs in every run."""
 
 FORMATS = {".ipynb": "application/x-ipynb+json", ".lock": "text/plain", ".cff": "text/yaml", ".md": "text/markdown"}

@@ -156,7 +156,9 @@ def run(
         asyncio.run(_all(runs, workers, force, tell))
     except (KeyboardInterrupt, asyncio.CancelledError):
         for one in runs:
-            one.status = "interrupted" if one.status in ("planned", "waiting", "running") else one.status
+            if one.status in ("planned", "waiting", "running"):
+                one.status, one.message = "interrupted", ""
+                tell(one)
     return runs
 
 
@@ -187,20 +189,16 @@ async def _locked(run: Run, tell: Callable[[Run], object]) -> AsyncIterator[Bina
     """Hold the lock of an output folder; the worker holds it too, so that a killed runner's is not taken too early."""
     folder = paths.build() / "locks"
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / str(run.output).replace("/", "%")[-150:]).open("a+b") as lock:
+    with (folder / str(run.output).replace("/", "%")[-150:]).open("wb") as lock:
         while True:
             with suppress(BlockingIOError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             if run.status != "waiting":
-                lock.seek(0)
-                run.status, run.message = "waiting", f"waits for {lock.read().decode()}, which writes the same output"
+                run.status, run.message = "waiting", "waits for another run, which writes the same output"
                 tell(run)
             await asyncio.sleep(0.05)
         run.message = ""
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()}".encode())
-        lock.flush()
         yield lock
 
 
@@ -312,20 +310,9 @@ def _environment(threads: int) -> dict[str, str]:
 
 def _manifest(run: Run, outputs: dict[str, str]) -> dict[str, Any]:
     """Return the record of a run: what decided it, what came out, and what it took."""
-    return {
-        "notebook": run.name,
-        "key": run.key,
-        "parameters": run.parameters,
-        "output": str(run.output),
-        "outputs": outputs,
-        "pdf": _with_pdf(),
-        "seconds": round(run.seconds, 3),
-        "cpu_seconds": round(run.cpu_seconds, 3),
-        "peak_memory_mib": round(run.peak_mib, 1),
-        "git_commit": _commit(),
-        "python": platform.python_version(),
-        "versions": versions(),
-    }
+    kept = {name: getattr(run, name) for name in ("name", "parameters", "key", "seconds", "cpu_seconds", "peak_mib")}
+    kept |= {"output": str(run.output), "outputs": outputs, "pdf": _with_pdf(), "git_commit": _commit()}
+    return kept | {"python": platform.python_version(), "versions": versions()}
 
 
 def _with_pdf() -> bool:

@@ -16,7 +16,6 @@ import threading
 import time
 from typing import Any
 
-import matplotlib.font_manager  # noqa: F401  builds the font cache here, where no cell shows the message
 import papermill
 from ipykernel.inprocess.blocking import BlockingInProcessKernelClient
 from ipykernel.inprocess.ipkernel import InProcessKernel
@@ -80,7 +79,8 @@ def main() -> None:
     os.dup2(2, 1)  # a cell's programs neither read jobs nor write events
     job = json.loads(JOBS.readline())
     threading.Thread(target=watch, daemon=True).start()
-    logging.getLogger("papermill").setLevel(logging.ERROR)
+    for library in ("papermill", "matplotlib.font_manager"):  # the latter tells cells when it builds its cache
+        logging.getLogger(library).setLevel(logging.ERROR)
     sys.path.append(job["folder"])
     papermill_engines.register("dpsim", InProcess)
     start, form = time.perf_counter(), {"kernel_name": "python3", "engine_name": "dpsim", "progress_bar": False}

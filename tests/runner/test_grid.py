@@ -83,7 +83,7 @@ def test_a_sweep_here_gives_one_row_for_each_point_and_is_not_repeated(toy: Path
     assert "4 done" in done.stdout
     found = table(toy)
     assert list(found.columns) == ["seed", "scale", "id", "value", "standard_error", "run"]
-    drawn = found[found["id"] == "fallin2023.fig2.min"].set_index(["seed", "scale"])["value"]
+    drawn = found[found["id"] == "first"].set_index(["seed", "scale"])["value"]
     assert len(drawn) == 4 and drawn.nunique() == 4
     for seed in (0, 1):
         assert drawn[seed, 2] == pytest.approx(2 * drawn[seed, 1])
