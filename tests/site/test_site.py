@@ -498,14 +498,14 @@ def _move(control: Any) -> None:
 
 def test_every_name_of_the_face_has_its_signature_and_its_words(visits: dict[str, Any]) -> None:
     interface = site_module("interface")
-    for wing in interface.wings():
-        shown = visits[f"api/{wing}.html"]["documented"]
-        module = importlib.import_module(f"dpsim.{wing}")
-        for name in interface.face(f"dpsim.{wing}"):
+    for part in interface.subpackages():
+        shown = visits[f"api/{part}.html"]["documented"]
+        module = importlib.import_module(f"dpsim.{part}")
+        for name in interface.face(f"dpsim.{part}"):
             if callable(getattr(module, name)):
-                signature, words = shown[f"dpsim.{wing}.{name}"]
-                assert len(words) > 10, (wing, name)
-                assert not re.search(RAW, signature + words), (wing, name)
+                signature, words = shown[f"dpsim.{part}.{name}"]
+                assert len(words) > 10, (part, name)
+                assert not re.search(RAW, signature + words), (part, name)
 
 
 def test_a_row_of_folded_cells_is_one_bar_and_collapsed_sections_are_marked() -> None:

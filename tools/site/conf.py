@@ -17,6 +17,7 @@ nb_execution_mode = "off"  # the pages show what is committed
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # their scripts would come from elsewhere
 nb_mime_priority_overrides = [("html", "application/vnd.vegalite.v5+json", None)]  # the page Explore shows those
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # formulas in outputs are typeset too
 nb_code_prompt_show = "Show the code"
 nb_code_prompt_hide = "Hide the code"
 myst_enable_extensions = ["dollarmath", "amsmath", "attrs_inline"]

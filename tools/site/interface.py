@@ -1,4 +1,4 @@
-"""The pages of the programming interface, one a wing, and of the command line."""
+"""The pages of the programming interface, one a subpackage, and of the command line."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import dpsim
 from dpsim import paths
 
 FLOOR = ("private", "checks", "streams", "paths")
-"""What stands below the wings and has a page: behind them, because few readers need it."""
+"""What stands below the subpackages and has a page: behind them, because few readers need it."""
 
 INTRODUCTION = (
-    "`import dpsim` shows these wings; each page lists what a wing offers, in the order a reader needs, and then each "
-    "name with its parameters, what it returns and an example. What every `privatize` returns is in "
+    "`import dpsim` shows these subpackages; each page lists what one offers, in the order a reader needs, and then "
+    "each name with its parameters, what it returns and an example. What every `privatize` returns is in "
     "[private](private.md). The [command line](command_line.md) has a page of its own, and every name stands in the "
     '<a href="../genindex.html">alphabetical index</a>.'
 )
 
 
-def wings() -> list[str]:
-    """Return the wings in the order of the package's face, what stands below them last; `numerics` has only modules."""
+def subpackages() -> list[str]:
+    """Return the subpackages in the face's order, what stands below them last; `numerics` has only modules."""
     named = [name for name in face("dpsim") if inspect.ismodule(getattr(dpsim, name, None))]
     return [name for name in named if name not in (*FLOOR, "numerics")] + list(FLOOR)
 
@@ -41,12 +41,12 @@ def face(module: str) -> list[str]:
 
 
 def pages() -> dict[str, str]:
-    """Return the pages by name: the list of wings, a page for each, the command line."""
-    names = wings()
+    """Return the pages by name: the list of subpackages, a page for each, the command line."""
+    names = subpackages()
     rows = [f"| [{name}]({name}.md) | {first_sentence(f'dpsim.{name}')} |" for name in names]
-    table = "\n".join(["| wing | what it holds |", "| --- | --- |", *rows])
+    table = "\n".join(["| subpackage | what it holds |", "| --- | --- |", *rows])
     index = ["# Interface", INTRODUCTION, table, toctree([*names, "command_line"])]
-    texts = {"index": "\n\n".join(index), **{name: wing(name) for name in names}, "command_line": COMMAND_LINE}
+    texts = {"index": "\n\n".join(index), **{name: subpackage(name) for name in names}, "command_line": COMMAND_LINE}
     return {f"api/{name}.md": text for name, text in texts.items()}
 
 
@@ -56,8 +56,8 @@ def first_sentence(module: str) -> str:
     return " ".join(doc.partition("\n\n")[0].split())
 
 
-def wing(name: str) -> str:
-    """Return the page of a wing: its docstring, a table of its functions and classes, each of them in full."""
+def subpackage(name: str) -> str:
+    """Return the page of a subpackage: its docstring, a table of its functions and classes, each of them in full."""
     module = importlib.import_module(f"dpsim.{name}")
     shown = [entry for entry in face(f"dpsim.{name}") if callable(getattr(module, entry, None))]
     summary = f"```{{eval-rst}}\n.. currentmodule:: dpsim.{name}\n.. autosummary::\n   :nosignatures:\n"

@@ -94,6 +94,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
         if cell.cell_type == "markdown":
             cell.source = "\n\n".join(part for part in _paragraphs(cell.source) if part not in captions)
             cell.source = with_site_links(cell.source)
+            if len(cells) > 1:  # a page has one title: "# Further" stands below it
+                cell.source = re.sub(r"^# ", "## ", cell.source, flags=re.MULTILINE)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
             code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
