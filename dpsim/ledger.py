@@ -395,7 +395,8 @@ def _line(rows: pd.DataFrame) -> dict[str, str]:
     first, last = (next(rows.iloc[[i]].itertuples()) for i in (0, -1))
     says, found = _says(first), _finds(first)
     if len(rows) > 1:
-        says, found = f"{says}, to {_says(last)}", f"{found} to {_finds(last)}"
+        until = "; " if len(rows) == 2 else " to "
+        says, found = f"{says}{until}{_says(last)}", f"{found}{until}{_finds(last)}"
     place = html.escape(evidence(first).partition("#")[2])
     word = f'<a href="#{place}" title="{VERDICTS.get(str(first.verdict), "")}">{first.verdict}</a>'
     cells = {"where": first.where, "the paper says": says, "we find": found, "verdict": "", "why": first.sentence}

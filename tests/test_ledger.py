@@ -201,12 +201,14 @@ def test_the_scoreboard_says_what_the_report_says_and_leads_to_headings(paper: s
 
 
 def test_rows_that_share_a_sentence_share_a_line_and_recorded_values_fill_it() -> None:
-    rows = pd.concat([row(section="A"), row(section="A")]).set_axis(["a", "b"])
-    values = {id: {"value": value, "standard_error": None} for id, value in {"a": 2.26, "b": 2.3}.items()}
+    rows = pd.concat([row(section="A")] * 3).set_axis(["a", "b", "c"])
+    values = {id: {"value": value, "standard_error": None} for id, value in {"a": 2.26, "b": 2.3, "c": 2.5}.items()}
     board = ledger._board(ledger.judge(rows.assign(sentence="We find {found}.", basis="surrogate"), values)).to_html()
     assert "We find 2.26." in board and "We find 2.3." in board
     board = ledger._board(ledger.judge(rows.assign(sentence="Elsewhere.", basis="surrogate"), values)).to_html()
-    assert board.count("Elsewhere.") == 1 and "2.26 to 2.3" in board
+    assert board.count("Elsewhere.") == 1 and "2.26 to 2.5" in board
+    two = ledger._board(ledger.judge(rows[:2].assign(sentence="Elsewhere.", basis="surrogate"), values)).to_html()
+    assert "2.26; 2.3" in two
     assert f"{ledger._Found(0.026):.1%} {ledger._Found(-50.0)} {ledger._Found(0.012345)}" == "2.6% -50 0.01235"
 
 

@@ -89,13 +89,19 @@ def laplace_delta(epsilon: float, scale: float, *, b: float, rows: int = 1) -> f
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     scale = checks.scalar("scale", scale, 0.0, open_low=True)
-    b, rows = checks.scalar("b", b, 0.0, 1.0, open_low=True), checks.integer("rows", rows, 1)
+    return _laplace_delta(
+        epsilon, scale, checks.scalar("b", b, 0.0, 1.0, open_low=True), checks.integer("rows", rows, 1), CELLS
+    )
+
+
+def _laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int) -> float:
+    """Return `laplace_delta` on a grid of so many cells."""
     if epsilon >= rows * b / scale:
         return 0.0
     if rows == 1:
         v = min(0.5 * (b / scale - epsilon), 1e3)  # beyond, delta is 1 to the last bit
         return -math.expm1(-v) - 0.5 * v * math.exp(-v)
-    interval = rows * b / scale / CELLS
+    interval = rows * b / scale / cells
     one = privacy_loss_distribution.from_laplace_mechanism(
         scale, sensitivity=0.5 * b, value_discretization_interval=interval
     )
@@ -124,12 +130,16 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     b, rows = checks.scalar("b", b, 0.0, 1.0, open_low=True), checks.integer("rows", rows, 1)
 
-    def excess(log_scale: float) -> float:
-        return laplace_delta(epsilon, math.exp(log_scale), b=b, rows=rows) - delta
+    root = math.log(b * math.sqrt(rows / 2))
+    for cells, step in ((CELLS // 20, 1.0), (CELLS, 1e-4)):  # a coarse grid says where to look
 
-    low = high = math.log(b * math.sqrt(rows / 2))
-    while excess(low) <= 0.0:
-        low -= 1.0
-    while excess(high) > 0.0:
-        high += 1.0
-    return math.exp(search.last_kept(excess, high, low, 1e-10))
+        def excess(log_scale: float, cells: int = cells) -> float:
+            return _laplace_delta(epsilon, math.exp(log_scale), b, rows, cells) - delta
+
+        low = high = root
+        while excess(low) <= 0.0:
+            low -= step
+        while excess(high) > 0.0:
+            high += step
+        root = search.last_kept(excess, high, low, 1e-10)
+    return math.exp(root)

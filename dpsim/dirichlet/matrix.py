@@ -9,7 +9,6 @@ its rows (`accounting.compose`), exactly, because each row may stand at its wors
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -135,7 +134,6 @@ def largest_k(epsilon: float, delta: float, *, shift: Array, eta: float, least: 
     def composed(log_k: float) -> accounting.composition.Composition:
         return accounting.compose(math.exp(log_k), shift=shift, eta=eta)
 
-    @cache
     def excess(log_k: float) -> float:
         return math.log(float(composed(log_k).delta(epsilon)) / delta)
 

@@ -103,7 +103,7 @@ def privatize(
     (array([0.2, 0.3, 0.5]), True)
     >>> domain = {"support": True, "protected": [True, True, False], "eta": 0.1, "eta_bar": 0.05}
     >>> float(privatize([0.2, 0.3, 0.5], 1.0, 1e-3, b=0.025, rng=1, **domain).parameters["k"].round(1))
-    59.2
+    40.9
     """
     values, labelled = private.unlabelled(P)
     vectors = checks.simplex("P", values)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincc
+from scipy.special import betainc
 
 from dpsim import checks
 from dpsim.checks import Array
@@ -22,7 +22,7 @@ from dpsim.dirichlet.mechanism import (
     _parameters,
 )
 from dpsim.numerics import search
-from dpsim.numerics.special import NODES, WEIGHTS, log_beta_kernel, log_beta_tail, log_gamma_ratio
+from dpsim.numerics.special import NODES, WEIGHTS, log_beta, log_beta_tail, log_gamma_ratio
 
 
 def epsilon_bound(
@@ -222,9 +222,9 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     p : array_like, shape (m,)
         Means of the protected entries, 1 to 3, each above 0, with a sum below 1.
     k : float
-        In (0, 1e4].
+        In (0, 1000].
     gamma : float
-        In (0, 1/m).
+        In [1e-20, 1/m).
 
     Returns
     -------
@@ -243,13 +243,13 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     Examples
     --------
     >>> round(leaving_probability([0.1, 0.1], 9.87, gamma=1e-3), 5)
-    0.01885
+    0.01883
     """
     means = checks.real("p", p, 0.0, 1.0, open_low=True, open_high=True)
     if means.ndim != 1 or not 1 <= means.size <= 3 or means.sum() >= 1.0:
         raise ValueError(f"p must be 1 to 3 numbers with a sum below 1, got {means.tolist()}")
-    k = checks.scalar("k", k, 0.0, 1e4, open_low=True)
-    gamma = checks.scalar("gamma", gamma, 0.0, 1.0 / means.size, open_low=True, open_high=True)
+    k = checks.scalar("k", k, 0.0, 1e3, open_low=True)
+    gamma = checks.scalar("gamma", gamma, 1e-20, 1.0 / means.size, open_high=True)
     return float(_leaving(np.array([gamma]), k * means, k)[0])
 
 
@@ -261,14 +261,15 @@ def _leaving(gamma: Array, shapes: Array, total: float) -> Array:
         return below
     low, high = np.log(gamma), np.log1p(-others.size * gamma)  # beyond the high end another one is below gamma
     low, high = low - np.log1p(-gamma), high - np.log(others.size * gamma)  # logits
-    panels = math.ceil((high - low).max() * math.sqrt(first * (total - first) / total) / 6.0)
+    width = min(6.0 * math.sqrt(total / (first * (total - first))), 4.0)  # of a panel: the density bends at logit 0 too
+    panels = math.ceil((high - low).max() / width)
     nodes = (np.arange(panels)[:, None] + 0.5 * (1.0 + NODES)).ravel() / panels
     logit = low[:, None] + (high - low)[:, None] * nodes
-    x = 1.0 / (1.0 + np.exp(-logit))
-    density = np.exp(log_beta_kernel(x, np.asarray(first / total), np.asarray(total)))
-    inner = _leaving(np.ravel(gamma[:, None] * (1.0 + np.exp(logit))), others, total - first).reshape(x.shape)
+    normaliser = log_beta(np.asarray(first), np.asarray(total - first))
+    density = np.exp(-first * np.logaddexp(0.0, -logit) - (total - first) * np.logaddexp(0.0, logit) - normaliser)
+    inner = _leaving(np.ravel(gamma[:, None] * (1.0 + np.exp(logit))), others, total - first).reshape(logit.shape)
     weights = np.tile(0.5 * WEIGHTS, panels) / panels * (high - low)[:, None]
-    return below + (weights * density * inner).sum(axis=1) + betaincc(first, total - first, 1.0 - others.size * gamma)
+    return below + (weights * density * inner).sum(axis=1) + betainc(total - first, first, others.size * gamma)
 
 
 def extreme_points(n: int, eta: float, *, protected: int | None = None, eta_bar: float | None = None) -> Array:

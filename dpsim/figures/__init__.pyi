@@ -39,8 +39,8 @@ from .words import (
     draw_errors as draw_errors,
     draw_trips as draw_trips,
 )
-from .walks import (
-    draw_walks as draw_walks,
+from .matrices import (
+    stationary_errors as stationary_errors,
 )
 from .bars import (
     grouped_bars as grouped_bars,
@@ -57,7 +57,7 @@ from . import (
     zones as zones,
     graphs as graphs,
     words as words,
-    walks as walks,
+    matrices as matrices,
     bars as bars,
     decisions as decisions,
 )

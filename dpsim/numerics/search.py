@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from scipy.optimize import brentq
 
@@ -14,6 +15,7 @@ def last_kept(excess: Callable[[float], float], kept: float, broken: float, tole
     excess <= 0 at `kept`, on either side of `broken`, and it changes sign once. What is returned was itself evaluated,
     so that it is on the safe side.
     """
+    excess = cache(excess)
     if excess(broken) <= 0.0:
         return broken
     root = float(brentq(excess, kept, broken, xtol=tolerance))

@@ -72,9 +72,10 @@ def test_lemma_two_in_closed_form_and_inside_its_bracket():
     even = dirichlet.leaving_probability([0.25] * 3, 4.0, gamma=0.1)  # uniform on the simplex
     assert even == pytest.approx(1 - (1 - 3 * 0.1) ** 3, rel=1e-10)
     assert dirichlet.leaving_probability([0.3], 7.0, gamma=0.1) == pytest.approx(special.betainc(2.1, 4.9, 0.1))
-    for k in (3.0, 9.87, 98.7):
-        low, high = dirichlet.delta_bounds(k, eta=0.1, gamma=1e-3, n=9, protected=3)
-        assert low <= dirichlet.leaving_probability([0.1] * 3, k, gamma=1e-3) * (1 + 1e-9) <= high * (1 + 2e-9)
+    for k, gamma in ((3.0, 1e-3), (9.87, 1e-3), (98.7, 1e-3), (0.01, 1e-20), (0.5, 1e-20)):
+        low, high = dirichlet.delta_bounds(k, eta=0.1, gamma=gamma, n=9, protected=3)
+        leaving = dirichlet.leaving_probability([0.1] * 3, k, gamma=gamma)
+        assert low * (1 - 1e-8) <= leaving <= high * (1 + 1e-8)
 
 
 def test_no_extreme_point_of_the_domain_leaves_more_often_than_the_one_at_the_border():

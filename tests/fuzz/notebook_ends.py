@@ -21,7 +21,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "00_overview": {},
     "boltzmann_histograms": {"steps": 2000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 2, "draws_tv": 2, "draws_delta": 1000, "repetitions": 2},
-    "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
+    "matrix_dirichlet": {"draws": 100},
     "mdp_policy_synthesis": {"runs": 2, "draws": 2},
     "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
     "your_own_chain": {"releases": 2, "audit_draws": 1000},
@@ -34,7 +34,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"x": x} for x in ([5, 5, 5, 5, 30], [0, 0, 20], [20, 20, 20], [0, 0, 0, 0, 60], [0, 20, 0, 20])
     ],
     "data_driven_markov": [{"gamma": 1e-6}, {"zones": 63, "gamma_taxi": 1e-300}, {"zones": 40}],
-    "matrix_dirichlet": [{"gamma": 1e-4}, {"b": 0.1, "gamma": 0.1}, {"gamma": 1e-300}, {"delta": 0.05, "b": 0.002}],
+    "matrix_dirichlet": [{"gamma": 1e-4}, {"b": 0.1, "gamma": 0.1}, {"k": [3.0, 300.0]}, {"delta": 0.05, "b": 0.002}],
     "mdp_policy_synthesis": [
         *({"k": [1, 2, 3]}, {"k": [0.1, 10.0, 10_000.0]}, {"actions": 40}),
         *({"states": 2, "actions": 1, "horizon": 1}, {"b": 0.0001, "delta": 0.1, "eta": 0.3}),

@@ -25,7 +25,7 @@ NAMES = paths.notebook_names()
 REDUCED = {
     "boltzmann_histograms": {"steps": 2000, "replications": 10, "draws": 1000, "chains": 1200},
     "data_driven_markov": {"draws": 50, "draws_tv": 10, "draws_delta": 1000},
-    "matrix_dirichlet": {"draws": 100, "draws_noise": 100},
+    "matrix_dirichlet": {"draws": 100},
     "mdp_policy_synthesis": {"runs": 4, "draws": 10},
     "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
 }

@@ -19,6 +19,7 @@ from dpsim import ledger, paths
 MOVED: tuple[str, ...] = (
     "boltzmann_histograms",
     "data_driven_markov",
+    "matrix_dirichlet",
     "mdp_policy_synthesis",
 )
 """The papers' notebooks that have the new order; their owners add them."""

@@ -1,4 +1,4 @@
-"""Walks on maps of their own, and groups of bars."""
+"""Figure 2 of the matrix paper, and groups of bars."""
 
 import matplotlib
 
@@ -6,9 +6,10 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
-from dpsim import datasets, figures
+from dpsim import figures
 
 
 @pytest.fixture
@@ -18,22 +19,18 @@ def pair():
     plt.close(figure)
 
 
-def texts(ax):
-    return [text.get_text() for text in ax.texts if text.get_text()]
-
-
-def test_each_walk_has_its_map_its_name_and_its_steps(pair):
-    core = datasets.load_gainesville(core=True)
-    a, b = core.trip[:2]
-    figures.draw_walks(pair, core, {"true": [a, a, b], "private": [a, b, a]}, ["black", "blue"])
-    assert [ax.get_title() for ax in pair] == ["true", "private"]
-    assert {"0, 1", "2"} <= set(texts(pair[0])) and {"0, 2", "1"} <= set(texts(pair[1]))
-    assert "OpenStreetMap" in pair[0].figure.get_supxlabel()
-
-
-def test_walks_and_maps_must_be_as_many(pair):
-    with pytest.raises(ValueError, match="axes and colours must be as many as walks, 1, got 2 axes and 1 colours"):
-        figures.draw_walks(pair, datasets.load_gainesville(core=True), {"true": [0]}, ["black"])
+def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_the_bound_of_the_first():
+    table = pd.DataFrame({"k": [10, 80, 200], "mean_of_norms": [0.5, 0.2, 0.1], "standard_error": 0.01})
+    table = table.assign(theorem3=[200.0, 80.0, 50.0], **{"epsilon_b0.02": [1, 9, 22], "epsilon_b0.01": [0.5, 4, 9]})
+    P = np.array([[0.5, 0.5], [1.0, 0.0]])
+    figure = figures.stationary_errors(P, P, table, (0.02, 0.01), [(0.5, 0.485)], "stand-in")
+    bound, error = figure.axes[3], figure.axes[4]
+    assert bound.lines[0].get_ydata().tolist() == [200, 80]
+    labels = [text.get_text() for text in error.get_legend().get_texts()]
+    assert sorted(labels) == ["$b=0.01$", "$b=0.02$", "published"]
+    assert [len(part.lines[0].get_xdata()) for part in error.containers] == [2, 3]
+    assert figure.axes[0].images[0].get_array().mask.tolist() == [[False, False], [False, True]]
+    plt.close(figure)
 
 
 def test_bars_of_a_group_stand_beside_each_other(pair):
