@@ -21,6 +21,7 @@ MOVED: tuple[str, ...] = (
     "data_driven_markov",
     "matrix_dirichlet",
     "mdp_policy_synthesis",
+    "permute_and_flip",
 )
 """The papers' notebooks that have the new order; their owners add them."""
 
