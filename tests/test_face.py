@@ -22,8 +22,9 @@ NO_EXAMPLE = {  # public functions, by pattern, and why they have none
     r"figures\.(style|plain_ticks|mark_.*|draw_.*|compare_zones)": DRAWS,
     r"figures\.(manhattan|which_mechanism|stationary_errors)": SHOWS,
     r"figures\.save.*": WRITES,
-    r"ledger\.(record|comparison|judge)": "reads or changes what the process has recorded",
-    r"ledger\.(notebook_table|scoreboard)": SHOWS,
+    r"ledger\.record": WRITES,
+    r"ledger\.judge": "needs recorded values",
+    r"ledger\.scoreboard": SHOWS,
     r"runner\.(run|run_on_cluster|gather|refresh_outputs)": WRITES,
     r"datasets\.fetch_taxi_month": "downloads a month of trips",
 }
