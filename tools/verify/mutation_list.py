@@ -517,13 +517,6 @@ ACCOUNTING = [
         ("tests/verify/test_audit.py::test_the_chance_of_an_error_is_shared_by_all_bounds_of_an_audit",),
         "the chance of an error is divided over all bounds of an audit",
     ),
-    Mutation(
-        "dpsim/release/audit.py",
-        "first.size, risk / 2)[0])",
-        "first.size, risk)[0])",
-        ("tests/release/test_release_audit.py",),
-        "the chance of an error is divided over both laws",
-    ),
 ]
 
 WINGS = [
