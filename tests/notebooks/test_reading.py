@@ -17,6 +17,7 @@ import pytest
 from dpsim import ledger, paths
 
 MOVED: tuple[str, ...] = (
+    "boltzmann_histograms",
     "data_driven_markov",
     "matrix_dirichlet",
     "mdp_policy_synthesis",
