@@ -70,8 +70,6 @@ COLUMNS = (
 FALSE_ALARM, SEEDS = 1e-3, 20
 """The chance that any sampled row misses what was verified in that many full runs with other seeds, at most."""
 
-_recorded: dict[str, dict[str, float | None]] = {}
-
 
 def published() -> pd.DataFrame:
     """Return data/published.csv indexed by id: the published values, the basis of each word, what we verified.
@@ -116,35 +114,20 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
     standard_error : float, optional
         Of a value that was drawn.
     output : str
-        The folder whose results.json holds it too; "" for none. Rows of speed go to timings.json, so that results.json
-        is the same in every run.
+        The folder whose results.json holds it; "" writes nothing. Rows of speed go to timings.json: results.json is
+        the same in every run.
     """
     rows = published()
     if id not in rows.index:
         raise ValueError(f"id must be a row of data/published.csv, got {id!r}")
-    number = _twelve_digits(checks.scalar(f"value of {id}", value))
-    error = None
+    found: dict[str, float | None] = {"value": _twelve_digits(checks.scalar(f"value of {id}", value))}
+    found["standard_error"] = None
     if standard_error is not None:
-        error = _twelve_digits(checks.scalar(f"standard_error of {id}", standard_error, 0))
-    _recorded[id] = {"value": number, "standard_error": error}
+        found["standard_error"] = _twelve_digits(checks.scalar(f"standard_error of {id}", standard_error, 0))
     if output:
-        name = "timings.json" if rows.loc[id, "basis"] == "speed" else "results.json"
-        path = Path(output) / name
+        path = Path(output) / ("timings.json" if rows.loc[id, "basis"] == "speed" else "results.json")
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_json(path, dict(sorted((_held(path) | {id: _recorded[id]}).items())))
-
-
-def comparison(paper: str) -> pd.DataFrame:
-    """Return the paper's rows with what this process has recorded, as `judge` returns them.
-
-    Parameters
-    ----------
-    paper : str
-        As in data/published.csv.
-    """
-    checks.choice("paper", paper, PAPERS)
-    rows = published()
-    return judge(rows[rows["paper"] == paper], _recorded)
+        files.write_json(path, dict(sorted((_held(path) | {id: found}).items())))
 
 
 def results(folder: Path) -> dict[str, dict[str, float | None]]:
@@ -323,21 +306,6 @@ def scoreboard(paper: str) -> Any:
     rows = published()
     rows = rows[rows["paper"] == paper]
     return _board(judge(rows, {str(id): {"value": v, "standard_error": None} for id, v in rows["expected"].items()}))
-
-
-def notebook_table(paper: str) -> Any:
-    """Return the scoreboard of what this process has recorded (for notebooks that still end with one).
-
-    Parameters
-    ----------
-    paper : str
-        As in data/published.csv.
-
-    Returns
-    -------
-    object that Jupyter shows
-    """
-    return _board(comparison(paper))
 
 
 def anchor(heading: str) -> str:

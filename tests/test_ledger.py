@@ -232,10 +232,6 @@ def test_the_report_leads_from_each_row_to_its_evidence() -> None:
     assert re.findall(r"\]\(there/([^)]+)\)", ledger.markdown(table, "there")) == places
 
 
-def test_a_notebook_may_still_end_with_what_it_has_recorded() -> None:
-    assert "not recorded" in ledger.notebook_table("fleischer2024").to_html()
-
-
 def results(folder: Path, values: dict[str, float]) -> None:
     folder.mkdir(parents=True)
     text = json.dumps({id: {"value": value, "standard_error": None} for id, value in values.items()})

@@ -16,7 +16,6 @@ from .house_style import (
     OTHER as OTHER,
     PUBLISHED as PUBLISHED,
     DASHES as DASHES,
-    MARKERS as MARKERS,
     BOUND as BOUND,
     BAND as BAND,
     BANDED as BANDED,
@@ -42,9 +41,6 @@ from .words import (
 from .matrices import (
     stationary_errors as stationary_errors,
 )
-from .bars import (
-    grouped_bars as grouped_bars,
-)
 from .decisions import (
     draw_startups as draw_startups,
     draw_plans as draw_plans,
@@ -58,6 +54,5 @@ from . import (
     graphs as graphs,
     words as words,
     matrices as matrices,
-    bars as bars,
     decisions as decisions,
 )

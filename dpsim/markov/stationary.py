@@ -18,10 +18,12 @@ from dpsim.markov import sparse as markov_sparse
 SAFE = 1e-280  # smaller pivots or probabilities: the elimination is repeated in logarithms
 MIN_WORK_PER_THREAD = 5e6  # multiplications; below it a thread costs more than it saves
 DENSE_UP_TO = 400  # sparse chains of so many states are solved by elimination
+SOLVED, OUT_OF_RANGE, NO_CHAIN = 0, 1, 2
+CLOSE = checks.CLOSE * (1.0 + 1e-9)
 
 
 def transition_matrix(counts: Any) -> Any:
-    """Return the transition matrix of counts: each row divided by its sum.
+    """Return the transition matrix of counts: each row divided by its sum (Benvenuti et al. 2026, equation 4).
 
     Parameters
     ----------
@@ -31,15 +33,6 @@ def transition_matrix(counts: Any) -> Any:
     Returns
     -------
     ndarray or scipy.sparse.csr_array, shape (..., n, n)
-
-    Raises
-    ------
-    ValueError
-        For other counts, and for rows without departures, which it names.
-
-    References
-    ----------
-    Benvenuti et al. 2026, equation 4.
 
     Examples
     --------
@@ -98,22 +91,24 @@ def stationary_distribution(P: Any) -> Array:
         if P.shape[0] > DENSE_UP_TO:
             return _on_closed_class("P", P, lambda part: markov_sparse.stationary(sparse.csr_array(part)))
         P = P.toarray()
-    P = checks.simplex("P", square("P", P, 0.0))
+    P = _shaped("P", checks.numeric("P", P))
     n = P.shape[-1]
     chains = np.ascontiguousarray(P).reshape(-1, n, n)
-    pi = np.empty((len(chains), n))
-    in_range = np.empty(len(chains), dtype=np.bool_)
+    pi, state = np.empty((len(chains), n)), np.empty(len(chains), dtype=np.int64)
     workers = int(min(streams.threads(), max(1, len(chains) * n**3 / MIN_WORK_PER_THREAD), max(1, len(chains))))
     cuts = [len(chains) * i // workers for i in range(workers + 1)]
     parts = [slice(low, high) for low, high in pairwise(cuts)]
     if workers == 1:
-        _gth_each(chains, pi, in_range)
+        _solve_each(chains, pi, state)
     else:  # threads of our own: numba's parallel loops may not run inside other threads or after a fork
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(lambda part: _gth_each(chains[part], pi[part], in_range[part]), parts))
-    for index in np.flatnonzero(~in_range):  # with transient states, or beyond the floats
+            list(pool.map(lambda part: _solve_each(chains[part], pi[part], state[part]), parts))
+    if (state == NO_CHAIN).any():
+        checks.simplex("P", P)  # says which row
+    for index in np.flatnonzero(state != SOLVED):  # with transient states, or beyond the floats
         place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
-        pi[index] = _on_closed_class(f"P[{place}]" if place else "P", chains[index], _log_gth)
+        chain = checks.simplex("P", chains[index])
+        pi[index] = _on_closed_class(f"P[{place}]" if place else "P", chain, _log_gth)
     return pi.reshape(P.shape[:-1])
 
 
@@ -126,11 +121,28 @@ def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def _gth_each(chains, pi, in_range):  # type: ignore[no-untyped-def]
-    """Solve every chain."""
+def _solve_each(chains, pi, state):  # type: ignore[no-untyped-def]
+    """Read, check and solve every chain in a scratch of its own; rows are taken as `checks.simplex` takes them."""
+    n = chains.shape[1]
+    a = np.empty((n, n))
+    rounding = max(5e-15, n * 2.220446049250313e-16)
     for c in range(chains.shape[0]):
-        a = chains[c].copy()
-        in_range[c] = _eliminate(a) and _substitute(a, pi[c])
+        state[c] = SOLVED
+        for i in range(n):
+            total, least = 0.0, 0.0
+            for j in range(n):
+                a[i, j] = chains[c, i, j]
+                total += a[i, j]
+                least = min(least, a[i, j])
+            off = abs(total - 1.0)
+            if least < 0.0 or not off <= CLOSE:
+                state[c] = NO_CHAIN
+                break
+            if off > rounding:
+                for j in range(n):
+                    a[i, j] /= total
+        if state[c] == SOLVED and not (_eliminate(a) and _substitute(a, pi[c])):
+            state[c] = OUT_OF_RANGE
 
 
 @njit(cache=True, nogil=True)
@@ -196,7 +208,11 @@ def _log_gth(chain: Array) -> Array:
 
 def square(name: str, value: Any, low: float = -math.inf) -> Array:
     """Return a batch of square matrices (..., n, n) of finite numbers >= low; raises ValueError naming the argument."""
-    array = checks.real(name, value, low)
+    return _shaped(name, checks.real(name, value, low))
+
+
+def _shaped(name: str, array: Array) -> Array:
+    """Return the array once its last two axes are those of square matrices."""
     if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] == 0:
         raise ValueError(f"{name} must have shape (..., n, n) with n at least 1, got {array.shape}")
     return array

@@ -13,6 +13,9 @@ from .table import (
     count_transitions as count_transitions,
     count_trajectories as count_trajectories,
 )
+from .sources import (
+    read as read,
+)
 from .labels import (
     positions as positions,
     in_order as in_order,
@@ -49,9 +52,6 @@ from .owner import (
     counted as counted,
     compared as compared,
 )
-from .audit import (
-    replicated as replicated,
-)
 from .budget import (
     Limit as Limit,
     spend as spend,
@@ -66,6 +66,6 @@ from .command import (
     plan_lines as plan_lines,
     as_options as as_options,
 )
-from . import support as support, chain as chain, draws as draws, estimate as estimate, budget as budget
-from . import intervals as intervals, planning as planning, owner as owner, report as report, files as files
-from . import audit as audit, command as command
+from . import table as table, times as times, support as support, chain as chain, draws as draws, budget as budget
+from . import estimate as estimate, intervals as intervals, planning as planning, owner as owner, report as report
+from . import files as files, command as command

@@ -86,7 +86,7 @@ class PrivateChain:
 
     @property
     def empty(self) -> list[Any]:
-        """The labels whose rows have no positive noisy count, and were filled by the rule of the statement."""
+        """The labels whose rows are noise, and were filled by the rule of the statement."""
         return [self.labels[i] for i in self.estimate.empty]
 
     @property

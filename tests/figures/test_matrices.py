@@ -1,4 +1,4 @@
-"""Figure 2 of the matrix paper, and groups of bars."""
+"""Figure 2 of the matrix paper."""
 
 import matplotlib
 
@@ -31,25 +31,3 @@ def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_the_bound_of_
     assert [len(part.lines[0].get_xdata()) for part in error.containers] == [2, 3]
     assert figure.axes[0].images[0].get_array().mask.tolist() == [[False, False], [False, True]]
     plt.close(figure)
-
-
-def test_bars_of_a_group_stand_beside_each_other(pair):
-    heights = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    figures.grouped_bars(pair[0], heights, ["a", "b", "c"], ["red", "blue", "green"], errors=0.1 * heights)
-    bars = pair[0].patches
-    assert [bar.get_height() for bar in bars] == heights.ravel().tolist()
-    left = np.array([bar.get_x() for bar in bars]).reshape(3, 2)
-    np.testing.assert_allclose(np.diff(left, axis=0), bars[0].get_width())  # they touch and do not overlap
-    np.testing.assert_allclose(left.mean(axis=0) + bars[0].get_width() / 2, [0, 1], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "heights, errors, words",
-    [
-        ([[1.0, 2.0]], None, r"heights must have shape \(2, groups\)"),
-        ([[1.0], [2.0]], [[0.1]], r"errors must have shape \(2, 1\)"),
-    ],
-)
-def test_refusals_of_the_bars(pair, heights, errors, words):
-    with pytest.raises(ValueError, match=words):
-        figures.grouped_bars(pair[0], heights, ["a", "b"], ["red", "blue"], errors=errors)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim import release
+from dpsim import markov, release
+from dpsim.release import estimate
 from dpsim.release.noise import Noise, laplace_noise
 
 
@@ -56,7 +57,7 @@ def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(scale: float,
         errors.append((row_error(ours, counts), row_error(plain(noisy.reshape(n, n)), counts)))
     ours, theirs = np.array(errors).T
     uniform = row_error(np.full((n, n), 1.0 / n), counts)
-    assert ours.mean() <= 1.1 * theirs.mean() + 1e-12
+    assert ours.mean() <= 1.2 * theirs.mean() + 1e-12
     assert clearly_above(ours, uniform) <= 1e-12
 
 
@@ -75,7 +76,9 @@ def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(seed: int) -
     noisy = release.noisy_counts(counts.ravel(), noise, rng)
     theirs = row_error(plain(noisy.reshape(n, n)), counts)
     assert theirs == pytest.approx(moved / (1.0 + moved), rel=0.15)
-    assert row_error(release.estimated(release.all_pairs(range(n)), noisy, noise).matrix.toarray(), counts) < theirs / 2
+    assert (
+        row_error(release.estimated(release.all_pairs(range(n)), noisy, noise).matrix.toarray(), counts) < 0.6 * theirs
+    )
 
 
 def test_few_pairs_are_taken_as_they_are() -> None:
@@ -107,18 +110,61 @@ def test_rows_at_random_are_not_made_alike(n: int, total: int, epsilon: float) -
     assert ours.mean() <= 1.1 * theirs.mean()
 
 
-def test_posterior_means_are_those_of_the_learned_prior() -> None:
-    """One stratum's worth of counts that are all 0 or all 50: the posterior mean is found by hand."""
-    n, noise = 30, Noise(8.0, 1.0)
-    rng = np.random.default_rng(1)
-    counts = np.where(rng.random((n, n)) < 0.5, 0, 50)
-    noisy = release.noisy_counts(counts.ravel(), noise, rng)
-    means = release.estimate.posterior_means(release.all_pairs(range(n)), noisy, noise)
-    log_odds = (np.abs(noisy) - np.abs(noisy - 50.0)) / 8.0
-    ideal = 50.0 / (1.0 + np.exp(-log_odds))
-    best, learned, plain_error = ((x - counts.ravel()) ** 2 for x in (ideal, means, np.maximum(noisy, 0)))
-    assert clearly_above(best, learned) <= 0.0  # the posterior mean of the true law has the least squared error
-    assert clearly_above(plain_error, learned) > 0.0
+@pytest.mark.parametrize("scale", [0.25, 2.0, 10.0])
+def test_one_offset_keeps_the_sum_and_what_noise_leaves_is_known(scale: float) -> None:
+    noise = Noise(scale, 1.0)
+    counts = np.where(np.random.default_rng(1).random(3_000) < 0.05, 40, 0)
+    noisy = release.noisy_counts(counts, noise, np.random.default_rng(2)).astype(float)
+    kept, left = estimate._positive(noisy, noise)
+    assert kept.sum() == pytest.approx(noisy.sum())
+    offset = (noisy - kept)[kept > 0]
+    np.testing.assert_allclose(offset, offset[0], rtol=1e-9)
+    z = np.arange(-2_000, 2_001)
+    law = np.exp(-np.abs(z) / scale)
+    moments = [float(law @ np.maximum(z - offset[0], 0.0) ** power / law.sum()) for power in (1, 2)]
+    assert left.ravel() == pytest.approx(moments, rel=1e-9)
+    assert estimate._positive(noisy - 100.0, noise)[0].sum() == 0.0
+
+
+def test_pairs_are_grouped_by_what_the_margins_expect() -> None:
+    expected = np.array([1.0, 1.1, 0.9, 1e-3, 2e-3, 400.0])
+    groups = [expected[group].tolist() for group in estimate._groups(expected)]
+    assert sorted(value for group in groups for value in group) == sorted(expected.tolist())
+    assert all(max(group) <= estimate.RATIO * min(group) for group in groups) and len(groups) == 3
+
+
+def test_counts_that_tell_no_more_than_the_margins_have_what_these_expect() -> None:
+    """All pairs are alike and far below the noise: rows are alike too, and nearer than the noisy counts are."""
+    counts, noise = np.full((40, 40), 3), Noise(20.0, 0.05)
+    noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(1))
+    P = release.estimated(release.all_pairs(range(40)), noisy, noise).matrix.toarray()
+    assert row_error(P, counts) < 0.25 * row_error(plain(noisy.reshape(40, 40)), counts)
+
+
+def test_more_budget_is_no_worse_where_rows_are_pure_noise() -> None:
+    """Half of the states have no departures: their rows must not count as data (green taxis, February 2025)."""
+    n = 40
+    counts = gravity(n, 30_000, 3)
+    counts[::2] = 0
+    arrivals = counts.sum(axis=0)
+    truth = markov.stationary_distribution(
+        markov.transition_matrix(np.where(counts.sum(axis=1, keepdims=True) > 0, counts, arrivals) + 1e-9)
+    )
+    errors = []
+    for epsilon in (0.1, 0.3, 1.0, 3.0):
+        noise, found = laplace_noise(epsilon), []
+        for seed in range(8):
+            noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
+            P = release.estimated(release.all_pairs(range(n)), noisy, noise).matrix.toarray()
+            moved = [
+                0.5 * np.abs(markov.stationary_distribution(Q + 1e-12) - truth).sum()
+                for Q in (P, plain(noisy.reshape(n, n)))
+            ]
+            found.append(moved)
+        errors.append(np.mean(found, axis=0))
+    ours, theirs = np.array(errors).T
+    assert (ours[1:] < 0.8 * ours[0]).all() and ours[-1] < 0.8 * ours[1:-1].max()
+    assert (ours < 0.7 * theirs).all()
 
 
 def test_empty_rows_are_named_and_filled() -> None:
@@ -171,14 +217,17 @@ def test_rows_whose_totals_drown_in_noise_are_not_made_alike(epsilon: float) -> 
     assert clearly_above(0.8 * theirs, ours) > 0.0
 
 
-def test_counts_of_the_size_of_the_noise_are_where_the_rule_loses() -> None:
-    """The limitation that the module states, measured: worse than the noisy counts as they are, by a fifth at most."""
-    for total, each, noise in (
-        (20, 2, laplace_noise(0.1)),
-        (20, 1, laplace_noise(0.1)),
-        (100, 5, laplace_noise(0.1)),
-    ):
-        ours, theirs = made_alike(20, each, total, noise)
-        assert clearly_above(ours, theirs) > 0.0
-        assert clearly_above(ours, 1.2 * theirs) <= 0.0
-        assert clearly_above(ours, 1.0 - each / 20) <= 0.0  # uniform rows
+def test_where_the_rule_loses() -> None:
+    """The limitation that the module states, measured: one offset for all pairs, or none, errs less on such tables."""
+    n, noise = 72, laplace_noise(0.3)
+    counts = np.zeros((n, n), dtype=int)
+    for start in range(0, n, 8):
+        counts[start : start + 8, start : start + 8] = np.random.default_rng(start).poisson(15, (8, 8))
+    errors = []
+    for seed in range(10):
+        noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
+        ours = release.estimated(release.all_pairs(range(n)), noisy, noise).probabilities.reshape(n, n)
+        one = estimate._positive(noisy.astype(float), noise)[0].reshape(n, n)
+        errors.append([row_error(P, counts) for P in (ours, plain(noisy.reshape(n, n)), plain(one))])
+    ours, clip, offset = np.mean(errors, axis=0)
+    assert ours <= 1.4 * min(clip, offset)

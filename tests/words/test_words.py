@@ -421,7 +421,7 @@ def test_bounds_of_the_epsilon_hold_where_it_is_known(adjacency, n, mechanism):
 def test_bounds_on_messages_hold_for_every_word():
     """A step's bounds exchanged, or its shared terms, and some word's message leaves its interval."""
     rng = np.random.default_rng(22)
-    for _ in range(200):
+    for _ in range(80):
         states, n, q = int(rng.integers(3, 6)), int(rng.integers(3, 6)), float(np.exp(-rng.uniform(0.1, 4)))
         adjacency = rng.random((states, states)) < 0.5
         adjacency[np.arange(states), (np.arange(states) + 1) % states] = True

@@ -143,9 +143,11 @@ def with_site_links(markdown: str, page: str = "") -> str:
     Files of the project that are pages here become links. page: the notebook's own page, seen from one level above the
     notebooks; "" on that page.
     """
-    for file, place in ((r"(?:figures|tools)/errata/(\w+)\.md", r"notes/\2"), (r"data/README\.md", "data")):
-        markdown = re.sub(rf"(`{file}`)", rf'<a href="{"" if page else "../"}{place}.html">\1</a>', markdown)
-    markdown = markdown.replace("](../figures/REPORT.md)", f"]({'' if page else '../'}report.md)")
+    files = (r"tools/errata/(\w+)\.md", r"notes/\2"), (r"data/README\.md", "data"), (r"figures/REPORT\.md", "report")
+    up = "" if page else "../"
+    for file, place in files:
+        markdown = re.sub(rf"(?<!\[)(`{file}`)", rf'<a href="{up}{place}.html">\1</a>', markdown)
+        markdown = re.sub(rf"\]\((\.\./{file})\)", f"]({up}{place}.md)", markdown)
     if page:
         markdown = re.sub(r"\]\((\w+\.ipynb)", r"](notebooks/\1", markdown.replace("](#", f"]({page}#"))
     link = r"(?<!!)\[([^\]]*)\]\(([\w/]*(?:\.ipynb|\.html)?#[^)\s]+)\)"

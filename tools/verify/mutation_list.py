@@ -7,7 +7,7 @@ from tools.verify.mutations import Mutation
 LAPLACE = "dpsim/release/noise.py"
 CHAIN = "dpsim/release/chain.py"
 BUDGET = "dpsim/release/budget.py"
-EVENTS = "dpsim/datasets/events.py"
+TABLE = "dpsim/release/table.py"
 PRIVATIZE = "dpsim/dirichlet/release.py"
 THEOREM1 = "dpsim/dirichlet/theorem1.py"
 COMPOSITION = "dpsim/accounting/composition.py"
@@ -213,41 +213,46 @@ RELEASE = [
         "the noise of a row has the sum over its pairs",
     ),
     Mutation(
-        EVENTS,
-        "(ibis.dense_rank().over(by_row) < rows)",
-        "(ibis.dense_rank().over(by_row) <= rows)",
-        ("tests/datasets/test_events.py::test_truncation_keeps_at_most_c_events_in_r_rows",),
-        "one row more than the limit is kept (ranks begin at 0)",
-    ),
-    Mutation(
-        EVENTS,
+        TABLE,
         "kept = (total <= most).ifelse(",
         "kept = (total <= most + 1).ifelse(",
-        (
-            "tests/datasets/test_limits_of_a_unit.py::test_a_unit_keeps_all_its_events_up_to_the_limit_and_never_one_more",
-        ),
+        ("tests/release/test_table.py::test_a_unit_keeps_all_its_events_up_to_the_limit_and_never_one_more",),
         "one event more than the limit is kept",
     ),
     Mutation(
-        EVENTS,
-        "missing |= words.unit.isnull()",
-        "missing &= words.unit.isnull()",
-        ("tests/datasets/test_events.py::test_rows_without_a_unit_are_missing",),
+        TABLE,
+        "missing |= events.unit.isnull()",
+        "missing &= events.unit.isnull()",
+        ("tests/release/test_table.py::test_rows_without_a_unit_are_missing",),
         "all rows without an id become one person, or kept events of nobody",
     ),
     Mutation(
-        EVENTS,
-        "words.origin.isin(known.label) & words.destination.isin(known.label)",
-        "words.origin.isin(known.label) | words.destination.isin(known.label)",
-        ("tests/datasets/test_events.py::test_outside_the_categories",),
+        TABLE,
+        "events.origin.isin(known.label) & events.destination.isin(known.label)",
+        "events.origin.isin(known.label) | events.destination.isin(known.label)",
+        ("tests/release/test_table.py::test_outside_the_categories",),
         "an event with one end outside the categories is kept",
     ),
     Mutation(
-        "dpsim/datasets/limits.py",
-        "if total > found.counted:",
-        "if total > 2 * found.counted:",
-        ("tests/release/test_chain.py::test_a_record_is_not_taken_for_that_of_another_table",),
-        "counts of two tables pass for limited ones",
+        "dpsim/release/sources.py",
+        "(status.st_dev, status.st_ino), file",
+        "(0, hash(file)), file",
+        ("tests/release/test_sources.py::test_links_are_the_file_they_name",),
+        "a link counts a file twice",
+    ),
+    Mutation(
+        "dpsim/release/text.py",
+        "if held and odd and row.fullmatch(",
+        "if held and odd and bool(",
+        ("tests/release/test_sources.py::test_rows_that_span_lines",),
+        "two quotes too many take the rows between them along",
+    ),
+    Mutation(
+        "dpsim/release/times.py",
+        "moments.between(first, last).ifelse(moments, None)",
+        "moments",
+        ("tests/release/test_visits.py::test_timestamps_that_are_infinite",),
+        "a time that is infinite decides the exit code",
     ),
     Mutation(
         "dpsim/private.py",
