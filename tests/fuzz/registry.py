@@ -21,7 +21,7 @@ import pandas as pd
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dpsim import accounting, datasets, dirichlet, figures, mdp
+from dpsim import accounting, datasets, dirichlet, mdp
 from dpsim import boltzmann as boltzmann_
 from dpsim import release as release_
 from dpsim import words as words_
@@ -811,13 +811,6 @@ add(
 )
 
 
-def steps_of(distance: int, **of: Any) -> Any:
-    """Return the transitions of the words at a distance, or of the nearest one that occurs."""
-    return figures.transitions(words_.HammingAutomaton(**of), distance)
-
-
-nearby = st.tuples(on_alphabet, st.integers(0, 1)).map(lambda x: {**x[0], "distance": x[1]})
-add("figures.graphs.transitions", non_negative, nearby, call=steps_of)
 leave_out("figures.words.*", "draws on matplotlib axes; tests/figures/test_word_drawings.py")
 leave_out("figures.decisions.*", "draws on matplotlib axes; tests/figures/test_decisions.py")
 leave_out("figures.graphs.draw_*", "draws on matplotlib axes; tests/test_words_drawing.py")
@@ -912,6 +905,8 @@ add(
     events=st.integers(1, 10**6),
     epsilons=st.lists(real(0.1, 9.0), min_size=1, max_size=2),
     delta=wanted["delta"],
+    persons=st.integers(1, 99),
+    limits=st.lists(st.integers(1, 9), max_size=2),
 )
 add("release.planning.warnings", anything, **wanted, persons=maybe(st.integers(1, 99)), checked=False)
 leave_out("release.files.*", "writes files; tests/release/test_released_files.py")

@@ -644,8 +644,8 @@ FLOOR = [
     ),
     Mutation(
         LEDGER,
-        "_passes(row.relation, row.limit, value, 3 * error)",
-        "_passes(row.relation, row.limit, value, 0 * error)",
+        'return "contradicted", _passes(row.relation, row.limit, value, 3 * error)',
+        'return "contradicted", _passes(row.relation, row.limit, value, 0 * error)',
         ("tests/test_ledger.py",),
         "a counterexample must be three standard errors beyond its limit",
     ),
