@@ -421,8 +421,8 @@ ACCOUNTING = [
     ),
     Mutation(
         COMPOSITION,
-        "while self._upper(found) > delta:",
-        "while self._upper(found) > 1.001 * delta:",
+        "self._bracket(self._upper, d)[1]",
+        "self._bracket(self._upper, d)[0]",
         ("tests/accounting/test_routes.py::test_a_composed_epsilon_meets_its_delta",),
         "a composed epsilon is rounded up",
     ),
