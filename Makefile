@@ -79,6 +79,7 @@ archive: env  ## one zip of sources, executed notebooks, figures, data and what 
 	PYTHONPATH=$(ARCHIVE) $(BIN)/python -m tools.archive
 
 audit: test-env  ## draws against every privacy claim, closed forms against many digits, verdicts against 20 seeds (half an hour)
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/verify
 	$(BIN)/python -m tools.verify.audit
 	$(BIN)/python -m tools.verify.precision
 	$(BIN)/python -m tools.verify.verdicts
