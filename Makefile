@@ -15,7 +15,7 @@ env:  ## build .venv from the lock, when it is missing or the lock has changed
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, not " + sys.version.split()[0] + ": make PYTHON=python3.11 ...")' \
 	  && echo "building .venv from requirements.lock (a few minutes, once)" \
 	  && rm -rf .venv && $(PYTHON) -m venv .venv \
-	  && $(PIP) --require-hashes -r requirements.lock \
+	  && $(PIP) --no-deps --require-hashes -r requirements.lock \
 	  && $(PIP) --no-deps --no-build-isolation -e . \
 	  && cp requirements.lock .venv/requirements.lock; }
 
@@ -49,6 +49,7 @@ notebooks: env  ## run all notebooks and refresh what is committed: their output
 report: env  ## print published and reproduced side by side
 	$(RUN) report --readme
 
+# The lock is complete, and leaves out one package on purpose (pyproject.toml, tool.uv): so nothing is resolved again (--no-deps).
 # Extras live beside .venv, not in it: the key of a run holds the installed versions, and these change no figure.
 PIP_TARGET = $(PIP) --require-hashes --no-deps
 SITE := build/site-packages
@@ -78,6 +79,7 @@ archive: env  ## one zip of sources, executed notebooks, figures, data and what 
 	PYTHONPATH=$(ARCHIVE) $(BIN)/python -m tools.archive
 
 audit: test-env  ## draws against every privacy claim, closed forms against many digits, verdicts against 20 seeds (half an hour)
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/verify
 	$(BIN)/python -m tools.verify.audit
 	$(BIN)/python -m tools.verify.precision
 	$(BIN)/python -m tools.verify.verdicts

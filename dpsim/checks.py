@@ -58,17 +58,9 @@ def numeric(name: str, value: Any) -> Array:
     raise ValueError(f"{name} must be {TAKEN}, got {kind[:160]}")
 
 
-def scalar(
-    name: str,
-    value: Any,
-    low: float = -math.inf,
-    high: float = math.inf,
-    *,
-    open_low: bool = False,
-    open_high: bool = False,
-) -> float:
+def scalar(name: str, value: Any, low: float = -math.inf, high: float = math.inf, **ends: bool) -> float:
     """Return one finite float in the interval; raises ValueError like `real`, also when it is not one number."""
-    array = real(name, value, low, high, open_low=open_low, open_high=open_high)
+    array = real(name, value, low, high, **ends)
     if array.ndim:
         raise ValueError(f"{name} must be one number, got an array of shape {array.shape}")
     return float(array)

@@ -10,19 +10,6 @@ from .dirichlet import (
 from .composition import (
     compose as compose,
 )
-from .units import (
-    Unit as Unit,
-    Noise as Noise,
-    laplace_noise as laplace_noise,
-    gaussian_noise as gaussian_noise,
-    gaussian_delta_bound as gaussian_delta_bound,
-    chosen_noise as chosen_noise,
-    pair_threshold as pair_threshold,
-    pair_delta as pair_delta,
-    EVENT as EVENT,
-    LAPLACE as LAPLACE,
-    GAUSSIAN as GAUSSIAN,
-)
 from .noise import (
     gaussian_scale as gaussian_scale,
     laplace_scale as laplace_scale,
@@ -31,4 +18,4 @@ from .audit import (
     clopper_pearson as clopper_pearson,
     delta_bounds as delta_bounds,
 )
-from . import units as units, composition as composition, dirichlet as dirichlet, noise as noise, audit as audit
+from . import composition as composition, dirichlet as dirichlet, noise as noise, audit as audit

@@ -88,11 +88,11 @@ class Composition:
 
     def epsilon(self, delta: ArrayLike) -> Array:
         """Return an upper bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return _each(self._epsilon_above, checks.real("delta", delta, 10.0 * _SLACK, 1.0))
+        return _each(lambda d: self._bracket(self._upper, d)[1], checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
     def epsilon_lower_bound(self, delta: ArrayLike) -> Array:
         """Return a lower bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return _each(self._epsilon_below, checks.real("delta", delta, 10.0 * _SLACK, 1.0))
+        return _each(lambda d: self._bracket(self._lower, d)[0], checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
     def epsilon_bounds(self, delta: ArrayLike) -> tuple[Array, Array]:
         """Return (lower, upper) bounds of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
@@ -108,18 +108,17 @@ class Composition:
         delta = self.pessimistic.get_delta_for_epsilon(epsilon)
         return min(1.0, delta * (1.0 + _RELATIVE_SLACK) + _SLACK)
 
-    def _epsilon_above(self, delta: float) -> float:
-        """Return an epsilon just above where the upper bound is delta, 0 where that is below delta."""
-        found = self.pessimistic.get_epsilon_for_delta((delta - _SLACK) / (1.0 + _RELATIVE_SLACK))
-        while self._upper(found) > delta:  # by roundings
-            found += 1e-4 * self.interval
-        return float(found)
-
-    def _epsilon_below(self, delta: float) -> float:
-        """Return an epsilon just below where the lower bound is delta, or 0, which is below in any case."""
-        pmf, offset = self.optimistic
-        found = offset + pmf.get_epsilon_for_delta((delta + _SLACK) / (1.0 - _RELATIVE_SLACK)) - 1e-4 * self.interval
-        return float(found) if self._lower(found) >= delta else 0.0
+    def _bracket(self, bound: Callable[[float], float], delta: float) -> tuple[float, float]:
+        """Return two close epsilons with bound(low) > delta >= bound(high), or zeros if bound(0) <= delta."""
+        low, high = 0.0, self.interval
+        if bound(low) <= delta:
+            return 0.0, 0.0
+        while bound(high) > delta:
+            low, high = high, 2.0 * high
+        while high - low > 1e-4 * self.interval:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if bound(middle) > delta else (low, middle)
+        return low, high
 
 
 def compose(

@@ -70,7 +70,7 @@ def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
     Examples
     --------
     >>> round(float(expected_chain_kl([[0.5, 0.5], [0.2, 0.8]], 20.0)), 4)
-    0.0267
+    0.026
     """
     P, k = checks.real("P", P, 0.0), checks.real("k", k, 0.0, open_low=True)
     rows = expected_kl(P, np.broadcast_to(k, P.shape[:-1]))

@@ -222,7 +222,7 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     p : array_like, shape (m,)
         Means of the protected entries, 1 to 3, each above 0, with a sum below 1.
     k : float
-        In (0, 1000].
+        In [1e-3, 1000].
     gamma : float
         In [1e-20, 1/m).
 
@@ -248,7 +248,7 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     means = checks.real("p", p, 0.0, 1.0, open_low=True, open_high=True)
     if means.ndim != 1 or not 1 <= means.size <= 3 or means.sum() >= 1.0:
         raise ValueError(f"p must be 1 to 3 numbers with a sum below 1, got {means.tolist()}")
-    k = checks.scalar("k", k, 0.0, 1e3, open_low=True)
+    k = checks.scalar("k", k, 1e-3, 1e3)
     gamma = checks.scalar("gamma", gamma, 1e-20, 1.0 / means.size, open_high=True)
     return float(_leaving(np.array([gamma]), k * means, k)[0])
 

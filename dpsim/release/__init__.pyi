@@ -52,9 +52,6 @@ from .owner import (
     counted as counted,
     compared as compared,
 )
-from .audit import (
-    replicated as replicated,
-)
 from .budget import (
     Limit as Limit,
     spend as spend,
@@ -71,4 +68,4 @@ from .command import (
 )
 from . import table as table, times as times, support as support, chain as chain, draws as draws, budget as budget
 from . import estimate as estimate, intervals as intervals, planning as planning, owner as owner, report as report
-from . import files as files, audit as audit, command as command
+from . import files as files, command as command

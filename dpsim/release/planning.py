@@ -84,12 +84,13 @@ def plan(
     states, events = checks.integer("states", states, 1, MANY), checks.integer("events", events, 1, MANY)
     cells = checks.integer("pairs", states * states if pairs is None else pairs, 1)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
-    if limits and persons is None:
+    kept_of_each = checks.integers("limits", limits, 1).ravel().tolist() if len(limits) else []
+    if kept_of_each and persons is None:
         raise ValueError("persons must be given with limits, about how many persons the events belong to, got None")
     each = None if persons is None else events / checks.integer("persons", persons, 1)
     rows = []
     for epsilon in checks.real("epsilons", epsilons, 0.0, open_low=True).ravel().tolist():
-        for most in limits or (None,):
+        for most in kept_of_each or (None,):
             noise = laplace_noise(epsilon, most or 1)
             kept = events if most is None or each is None else max(1, math.floor(events * min(1.0, most / each)))
             threshold = pair_threshold(noise, most or 1, delta)[0] if delta > 0.0 else None

@@ -76,7 +76,7 @@ def seconds(max_gap: str | None) -> float | None:
     """
     if max_gap is None:
         return None
-    found = LENGTH.fullmatch(max_gap.strip())
+    found = LENGTH.fullmatch(max_gap.strip()) if isinstance(max_gap, str) else None
     if not found or not 0 < (length := float(found[1]) * SECONDS[found[2]]) < 1e10:
         raise ValueError(
             f"max_gap must be a number above 0 with its unit, s, min, h or d (30min, 1.5h), got {max_gap!r}"

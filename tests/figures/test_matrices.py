@@ -1,4 +1,4 @@
-"""Figure 2 of the matrix paper, and groups of bars."""
+"""Figure 2 of the matrix paper."""
 
 import matplotlib
 

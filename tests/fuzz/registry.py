@@ -21,7 +21,7 @@ import pandas as pd
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dpsim import accounting, datasets, dirichlet, figures, mdp
+from dpsim import accounting, datasets, dirichlet, mdp
 from dpsim import boltzmann as boltzmann_
 from dpsim import release as release_
 from dpsim import words as words_
@@ -811,13 +811,6 @@ add(
 )
 
 
-def steps_of(distance: int, **of: Any) -> Any:
-    """Return the transitions of the words at a distance, or of the nearest one that occurs."""
-    return figures.transitions(words_.HammingAutomaton(**of), distance)
-
-
-nearby = st.tuples(on_alphabet, st.integers(0, 1)).map(lambda x: {**x[0], "distance": x[1]})
-add("figures.graphs.transitions", non_negative, nearby, call=steps_of)
 leave_out("figures.words.*", "draws on matplotlib axes; tests/figures/test_word_drawings.py")
 leave_out("figures.decisions.*", "draws on matplotlib axes; tests/figures/test_decisions.py")
 leave_out("figures.graphs.draw_*", "draws on matplotlib axes; tests/test_words_drawing.py")
@@ -838,29 +831,8 @@ both_hits = st.tuples(hits("hits_p", "hits_q"), epsilons).map(lambda x: {**x[0],
 add("accounting.audit.delta_bounds", ordered(between(high=1)), both_hits)
 # -------------------------------------------------------------------------------------------------------- releases
 
-units = st.one_of(
-    st.builds(accounting.Unit, st.integers(1, 5), st.integers(1, 5)),
-    st.builds(accounting.Unit, events=st.integers(1, 9)),
-)
-laws = st.sampled_from([accounting.LAPLACE, accounting.GAUSSIAN])
-old_noises = st.builds(accounting.Noise, laws, st.floats(0.2, 50.0), st.just(1.0), st.just(0.0))
 noises = st.builds(release_.Noise, st.floats(0.2, 50.0), st.just(1.0))
 wanted = {"epsilon": real(1e-3, 100.0), "delta": real(1e-12, 0.5)}
-directions = st.sampled_from(["add-remove", "replace"])
-leave_out("accounting.units.Unit", "a record that checks itself: tests/release/test_noise.py")
-add("accounting.units.laplace_noise", anything, epsilon=wanted["epsilon"], sensitivity=st.integers(1, 99))
-add("accounting.units.gaussian_noise", anything, **wanted, squared=st.integers(1, 99))
-add(
-    "accounting.units.gaussian_delta_bound",
-    probability,
-    epsilon=real(0.0, 9.0),
-    sigma=real(0.1, 1e3),
-    squared=st.integers(1, 99),
-)
-add("accounting.units.chosen_noise", anything, **wanted, unit=units, adjacency=directions, mechanism=maybe(laws))
-add("accounting.units.pair_threshold", non_negative, noise=old_noises, unit=units, delta=wanted["delta"])
-add("accounting.units.pair_delta", probability, noise=old_noises, unit=units, threshold=st.integers(10, 99))
-
 seeds = st.integers(0, 2**32)
 ABC = ["a", "b", "c"]
 EDGES = pd.DataFrame({"origin": list("aabbc"), "destination": list("bcaca")})
@@ -933,12 +905,12 @@ add(
     events=st.integers(1, 10**6),
     epsilons=st.lists(real(0.1, 9.0), min_size=1, max_size=2),
     delta=wanted["delta"],
+    persons=st.integers(1, 99),
+    limits=st.lists(st.integers(1, 9), max_size=2),
 )
 add("release.planning.warnings", anything, **wanted, persons=maybe(st.integers(1, 99)), checked=False)
 leave_out("release.files.*", "writes files; tests/release/test_released_files.py")
 leave_out("release.command.*", "the command line and the files it reads; tests/release")
-visit = pd.DataFrame({"unit": ["u"], "origin": ["a"], "destination": ["b"]})
-add("release.audit.replicated", anything, events=st.just(visit), copies=st.integers(1, 5), trusted=("events",))
 cells = st.lists(st.integers(0, 9), min_size=3, max_size=3)
 leave_out("release.counts.Counts", "a record made by counting; tests/release/test_table.py")
 

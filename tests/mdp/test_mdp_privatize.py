@@ -138,7 +138,7 @@ def test_parameters_and_statement_do_not_depend_on_the_transitions():
         ({"b": None}, "exactly one of records and b must be given"),
         ({"b": None, "records": 1}, r"records must be in \[2, inf\), got 1"),
         ({"eta": None}, "eta must be the public border"),
-        ({"eta": 0.35}, "eta must be below 1/3, got 0.35"),
+        ({"eta": 0.35}, "eta must be below 0.333333, got 0.35"),
         ({"vectors": "some"}, "vectors must be one of 'one', 'all', got 'some'"),
         ({"support": np.zeros((7, 6, 7), bool)}, "support must have a next state for every allowed action"),
         ({"support": np.eye(7, dtype=bool)[:, None] & np.ones((7, 6, 7), bool)}, "and a choice of two"),
