@@ -17,7 +17,7 @@ NORMS = ("row", "column", "tau")
 
 
 class MatrixNorms(NamedTuple):
-    """Three constants of a fundamental matrix; each may stand for its norm in the bounds of this wing.
+    """Three constants of a fundamental matrix; each may stand for its norm in the bounds of this subpackage.
 
     Attributes
     ----------
