@@ -1,4 +1,4 @@
-"""What `privatize` returns in every wing: a private value, labelled as given, and the statement of its privacy."""
+"""What `privatize` returns in every subpackage: a private value, labelled as given, and its statement of privacy."""
 
 from __future__ import annotations
 

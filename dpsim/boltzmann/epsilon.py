@@ -19,10 +19,7 @@ PRECISION = 1e-9  # relative, of the epsilon that `epsilon_at_delta` returns, wh
 
 
 def log_normalisers(x: Integers, t: float, w: Array) -> Array:
-    """Return log of the sum over z of exp(c_x(z) / t) for histograms x (rows, n), all of one total.
-
-    For a full W the rows must be all histograms. Every sum is at least 1, so terms that underflow do not matter.
-    """
+    """Return log of the sum over z of exp(c_x(z) / t) for x (rows, n) of one total, all of them for a full W."""
     if w.ndim == 1:
         return np.log(_sums(x, int(x[0].sum()), w / t)[:, -1])
     if len(x) > LARGEST_PAIRED:
@@ -54,18 +51,13 @@ def _sums(parts: Integers, total: int, a: Array) -> Array:
 def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
     """Return the exact epsilon of one draw of pi(z | x): the largest loss over neighbours and outputs.
 
+    The worst output for given neighbours is known (see `sensitivity`), so only the normalisers are summed.
+
     Parameters
     ----------
-    total, bins : int, N >= 1 individuals and n >= 2 bins
-    t : float in [1e-100, 1e100], the temperature
+    total, bins, t : as in `epsilon_bound`
     weights : array_like, optional
-        W, as in `objective`. Full matrices for at most 30,000 histograms, others for 50,000,000 / (N + 1).
-
-    Notes
-    -----
-    The worst output z for given neighbours is known (see `sensitivity`), so only the normalisers are summed: by
-    dynamic programming over bins for a diagonal W, over all pairs for a full one. Bins of equal weight may be
-    exchanged, so for the identity one x of each set of counts will do.
+        W, as in `objective`: full for at most 30,000 histograms, others for 50,000,000 / (N + 1).
 
     Examples
     --------
@@ -98,13 +90,10 @@ def _representatives(total: int, bins: int, w: Array):  # type: ignore[no-untype
 
 
 def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Array:
-    """Return the exact delta of one draw of pi(z | x) at each epsilon >= 0, for W = identity.
+    """Return the exact delta of one draw of pi(z | x) at each epsilon >= 0, in its shape, for W = identity.
 
-    It is the largest over neighbours x, y of the sum over z of (pi(z | x) - e^epsilon pi(z | y))_+, up to rounding;
-    the result has the shape of epsilon. Raises ValueError as `exact_epsilon_limit` does.
+    It is the largest over neighbours x, y of the sum over z of (pi(z | x) - e^epsilon pi(z | y))_+.
 
-    Examples
-    --------
     >>> from dpsim.boltzmann import epsilon
     >>> epsilon.delta_at_epsilon(20, 3, 78.0, [0.0, 0.2]).round(4)
     array([0.0799, 0.0181])
@@ -115,15 +104,14 @@ def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Arr
 
 
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
-    """Return the exact epsilon of one draw of pi(z | x) at each delta, for W = identity, in the shape of delta.
+    """Return the exact epsilon of one draw of pi(z | x) at each delta, in its shape, for W = identity.
 
-    It is the smallest epsilon >= 0 with a delta no larger, rounded up by at most 1e-9 of itself; delta = 0 gives what
+    It is the smallest one >= 0 with a delta no larger, rounded up by at most 1e-9 of itself; delta = 0 gives what
     `exact_epsilon_limit` does.
 
     Parameters
     ----------
-    total, bins, t
-        As in `exact_epsilon_limit`.
+    total, bins, t : as in `exact_epsilon_limit`
     delta : array_like, in [0, 1)
 
     Examples
@@ -138,11 +126,7 @@ def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array
 
 
 def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
-    """Return the privacy loss and the chance of z_0 - z_1 = -N..N for each x, a move from bin 0 to bin 1.
-
-    Both (2 N + 1, pairs): the loss depends on nothing else of z. The x are those that differ by more than the order
-    of the bins beyond the first two.
-    """
+    """Return loss and chance of each z_0 - z_1 in -N..N, (2 N + 1, pairs): x up to the order of bins 2..n - 1."""
     total, bins = space.size(total, bins)
     t = space.temperature(t)
     normal, row = _representatives(total, bins, np.ones(bins))

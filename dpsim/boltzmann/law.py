@@ -22,10 +22,8 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
 
     Parameters
     ----------
-    z : array_like of float, shape (..., n)
-        Histograms to score.
-    x : array_like of int, shape (n,)
-        The true histogram: n >= 2 bins, counts >= 0, at least one individual.
+    z : array_like of float (..., n), histograms to score
+    x : array_like of int (n,), the true histogram: n >= 2 bins, counts >= 0, at least one individual
     weights : array_like, optional
         W in every function here: None the identity, (n,) a diagonal, (n, n) symmetric positive semidefinite.
 
@@ -47,23 +45,19 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
 
 
 def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None) -> Array:
-    """Return log pi(z | x) at temperatures t (...) for every row z of `configurations`, (..., rows).
-
-    pi, proportional to exp(c_x(z) / t), is Fleischer 2024's stationary distribution.
+    """Return log pi(z | x), pi proportional to exp(c_x(z) / t), for every row z of `configurations`, (..., rows).
 
     Parameters
     ----------
     x : array_like of int (n,), the true histogram
-    t : array_like, shape (...)
-        Temperatures in [1e-100, 1e100].
+    t : array_like (...), Fleischer 2024's temperature, in [1e-100, 1e100]
     weights : array_like, optional, W as in `objective`
 
     Examples
     --------
-    >>> import numpy as np
     >>> from dpsim import boltzmann
-    >>> np.exp(boltzmann.log_stationary([1, 1], 2.0)).round(3)
-    array([0.212, 0.576, 0.212])
+    >>> boltzmann.log_stationary([1, 1], 2.0).round(3)
+    array([-1.551, -0.551, -1.551])
     """
     centre = histogram(x)
     warm = checks.real("t", t, 1 / SCALE, SCALE)
@@ -76,17 +70,15 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
 def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> float:
     """Return s, the exact maximum of ``|c_x(z) - c_y(z)|`` over histograms z and neighbours x, y (Fleischer 2024).
 
+    With y = x + m, m = e_j - e_i and g = W m: c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i), linear in z and in x. So the
+    maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of 2 N max(g) - 2 (N - 1) min(g)
+    - g_i - g_j; exchanging x and y gives the other sign. For a diagonal W it is (2 N - 1) times the sum of the two
+    largest weights, for the identity 4 N - 2.
+
     Parameters
     ----------
     total, bins : int, N >= 1 individuals and n >= 2 bins
     weights : array_like, optional, W as in `objective`
-
-    Notes
-    -----
-    With y = x + m, m = e_j - e_i and g = W m: c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i), linear in z and in
-    x. So the maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of
-    2 N max(g) - 2 (N - 1) min(g) - g_i - g_j; exchanging x and y gives the other sign. For a diagonal W it is
-    (2 N - 1) times the sum of the two largest weights, for the identity 4 N - 2.
 
     Examples
     --------
@@ -112,23 +104,21 @@ def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = N
 
     Parameters
     ----------
-    total, bins : int, N >= 1 individuals and n >= 2 bins
+    total, bins, weights : as in `sensitivity`
     t : float in [1e-100, 1e100], the temperature
-    weights : array_like, optional, W as in `objective`
 
     Notes
     -----
-    Let y = x + m, m = e_j - e_i, g = W m as in `sensitivity`, and E_h the mean under the Boltzmann law
-    centred at the real point x + h m. Integrating the derivative of the normaliser along the way from x to y,
-    log pi(z | x) - log pi(z | y) = 2 / t * (mean over h in [0, 1] of E_h[g.Z], less g.z), which is at most
-    2 N (max(g) - min(g)) / t: for a diagonal W, 2 N times the sum of the two largest weights / t.
+    Let y = x + m, m = e_j - e_i, g = W m as in `sensitivity`, and E_h the mean under the Boltzmann law centred at the
+    real point x + h m. Integrating the derivative of the normaliser along the way from x to y, log pi(z | x) - log pi(z
+    | y) = 2 / t * (mean over h in [0, 1] of E_h[g.Z], less g.z), which is at most 2 N (max(g) - min(g)) / t: for a
+    diagonal W, 2 N times the sum of the two largest weights / t.
 
-    For W = w times the identity the bound is s / t. Take w = 1: g.Z = N - S with S = 2 Z_i + (all but bins i,
-    j), and min g = -1, so this says that S has a mean of at least 1 over h. Under E_h, S is in 0..2N with
-    weights q(S) exp(-(S - b + 2 h)^2 / (2 t)), where b = 2 x_i + (x but for i, j) >= 2, and q(0) <= q(2),
-    since the splits that make S = 0 also make S = 2. Lowering b to 2 only lowers the mean; then S -> 2 - S
-    exchanges h and 1 - h on {0, 1, 2}, and the average over both is at least 1, as q(2) and S > 2 only add to
-    it. For unequal weights s / t can fail.
+    For W = w times the identity the bound is s / t. Take w = 1: g.Z = N - S with S = 2 Z_i + (all but bins i, j), and
+    min g = -1, so this says that S has a mean of at least 1 over h. Under E_h, S is in 0..2N with weights q(S) exp(-(S
+    - b + 2 h)^2 / (2 t)), where b = 2 x_i + (x but for i, j) >= 2, and q(0) <= q(2), since the splits that make S = 0
+    also make S = 2. Lowering b to 2 only lowers the mean; then S -> 2 - S exchanges h and 1 - h on {0, 1, 2}, and the
+    average over both is at least 1, as q(2) and S > 2 only add to it. For unequal weights s / t can fail.
 
     Examples
     --------

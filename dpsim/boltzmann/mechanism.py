@@ -25,60 +25,35 @@ def privatize(
 ) -> private.Private:
     """Return a private histogram of the same total: epsilon-differentially private, with a delta if steps are given.
 
+    The `private.Private` holds the histogram, with the labels of a Series, and a statement of what is spent. The
+    temperature is t = c / epsilon, where c / t is the bound that `epsilon_bound` proves. One draw of the limit spends
+    no more; `exact_epsilon_limit` says how much less. After `steps` steps delta is at most `mixing_bound`. What is
+    public is checked first and alone decides the temperature and delta. (Fleischer 2024; Ghosh, Roughgarden and
+    Sundararajan 2009 for the geometric noise.)
+
     Parameters
     ----------
     histogram : array_like or Series (bins,) of int
-        The secret counts. It must have the public total and number of bins; anything else is no input of the
-        mechanism, and its refusal is not private.
-    epsilon : float in (0, 1000]
-        What may be spent when one individual changes bin.
-    total : int >= 1
-        N, the public number of individuals.
-    bins : int >= 2
-        The public number of bins.
+        The secret counts, of the public total and number of bins; the refusal of anything else is not private.
+    epsilon : float in (0, 1000], what may be spent when one individual changes bin
+    total, bins : int, public: N >= 1 individuals, n >= 2 bins
     steps : int, optional
         Release the state after so many steps of the Metropolis chain from the secret histogram, as Fleischer 2024
-        defines the mechanism, for a total of at most 100,000 and no weights. None draws the chain's limit exactly.
+        defines the mechanism, for N up to 100,000 and no weights; too few to prove a delta below 1 are refused. None
+        draws the chain's limit, exactly (`sample_exact`, whose tables may refuse a large total).
     weights : array_like (bins,), optional
         The public diagonal of W, positive in at least one bin; ones by default. For the mechanism "boltzmann" alone.
     mechanism : {"boltzmann", "laplace"}
-        "boltzmann": the Boltzmann machine, whose temperature follows from epsilon. "laplace": discrete Laplace noise on
-        the lattice of zero sums and the nearest valid histogram, which errs less unless N is a few individuals, as its
-        noise does not grow with N.
-    rng : Generator, int or None
-        None draws from the operating system's entropy; anything else makes a simulation.
-
-    Returns
-    -------
-    Private
-        The histogram, with the labels of a Series; the statement says what is spent.
-
-    Raises
-    ------
-    ValueError
-        For arguments outside their ranges, when the tables of the draw could exceed 20,000,000 terms for some
-        histogram of this total, and for steps too few to prove a delta below 1. What is public is checked first and
-        alone decides the temperature and delta.
-
-    Notes
-    -----
-    The temperature is t = c / epsilon, where c / t is the bound that `epsilon_bound` proves: s / t for equal weights.
-    One draw of the limit spends no more; `exact_epsilon_limit` says how much less. After `steps` steps delta is at most
-    `mixing_bound`. All draws are exact up to double precision (`sample_exact`, `add_zero_sum_laplace`).
-
-    References
-    ----------
-    Fleischer 2024; Ghosh, Roughgarden and Sundararajan 2009 for the geometric noise.
+        The Boltzmann machine; or `add_zero_sum_laplace` and the nearest valid histogram, which errs less unless N is a
+        few individuals, as its noise does not grow with N.
+    rng : Generator, int or None; anything but None, the operating system's entropy, makes a simulation
 
     Examples
     --------
     >>> from dpsim import boltzmann
-    >>> release = boltzmann.privatize([30, 15, 5], epsilon=1.0, total=50, bins=3, rng=1)
-    >>> int(release.value.sum()), release.parameters
-    (50, {'t': 198.0})
     >>> release = boltzmann.privatize([30, 15, 5], epsilon=1.0, total=50, bins=3, steps=10_000, rng=1)
-    >>> release.delta < 1e-12
-    True
+    >>> int(release.value.sum()), release.parameters["t"], release.delta < 1e-12
+    (50, 198.0, True)
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1000.0, open_low=True)
     total, bins = space.size(total, bins)

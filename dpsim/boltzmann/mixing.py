@@ -33,19 +33,15 @@ def transition_matrix(
 
     Parameters
     ----------
-    x : array_like of int, shape (n,)
-        The true histogram; at most 50,000,000 moves in all.
+    x : array_like of int (n,), the true histogram; at most 50,000,000 moves in all
     t : float in [1e-100, 1e100], the temperature
-    weights, candidate, rule
-        As in `metropolis`.
+    weights, candidate, rule : as in `metropolis`
 
     Examples
     --------
     >>> from dpsim import boltzmann
-    >>> boltzmann.transition_matrix([1, 1], 1e9).toarray().round(2)
-    array([[0.5, 0.5, 0. ],
-           [0.5, 0. , 0.5],
-           [0. , 0.5, 0.5]])
+    >>> boltzmann.transition_matrix([1, 1], 1e9).toarray().round(2).tolist()
+    [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
     """
     centre, t = histogram(x), space.temperature(t)
     checks.choice("candidate", candidate, CANDIDATES)
@@ -86,16 +82,14 @@ def k_step_law(
 
     Parameters
     ----------
-    x, t, weights, candidate, rule
-        As in `transition_matrix`.
+    x, t, weights, candidate, rule : as in `transition_matrix`
     steps : int or sequence of int, at least 0
 
     Examples
     --------
     >>> from dpsim import boltzmann
-    >>> boltzmann.k_step_law([1, 1], 1e9, [0, 1]).round(2)
-    array([[0. , 1. , 0. ],
-           [0.5, 0. , 0.5]])
+    >>> boltzmann.k_step_law([1, 1], 1e9, [0, 1]).round(2).tolist()
+    [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5]]
     """
     wanted = checks.integers("steps", steps, 0)
     centre = histogram(x)
@@ -119,17 +113,14 @@ def mixing_delta(
     weights: ArrayLike | None = None,
     epsilon: float | None = None,
 ) -> Array:
-    """Return the exact delta of the state after k steps of the Metropolis chain from the true histogram.
+    """Return the exact delta, in the steps' shape, after k Metropolis steps from the true histogram.
 
-    It is the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+, in the steps' shape.
+    It is the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+.
 
     Parameters
     ----------
-    total, bins : int
-        N >= 1 individuals, n >= 2 bins; at most 50,000,000 numbers in the square tables of all steps.
-    t : float in [1e-100, 1e100], the temperature
+    total, bins, t, weights : as in `epsilon_bound`; at most 50,000,000 numbers in the square tables of all steps
     steps : int or sequence of int, at least 0
-    weights : array_like, optional, W as in `objective`
     epsilon : float, optional
         At least 0; None means 2 s / t. Beyond 700 it counts as 700, which can only raise delta.
 
@@ -159,8 +150,7 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
 
     Parameters
     ----------
-    total, bins : int
-        N from 1 to 100,000 individuals, n >= 2 bins.
+    total, bins : int, N from 1 to 100,000 individuals and n >= 2 bins
     t : float in [1e-100, 1e100], the temperature
 
     Notes
@@ -206,18 +196,15 @@ def _line(total: int, t: float, half: float) -> tuple[float, float]:
 
 
 def mixing_bound(total: int, bins: int, t: float, steps: ArrayLike, epsilon: float) -> Array:
-    """Return a proven bound, for W = identity, on the delta of the state after k steps from the true histogram.
+    """Return a proven bound, of the steps' shape, on the delta after k steps from the true histogram, for W = identity.
 
     It is (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), largest over x, at most 1 and at least 1e-300: the delta(k) that
     Fleischer 2024's theorem on the mechanism leaves unnamed.
 
     Parameters
     ----------
-    total, bins : int
-        N from 1 to 100,000 individuals, n >= 2 bins.
-    t : float in [1e-100, 1e100], the temperature
-    steps : array_like of int
-        k >= 0, of any shape.
+    total, bins, t : as in `convergence_rate`
+    steps : array_like of int, k >= 0
     epsilon : float
         At least what one draw of the limit spends: `epsilon_bound` or `exact_epsilon_limit`.
 

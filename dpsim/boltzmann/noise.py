@@ -23,24 +23,22 @@ def add_zero_sum_laplace(
 ) -> Integers:
     """Return x plus discrete Laplace noise on the lattice of integer vectors u with sum 0, ``(*size, n)``.
 
-    The total is kept. Counts may be negative, which `nearest_histogram` mends at no cost.
+    Counts may be negative, which `nearest_histogram` mends at no cost.
 
     Parameters
     ----------
-    x : array_like (n,)
-        A histogram, n >= 2 bins.
+    x : array_like of int (n,), a histogram, n >= 2 bins
     epsilon : float in [1e-6, 1000]
-    size : int or sequence of int, optional
-    rng : Generator, int or None
+    size, rng : as in `sample_exact`
 
     Notes
     -----
     The noise u has the weight exp(-epsilon ``|u|_1`` / 2), ``|u|_1`` / 2 being the number of individuals who move.
     Exactly epsilon-differentially private: neighbours are y = x + e_j - e_i, so the noises u and u - e_j + e_i that
-    lead to one result have norms that differ by at most 2, the normaliser is that of the whole lattice for every x,
-    and u = 0 attains the difference. A draw takes n - 1 bins from the two-sided geometric law ``q^|v|``, q =
-    exp(-epsilon / 2), gives the last bin minus their sum S and is accepted with probability ``q^|S|``: the law of what
-    is accepted is proportional to ``q^|u|_1``.
+    lead to one result have norms that differ by at most 2, the normaliser is that of the whole lattice for every x, and
+    u = 0 attains the difference. A draw takes n - 1 bins from the two-sided geometric law ``q^|v|``, q = exp(-epsilon /
+    2), gives the last bin minus their sum S and is accepted with probability ``q^|S|``: the law of what is accepted is
+    proportional to ``q^|u|_1``.
 
     Examples
     --------
@@ -64,20 +62,16 @@ def add_zero_sum_laplace(
 
 
 def nearest_histogram(noisy: ArrayLike, total: int, *, rng: np.random.Generator | int | None = None) -> Integers:
-    """Return a histogram of this total nearest to integer counts in squared distance.
+    """Return a histogram (..., n) of this total nearest to integer counts in squared distance.
+
+    The projection lowers the counts that stay positive by one common amount, in integers some of them by one more: any
+    choice of these is as near, and the generator chooses uniformly.
 
     Parameters
     ----------
-    noisy : array_like of int, shape (..., n)
-        Counts within 10^9 of 0.
-    total : int
-        In 1..10^9.
+    noisy : array_like of int (..., n), counts within 10^9 of 0
+    total : int in 1..10^9
     rng : Generator, int or None
-
-    Notes
-    -----
-    The real projection lowers the counts that stay positive by one common amount; in integers some of them are
-    lowered by one more than the others, any choice of which is as near, and the generator chooses uniformly.
 
     Examples
     --------

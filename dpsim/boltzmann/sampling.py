@@ -36,22 +36,21 @@ def sample_exact(
     ----------
     x : array_like of int (n,), the true histogram
     t : float in [1e-100, 1e100], the temperature
-    weights : array_like, shape (n,), optional
-        The diagonal of W, None the identity.
+    weights : array_like (n,), optional, the diagonal of W, None the identity
     size : int or sequence of int, optional
     rng : Generator, int or None
 
     Notes
     -----
-    Given the total, the bins are independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, and tilting
-    all of them by exp(lambda z) changes nothing. So: draw all bins but the widest from the tilted laws, give
-    it what is left, accept with its weight relative to its mode. lambda makes the expected total N, so that a
-    share A of proposals, about 1 / sqrt(n), is accepted.
+    Given the total, the bins are independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, and tilting all of them
+    by exp(lambda z) changes nothing. So: draw all bins but the widest from the tilted laws, give it what is left,
+    accept with its weight relative to its mode. lambda makes the expected total N, so that a share A of proposals,
+    about 1 / sqrt(n), is accepted.
 
-    What keeps a draw from the exact law, in total variation (count it as delta): terms below exp(-100) of a
-    bin's largest are left out of its table, at most n (N + 1) exp(-100) over the chance of the total N; and
-    double precision (53-bit uniforms, rounded sums), about 2 K 2^-53 / A for K table terms. Tables of up to
-    20,000,000 terms are made, about 20 sqrt(t / w) and at most N + 1 for each bin; more are refused.
+    What keeps a draw from the exact law, in total variation (count it as delta): terms below exp(-100) of a bin's
+    largest are left out of its table, at most n (N + 1) exp(-100) over the chance of the total N; and double precision
+    (53-bit uniforms, rounded sums), about 2 K 2^-53 / A for K table terms. Tables of up to 20,000,000 terms are made,
+    about 20 sqrt(t / w) and at most N + 1 for each bin; more are refused.
 
     Examples
     --------
@@ -165,27 +164,21 @@ def metropolis(
     Parameters
     ----------
     x : array_like of int (n,), the true histogram, where every chain starts
-    t : array_like, shape (...)
-        Temperatures in [1e-100, 1e100].
+    t : array_like (...), temperatures in [1e-100, 1e100]
     steps : int, at least 0
-    chains : int
-        Independent chains at each temperature, at least 1.
-    weights : array_like, optional
-        W, as in `objective`, for at most 7,000 bins.
+    chains : int, independent chains at each temperature, at least 1
+    weights : array_like, optional, W as in `objective`, for at most 7,000 bins
     candidate : {"bins", "individual"}
-        Who moves: "bins", an individual from a bin to another, an ordered pair of distinct bins drawn uniformly and
-        refused when the first is empty; or a uniform individual, to a uniform other bin.
+        Who moves: an individual from a bin to another, an ordered pair of distinct bins drawn uniformly and refused
+        when the first is empty; or a uniform individual, to a uniform other bin. Pairs of bins are symmetric, so pi(z |
+        x) is stationary under both rules; chains of individuals tend to pi(z | x) times N! / (z_1! ... z_n!),
+        normalised.
     rule : {"metropolis", "logistic"}
         A candidate that changes c_x by d is accepted with probability min(1, exp(d / t)) or 1 / (1 + exp(-d / t)).
     invariant : sequence of int
         Bins that keep their counts, which are then public: the chain, and its privacy, are those of the other bins
         alone (at least 2), with their total and their block of W.
     rng : Generator, int or None
-
-    Notes
-    -----
-    Pairs of bins are symmetric, so pi(z | x) is stationary under both rules. Individuals are not: their chains tend to
-    pi(z | x) times the multinomial coefficient N! / (z_1! ... z_n!), normalised.
 
     Examples
     --------
@@ -209,13 +202,12 @@ def running_objective(
 ) -> Array:
     """Return the running means of c_x along the chains of `metropolis`, (..., chains, steps).
 
-    Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1), which tends to the expected objective (Fleischer 2024, the
-    ergodic theorem).
+    Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1): it tends to the expected objective (Fleischer 2024, ergodic
+    theorem).
 
     Parameters
     ----------
-    x, t, steps, chains, weights, candidate, rule, rng
-        As in `metropolis`.
+    x, t, steps, chains, weights, candidate, rule, rng : as in `metropolis`
 
     Examples
     --------

@@ -27,11 +27,7 @@ def histogram(x: ArrayLike) -> Integers:
 
 
 def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
-    """Return W for n bins: (n,) when it is diagonal (ones for None), else (n, n).
-
-    Raises ValueError unless W is None, n numbers in [0, 1e100] or a symmetric positive semidefinite (n, n)
-    matrix. Symmetry and the smallest eigenvalue are checked within n * 8 roundings of the largest entry.
-    """
+    """Return W for n bins: (n,) if diagonal (ones for None), else (n, n), semidefinite within n * 8 roundings."""
     if weights is None:
         return np.ones(bins)
     w = checks.real("weights", weights, -SCALE, SCALE)
@@ -62,22 +58,19 @@ def size(total: int, bins: int) -> tuple[int, int]:
 
 
 def configurations(total: int, bins: int) -> Integers:
-    """Return all histograms with this total, (binom(N + n - 1, n - 1), n), in the order of Fleischer 2024.
+    """Return all histograms with this total, (binom(N + n - 1, n - 1), n), from (N, 0, ..., 0) to (0, ..., 0, N).
 
-    That is decreasing lexicographically: (N, 0, ..., 0) is row 0, (0, ..., 0, N) the last one.
+    The order is Fleischer 2024's, decreasing lexicographically.
 
     Parameters
     ----------
-    total, bins : int
-        N >= 0 individuals, n >= 1 bins; at most 50,000,000 numbers in all.
+    total, bins : int, N >= 0 individuals and n >= 1 bins; at most 50,000,000 numbers in all
 
     Examples
     --------
     >>> from dpsim import boltzmann
-    >>> boltzmann.configurations(2, 2)
-    array([[2, 0],
-           [1, 1],
-           [0, 2]])
+    >>> boltzmann.configurations(2, 2).tolist()
+    [[2, 0], [1, 1], [0, 2]]
     """
     total = checks.integer("total", total, 0, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 1, LARGEST_TABLE)
@@ -108,10 +101,8 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
 
     Parameters
     ----------
-    z : array_like of int, shape (..., n)
-        Histograms, all with this total.
-    total : int
-        N >= 0 individuals. The space must have fewer than 2^63 histograms.
+    z : array_like of int (..., n), histograms of this total
+    total : int, N >= 0 individuals; fewer than 2^63 histograms
 
     Examples
     --------

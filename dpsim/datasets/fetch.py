@@ -24,14 +24,10 @@ class Month(NamedTuple):
 
     Attributes
     ----------
-    file, counts : Path
-        The month as it was published, and the counts between zones.
-    rows, manhattan, kept : int
-        All rows, those within Manhattan's 69 zones, and those within the 63 that are counted.
-    sha256 : str
-        Of the file.
-    blob_matches : bool
-        Whether the file is the one whose checksum is recorded.
+    file, counts : Path, the month as it was published, and the counts between zones
+    rows, manhattan, kept : int, all rows, those within Manhattan's 69 zones, those within the 63 that are counted
+    sha256 : str, of the file
+    blob_matches : bool, whether the file is the one whose checksum is recorded
     """
 
     file: Path
@@ -46,24 +42,14 @@ class Month(NamedTuple):
 def fetch_taxi_month(url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False) -> Month:
     """Return the month, downloaded (or found), verified and counted into `counts_file`.
 
+    ValueError when it cannot be downloaded, is no Parquet file with the columns of TLC, or holds other numbers of rows
+    than expected; then no counts are kept, and a wrong file is removed.
+
     Parameters
     ----------
-    url : str
-        Where TLC publishes it.
-    expected : tuple of int
-        The number of rows it must hold, and of those within Manhattan.
-    progress : bool
-        Whether to say how far the download is.
-
-    Returns
-    -------
-    Month
-
-    Raises
-    ------
-    ValueError
-        When the file cannot be downloaded, is no Parquet file with the columns of TLC, or holds other numbers of rows
-        than expected; then no counts are kept, and a wrong file is removed.
+    url : str, where TLC publishes it
+    expected : tuple of int, the number of rows it must hold, and of those within Manhattan
+    progress : bool, whether to say how far the download is
     """
     file = counts_file().with_name(url.rsplit("/", 1)[-1])
     if not file.is_file():

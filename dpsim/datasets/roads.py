@@ -20,25 +20,19 @@ class RoadChain:
 
     Attributes
     ----------
-    segments : DataFrame
-        Columns segment, street, from_node, to_node, fdot_roadway, miles, aadt_2022 (vehicles per day); row i is state
-        i.
-    intersections : DataFrame
-        Columns node, name, lat, lon (degrees).
-    adjacency : bool array (n, n)
-        True where the chain may go from i to j.
-    traffic_matrix : ndarray, shape (n, n)
-        P_ij proportional to the traffic of j over the j allowed from i; reversible.
-    stationary : ndarray, shape (n,)
-        The stationary distribution of traffic_matrix, in closed form.
+    segments : DataFrame, row i is state i
+        Columns segment, street, from_node, to_node, fdot_roadway, miles, aadt_2022 (vehicles per day).
+    intersections : DataFrame, columns node, name, lat, lon (degrees)
+    adjacency : bool array (n, n), True where the chain may go from i to j
+    traffic_matrix : ndarray, shape (n, n), P_ij proportional to the traffic of j over the j allowed from i; reversible
+    stationary : ndarray, shape (n,), the stationary distribution of traffic_matrix, in closed form
     transition_matrix : ndarray, shape (n, n)
         For the core traffic_matrix with each row projected on the bordered simplex (ETA, ETA_BAR; no longer
         reversible), else traffic_matrix itself.
-    largest_change : float
-        The largest absolute difference of an entry of transition_matrix and of traffic_matrix.
+    largest_change : float, the largest absolute difference of an entry of transition_matrix and of traffic_matrix
     trip : array of int
-        States of the sensitive trip: trip[0] the start, trip[1:] the word of 14 letters (13 in the core, which lacks
-        the last segment).
+        The sensitive trip: trip[0] the start, trip[1:] the word of 14 letters (13 in the core, which lacks the last
+        segment).
     """
 
     segments: pd.DataFrame
@@ -52,7 +46,7 @@ class RoadChain:
 
 
 def load_gainesville(core: bool = False) -> RoadChain:
-    """Return the Gainesville chain: all 43 segments, or the core of 32.
+    """Return the Gainesville chain: 43 segments (Benvenuti, Rao, Hale 2026), or the core of 32 (Fallin et al. 2023, V).
 
     Parameters
     ----------
@@ -60,19 +54,6 @@ def load_gainesville(core: bool = False) -> RoadChain:
         False: transitions to every segment that shares an intersection, itself excluded. True: itself included, so that
         each row has at least three entries, and each row projected (Euclidean, on its support) on the bordered simplex
         with W_i all but its smallest entry.
-
-    Returns
-    -------
-    RoadChain
-
-    Raises
-    ------
-    ValueError
-        When a file is missing or damaged.
-
-    References
-    ----------
-    Benvenuti, Rao, Hale 2026 (permute-and-flip) for the 43 segments; Fallin et al. 2023, Section V for the core.
 
     Examples
     --------

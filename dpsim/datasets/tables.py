@@ -18,19 +18,8 @@ Mask = NDArray[np.bool_]
 
 
 def checksums() -> dict[str, str]:
-    """Return the sha256 of every table, by its path relative to data/.
+    """Return the sha256 of every table, by its path relative to data/; ValueError when no data/ is beside the package.
 
-    Returns
-    -------
-    dict of str to str
-
-    Raises
-    ------
-    ValueError
-        When there is no data/ beside the package.
-
-    Examples
-    --------
     >>> from dpsim import datasets
     >>> len(datasets.checksums()["nyc/zones.geojson"])
     64
@@ -47,21 +36,11 @@ def checksums() -> dict[str, str]:
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the contents of one table of data/ once its sha256 is right.
+    """Return the contents of one table of data/ once its sha256 is right, else ValueError with the remedy.
 
     Parameters
     ----------
-    name : str
-        Its path relative to data/, "nyc/zones.geojson" say.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    ValueError
-        For a name without checksum, and for a missing or damaged file, with the remedy.
+    name : str, its path relative to data/
 
     Examples
     --------
@@ -89,17 +68,7 @@ def read_table(name: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    name : str
-        Its path relative to data/.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    ValueError
-        As `read_bytes` does.
+    name : as in `read_bytes`
 
     Examples
     --------
@@ -111,21 +80,11 @@ def read_table(name: str) -> pd.DataFrame:
 
 
 def load_sources() -> pd.DataFrame:
-    """Return where each table of data/ comes from and whether it is intact.
+    """Return where each table of data/ comes from and whether it is intact, a row for each.
 
-    Returns
-    -------
-    DataFrame
-        Columns file, contents, source, licence, sha256 (as recorded), status: one row for each table. status:
-        "intact", or what is wrong with the file and what to do.
+    Columns file, contents, source, licence, sha256 (as recorded), status: "intact", or what is wrong with the file and
+    what to do. ValueError when sources.csv itself, or the list of checksums, is missing or damaged.
 
-    Raises
-    ------
-    ValueError
-        When sources.csv itself, or the list of checksums, is missing or damaged.
-
-    Examples
-    --------
     >>> from dpsim import datasets
     >>> set(datasets.load_sources()["status"])
     {'intact'}
@@ -147,24 +106,8 @@ def _status(name: str) -> str:
 
 
 def load_grades() -> pd.DataFrame:
-    """Return the grades of 98 students.
+    """Return the grades of 98 students: columns grade (A, B, C, D, F), students (Benvenuti et al. 2026, Section 6.1).
 
-    Returns
-    -------
-    DataFrame
-        Columns grade (A, B, C, D, F) and students.
-
-    Raises
-    ------
-    ValueError
-        As `read_table` does.
-
-    References
-    ----------
-    Benvenuti et al. 2026, Section 6.1.
-
-    Examples
-    --------
     >>> from dpsim import datasets
     >>> int(datasets.load_grades()["students"].sum())
     98

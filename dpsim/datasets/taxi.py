@@ -22,20 +22,8 @@ MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by 
 
 
 def load_taxi_zones() -> Any:
-    """Return the outlines of Manhattan's 63 taxi zones.
+    """Return Manhattan's 63 taxi zones, a GeoDataFrame: zone (id, ascending), name, geometry (outline in degrees).
 
-    Returns
-    -------
-    GeoDataFrame
-        Columns zone (id, ascending), name, geometry (longitude and latitude in degrees).
-
-    Raises
-    ------
-    ValueError
-        As `read_bytes` does.
-
-    Examples
-    --------
     >>> from dpsim import datasets
     >>> len(datasets.load_taxi_zones())
     63
@@ -47,20 +35,8 @@ def load_taxi_zones() -> Any:
 
 
 def load_zone_adjacency() -> Mask:
-    """Return which zones touch, in the order of `load_taxi_zones`.
+    """Return which zones touch, in the order of `load_taxi_zones`: bool, symmetric, shape (63, 63).
 
-    Returns
-    -------
-    bool array, shape (63, 63)
-        Symmetric.
-
-    Raises
-    ------
-    ValueError
-        As `read_bytes` does.
-
-    Examples
-    --------
     >>> from dpsim import datasets
     >>> datasets.load_zone_adjacency().shape
     (63, 63)
@@ -76,12 +52,6 @@ def load_zone_adjacency() -> Mask:
 def counts_file() -> Path:
     """Return the path of the counts between the 63 zones: columns origin, destination, trips; git ignores it.
 
-    Returns
-    -------
-    Path
-
-    Examples
-    --------
     >>> from dpsim import datasets
     >>> datasets.counts_file().parts[-3:]
     ('build', 'data', 'yellow_2025-01_od.csv')
@@ -90,25 +60,15 @@ def counts_file() -> Path:
 
 
 def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFrame:
-    """Return the numbers of trips between zones.
+    """Return the numbers of trips, whole and >= 0: columns origin, destination, trips, a row for each pair of zones.
 
     Parameters
     ----------
     source : {"surrogate", "official"} or path
         "surrogate" for the table in data/ (see data/README.md; what is drawn from it says "surrogate"), "official" for
         the month that `dpsim data fetch` has downloaded and counted (63 zones), or a csv, csv.gz or Parquet file with
-        the three columns; its other columns are dropped, zones may be integers or words.
-
-    Returns
-    -------
-    DataFrame
-        Columns origin, destination, trips: one row for each pair of zones, trips whole and >= 0.
-
-    Raises
-    ------
-    ValueError
-        Naming the file, the column and the values when a column or a label is missing, a number of trips is negative
-        or not whole, a pair occurs twice, or there is no row.
+        the three columns; its other columns are dropped, zones may be integers or words. ValueError for a missing
+        column or label, a number of trips that is negative or not whole, a repeated pair, or no row.
 
     Examples
     --------
@@ -160,15 +120,11 @@ def _read(path: Path) -> pd.DataFrame:
 def known_zones(trips: pd.DataFrame) -> bool:
     """Return whether all ends of the trips are among the 63 zones whose outlines and neighbours are known.
 
+    Other zones can be counted and released, but neither drawn on a map nor merged with their neighbours.
+
     Parameters
     ----------
-    trips : DataFrame
-        As `load_taxi_trips` returns it.
-
-    Returns
-    -------
-    bool
-        Other zones can be counted and released, but neither drawn on a map nor merged with their neighbours.
+    trips : DataFrame, as from `load_taxi_trips`
 
     Examples
     --------
@@ -181,33 +137,20 @@ def known_zones(trips: pd.DataFrame) -> bool:
 
 
 def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Integers:
-    """Return the counts of trips from zones[i] to zones[j].
+    """Return the counts of trips from zones[i] to zones[j], shape (n, n); 0 for pairs without a row.
 
     Parameters
     ----------
-    trips : DataFrame
-        As `load_taxi_trips` returns it.
-    zones : sequence of n labels
-        Distinct.
-
-    Returns
-    -------
-    array of int, shape (n, n)
-        Zero for pairs without a row.
-
-    Raises
-    ------
-    ValueError
-        For another table, for repeated zones and for a trip whose end is not among them.
+    trips : DataFrame, as from `load_taxi_trips`; ValueError where an end is not among the zones
+    zones : sequence of n distinct labels
 
     Examples
     --------
     >>> import pandas as pd
     >>> from dpsim import datasets
     >>> trips = pd.DataFrame({"origin": [4, 12], "destination": [12, 12], "trips": [5, 2]})
-    >>> datasets.counts_matrix(trips, [4, 12])
-    array([[0, 5],
-           [0, 2]])
+    >>> datasets.counts_matrix(trips, [4, 12]).tolist()
+    [[0, 5], [0, 2]]
     """
     if not isinstance(trips, pd.DataFrame) or not set(TRIP_COLUMNS) <= set(trips.columns):
         raise ValueError(f"trips must be a table with columns {', '.join(TRIP_COLUMNS)}, got {type(trips).__name__}")
@@ -230,38 +173,25 @@ def merge_zones(
 ) -> tuple[Integers, Integers]:
     """Join neighbouring zones, a pair at a time, until `target` groups are left.
 
+    Benvenuti et al. 2026, Supplement E, merge zones with little data into adjacent ones without giving the rule; ours
+    is "fewest departures".
+
     Parameters
     ----------
-    counts : array_like of int, shape (n, n)
-        At least 0, row = origin.
-    adjacency : bool array (n, n)
-        Symmetric: which zones touch.
-    target : int
-        Between the number of connected components of the adjacency and n.
+    counts : array_like of int >= 0, shape (n, n), row = origin
+    adjacency : bool array (n, n), symmetric: which zones touch
+    target : int, between the number of connected components of the adjacency and n
     rule : {"fewest departures", "busiest neighbour", "rarest trip", "one by one"}
         "fewest departures": the group with the fewest departures joins its neighbour with the fewest. "busiest
-        neighbour": the same group joins its neighbour with the most departures. "rarest trip": the group with the
-        smallest positive count (at equal counts, with the fewest departures), where epsilon is largest, joins its
-        neighbour with the fewest. "one by one": the zone not yet merged with the smallest positive count from it or to
-        it (at equal counts, with the fewest departures) joins the neighbour that holds the most zones already. Further
-        ties go to the lowest zone.
+        neighbour": the same group joins its neighbour with the most. "rarest trip": the group with the smallest
+        positive count (at equal counts, with the fewest departures), where epsilon is largest, joins its neighbour with
+        the fewest. "one by one": the zone not yet merged with the smallest positive count from it or to it (at equal
+        counts as before) joins the neighbour that holds the most zones already. Further ties go to the lowest zone.
 
     Returns
     -------
-    merged : array of int, shape (target, target)
-        Counts between groups; they add up, trips within a group included.
-    group : array of int, shape (n,)
-        The group of each zone, in 0..target-1, in the order of each group's lowest zone.
-
-    Raises
-    ------
-    ValueError
-        When shapes or values do not fit and when target is not in its range.
-
-    References
-    ----------
-    Benvenuti et al. 2026, Supplement E, merge zones with little data into adjacent ones without giving the rule; ours
-    is "fewest departures".
+    merged : array of int, shape (target, target), counts between groups: sums, trips within a group included
+    group : array of int, shape (n,), the group of each zone, 0..target-1 in the order of each group's lowest zone
 
     Examples
     --------

@@ -28,8 +28,7 @@ def draw_plans(table: pd.DataFrame) -> Figure:
 
     Parameters
     ----------
-    table : DataFrame
-        Columns example, k and, for each name in VALUES and for cost, <name>_mean and <name>_sd.
+    table : DataFrame, columns example, k and, for each name in VALUES and for cost, <name>_mean and <name>_sd
     """
     fig, axes = plt.subplots(1, 3, figsize=size(2, 2.8))
     for ax, marker, (name, part) in zip(axes, "os", table.groupby("example", sort=False)):
@@ -46,11 +45,9 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
 
     Parameters
     ----------
-    ax : matplotlib axes
-    table : DataFrame
-        Columns k and, for each name in VALUES, <name>_mean and <name>_sd.
-    label : str
-        Of the values.
+    ax : Axes
+    table : DataFrame, columns k and, for each name in VALUES, <name>_mean and <name>_sd
+    label : str, of the values
     """
     for name, (dashes, colour, up, past) in VALUES.items():
         _draw_line(ax, table, name, name, up, past, ls=dashes, color=colour)
@@ -75,13 +72,10 @@ def draw_startups(
 
     Parameters
     ----------
-    ax : matplotlib axes
-    prices, closing : array_like, shape (4,)
-        Price of a deal, and the probability that it closes.
-    chances : array_like, shape (4, 2, 2)
-        Probabilities of success and failure in a stage, held and invested in.
-    terminal : mapping
-        What the states end with.
+    ax : Axes
+    prices, closing : array_like, shape (4,), price of a deal, and the probability that it closes
+    chances : array_like, shape (4, 2, 2), probabilities of success and failure in a stage, held and invested in
+    terminal : mapping, what the states end with
     """
     shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
     look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5, "bbox": shape}

@@ -43,10 +43,8 @@ class Moving:
 
     Parameters
     ----------
-    spec : dict
-        Vega-Lite, with its parameters bound to inputs and every number it needs in `datasets`.
-    alt_text : str
-        What the chart shows, in a sentence: for readers who do not see it.
+    spec : dict, Vega-Lite, its parameters bound to inputs and every number it needs in `datasets`
+    alt_text : str, what the chart shows, in a sentence: for readers who do not see it
     """
 
     def __init__(self, spec: dict[str, Any], alt_text: str) -> None:
@@ -75,10 +73,8 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
 
     Parameters
     ----------
-    moving : Moving
-        Of at most a million bytes.
-    name, data, output
-        As in `save`.
+    moving : Moving, of at most a million bytes
+    name, data, output : as in `save`
     """
     if not output:
         return
@@ -96,10 +92,8 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
 
     Parameters
     ----------
-    zones : GeoDataFrame
-        zone and its outline in degrees.
-    shares : DataFrame
-        Columns mechanism, epsilon, zone, percent, gap (its absolute value).
+    zones : GeoDataFrame, zone and its outline in degrees
+    shares : DataFrame, columns mechanism, epsilon, zone, percent, gap (its absolute value)
     """
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
     outlines = json.loads(zones.to_json())["features"]

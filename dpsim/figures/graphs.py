@@ -1,7 +1,7 @@
 """Drawn graphs: the modified Hamming automaton with its policy, and the transitions of a small chain.
 
-Everything is laid out by the meaning of the states, letters written from left to right, and drawn with
-matplotlib on the axes that are given; the axes are hidden and get equal scales.
+Everything is laid out by the meaning of the states, letters written from left to right, on matplotlib axes that are
+given; these are hidden and get equal scales.
 """
 
 from __future__ import annotations
@@ -36,30 +36,22 @@ def draw_automaton(
     height: float,
     highlight: Sequence[Hashable] | None = None,
 ) -> pd.DataFrame:
-    """Draw what a policy reaches from the start state, and return the transitions drawn, from the first letter on.
+    """Return the transitions that a policy reaches from the start state, from the first letter on, once they are drawn.
 
-    A circle is a state: letters written, mismatches as superscript, below them the last letter where it matters; the
-    accepting states have two circles. Beside each circle in grey the words still open, V. An arrow is a letter, its
-    probability in vermilion.
+    Columns position, mismatches, state, letter, next_mismatches, next_state, probability, words, next_words. A circle
+    is a state: letters written, mismatches as superscript, below them the last letter where it matters; the accepting
+    states have two circles. Beside each circle in grey the words still open, V. An arrow is a letter, its probability
+    in vermilion.
 
     Parameters
     ----------
     ax : Axes
     V : mapping
-        The number of words still open in each state (letters written, mismatches, last letter); the last letter is ""
-        over an alphabet.
-    mu : mapping
-        The probability of each (next state, letter) in each state that is not accepting.
+        The number of words still open in each state (letters written, mismatches, last letter; "" over an alphabet).
+    mu : mapping, the probability of each (next state, letter) in each state that is not accepting
     start : state
-    width, height : float
-        Distance of neighbouring states, in units of the axes.
-    highlight : sequence of letters, optional
-        A word whose path is drawn thick, in blue.
-
-    Returns
-    -------
-    DataFrame
-        Columns position, mismatches, state, letter, next_mismatches, next_state, probability, words, next_words.
+    width, height : float, distance of neighbouring states, in units of the axes
+    highlight : sequence of letters, a word whose path is drawn thick, in blue
     """
     edges = _reached(mu, start)
     nodes = list(dict.fromkeys([start, *(edge[2] for edge in edges)]))
@@ -91,12 +83,8 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     Parameters
     ----------
     ax : Axes
-    adjacency : array_like, shape (m, m)
-        Non-zero where the row may be followed by the column, other than itself.
-    places : array_like, shape (m, 2)
-        Centres of the circles.
-    labels : sequence of m str
-        Short names.
+    adjacency : array_like, shape (m, m), non-zero where the row may be followed by the column, other than itself
+    places, labels : array_like, shape (m, 2), and m str: centres of the circles, and short names
     """
     feasible, centres = checks.real("adjacency", adjacency, 0.0) > 0, checks.real("places", places)
     m = len(labels)
@@ -140,8 +128,8 @@ def _path(edges: list[Any], start: State, word: Sequence[Hashable]) -> list[Any]
 
 
 def _columns(nodes: list[State], width: float, height: float) -> dict[State, Array]:
-    """Return where states go: letters written to the right; the states of a column spread evenly, fewest mismatches
-    on top, and over an alphabet at the height of their mismatches.
+    """Return where states go: letters written to the right, a column evenly from fewest mismatches (on top) down, but
+    over an alphabet at the height of their mismatches.
     """
     places = {}
     for position in {node[0] for node in nodes}:

@@ -80,12 +80,9 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
 
     Parameters
     ----------
-    colours : mapping of str to str
-        TRUE, PAPER, OURS or OTHER for each name in the column that is both `hue` and `style`.
-    bounds : collection of str
-        The names that are bounds: drawn dashed.
-    markers : bool
-        Whether points are marked.
+    colours : mapping, TRUE, PAPER, OURS or OTHER for each name in the column that is both `hue` and `style`
+    bounds : collection of str, the names that are bounds: drawn dashed
+    markers : bool, whether points are marked
 
     Examples
     --------
@@ -105,9 +102,7 @@ def size(columns: int, height: float) -> tuple[float, float]:
 
     Parameters
     ----------
-    columns : {1, 2}
-    height : float
-        In inches, in (0, 12].
+    columns, height : 1 or 2, and float in (0, 12], in inches
 
     Examples
     --------
@@ -147,8 +142,7 @@ def banded(table: pd.DataFrame, value: str, error: str, factor: float = 2.0) -> 
     Parameters
     ----------
     table : DataFrame
-    value, error : str
-        Columns: a mean and its standard error.
+    value, error : str, columns: a mean and its standard error
     factor : float
 
     Examples
@@ -167,9 +161,7 @@ def plain_ticks(axis: Any, values: Sequence[float]) -> None:
 
     Parameters
     ----------
-    axis : Axis
-        ``ax.xaxis`` or ``ax.yaxis``.
-    values : sequence of float
+    axis, values : ``ax.xaxis`` or ``ax.yaxis``, and a sequence of float
     """
     axis.set_major_locator(FixedLocator(list(values)))
     axis.set_major_formatter("{x:g}")
@@ -181,12 +173,9 @@ def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[flo
 
     Parameters
     ----------
-    ax : Axes
-    x, y : float
-    label : str
-        The value as the paper prints it.
-    offset : tuple of float
-        Of the label, in points; beyond 20 a thin line joins it to its point.
+    ax, x, y : Axes, and the point
+    label : str, the value as the paper prints it
+    offset : tuple of float, of the label, in points; beyond 20 a thin line joins it to its point
     """
     ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
     far = offset[0] ** 2 + offset[1] ** 2 > 20**2
@@ -200,8 +189,7 @@ def mark_source(fig: Figure, text: str) -> None:
 
     Parameters
     ----------
-    fig : Figure
-    text : str
+    fig, text : Figure, and str
     """
     fig.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color="0.35")
 
@@ -209,20 +197,15 @@ def mark_source(fig: Figure, text: str) -> None:
 def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     """Write output/name.png and .csv (the plotted numbers, %.10g), and .pdf where the environment has PDF=1.
 
+    Files are free of dates and versions. A notebook then shows the png, at half its size, and the figure is closed.
+    Each file is drawn once, so what is placed by another artist (an arrow by a box) needs the higher zorder.
+
     Parameters
     ----------
     fig : Figure
-    name : str
-        Like "fig1_kl": lower-case letters, digits and underscores.
-    data : DataFrame
-        The plotted numbers (`rounded`, and drawn from that), tidy, units in the column names.
-    output : str
-        The folder of the results; "" writes nothing.
-
-    Notes
-    -----
-    Files are free of dates and versions. A notebook then shows the png, at half its size, and the figure is closed.
-    Each file is drawn once, so what is placed by another artist (an arrow by a box) needs the higher zorder.
+    name : str, like "fig1_kl": lower-case letters, digits and underscores
+    data : DataFrame, the plotted numbers (`rounded`, and drawn from that), tidy, units in the column names
+    output : str, the folder of the results; "" writes nothing
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
@@ -254,8 +237,7 @@ def save_table(data: pd.DataFrame, name: str, output: str) -> None:
 
     Parameters
     ----------
-    data, name, output
-        As in `save`.
+    data, name, output : as in `save`
     """
     if not output:
         return
@@ -269,9 +251,8 @@ def save_numbers(numbers: Mapping[str, float], output: str) -> None:
 
     Parameters
     ----------
-    numbers : mapping of str to float
-        Finite, units in the names.
-    output : str
+    numbers : mapping of str to float, finite, units in the names
+    output : as in `save`
     """
     if not numbers:
         raise ValueError("numbers must hold the key numbers of the run, got none")

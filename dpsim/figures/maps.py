@@ -1,7 +1,6 @@
 """Maps: the taxi zones of Manhattan coloured, the road network of Gainesville and walks on it.
 
-Everything is drawn in metres of the local UTM zone, so that shapes are true and scale bars right, on axes that are
-given; they are hidden.
+All are drawn in metres of the local UTM zone, so that shapes and scale bars are true, on given axes, which are hidden.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def choropleth(
     rotation: float = 0.0,
     marks: bool = True,
 ) -> Any:
-    """Draw one value for each zone or group (as `zone_shapes`) and return the outlines, for a colour bar.
+    """Draw one value for each zone or group (as in `zone_shapes`) and return the outlines, for a colour bar.
 
     marks: a scale bar and an arrow to the north; in a row of maps one has them.
     """
@@ -98,16 +97,8 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
 def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, names: Sequence[str], colour: str = "black") -> None:
     """Draw a walk from midpoint to midpoint of its segments through the intersections, on a map of the network.
 
-    An open circle marks the start, a filled square the end; names of the n segments stand beside those visited.
-
-    Parameters
-    ----------
-    ax : Axes
-    chain : RoadChain
-    states : array_like of int, shape (steps + 1,)
-        In 0..n-1, consecutive ones equal or with a common intersection.
-    names : sequence of n str
-    colour : str
+    An open circle marks the start, a filled square the end; `names` of the n segments stand beside those visited.
+    states: (steps + 1,), in 0..n-1, consecutive ones equal or with a common intersection.
     """
     visited = np.asarray(states).tolist()
     ends = _segment_ends(chain)

@@ -28,20 +28,11 @@ def stationary_errors(
 
     Parameters
     ----------
-    P, private : array_like, shape (n, n)
-        The true matrix and a private version; the third heatmap is what was changed.
-    table : DataFrame
-        Columns mean_of_norms, standard_error, theorem3, and epsilon_b0.025 for that b.
-    widths : sequence of two floats
-        b: the paper's, drawn with the bound, then another reading of it.
-    printed : sequence of (epsilon, error)
-        What the paper prints.
-    source : str
-        Where the data come from.
-
-    Returns
-    -------
-    Figure
+    P, private : array_like, shape (n, n), true matrix and a private version; the third heatmap is what was changed
+    table : DataFrame, columns mean_of_norms, standard_error, theorem3, and epsilon_b0.025 for that b
+    widths : sequence of two floats, b: the paper's, drawn with the bound, then another reading of it
+    printed : sequence of (epsilon, error), what the paper prints
+    source : str, where the data come from
     """
     mosaic = [["true", "private", "change"], ["bound"] * 3, ["error"] * 3]
     fig, axes = plt.subplot_mosaic(mosaic, figsize=size(2, 5.6), height_ratios=[3, 1, 3])

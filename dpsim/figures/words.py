@@ -1,6 +1,6 @@
 """Drawings of private words: two neighbours' releases, errors of both mechanisms, private trips step by step.
 
-Each function draws the columns it names of a table that is already computed, on axes that are given.
+Each function draws, on axes that are given, the columns it names of a table that is already computed.
 """
 
 from __future__ import annotations
@@ -27,10 +27,8 @@ def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequen
     Parameters
     ----------
     axes : sequence of two Axes
-    table : DataFrame
-        Columns released and probability_<word> for both neighbours, one row for each candidate.
-    neighbours : sequence of two str
-    epsilon : float
+    table : DataFrame, columns released and probability_<word> for both neighbours, a row for each candidate
+    neighbours, epsilon : sequence of two str, and float
     """
     place = np.arange(len(table))
     aside = 0.14  # of the distance of two words, so that equal probabilities stay two dots
@@ -58,10 +56,8 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
     Parameters
     ----------
     ax : Axes
-    table : DataFrame
-        Columns mechanism, epsilon, error_expected, error_sampled, standard_error.
-    published : mapping of str to sequence of pairs
-        For each mechanism the printed points (epsilon, error).
+    table : DataFrame, columns mechanism, epsilon, error_expected, error_sampled, standard_error
+    published : mapping, for each mechanism the sequence of printed points (epsilon, error)
     """
     for mechanism, part in table.groupby("mechanism", sort=False):
         colour = COLOURS[str(mechanism)]
@@ -84,13 +80,10 @@ def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping
 
     Parameters
     ----------
-    axes : sequence of Axes
-        One map for each trip.
-    below : Axes
-        Of the segments: a row for each trip; what differs from the true trip is in a box.
+    axes : sequence of Axes, one map for each trip
+    below : Axes of the segments: a row for each trip; what differs from the true trip is in a box
     roads : RoadChain
-    trips : mapping of str to array_like of int, shape (steps + 1,)
-        Equally long, by name.
+    trips : mapping of str to array_like of int, shape (steps + 1,), equally long, by name
     """
     true = np.asarray(next(iter(trips.values())))
     names = [str(state) for state in range(len(roads.segments))]

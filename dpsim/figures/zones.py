@@ -28,25 +28,13 @@ def compare_zones(
 
     Parameters
     ----------
-    zones, group
-        The outlines, as `datasets.load_taxi_zones` returns them, and the group 0..m-1 of each.
-    true : array_like, shape (m,)
-        Positive: a probability of each group.
+    zones, group : outlines, as in `datasets.load_taxi_zones`, and the group 0..m-1 of each
+    true : array_like, shape (m,), positive: a probability of each group
     others : array_like, shape (r, m)
         Distributions to compare with it, drawn on the same logarithmic scale, and beside that their differences from
         `true` in per cent of it, on a linear scale of plus and minus 20 %.
     labels : sequence of r str
-    source : str
-        What stands under the figure; it must say "surrogate" where the trips are.
-
-    Returns
-    -------
-    Figure
-
-    Raises
-    ------
-    ValueError
-        Unless there is one label for each of the others and all have the length of `true`.
+    source : str, what stands under the figure; it must say "surrogate" where the trips are
     """
     truth = checks.real("true", true, 0.0, open_low=True)
     rows = checks.real("others", others, 0.0)

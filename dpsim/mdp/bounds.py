@@ -1,8 +1,8 @@
 """What a policy is worth at worst and at best near a private model, and the cost of privacy.
 
-Theorems 1 and 2 of Gohari, Hale, Topcu 2020: at each stage and state the transition vector is the worst, or the best,
-of the set (1), D(p) = {(1 - beta) p1 + beta p2, |p1 - p|_inf <= radius}, around the private vector p. The paper solves
-a linear programme, (P), for each; a greedy fill does without.
+Gohari, Hale, Topcu 2020, Theorems 1 and 2: at each stage and state the transition vector is the worst, or the best, of
+the set (1), D(p) = {(1 - beta) p1 + beta p2, |p1 - p|_inf <= radius}, around the private vector p. The paper solves a
+linear programme, (P), for each; a greedy fill does without.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def _extreme_expectation(
 ) -> float:
     """Return the expectation of the values under the vector of D(p) that comes first in the order.
 
-    The set's linear programme is solved greedily: every entry gives up min(p_j, radius), and the first in the
-    order are filled up to p_j + radius; beta goes to the very first.
+    Greedily: every entry gives up min(p_j, radius), the first in the order are filled up to p_j + radius, the very
+    first takes beta.
     """
     total, spare = 0.0, 0.0
     for j in range(p.size):
@@ -48,11 +48,7 @@ def _extreme_expectation(
 
 @numba.njit(cache=True, nogil=True)
 def _sort(order: NDArray[np.int64], keys: Array) -> None:
-    """Sort the indices by their keys, in place, by insertion.
-
-    An inner problem for each state costs more than the S^2/4 moves this needs at worst; between two stages the
-    order hardly changes. NumPy's sort would take most of the time to compile.
-    """
+    """Sort the indices by their keys, in place, by insertion: between stages the order hardly changes."""
     for i in range(1, order.size):
         moved = order[i]
         while i > 0 and keys[order[i - 1]] > keys[moved]:
@@ -78,10 +74,9 @@ def _extreme_values(
 ) -> Array:
     """Return the pessimistic and optimistic values (B, 2, S) after the stages of Theorem 1's recursion.
 
-    transitions (M, S, A, S); rewards (S, A); terminal (S,); support (S, A, S); policies (L, T, S, A), of which
-    stage t plays rule min(t, T-1). Problem i of B has model[i], rule[i], radius[i] and beta[i]. It stops
-    early once discount/(1-discount) times the last change, hence the distance to the fixed point, is within
-    the tolerance; never if that is negative.
+    transitions (M, S, A, S); policies (L, T, S, A), of which stage t plays rule min(t, T-1); problem i of B has
+    model[i], rule[i], radius[i] and beta[i]. It stops once discount/(1-discount) times the last change, hence the
+    distance to the fixed point, is within the tolerance; never if that is negative.
     """
     (states, actions), last = rewards.shape, policies.shape[1] - 1
     out = np.empty((len(model), 2, states))
@@ -123,37 +118,30 @@ def value_bounds(
     support: ArrayLike | None = None,
     tolerance: float = 1e-9,
 ) -> tuple[Array, Array]:
-    """Return the pessimistic and the optimistic values of the policy at the first stage (Theorems 1 and 2).
+    """Return the policy's pessimistic and optimistic values at the first stage, (..., S) each.
+
+    Gohari, Hale, Topcu 2020, Theorems 1 and 2.
 
     Parameters
     ----------
-    private : MDP
-        The released model, or a batch.
-    policy : array_like
-        As `evaluate` takes it, randomised ones too.
-    radius : array_like
-        Of the set D around each private vector, in [0, 1]: `concentration_radius`.
-    beta : array_like
-        In [0, 1). Leading axes of the private model, the policy, radius and beta broadcast.
+    private : MDP, the released model, or a batch
+    policy : array_like, as `evaluate` takes it, randomised ones too
+    radius : array_like, in [0, 1], of the set D around each private vector: `concentration_radius`
+    beta : array_like, in [0, 1); leading axes of the private model, the policy, radius and beta broadcast
     support : bool array (S, A, S), optional
         Where a vector of D may be positive; None: everywhere, as in the paper. The mechanism keeps zeros, so whoever
         sees the release knows the support: `mdp.transitions > 0` is public too, and its bounds are tighter and hold
         just as well. (Read it off the true model: tiny draws may underflow.)
     tolerance : float
-        Discounted values are iterated until they are proven to be that close to the fixed point, then moved outward by
-        it.
-
-    Returns
-    -------
-    lower, upper : ndarray, shape (..., S)
+        Discounted values are iterated until proven to be that close to the fixed point, then moved outward by it.
 
     Notes
     -----
-    What holds: with radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"),
-    the policy's values under the private and under the true model are both inside, in all states, with
-    probability 1 - beta at least, for any policy computed from the release; beta = 0 here suffices for that.
-    The theorems speak of the true value's conditional expectation instead, which does not follow even from a
-    valid radius: a deviation of the release lasts for all stages, while D lets beta act anew in each.
+    With radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"), the policy's values under
+    the private and under the true model are both inside, in all states, with probability 1 - beta at least, for any
+    policy computed from the release; beta = 0 here suffices for that. The theorems speak of the true value's
+    conditional expectation instead, which does not follow even from a valid radius: a deviation of the release lasts
+    for all stages, while D lets beta act anew in each.
 
     Examples
     --------
@@ -202,27 +190,20 @@ def cost_of_privacy(
     support: ArrayLike | None = None,
     initial: int = 0,
 ) -> Array:
-    """Return the optimistic minus the pessimistic value of the initial state (Section IV).
+    """Return the optimistic minus the pessimistic value of the initial state, (...) (Section IV).
 
     It bounds the difference of the policy's private and true values wherever both are between the two.
 
     Parameters
     ----------
-    private, policy, radius, beta, support
-        As in `value_bounds`.
-    initial : int
-        A state, in 0..S-1.
-
-    Returns
-    -------
-    float or ndarray, shape (...)
+    private, policy, radius, beta, support : as in `value_bounds`
+    initial : int, a state, in 0..S-1
 
     Examples
     --------
     >>> from dpsim import mdp
     >>> model = mdp.startup_mdp()
-    >>> policy, _ = mdp.synthesize(model)
-    >>> mdp.cost_of_privacy(model, policy, [0.0, 0.05], 0.0).round(3)
+    >>> mdp.cost_of_privacy(model, mdp.synthesize(model)[0], [0.0, 0.05], 0.0).round(3)
     array([0.   , 3.817])
     """
     _refuse_other("private", private)

@@ -16,41 +16,24 @@ LARGEST_EXACT_K = 1e5  # the exact radius takes seconds there, and its time grow
 
 
 def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "paper") -> Array:
-    """Return a radius r with P(``||p~ - p||_inf`` >= r) <= beta as the kind states it.
+    """Return a radius r in [0, 1] with P(``||p~ - p||_inf`` >= r) <= beta as the kind states it.
 
-    Parameters
-    ----------
-    k : array_like
-        Parameter of the mechanism, above 0.
-    beta : array_like
-        In (0, 1); broadcasts against k.
-    n : int
-        Categories of the vector, at least 1 (used by "union" alone).
-    kind : {"paper", "union", "exact"}
-
-    Returns
-    -------
-    float or ndarray
-        In [0, 1].
-
-    Notes
-    -----
     To cover m vectors at once divide beta by m. A policy chosen after the release favours lucky vectors, so m counts
     all it could have used: `MDP.random_vectors`, not its own rows.
 
-    "paper": sqrt(log(1/beta) / (2 (k+1))), Lemma 2 as its Appendix A derives it. Not a bound: the proof
-    weighs the largest coordinate as if it were known in advance. Uniform p, n 20, k 2, beta .2: P is .32.
-
-    "union": sqrt(log(2 n/beta) / (2 (k+1))), a bound: the same sub-Gaussian tail of a Beta variable, summed over
-    coordinates and signs.
-
-    "exact": the smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(``|X - x|`` >= r) is the
-    tail of X ~ Beta(k x, k (1-x)). A bound for all n and p, because the p_i sum to one. It is rounded outward
-    until proven, as a rule by 1e-4 of its value. For k up to 1e5.
-
-    References
+    Parameters
     ----------
-    Gohari, Hale, Topcu 2020, Lemma 2; Marchal and Arbel 2017 for the sub-Gaussian tail.
+    k : array_like, the mechanism's parameter, above 0, for "exact" up to 1e5
+    beta : array_like, in (0, 1); broadcasts against k
+    n : int, categories of the vector, at least 1 (used by "union" alone)
+    kind : {"paper", "union", "exact"}
+        "paper": sqrt(log(1/beta) / (2 (k+1))), Lemma 2 of Gohari, Hale, Topcu 2020 as its Appendix A derives it. Not a
+        bound: the proof weighs the largest coordinate as if known in advance. Uniform p, n 20, k 2, beta .2: P is .32.
+        "union": sqrt(log(2 n/beta) / (2 (k+1))), a bound: the sub-Gaussian tail of a Beta variable (Marchal and Arbel
+        2017), summed over coordinates and signs.
+        "exact": the smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(``|X - x|`` >= r) is the
+        tail of X ~ Beta(k x, k (1-x)). A bound for all n and p, because the p_i sum to one. It is rounded outward until
+        proven, as a rule by 1e-4 of its value.
 
     Examples
     --------
@@ -90,10 +73,7 @@ def _scaled_tail(k: float, x: Array, radius: float) -> Array:
 
 
 def _is_certified(k: float, beta: float, radius: float) -> bool:
-    """Return True only if g_r(x) <= beta x is proven on (0, 1], by halving cells until each bound suffices.
-
-    The bounds are proven for exact special functions; the slack allows for the rounding of SciPy's.
-    """
+    """Return True only if g_r(x) <= beta x is proven on (0, 1], by halving cells; slack allows for SciPy's rounding."""
     slack = 1e-9 + 1e-13 * k
     edges = np.unique([*np.linspace(0.0, 1.0, 65), radius, 1 - radius])  # the tails start at the last two
     low, high = edges[:-1], edges[1:]
@@ -128,10 +108,10 @@ def _lower_tail(k: ArrayLike, low: ArrayLike, high: ArrayLike, radius: ArrayLike
 def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Array:
     """Return a bound on g_r(x)/x over x in (low, high]; close to it even for low = 0.
 
-    With 1/B(k x, k (1-x)) = k x c(x), c(x) = Gamma(k) / (Gamma(1 + k x) Gamma(k (1-x))), the upper tail over
-    x is k c(x) times the integral of u^(k x - 1) (1-u)^(k (1-x) - 1) over u > x + r. Both factors of the
-    integrand are bounded by their values at the ends of the cell, log c, which is concave, by its tangent at
-    `low`. A power of u too small for the beta function is replaced by 1e-9: u > r makes up for it.
+    With 1/B(k x, k (1-x)) = k x c(x), c(x) = Gamma(k) / (Gamma(1 + k x) Gamma(k (1-x))), the upper tail over x is k
+    c(x) times the integral of u^(k x - 1) (1-u)^(k (1-x) - 1) over u > x + r. Both factors of the integrand are bounded
+    by their values at the ends of the cell, log c, which is concave, by its tangent at `low`. A power of u too small
+    for the beta function is replaced by 1e-9: u > r makes up for it.
     """
     a, b = np.maximum(k * low, 1e-9), np.maximum(k * (1 - high), 1e-300)
     log_c = special.gammaln(k) - special.gammaln(1 + k * low) - special.gammaln(k * (1 - low))

@@ -21,25 +21,18 @@ Policy = NDArray[np.bool_] | Array
 class MDP:
     """A Markov decision process of S states and A actions, or a batch with different transitions.
 
+    Gohari, Hale, Topcu 2020, Section II-B. The stored arrays are read-only.
+
     Parameters
     ----------
-    transitions : array_like, shape (..., S, A, S)
-        Probability vectors on the last axis.
-    rewards : array_like, shape (S, A)
-        Finite.
-    horizon : int, optional
-        Number of stages, at least 1; None: infinite.
-    discount : float
-        In [0, 1] with a horizon, in [0, 1) without.
-    terminal : array_like, shape (S,), optional
-        Values after the last stage, only with a horizon; zeros unless given.
+    transitions : array_like (..., S, A, S), probability vectors on the last axis
+    rewards : array_like (S, A), finite
+    horizon : int, optional, stages, at least 1; None: infinite
+    discount : float, in [0, 1] with a horizon, in [0, 1) without
+    terminal : array_like (S,), optional, values after the last stage, only with a horizon; zeros unless given
     allowed : bool array (S, A), optional
-        The actions of each state, at least one; all unless given. Transitions and rewards of the others are ignored and
-        stored as zeros.
-
-    Notes
-    -----
-    Gohari, Hale, Topcu 2020, Section II-B. The stored arrays are read-only.
+        The actions of each state, at least one; all unless given. What is given for others is ignored and stored as
+        zeros.
 
     Examples
     --------
@@ -127,20 +120,13 @@ def random_mdp(
 ) -> MDP:
     """Return a random model: transition vectors uniform on the simplex, rewards and terminal values on [0, 1].
 
-    Example 2 of Gohari, Hale, Topcu 2020 has 20 states, 5 actions and horizon 10, and does not say which law it
-    draws from.
+    Gohari, Hale, Topcu 2020, Example 2, has 20 states, 5 actions and horizon 10, and does not say from which law.
 
     Parameters
     ----------
-    states, actions : int
-        At least 1.
+    states, actions : int, at least 1
     rng : Generator, int or None
-    horizon, discount
-        As in `MDP`.
-
-    Returns
-    -------
-    MDP
+    horizon, discount : as in `MDP`
 
     Examples
     --------
@@ -170,12 +156,6 @@ def startup_mdp() -> MDP:
     costs .5 a stage and makes success more likely. "success" and "failure" are absorbing, only "hold" is left there.
     Terminal values: success 10, a startup still held 2.
 
-    Returns
-    -------
-    MDP
-
-    Examples
-    --------
     >>> from dpsim import mdp
     >>> mdp.startup_mdp().random_vectors
     12

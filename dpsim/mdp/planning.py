@@ -13,21 +13,14 @@ from dpsim.mdp.model import MDP, Actions, Policy, _policy_weights, _refuse_other
 
 
 def synthesize(mdp: MDP) -> tuple[Actions, Array]:
-    """Return an optimal policy and its values at the first stage.
+    """Return an optimal policy, int (..., horizon, S) or (..., S) if discounted, and its first stage's values (..., S).
 
-    Backward induction with a horizon, policy iteration without (the second stage of Algorithm 1, Gohari, Hale, Topcu
-    2020). Ties go to the smallest action, except that policy iteration keeps an action that is as good.
+    Backward induction with a horizon, policy iteration without (Gohari, Hale, Topcu 2020, Algorithm 1, second stage).
+    Ties go to the smallest action, except that policy iteration keeps an action that is as good.
 
     Parameters
     ----------
-    mdp : MDP
-        One model or a batch.
-
-    Returns
-    -------
-    policy : array of int, shape (..., horizon, S), or (..., S) for a discounted model
-        The action of each stage and state, or of each state.
-    values : ndarray, shape (..., S)
+    mdp : MDP, one model or a batch
 
     Examples
     --------
@@ -48,25 +41,21 @@ def synthesize(mdp: MDP) -> tuple[Actions, Array]:
 
 
 def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
-    """Return the values of a policy at the first stage.
+    """Return the values (..., S) of a policy at the first stage.
 
     Parameters
     ----------
     mdp : MDP
     policy : array_like
         Integers shaped as `synthesize` returns them; or, for a randomised policy, floats with one more axis: the
-        probability of each action, (..., horizon, S, A) or (..., S, A). It must play allowed actions in every stage
-        and state. Leading axes of the model and the policy broadcast: the true model takes a batch of private policies.
-
-    Returns
-    -------
-    ndarray, shape (..., S)
+        probability of each action, (..., horizon, S, A) or (..., S, A). It must play allowed actions in every stage and
+        state. Leading axes of the model and the policy broadcast: the true model takes a batch of private policies.
 
     Examples
     --------
     >>> from dpsim import mdp
     >>> model = mdp.startup_mdp()
-    >>> fair = np.tile(model.allowed / model.allowed.sum(axis=1, keepdims=True), (model.horizon, 1, 1))
+    >>> fair = [model.allowed / model.allowed.sum(axis=1, keepdims=True)] * model.horizon
     >>> bool(mdp.evaluate(model, fair)[0] <= mdp.synthesize(model)[1][0])
     True
     """
@@ -77,18 +66,13 @@ def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
 def iterations_needed(mdp: MDP, tolerance: float) -> int:
     """Return after how many iterations from zero a discounted recursion is within the tolerance (Section V-B).
 
+    The smallest n with discount^n ``max|reward|`` / (1 - discount) <= tolerance: for the values of a policy, optimal or
+    extreme.
+
     Parameters
     ----------
-    mdp : MDP
-        Without a horizon.
-    tolerance : float
-        Above 0.
-
-    Returns
-    -------
-    int
-        The smallest n with discount^n ``max|reward|`` / (1 - discount) <= tolerance; holds for the values of a
-        policy, the optimal and the extreme values alike.
+    mdp : MDP, without a horizon
+    tolerance : float, above 0
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""Private transition vectors of a Markov decision process.
+"""Private transition vectors of a Markov decision process (Gohari, Hale, Topcu 2020).
 
-Gohari, Hale, Topcu 2020, "Privacy-Preserving Policy Synthesis in Markov Decision Processes". Algorithm 1
-releases every transition vector through the Dirichlet mechanism (`perturb` at a k, `privatize` at an epsilon) and
-plans with what was released (`synthesize`). Rewards, supports of the transitions and the model's shape are public.
+Algorithm 1 releases every transition vector through the Dirichlet mechanism (`perturb` at a k, `privatize` at an
+epsilon) and plans with the release (`synthesize`). Rewards, supports and the model's shape are public.
 """
 
 from __future__ import annotations
@@ -37,6 +36,9 @@ def privatize(
 ) -> private.Private:
     """Return the model with (epsilon, delta)-private transition vectors (Definition 1, Algorithm 1, Lemma 1).
 
+    The `private.Private` holds the model, and a statement of what is spent under which adjacency. Policies and bounds
+    computed from it spend nothing more (Lemma 1).
+
     Parameters
     ----------
     mdp : MDP, not a batch
@@ -46,32 +48,25 @@ def privatize(
     support : bool array (S, A, S)
         The public support: which state may follow each state and action. What the model has off it is dropped.
     vectors : {"one", "all"}
-        In how many vectors adjacent models differ: "one" is the paper's adjacency, "all" are the allowed pairs of state
-        and action with two states or more in their support, each of which may change; their losses add up.
+        In how many vectors adjacent models differ: one, the paper's adjacency; or all, of allowed pairs of state and
+        action with two states or more in their support, each of which may change; their losses add up.
     eta : float in (0, 1/2)
-        The public border, required by the mechanism "dirichlet": vectors are projected onto entries of at least eta.
+        The public border, required by "dirichlet": vectors are projected onto entries of at least eta.
     records, b : float
         Exactly one, public, says how far two adjacent vectors are apart. records: N >= 2 records stand behind each
-        vector, one of which changes. b in (0, 1]: the vectors are b-adjacent (Definition 1), they differ in two
-        entries and by at most b in 1-norm.
+        vector, one of which changes. b in (0, 1]: they differ in two entries and by at most b in 1-norm (b-adjacent,
+        Definition 1).
     mechanism : {"dirichlet", "laplace", "gaussian"}
-        Independent draws of Dir(k p), k the largest that epsilon and delta allow; or noise and projection as in
-        `perturb_with_noise`, which need no border and as a rule plan better at the same epsilon and delta.
-    rng : Generator, int or None
-        None draws from the operating system's entropy; anything else makes a simulation.
-
-    Returns
-    -------
-    Private
-        The model; the statement says what is spent and under which adjacency. Policies and bounds computed from it
-        spend nothing more (Lemma 1).
+        Independent draws of Dir(k p), k the largest that epsilon and delta allow; or `perturb_with_noise`, which needs
+        no border and as a rule plans better at the same epsilon and delta.
+    rng : Generator, int or None; anything but None, the operating system's entropy, makes a simulation
 
     Notes
     -----
     The projection onto the border never increases what a vector may change by, and one draw is accounted for exactly
-    (`dirichlet.privatize`, which this calls with a row for each allowed pair): k is one number where all vectors may
-    change, otherwise one for each. A change in one vector costs what that vector's draw costs, whichever it is. The
-    noise is scaled to two entries that change by b/2 (or 1/N) in each vector concerned.
+    (`dirichlet.privatize` with a row for each allowed pair): k is one number where all vectors may change, otherwise
+    one for each. A change in one vector costs what its draw costs, whichever it is. The noise is scaled to two entries
+    that change by b/2 (or 1/N) in each vector concerned.
 
     Examples
     --------
@@ -126,7 +121,11 @@ def perturb(
     *,
     size: int | Sequence[int] | None = None,
 ) -> MDP:
-    """Return the model with each transition vector p replaced by draws of Dir(k p): Algorithm 1 at the paper's k.
+    """Return the model with each transition vector p replaced by draws of Dir(k p), Algorithm 1 at the paper's k.
+
+    The batch is ``(*size, *k.shape)``; supports are kept. The vectors are drawn independently, so for vectors that are
+    b-adjacent (Definition 1) one at a time the release is as private as one draw, `accounting.exact_epsilon` at shift
+    b/2; if all may change at once, compose it `mdp.random_vectors` times.
 
     Parameters
     ----------
@@ -134,17 +133,6 @@ def perturb(
     k : float or array > 0
     rng : Generator, int or None
     size : int or sequence of int, optional
-
-    Returns
-    -------
-    MDP
-        With the batch ``(*size, *k.shape)``; supports are kept.
-
-    Notes
-    -----
-    The vectors are drawn independently, so for vectors that are b-adjacent (Definition 1) one at a time the release is
-    as private as one draw, `accounting.exact_epsilon` at shift b/2; if all may change at once, compose it
-    `mdp.random_vectors` times. Policies and bounds computed from the result spend nothing more (Lemma 1).
 
     Examples
     --------
@@ -170,37 +158,27 @@ def perturb_with_noise(
     support: ArrayLike,
     size: int | Sequence[int] | None = None,
 ) -> MDP:
-    """Return the model with noise on each transition vector and the nearest vector on its support: the textbook's way.
+    """Return models, of the batch `size`, whose transition vectors have noise and are projected onto their support.
 
     Parameters
     ----------
-    mdp : MDP, not a batch
-    scale : float > 0
-        Mean absolute value of the Laplace, standard deviation of the Gaussian noise.
+    mdp, rng, size : as in `perturb`
+    scale : float > 0, mean absolute value of the Laplace, standard deviation of the Gaussian noise
     noise : {"laplace", "gaussian"}
-    rng : Generator, int or None
-    support : bool array (S, A, S)
-        The public support: noise falls on all of it, and what the model has off it is dropped.
-    size : int or sequence of int, optional
-
-    Returns
-    -------
-    MDP
-        With the batch `size`.
+    support : as in `privatize`; noise falls on all of it
 
     Notes
     -----
-    Where `rows` vectors change at once, each by b/2 moved from one entry to another, the noisy entries are
-    (epsilon, delta)-private for scale = accounting.laplace_scale(epsilon, delta, b=apart, rows=rows) or gaussian_scale:
-    the 1-norm of the difference is rows b (each of its 2 rows entries is b/2), its 2-norm b sqrt(rows / 2). Vectors
-    with one state in their public support are not secret. The projection (Euclidean, onto the simplex of the support)
-    reads the noisy entries and the support alone, so it keeps the privacy.
+    Where `rows` vectors change at once, each by b/2 moved from one entry to another, the noisy entries are (epsilon,
+    delta)-private for scale = accounting.laplace_scale(epsilon, delta, b=b, rows=rows) or gaussian_scale: the 1-norm of
+    the difference is rows b (each of its 2 rows entries is b/2), its 2-norm b sqrt(rows / 2). Vectors with one state in
+    their public support are not secret. The projection (Euclidean, onto the simplex of the support) reads the noisy
+    entries and the support alone, so it keeps the privacy.
 
     Examples
     --------
     >>> from dpsim import accounting, mdp
-    >>> model = mdp.startup_mdp()
-    >>> scale = accounting.laplace_scale(4.0, 1e-3, b=0.01)
+    >>> model, scale = mdp.startup_mdp(), accounting.laplace_scale(4.0, 1e-3, b=0.01)
     >>> mdp.perturb_with_noise(model, scale, "laplace", 1, support=model.transitions > 0).batch
     ()
     """

@@ -40,8 +40,6 @@ class Limit(NamedTuple):
     def of(cls, text: str) -> Limit:
         """Return the limit of "E,D" (ValueError).
 
-        Examples
-        --------
         >>> Limit.of("2,1e-6")
         Limit(epsilon=2.0, delta=1e-06)
         """
@@ -57,22 +55,11 @@ def spend(
 ) -> tuple[float, float]:
     """Record a release before it is drawn, and return epsilon and delta of all that the file then holds.
 
-    Parameters
-    ----------
-    file : path
-        Made when it does not exist, with the limit that is given and for this unit; afterwards its own hold. A link is
-        followed, so that its target is read, locked and replaced.
-    epsilon, delta : float
-        Of the release that is to be drawn.
-    unit : Unit
-    limit : Limit, optional
-        Needed when the file does not exist; else it must be the file's.
+    file: made when it does not exist, with the limit (needed then; else it must be the file's) and for this unit;
+    afterwards its own hold. A link is followed, so that its target is read, locked and replaced.
 
-    Raises
-    ------
-    ValueError
-        When the limit would be passed, for another column than the file's, for a file that is no budget or has several
-        names (hard links), and for another limit than the file's. Nothing is recorded then.
+    ValueError, and nothing recorded, when the limit would be passed, for another column or limit than the file's, and
+    for a file that is no budget or has several names (hard links).
     """
     loss = _checked("budget", epsilon, delta)
     path = Path(os.path.realpath(file))

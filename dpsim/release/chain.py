@@ -1,10 +1,9 @@
 """A private Markov chain from counts of transitions: noisy integer counts, and what is estimated from them.
 
-Why it is private: dpsim.release.noise has the proofs. Released are the noisy counts on a public support:
-  all pairs, a declared graph   every pair has a noisy count, seen or not;
-  pairs chosen privately        those whose noisy count reaches a threshold, which costs delta; the labels are declared,
-                                or those of the chosen pairs.
-Everything else is computed from these and from public arguments: the estimate of the chain, its error bars, walks.
+Why it is private: dpsim.release.noise has the proofs. Released are the noisy counts on a public support: for all pairs
+or a declared graph of every pair, seen or not; for pairs chosen privately of those whose noisy count reaches a
+threshold, which costs delta (labels are declared, or those of the chosen pairs). All else, the estimate of the chain,
+its error bars, walks, is computed from these and from public arguments.
 """
 
 from __future__ import annotations
@@ -41,12 +40,9 @@ class PrivateChain:
 
     Parameters
     ----------
-    support : Support
-        The labels and the pairs that have a noisy count.
-    noisy : (pairs,) integers
-        The noisy counts, aligned with the support; they may be negative.
-    statement : dict
-        Mechanism, scale, losses, unit, support, versions, whether it is a simulation: for statement.json.
+    support : Support, the labels and the pairs that have a noisy count
+    noisy : (pairs,) integers, the noisy counts, aligned with the support; they may be negative
+    statement : dict, mechanism, scale, losses, unit, support, versions, whether a simulation: for statement.json
     """
 
     support: Support
@@ -128,10 +124,7 @@ class PrivateChain:
         return classes(self.estimate.matrix)
 
     def stationary(self) -> pd.Series:
-        """Return the stationary distribution by label, 0 on states to which the estimated chain does not return.
-
-        ValueError where several classes of states are never left, so that it is not unique.
-        """
+        """Return the stationary distribution by label (0 on transient states); ValueError where it is not unique."""
         if not self.labels:
             raise ValueError("the release has no labels: no pair passed the threshold")
         closed, _ = self.closed_classes
@@ -184,16 +177,9 @@ class PrivateChain:
     ) -> pd.DataFrame:
         """Return error bars, which cost no privacy (dpsim.release.intervals), for the counts after any limits.
 
-        Parameters
-        ----------
-        of : "stationary", "probabilities", "passage" or "counts"
-            Of the stationary distribution, of each probability, of the mean number of steps to the label `to`, or of
-            each count. Pairs chosen privately have those of counts alone.
-        level : float in (0, 1)
-        target : "table" or "process"
-            The chain of the table's own counts, or the one behind the table, of which these are a sample.
-        to : label
-            With "passage".
+        of: "stationary" (distribution), "probabilities" (each), "passage" (mean number of steps to the label `to`) or
+        "counts" (each; alone for pairs chosen privately). level: in (0, 1). target: "table", the chain of the table's
+        own counts, or "process", the one behind the table, of which these are a sample.
         """
         return intervals.intervals(self, of, level, target, to)
 
@@ -214,33 +200,24 @@ def release_chain(
 ) -> PrivateChain:
     """Return a private chain: noisy integer counts, (epsilon, delta) in all for a unit of the counts.
 
+    It may be published, with its statement; `write_release` writes it.
+
     Parameters
     ----------
     counts : Counts
-        As `count_transitions` gives them. `Counts(trips)` is a table of counts whose unit is one event. Events outside
-        the support are left out.
-    epsilon : float, from 1e-6 to 1e6
-    delta : float in [0, 1)
-        Only pairs chosen privately spend it.
+        Of `count_transitions`; or `Counts(trips)`, counts whose unit is one event. Events outside the support are left
+        out.
+    epsilon, delta : float, from 1e-6 to 1e6 and in [0, 1); only pairs chosen privately spend delta
     support : Support or PrivatePairs
         From `all_pairs`, `declared_graph` or `private_pairs`; None: pairs chosen privately, which give the labels.
-    budget : path
-        A budget file in which the release is recorded before anything is drawn (dpsim.release.budget).
-    limit : Limit
-        What all releases of the data may spend; needed where the budget file does not exist yet.
-    rng : numpy.random.Generator or int
-        Makes a simulation, which must not be published, and spends nothing. None: the operating system's entropy.
-
-    Returns
-    -------
-    PrivateChain
-        What may be published, with its statement; `write_release` writes it.
+    budget : path of a file in which the release is recorded before anything is drawn (dpsim.release.budget)
+    limit : Limit, what all releases of the data may spend; needed where the budget file does not exist yet
+    rng : Generator or int for a simulation, never to be published, that spends nothing; None: the system's entropy
 
     Examples
     --------
     >>> trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 400]})
-    >>> chain = release_chain(Counts(trips), epsilon=1.0, support=supports.all_pairs(["a", "b"]), rng=1)
-    >>> chain
+    >>> release_chain(Counts(trips), epsilon=1.0, support=supports.all_pairs(["a", "b"]), rng=1)
     PrivateChain(2 labels, 4 pairs, epsilon 1, delta 0, SIMULATION)
     """
     support = PrivatePairs(None) if support is None else support

@@ -51,19 +51,15 @@ def privatize(
 
     Parameters
     ----------
-    source, table
-        The table, what its columns are and what is declared, as `counted` takes them.
-    epsilon, delta, budget, limit, rng
-        As `release_chain` takes them.
-    output, owner : path, optional
-        New folders: the release is written into `output`, what is for you alone into `owner` (default: beside it).
+    source, table : the table, what its columns are and what is declared, as in `counted` and `support.declared`
+    epsilon, delta, budget, limit, rng : as in `release_chain`
+    output, owner : new folders, of the release and of what is for you alone (default: beside it); None: not written
 
     Examples
     --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"from": ["home", "shop"] * 500, "to": ["shop", "home"] * 500})
-    >>> pages = ["home", "shop"]
-    >>> chain = privatize(table, origin="from", destination="to", categories=pages, epsilon=1, rng=1)
+    >>> chain = privatize(table, origin="from", destination="to", categories=["home", "shop"], epsilon=1, rng=1)
     >>> chain.stationary().round(2).tolist()
     [0.5, 0.5]
     """
@@ -103,23 +99,16 @@ def counted(
     unit: str | None = None,
     events: int | None = None,
 ) -> Counts:
-    """Return the counts of a table within what is declared.
+    """Return the counts of a table within what is declared (`support`, from `support.declared`).
 
     Parameters
     ----------
-    source
-        A file of events (csv, tsv, also .gz, or Parquet), several, or a folder of such; a DataFrame; an Ibis table.
-    support : Support or PrivatePairs
-        What `support.declared` returns. (`privatize` takes its arguments in place of this one.)
-    origin, destination, count : str
-        The columns of a table with a row for each event, or for `count` events.
-    trajectory : str
-        In their place, "USER,TIME,PLACE": the columns of a table with a row for each visit; its first is the unit.
-        `time_format` and `max_gap` as `table.count_trajectories` takes them.
-    unit : str, optional
-        The column of the person, car or session to protect as a whole. Without it, single events are protected.
-    events : int
-        With a unit or a trajectory: how many events of a unit are counted, at most.
+    source : a file of events (csv, tsv, also .gz, or Parquet), several, or a folder of such; a DataFrame; an Ibis table
+    origin, destination, count : str, columns of a table with a row for each event, or for `count` events
+    trajectory : str, in their place "USER,TIME,PLACE", columns of a table with a row for each visit; USER is the unit
+    time_format, max_gap : with a trajectory, as in `table.count_trajectories`
+    unit : str, the column of the person, car or session to protect as a whole; None: single events are protected
+    events : int, with a unit or a trajectory: how many events of a unit are counted, at most
     """
     if (origin is None or destination is None) == (trajectory is None) or (trajectory and (origin or destination)):
         raise ValueError("origin and destination must be given, or for a table of visits trajectory (USER,TIME,PLACE)")
@@ -150,8 +139,6 @@ def counted(
 def as_options(message: str) -> str:
     """Return a message of the library in the words of the command line.
 
-    Examples
-    --------
     >>> as_options("max_gap must be a number above 0 with its unit")
     '--max-gap must be a number above 0 with its unit'
     """

@@ -15,16 +15,11 @@ class Counts:
 
     Parameters
     ----------
-    trips : DataFrame
-        Columns origin, destination, trips: the pairs that occur.
-    unit : Unit
-        Whom the limits protect: adding or removing one unit changes the counts by at most its events.
-    before : DataFrame, optional
-        The trips before any were left out for the unit's sake, to measure utility with.
-    report : dict
-        What became of the rows of the table, in numbers, for their owner.
-    moves : bool
-        Whether an event is the move of a unit from one visit to its next.
+    trips : DataFrame, columns origin, destination, trips: the pairs that occur
+    unit : Unit that the limits protect: adding or removing one changes the counts by at most its events
+    before : DataFrame, the trips before any were left out for the unit's sake, to measure utility with
+    report : dict, what became of the rows of the table, in numbers, for their owner
+    moves : bool, whether an event is the move of a unit from one visit to its next
 
     Examples
     --------

@@ -19,21 +19,11 @@ _CHUNK = 50_000  # counts that go to OpenDP at a time, so that lists of Python i
 def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | None = None) -> Integers:
     """Return the counts (cells,), from 0 to 2^53, plus independent noise, which may make them negative.
 
-    Parameters
-    ----------
-    counts : (cells,) integers from 0 to 2^53
-    noise : Noise
-    rng : numpy.random.Generator, optional
-        For a simulation. None: OpenDP's sampler, exact for the rational number that the scale is.
+    rng: for a simulation. None: OpenDP's sampler, exact for the rational number that the scale is. Its bits come from
+    OpenSSL's generator, which every thread has of its own, with a key from the operating system (NIST SP 800-90A): so
+    chunks drawn at once in several threads share no state. Processes would add nothing, as the sampler holds no lock
+    while it draws (tools/bench/results/release_scale.csv has the times).
 
-    Notes
-    -----
-    OpenDP takes its bits from OpenSSL's generator, which every thread has of its own, with a key from the operating
-    system (NIST SP 800-90A). So chunks drawn at the same time in several threads share no state; processes would add
-    nothing, as the sampler holds no lock while it draws (tools/bench/results/release_scale.csv has the times).
-
-    Examples
-    --------
     >>> from dpsim.release.noise import laplace_noise
     >>> noisy_counts([500, 0, 3], laplace_noise(1.0), np.random.default_rng(1)).tolist()
     [498, 3, 3]

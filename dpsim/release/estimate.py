@@ -1,15 +1,14 @@
 """The chain estimated from noisy counts: post-processing, which costs no privacy.
 
-The noisy margins make one expect m = departures x arrivals / total of a pair. Pairs whose m is of like size make a
-group. In each group one offset is taken off the noisy counts, so that what stays positive adds up to the group's noisy
-total (norm-sub; Wang et al. 2020): most of the pairs that nobody has stay at 0. A group whose noisy counts are no
-further from m than noise is has m instead. Rows are normalised. A row that keeps hardly more than noise alone would
-leave there has the shares of arrivals of the other rows. Pairs chosen privately, and a support of few pairs, keep
-their noisy counts.
+The noisy margins make one expect m = departures x arrivals / total of a pair. Pairs with an m of like size make a
+group, off whose noisy counts one offset is taken, so that what stays positive adds up to the group's noisy total
+(norm-sub; Wang et al. 2020): most of the pairs that nobody has stay at 0. A group whose noisy counts are no further
+from m than noise is has m instead. Rows are normalised. A row that keeps hardly more than noise alone would leave there
+has the other rows' shares of arrivals. Pairs chosen privately, and supports of few pairs, keep their noisy counts.
 
-The rule was chosen on the first tables of tools/bench/release.py, before anybody's own data.
-tools/bench/results/release.md has its errors there and on tables that had no part in the choice, beside simpler rules.
-It is no rule for every table: on some of them a simpler one errs a third less (tests).
+The rule was chosen on the first tables of tools/bench/release.py, before anybody's own data. It is no rule for every
+table: on some a simpler one errs a third less (tests). tools/bench/results/release.md has its errors, there and on
+tables that had no part in the choice, beside simpler rules.
 """
 
 from __future__ import annotations
@@ -132,10 +131,9 @@ def _expected(support: Support, counts: Array, noise: Noise) -> Array:
 
 
 def _shares(sums: Any, sizes: Any, variance: float) -> Array:
-    """Return noisy sums as shares, moved towards the same mean for every pair as far as they do not refute it.
+    """Return noisy sums as shares, equal where the total is noise, else moved to one mean per pair if not refuted.
 
-    The factor of James and Stein 1961, but for a chi-square that noise alone exceeds in one case of forty. Equal shares
-    where the total is noise.
+    James and Stein's factor (1961), but for a chi-square that noise alone exceeds in one case of forty.
     """
     total, pairs, n = float(sums.sum()), float(sizes.sum()), sums.size
     if total <= EVIDENCE * math.sqrt(variance * pairs):

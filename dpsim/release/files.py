@@ -1,11 +1,11 @@
 """The files of a release, written whole or not at all, and read back.
 
-What may be published lies in one folder; what is for the owner of the data alone in another one, which only its owner
-can open (mode 0700, files 0600). What the first holds, its files, their columns, types and order, depends on the
-released counts and on public choices alone.
+What may be published lies in one folder; what is for the owner of the data alone in another, which only its owner can
+open (mode 0700, files 0600). The first's files, their columns, types and order depend on the released counts and on
+public choices alone.
 
 Both are made before anything is spent, each inside a hidden folder of mode 0700 beside its place, and moved there when
-they are whole. A run that is killed leaves the hidden folders; the next one with the same output removes them.
+they are whole. What a killed run leaves hidden, the next one with the same output removes.
 """
 
 from __future__ import annotations
@@ -44,24 +44,14 @@ def write_release(
     counts: Counts | None = None,
     owner: str | os.PathLike[str] | None = None,
 ) -> list[Path]:
-    """Write a release into a new folder and return the paths of what may be published.
+    """Write a release into a new or empty folder and return the paths of what may be published.
 
-    Parameters
-    ----------
-    chain : PrivateChain
-        What `release_chain` gave.
-    output : path
-        A new or empty folder, for counts, chain and states (each as Parquet and, up to a million rows, csv),
-        statement.json and report.html. Of a simulation every file says so, the tables in a column `note`.
-    counts : Counts, optional
-        What went in. With them the owner's folder is written.
-    owner : path, optional
-        Another new folder, for owner.json, which compares the release with the owner's own table and must not be
-        published (default: the folder's name with "_OWNER_ONLY").
+    output: gets counts, chain and states (each as Parquet and, up to a million rows, csv), statement.json and
+    report.html. Of a simulation every file says so, the tables in a column `note`. Labels are written unchanged: a
+    spreadsheet may take one such as "=A1" in a csv for a formula.
 
-    Notes
-    -----
-    Labels are written unchanged. A spreadsheet may take a label such as "=A1" in a csv for a formula.
+    counts: what went in. With them another new folder, `owner` (default: the first's name with "_OWNER_ONLY"), gets
+    owner.json, which compares the release with the owner's own table and must not be published.
     """
     if counts is None:
         with _beside("output", target := Path(os.path.abspath(output)), 0o777) as whole:
@@ -97,9 +87,9 @@ def prepared(
 ) -> Iterator[Place]:
     """Make the folders of a release, so that all that can be refused is refused before anything is spent.
 
-    Within the block they are there and can be written to; at its end nothing is left but what was moved into place.
-    Raises ValueError for what is no new or empty folder, or cannot be made; for an owner's folder that lies in the
-    released one or holds it; and for a budget file in either.
+    Within the block they can be written to; at its end nothing is left but what was moved into place. ValueError for
+    what is no new or empty folder or cannot be made, for an owner's folder in the released one or round it, and for a
+    budget file in either.
     """
     target = Path(os.path.abspath(output))
     private = Path(os.path.abspath(target.with_name(f"{target.name}_OWNER_ONLY") if owner is None else owner))
@@ -157,15 +147,8 @@ def _held(folder: Path) -> int:
 
 
 def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
-    """Return a release from its folder; it equals the one that was written.
+    """Return a release from its folder (statement.json, states.parquet, counts.parquet); it equals the one written.
 
-    Parameters
-    ----------
-    folder : path
-        What `dpsim release` or `write_release` has written: statement.json, states.parquet and counts.parquet are read.
-
-    Examples
-    --------
     >>> import tempfile
     >>> from dpsim import release
     >>> trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 400]})

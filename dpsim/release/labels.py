@@ -36,8 +36,6 @@ def whole_word(value: Any) -> str | None:
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
     """Return 2 or more declared labels, all distinct (ValueError): as integers when all of them are, else as words.
 
-    Examples
-    --------
     >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
     ([0, 1, 2], ['1', 'x'])
     """
@@ -60,8 +58,6 @@ def _is_int64(label: Any) -> bool:
 def as_declared(words: Sequence[str]) -> list[Any]:
     """Return the words of a public file as integers when all of them are, else as they are.
 
-    Examples
-    --------
     >>> as_declared(["1", "20"]), as_declared(["1", "x"])
     ([1, 20], ['1', 'x'])
     """
@@ -70,12 +66,8 @@ def as_declared(words: Sequence[str]) -> list[Any]:
 
 
 def in_order(labels: Sequence[Any]) -> list[Any]:
-    """Return labels in their fixed order: whole numbers by size, then words by code point.
+    """Return labels in order: whole numbers by size, then words by code point; that of two depends on them alone.
 
-    Which of two comes first depends on these two alone.
-
-    Examples
-    --------
     >>> in_order(["10", "shop", "2", "Shop", "007"])
     ['2', '10', '007', 'Shop', 'shop']
     """
@@ -93,8 +85,6 @@ def _place(label: Any) -> tuple[int, int, str]:
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     """Return the place of each value among distinct labels, from 0, compared as words; -1 for a value that is no label.
 
-    Examples
-    --------
     >>> positions(pd.Series(["b", "a", "z"]), ["a", "b"])
     array([ 1,  0, -1])
     """

@@ -29,15 +29,8 @@ _UP = 1.0 + 1e-9  # a bound in double precision is stated this much larger
 class Noise(NamedTuple):
     """Independent discrete Laplace noise for every count, and what it costs.
 
-    Attributes
-    ----------
-    scale : float
-        s of ``P(z) ~ e^(-|z|/s)``, in counts: this double, exactly.
-    epsilon : float
-        The privacy loss, rounded up.
+    scale: s of ``P(z) ~ e^(-|z|/s)``, in counts: this double, exactly. epsilon: the privacy loss, rounded up.
 
-    Examples
-    --------
     >>> noise = laplace_noise(1.0)
     >>> noise.scale, round(noise.mean_absolute, 3), round(noise.variance, 3)
     (1.0, 0.851, 1.841)
@@ -67,8 +60,6 @@ def laplace_noise(epsilon: float, events: int = 1) -> Noise:
     Its scale is the least double s for which events / s <= epsilon in rational arithmetic; the sampler draws with
     exactly that rational number.
 
-    Examples
-    --------
     >>> laplace_noise(0.5, events=3).scale
     6.0
     """
@@ -85,11 +76,8 @@ def laplace_noise(epsilon: float, events: int = 1) -> Noise:
 def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]:
     """Return the least threshold of private pairs that delta in (0, 1) allows, and the delta that it spends.
 
-    A pair of states that some event has is published where its noisy count is at least the threshold, which is above
-    the number of events of a unit.
+    A pair that some event has is published where its noisy count is at least the threshold, which exceeds `events`.
 
-    Examples
-    --------
     >>> threshold, spent = pair_threshold(laplace_noise(1.0), 1, 1e-6)
     >>> print(threshold, f"{spent:.1e}")
     15 6.1e-07
@@ -110,8 +98,6 @@ def pair_delta(noise: Noise, events: int, threshold: int) -> float:
 
     It bounds the chance that a pair which one unit alone has is published; the threshold is above `events`.
 
-    Examples
-    --------
     >>> print(f"{pair_delta(laplace_noise(1.0), 1, 15):.1e}")
     6.1e-07
     """

@@ -1,7 +1,4 @@
-"""What only the owner of the data may see: what was left out of the counts, and how far the release is from the truth.
-
-Nothing here is private. Utility is measured against the owner's own table, before truncation.
-"""
+"""For the owner of the data alone, as nothing here is private: what was left out, and how far the release is off."""
 
 from __future__ import annotations
 
@@ -35,8 +32,6 @@ REASONS = {
 def counted(counts: Counts, support: Support | PrivatePairs | None = None) -> str:
     """Return what became of the rows of a table and why, in one sentence.
 
-    Examples
-    --------
     >>> from dpsim.release.table import count_transitions
     >>> table = pd.DataFrame({"from": ["a", "b", None, "c"], "to": ["b", "a", "a", "a"], "n": [3, 1, 1, 2]})
     >>> counted(count_transitions(table, "from", "to", count="n", categories=["a", "b"]))
@@ -81,10 +76,10 @@ def mostly_lost(counts: Counts) -> bool:
 
 
 def compared(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
-    """Return how far a release is from the table that it was made of, for the owner of the data.
+    """Return how far a release is from the owner's table, before truncation, that it was made of.
 
-    Total variation of rows (mean over the owner's events, and the largest; a row whose state was not released counts as
-    1) and of the stationary distributions, or why these are not compared: from the table before truncation.
+    Total variation of rows (mean over the owner's events, and the largest; 1 for a state that was not released) and of
+    the stationary distributions, or why these are not compared.
     """
     own = counts.trips if counts.before is None else counts.before
     table, released, lost = _aligned(chain, own)

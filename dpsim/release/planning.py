@@ -37,25 +37,17 @@ def plan(
 ) -> pd.DataFrame:
     """Return the noise and the error of a release for each epsilon and limit: from public numbers alone.
 
+    Columns epsilon, unit ("event", or a limit), events_kept, scale, mean_noise (``E|Z|`` of a count), threshold (of
+    private pairs, with delta), expected_error and error_bound: of a row, in total variation, mean over the events kept.
+    The first is an approximation, the second is proven for a table of `events_kept`.
+
     Parameters
     ----------
-    states, events : int >= 1
-        The number of states, and about how many events there are, before any limit: a guess that is public.
-    epsilons : sequence of floats
-    persons : int, optional
-        About how many persons (cars, sessions) these events belong to; needed with limits.
-    limits : sequence of int
-        How many events are kept of a person. Without any the unit is one event.
-    delta : float in [0, 1)
-    pairs : int, optional
-        Pairs of a declared graph; None: all states^2.
-
-    Returns
-    -------
-    DataFrame
-        epsilon, unit ("event", or a limit), events_kept, scale, mean_noise (``E|Z|`` of a count), threshold (of private
-        pairs, with delta), expected_error and error_bound: of a row, in total variation, mean over the events kept. The
-        first is an approximation, the second is proven for a table of `events_kept`.
+    states, events : int >= 1, the number of states, and about that of events before any limit: a public guess
+    epsilons, delta : sequence of floats, and float in [0, 1)
+    persons : int, about how many persons (cars, sessions) these events belong to; needed with limits
+    limits : sequence of int, how many events are kept of a person; without any the unit is one event
+    pairs : int, pairs of a declared graph; None: all states^2
 
     Notes
     -----
@@ -71,15 +63,13 @@ def plan(
 
     The expectation. To first order in ``Z / N`` the error of a row whose counts are above their noise is half of
     ``sum |Z_j| / N`` (without the sum of the noise, which adds a share of order 1 / sqrt(d)); where most counts are 0,
-    their positive noises move a share ``b / (N + b)`` to wrong pairs, with
-    ``b = d E|Z| / 2``. For rows that are alike both are ``b / (N + b)``, which is concave in N times N: rows that
-    differ have less in the mean over events.
+    their positive noises move a share ``b / (N + b)`` to wrong pairs, ``b = d E|Z| / 2``. For rows that are alike both
+    are ``b / (N + b)``, which is concave in N times N: rows that differ have less in the mean over events.
 
     Examples
     --------
-    >>> plan(63, 2_900_000, epsilons=[1.0])[["unit", "expected_error", "error_bound"]].round(5)
-        unit  expected_error  error_bound
-    0  event         0.00058       0.0007
+    >>> plan(63, 2_900_000, epsilons=[1.0])[["expected_error", "error_bound"]].round(5).values.tolist()
+    [[0.00058, 0.0007]]
     """
     states, events = checks.integer("states", states, 1, MANY), checks.integer("events", events, 1, MANY)
     cells = checks.integer("pairs", states * states if pairs is None else pairs, 1)
@@ -105,12 +95,8 @@ def plan(
 
 
 def warnings(epsilon: float, delta: float, persons: int | None = None) -> list[str]:
-    """Return what somebody who chooses epsilon and delta should be told.
+    """Return what somebody who chooses epsilon and delta should be told (persons: how many units, a public number).
 
-    persons: how many units there are, a public number.
-
-    Examples
-    --------
     >>> warnings(11.0, 0.0)
     ['epsilon 11 is above 10, which protects little']
     """

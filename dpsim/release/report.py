@@ -1,7 +1,7 @@
 """The report of a release: one HTML page with its pictures, made from what is released alone.
 
-Labels come from data, so every one of them is written as text: markup is escaped, marks that cannot be seen or that
-turn the direction of writing are spelled out, and long words are cut (the tables hold them whole).
+Labels come from data, so each is written as text: markup escaped, marks that are invisible or turn the direction of
+writing spelled out, long words cut (the tables hold them whole).
 """
 
 from __future__ import annotations
@@ -76,8 +76,6 @@ def page(chain: PrivateChain) -> str:
 def shown(label: Any) -> str:
     """Return a label as text for a picture: invisible marks spelled out, long words cut.
 
-    Examples
-    --------
     >>> print(shown(chr(0x202E) + "x"), shown("a very long label of a place"))
     \\u202ex a very long …f a place
     """

@@ -30,8 +30,8 @@ def ibis() -> Any:
 def connect() -> tuple[Any, Path]:
     """Return an embedded DuckDB connection of Ibis, and the folder (mode 0700) that it spills into.
 
-    The folder goes when the connection is collected, or when the process ends; what a killed run left behind goes with
-    the next run. A folder is locked before it gets the name that other runs look for, so that none takes a living one.
+    It goes when the connection is collected or the process ends; what a killed run left goes with the next run. It is
+    locked before it gets the name that other runs look for, so that none takes a living one.
     """
     place = Path(tempfile.gettempdir()).resolve()
     if set(str(place)) & set(MAGIC):

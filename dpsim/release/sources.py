@@ -1,9 +1,8 @@
 """The one reader of user tables: csv, tsv and Parquet files, folders, DataFrames and Ibis tables.
 
 What a table says must not depend on guesses that one row can change: every field of a text file is text, and values
-become words one at a time (`labels.whole_word`), whatever else their column holds.
-
-Rows are read in a stream; nothing is held in memory but what a query asks for.
+become words one at a time (`labels.whole_word`), whatever else their column holds. Rows are read in a stream; nothing
+is held in memory but what a query asks for.
 """
 
 from __future__ import annotations
@@ -33,20 +32,12 @@ Expression = Any
 def read(
     source: Any, columns: Mapping[str, str], how: Mapping[str, Callable[[Expression], Expression]] | None = None
 ) -> tuple[Any, list[str]]:
-    """Return an Ibis table of the columns asked for under the names asked for, and all columns of the source.
+    """Return an Ibis table of `columns` (from new name to name in the source), and all columns of the source.
 
-    Parameters
-    ----------
-    source : path, list of paths, DataFrame or Ibis table
-        Files of text (`FORMATS`), or Parquet files, or a folder of either: names are literal, each file counts once. Or
-        a DataFrame of pandas, Polars or Arrow; or a table of an Ibis connection, on a cluster for instance.
-    columns : mapping of str to str
-        The name that each column gets, and the name that it has in the source.
-    how : mapping of str to function, optional
-        What makes the values of a column, by the name it gets (default: `words`).
+    source: files of text (`FORMATS`), or of Parquet, or a folder of either: names are literal, each file counts once;
+    a DataFrame of pandas, Polars or Arrow; a table of an Ibis connection, on a cluster for instance. how: what makes
+    the values of a column, by its new name (default: `words`).
 
-    Examples
-    --------
     >>> table, _ = read(pd.DataFrame({"zone": [97.0, None], "car": ["1.10", "1.1"]}), {"a": "zone"})
     >>> table.to_pandas()["a"].tolist()[0]
     '97'

@@ -153,8 +153,6 @@ def replaced(epsilon: float, delta: float) -> tuple[float, float]:
 
     P(A) <= e^epsilon Q(A) + delta, twice: 2 epsilon, and delta + e^epsilon delta.
 
-    Examples
-    --------
     >>> replaced(1.0, 0.0)
     (2.0, 0.0)
     """

@@ -27,12 +27,9 @@ class Support(NamedTuple):
 
     Attributes
     ----------
-    labels : tuple
-        Of the n states, in the order of the rows.
-    indptr, indices : array of int, shapes (n + 1,) and (pairs,)
-        The pairs, row by row, as in a sparse matrix.
-    kind : str
-        How they were chosen, for the statement.
+    labels : tuple, of the n states, in the order of the rows
+    indptr, indices : array of int, shapes (n + 1,) and (pairs,), the pairs row by row, as in a sparse matrix
+    kind : str, how they were chosen, for the statement
     """
 
     labels: tuple[Any, ...]
@@ -72,7 +69,7 @@ def all_pairs(labels: Sequence[Any]) -> Support:
 def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
     """Return the support of a public graph: columns origin, destination, a row for each allowed transition.
 
-    labels: in the order wanted (default: those of the graph, sorted). Raises ValueError for missing columns or labels,
+    labels: in the order wanted (default: those of the graph, sorted). ValueError for missing columns or labels,
     repeated pairs, and labels from which no transition is allowed.
     """
     if not isinstance(graph, pd.DataFrame):
@@ -111,17 +108,11 @@ def declared(
 ) -> Support | PrivatePairs:
     """Return what is declared without the data: all pairs of the categories, a graph, or pairs to be chosen privately.
 
-    Parameters
-    ----------
-    categories : sequence or path
-        The labels; or a file with a label a line and no header; or a table (by its ending) with the column label.
-    graph : DataFrame or path
-        The possible pairs: columns origin and destination. With categories, these are its labels, in their order.
-    pairs : {"all", "private"}
-        With categories: whether all pairs have a noisy count (default), or those that occur often enough.
+    categories: the labels; or a file with a label a line and no header; or a table (by its ending) with the column
+    label. graph: a table of the possible pairs, columns origin and destination; with categories, these are its labels,
+    in their order. pairs: with categories, whether "all" have a noisy count (default), or, "private", those that occur
+    often enough.
 
-    Examples
-    --------
     >>> declared(["a", "b"]).kind, declared().labels
     ('all pairs of the declared labels', None)
     """

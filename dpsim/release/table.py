@@ -1,8 +1,8 @@
 """From tables of events, counts or visits to counts of transitions, through Ibis: DuckDB here, or a cluster's tables.
 
-Rows are grouped by the database, so that memory is bounded by its limit and by the number of distinct pairs that are
-kept, whatever the number of rows. Labels are words in a fixed order, unless integers are declared: what a label is
-never depends on the other rows of the table. What cannot be read is left out by itself, and no row refuses the table.
+The database groups rows, so that memory is bounded by its limit and by the distinct pairs that are kept, whatever the
+number of rows. Labels are words in a fixed order, unless integers are declared: what a label is never depends on other
+rows. What cannot be read is left out by itself, and no row refuses the table.
 """
 
 from __future__ import annotations
@@ -31,43 +31,33 @@ def count_transitions(
 ) -> Counts:
     """Return how often each transition occurs in a table with a row for each event, or for a number of them.
 
+    The pairs are sorted by origin and destination (`labels.in_order`). The report has what became of the rows: "rows"
+    read, "damaged" lines, those "missing" an origin, a destination or a unit, those with no "count"; and of the events
+    that the others stand for those "outside" the categories, those "truncated" for the unit's sake, those "kept".
+
+    Adding or removing a unit changes nothing but its own share. Of its N events M are kept by systematic sampling:
+    events are laid out pair by pair in the order of a hash, and every (N / M)-th is kept from a start that a hash of
+    the unit gives. So each is as likely to be kept as any other, and a row that stands for many is never written out.
+    A unit with more than 2^53 events is left out.
+
     Parameters
     ----------
-    source
-        The table: as `sources.read` takes it.
-    origin, destination : str
-        The columns of the state that an event leaves, and of the state that it enters.
+    source : the table, as in `sources.read`
+    origin, destination : str, the columns of the state that an event leaves, and of the state that it enters
     count : str, optional
         A column that says for how many events a row stands, a whole number from 0 to 10^9; other rows are left out.
         Without it each row is one event, and a column called trips, count, counts or n raises a warning.
     categories : sequence, optional
         The states that may occur, declared without looking at the data: other events are left out. Their labels come
-        back as they were declared, without blanks at their ends; undeclared labels are words.
-    unit : Unit
-        Whom to protect. With a column, at most `unit.events` events are kept of each value in it.
-
-    Returns
-    -------
-    Counts
-        Sorted by origin and destination (`labels.in_order`). Its report has what became of the rows: "rows" read,
-        "damaged" lines, those "missing" an origin, a destination or a unit, those with no "count"; and of the events
-        that the others stand for those "outside" the categories, those "truncated" for the unit's sake, those "kept".
-
-    Notes
-    -----
-    Adding or removing a unit changes nothing but its own share. Of its N events M are kept by systematic sampling:
-    events are laid out pair by pair in the order of a hash, and every (N / M)-th is kept from a start that a hash of
-    the unit gives. Each event is as likely to be kept as any other, and a row that stands for many events is never
-    written out. A unit with more than 2^53 events is left out.
+        back as declared, without blanks at their ends; undeclared labels are words.
+    unit : Unit to protect; with a column, at most `unit.events` events are kept of each value in it
 
     Examples
     --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]})
-    >>> count_transitions(table, "from", "to").trips
-      origin destination  trips
-    0   home        shop      2
-    1   shop        home      1
+    >>> count_transitions(table, "from", "to").trips.values.tolist()
+    [['home', 'shop', 2], ['shop', 'home', 1]]
     """
     import ibis
 
@@ -100,40 +90,27 @@ def count_trajectories(
 ) -> Counts:
     """Return how often units move from one place to another, from a table with a row for each visit.
 
+    As from `count_transitions`, with `moves` true. The report's "rows" are visits, those "missing" a unit or with no
+    "time" that can be read make no move; of the moves it also has those "late". Visits at the same time are put in the
+    order of their places. One without a place breaks a trajectory: the moves round it are "missing" an end.
+
     Parameters
     ----------
-    source, categories
-        As `count_transitions` takes them.
+    source, categories : as in `count_transitions`
     unit : Unit
         The column of the person, car or session, and how many of its moves are kept. A single visit is nothing that can
         be protected: taking one out of a-b-c makes a-c and changes three counts.
-    time, place : str
-        The columns of the time of a visit and of its place.
-    time_format : str, optional
-        How times are written: "iso", "seconds" or "milliseconds" (from any start), or a pattern such as
-        "%d.%m.%Y %H:%M". Needed unless the column has timestamps, as Parquet files and DataFrames can.
-    max_gap : str, optional
-        The longest time between two visits that makes a move: a number with s, min, h or d ("30min").
-
-    Returns
-    -------
-    Counts
-        As of `count_transitions`, `moves` is true. The report's "rows" are visits, those "missing" a unit or with no
-        "time" that can be read make no move; of the moves it also has those "late".
-
-    Notes
-    -----
-    Visits at the same time are put in the order of their places. A visit without a place breaks its unit's trajectory:
-    the two moves round it are "missing" an end.
+    time, place : str, the columns of the time of a visit and of its place
+    time_format : str, as in `times.reader`; needed unless the column has timestamps, as Parquet and DataFrames can
+    max_gap : str, the longest time between two visits that makes a move: a number with s, min, h or d ("30min")
 
     Examples
     --------
     >>> import pandas as pd
     >>> visits = pd.DataFrame({"who": ["p", "p", "p"], "at": [0, 60, 7200], "zone": ["a", "b", "c"]})
     >>> settings = {"time_format": "seconds", "max_gap": "30min"}
-    >>> count_trajectories(visits, Unit(5, "who"), "at", "zone", **settings).trips
-      origin destination  trips
-    0      a           b      1
+    >>> count_trajectories(visits, Unit(5, "who"), "at", "zone", **settings).trips.values.tolist()
+    [['a', 'b', 1]]
     """
     import ibis
 

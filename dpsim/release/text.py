@@ -1,7 +1,7 @@
 """Text files as tables: a line is a row, and no row decides how another is read.
 
 The delimiter follows from the header. A field may stand in quotes, doubled inside it, and may then hold delimiters and
-line breaks, which count as blanks. A line that is no row is left out by itself: a quote too many takes no others along.
+line breaks, which count as blanks. A line that is no row is left out alone: a quote too many takes no others along.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 def reader(time_format: str | None) -> Callable[[Any], Any]:
     """Return the function that makes moments of a column, null where a value is none; ValueError for no such format.
 
-    time_format: "iso", "seconds" or "milliseconds" (from any start), or a pattern of strptime; None for timestamps.
+    time_format: "iso", "seconds" or "milliseconds" (from any start), or a pattern of strptime such as
+    "%d.%m.%Y %H:%M"; None for timestamps.
     """
     if time_format is not None and time_format not in ("iso", *SCALES) and not _is_pattern(time_format):
         raise ValueError(f"time_format must be {FORMATS}, got {time_format!r}")

@@ -13,15 +13,9 @@ LARGEST = 10**6  # events of a unit: with the smallest epsilon the noise stays f
 class Unit:
     """What is in one of two neighbouring tables and not in the other: an event, or a person, a car, a session.
 
-    Parameters
-    ----------
-    events : int, from 1 to 10^6
-        How many events of a unit are counted at most, wherever they are.
-    column : str, optional
-        The column that names the unit an event belongs to. None: each event is a unit of its own.
+    events: how many of a unit are counted at most, wherever they are, from 1 to 10^6. column: names the unit an event
+    belongs to; None: each event is a unit of its own.
 
-    Examples
-    --------
     >>> Unit(events=10, column="card").words
     'all that one card has in the table, of which at most 10 events are counted'
     """

@@ -72,8 +72,7 @@ def describe(a: str, b: str) -> str:
 
     Parameters
     ----------
-    a, b : str
-        Folders, notebooks' names (their committed figures), or <notebook>/<key>, the key shortened at will.
+    a, b : str, folders, notebooks' names (their committed figures), or <notebook>/<key>, the key shortened at will
 
     Examples
     --------

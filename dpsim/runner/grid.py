@@ -27,12 +27,9 @@ LARGEST = 100_000
 
 
 def points(grids: Iterable[str]) -> list[list[tuple[str, str]]]:
-    """Return the overrides of every point of the product of grids.
+    """Return the overrides of every point of the product of grids; values keep their order.
 
-    Parameters
-    ----------
-    grids : iterable of str
-        Like "zones=30,40,50" and "seed=0:100": a:b counts from a to b - 1, a:b:step in steps; values keep their order.
+    grids: like "zones=30,40,50" and "seed=0:100"; a:b counts from a to b - 1, a:b:step in steps.
     """
     axes: dict[str, list[str]] = {}
     for grid in grids:
@@ -58,16 +55,13 @@ def _values(name: str, text: str) -> list[str]:
 
 
 def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] = ()) -> list[Run]:
-    """Return the runs of a notebook at each point of a grid; as `plan`, nothing is written.
+    """Return the runs of a notebook at each point of a grid; as in `plan`, nothing is written.
 
     Parameters
     ----------
-    name : str
-        Of the notebook.
-    grids : iterable of str
-        NAME=VALUES: a,b,c; or a:b and a:b:step, integers up to b - 1.
-    fixed : iterable of (str, str)
-        Parameters that are the same everywhere.
+    name : str, of the notebook
+    grids : iterable of str, NAME=VALUES, values as a,b,c; or as a:b and a:b:step, integers up to b - 1
+    fixed : iterable of (str, str), parameters that are the same everywhere
 
     Examples
     --------
@@ -87,11 +81,12 @@ def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] 
 def gather(runs: list[Run]) -> Path:
     """Return the path of the table (csv) of what the runs of a grid found, written below build/sweeps.
 
+    It has a row for each point that has finished and each number, with the parameters, id, value and standard_error:
+    the notebook's ledger rows and the key numbers of its numbers.json.
+
     Parameters
     ----------
     runs : list of Run
-        It has a row for each point that has finished and each number, with the parameters, id, value and
-        standard_error: the notebook's ledger rows and the key numbers of its numbers.json.
     """
     rows = []
     for run in runs:
@@ -110,10 +105,8 @@ def run_on_cluster(runs: list[Run], address: str, tell: Callable[[Run], object])
     Parameters
     ----------
     runs : list of Run
-    address : str
-        Of the scheduler; its workers share this project's folder (extra `dask`).
-    tell : callable
-        ``tell(run)`` hears of each end.
+    address : str, of the scheduler; its workers share this project's folder (extra `dask`)
+    tell : callable, ``tell(run)`` hears of each end
     """
     try:
         from dask.distributed import Client, as_completed

@@ -32,21 +32,11 @@ Stamps = dict[str, tuple[int, int, int]]
 def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, Stamps]:
     """Return the hash of everything that decides a run's outputs, and when each file behind it last changed.
 
-    The hash is over code cells and whether they hold the parameters, values of the parameters, contents of files that
-    they name, sources of dpsim but for what starts runs, data, Python and the installed versions of the libraries
-    behind; for a notebook that reads the others' results also those. Not the prose, which changes no output.
-
-    Parameters
-    ----------
-    name : str
-    notebook
-        Its json.
-    values
-        The overridden parameters, as `resolve` returns them.
-
-    Notes
-    -----
-    The stamps (inode, mtime, ctime) tell of a file that was changed and restored meanwhile: nobody can set the ctime.
+    The hash is over code cells and whether they hold the parameters, `values` (the overridden ones, from `resolve`),
+    contents of files that they name, sources of dpsim but for what starts runs, data, Python and the installed versions
+    of the libraries behind; for a notebook that reads the others' results also those. Not the prose, which changes no
+    output. The stamps (inode, mtime, ctime) tell of a file that was changed and restored meanwhile: nobody can set the
+    ctime.
     """
     package = Path(__file__).parents[1]
     read = {f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")}

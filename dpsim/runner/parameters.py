@@ -30,13 +30,7 @@ class Parameter:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Return a notebook's json, each source as one string.
-
-    Raises
-    ------
-    ValueError
-        Naming the file when it is no notebook, as after a merge with conflicts.
-    """
+    """Return a notebook's json, each source as one string; ValueError if it is none, as after a conflicting merge."""
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
@@ -48,13 +42,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def notebook_path(name: str) -> Path:
-    """Return the path of a notebook.
-
-    Raises
-    ------
-    ValueError
-        With the nearest name, for a notebook that does not exist.
-    """
+    """Return the path of a notebook; ValueError, with the nearest name, when it does not exist."""
     names = paths.notebook_names()
     if name not in names:
         raise ValueError(f"no notebook is called {name!r}{_nearest(name, names)}; there are {', '.join(names)}")
@@ -66,12 +54,7 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
 
     Parameters
     ----------
-    name : str
-
-    Raises
-    ------
-    ValueError
-        For a line in the cell tagged `parameters` that is not NAME: TYPE = VALUE, with one of TYPES.
+    name : str, of a notebook whose cell tagged `parameters` has only lines NAME: TYPE = VALUE, with one of TYPES
 
     Examples
     --------
@@ -96,13 +79,7 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
 
 
 def parse(parameter: Parameter, text: str) -> Any:
-    """Return the value of a parameter written on the command line; lists as 1,2,3 or ["a", "b"].
-
-    Raises
-    ------
-    ValueError
-        Naming the parameter, the text and the type it should have.
-    """
+    """Return the value of a parameter written on the command line; lists as 1,2,3 or ["a", "b"]."""
     kind = parameter.type
     try:
         if kind.startswith("list["):
@@ -120,19 +97,9 @@ def parse(parameter: Parameter, text: str) -> Any:
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the values of the overridden parameters of a notebook, checked before anything runs.
 
-    Parameters
-    ----------
-    name : str
-        Of the notebook.
-    overrides : iterable of (str, str)
-        Parameter and value, as written on the command line. A text that names a file or folder seen from the caller
-        becomes its absolute path, because the notebook runs elsewhere.
-
-    Raises
-    ------
-    ValueError
-        For unknown names (with the nearest), wrong types and ranges: the notebook's own cell tagged `checks` runs
-        here, and refuses in its own words.
+    overrides: parameter and value, as written on the command line. A text that names a file or folder seen from the
+    caller becomes its absolute path, because the notebook runs elsewhere. ValueError for unknown names (with the
+    nearest), wrong types and ranges: the notebook's own cell tagged `checks` runs here, and refuses in its own words.
     """
     known = notebook_parameters(name)
     values: dict[str, Any] = {}

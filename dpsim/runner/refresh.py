@@ -26,14 +26,9 @@ def refresh_outputs(names: Iterable[str]) -> None:
 
 
 def refreshed(name: str) -> str:
-    """Return the text of a notebook with the outputs of its last default run; prose and tags are as written.
+    """Return a notebook's text with the outputs of its last default run (FileNotFoundError); prose and tags as written.
 
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such run.
-    ValueError
-        When the code has changed since, and as `clean` does.
+    ValueError when the code has changed since, and as in `clean`.
     """
     executed = paths.build() / "runs" / name / "default" / f"{name}.ipynb"
     if not executed.is_file():
@@ -50,14 +45,10 @@ def refreshed(name: str) -> str:
 
 
 def clean(notebook: Any) -> Any:
-    """Return the notebook free of what differs between machines and runs.
+    """Return the notebook without what differs between machines and runs.
 
-    Without papermill's and execution metadata, widget state, the injected parameters and the kernel's version.
-
-    Raises
-    ------
-    ValueError
-        For an output with a warning or an absolute path of this project: those must not be committed.
+    So without metadata of papermill and execution, widget state, injected parameters and kernel's version. ValueError
+    for an output with a warning or an absolute path of this project: those must not be committed.
     """
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata = nbformat.from_dict({"kernelspec": kernel, "language_info": {"name": "python"}})

@@ -32,17 +32,13 @@ class Run:
     ----------
     name, parameters, key, point
         Of the notebook, what is not the default, the hash of what decides its outputs, what was asked for.
-    output, record : Path
-        The folders of its outputs, and of its manifest and executed copy.
+    output, record : Path, the folders of its outputs, and of its manifest and executed copy
     status : str
         planned, waiting, running; in the end done (its outputs are published), unchanged (they are those that a run
         would make), failed or interrupted (those of the run before are still there).
-    message : str
-        Why it failed, or what it waits for.
-    cell, cells : int
-        Which cell runs, of how many.
-    seconds, cpu_seconds, peak_mib : float
-        What it took.
+    message : str, why it failed, or what it waits for
+    cell, cells : int, which cell runs, of how many
+    seconds, cpu_seconds, peak_mib : float, what it took
     """
 
     name: str
@@ -65,18 +61,11 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
 
     Parameters
     ----------
-    names : iterable of str
-        Notebooks; all when there is none.
-    overrides : iterable of (str, str)
-        Parameter and value, as written on the command line.
+    names : iterable of str, notebooks; all when there is none
+    overrides : iterable of (str, str), parameter and value, as written on the command line
     output : str, optional
         Folder for the outputs, in <output>/<notebook>. None: default parameters without it go to figures/<notebook>,
         all others to build/runs/<notebook>/<key>.
-
-    Raises
-    ------
-    ValueError
-        For anything a user could have mistyped.
 
     Examples
     --------
@@ -113,10 +102,7 @@ def recorded(record: Path) -> dict[str, Any]:
 
 
 def is_current(run: Run) -> bool:
-    """Return whether the recorded run has the same key, and all its outputs still have their sha256.
-
-    With PDF=1 in the environment the figures must also have been written as pdf.
-    """
+    """Return whether the recorded run has the same key and its outputs their sha256 (PDF=1: and figures as pdf)."""
     was = recorded(run.record)
     if (was.get("key"), was.get("output")) != (run.key, str(run.output)) or (_with_pdf() and not was.get("pdf")):
         return False
@@ -136,20 +122,14 @@ def run(
 ) -> list[Run]:
     """Return the runs, each saying how it ended: the overview runs after all others.
 
+    SIGTERM and Ctrl-C stop the notebooks; what was finished stays, and the next run goes on from there.
+
     Parameters
     ----------
-    runs : list of Run
-        As `plan` returns them.
-    jobs : int, optional
-        How many at a time; None: as many as there are cores.
-    force : bool
-        Whether to run those too that are current.
-    tell : callable
-        ``tell(run)`` hears of every cell, wait and end.
-
-    Notes
-    -----
-    SIGTERM and Ctrl-C stop the notebooks; what was finished stays, and the next run goes on from there.
+    runs : list of Run, from `plan`
+    jobs : int, how many at a time; None: as many as there are cores
+    force : bool, whether to run those too that are current
+    tell : callable, ``tell(run)`` hears of every cell, wait and end
     """
     workers = min(cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024), len(runs))
     try:

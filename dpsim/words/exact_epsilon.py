@@ -1,8 +1,8 @@
 """The epsilon that a mechanism on words really spends, exact or a proven bound, and laws that spend what was asked.
 
-Two words are adjacent when they differ in at most b letters and both are feasible (Definition 2 of Benvenuti,
-Rao, Hale 2026). A mechanism gives word r the probability f_w(d(w, r)); it spends the largest
-log f_w(d(w, r)) - log f_v(d(v, r)) over adjacent w, v and feasible r.
+Adjacent words are feasible and differ in at most b letters (Benvenuti, Rao, Hale 2026, Definition 2). A mechanism gives
+word r the probability f_w(d(w, r)); it spends the largest log f_w(d(w, r)) - log f_v(d(v, r)) over adjacent w, v and
+feasible r.
 """
 
 from __future__ import annotations
@@ -43,28 +43,18 @@ def exact_word_epsilon(
     start: Hashable | None = None,
     offset: int | None = None,
 ) -> float:
-    """Return what the mechanism of nominal epsilon spends on words of this length, exactly.
+    """Return what the mechanism of nominal epsilon (Benvenuti, Rao, Hale 2026, Theorem 1) spends on words, exactly.
+
+    On all words of an alphabet the counts are the same for every word, so it is the largest log f(l) - log f(l + min(b,
+    n)); epsilon min(b, n) / (2 b) for the exponential mechanism. On a chain all adjacent pairs (Definition 2) are
+    compared.
 
     Parameters
     ----------
-    length : int
-        n >= 1 letters.
-    epsilon : float
-        Nominal epsilon, at least 0.
-    mechanism : {"permute-and-flip", "exponential", "staircase"}
-    b : int
-        Distance of adjacent words, at least 1.
-    letters, adjacency, start
-        The alphabet, or a chain of at most 1,000 feasible words, as in `HammingAutomaton`.
-    offset : int, optional
-        Of the staircase, in 0..b - 1, as in `expected_error`; required on a chain when b > 1.
-
-    Notes
-    -----
-    On all words of an alphabet a closed form: the counts are the same for every word, so it is the largest
-    log f(l) - log f(l + min(b, n)); epsilon min(b, n) / (2 b) for the exponential mechanism. On a chain all adjacent
-    pairs are compared. Source: Benvenuti, Rao, Hale 2026, Definition 2 for the adjacency, Theorem 1 for the nominal
-    epsilon.
+    length : int, n >= 1 letters
+    epsilon, b, mechanism : as in `expected_error`, one number each
+    letters, adjacency, start : as in `HammingAutomaton`; a chain of at most 1,000 feasible words
+    offset : int, optional, as in `expected_error`; required for the staircase on a chain when b > 1
 
     Examples
     --------
@@ -149,9 +139,9 @@ def _ratio(indptr: bytes, indices: bytes, start: int, n: int, rate: float) -> No
 def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:
     """Return a law that spends at most epsilon on words of n letters, what it spends, and whether that is exact.
 
-    It reads the space, the length and the parameters alone. On all words of an alphabet the exponential mechanism and
-    the staircase of nominal epsilon 2 epsilon spend epsilon exactly. Elsewhere the nominal epsilon, which is itself a
-    bound, is raised towards 2 epsilon as far as the exact epsilon (or, on a large chain, its proven bound) allows.
+    On all words of an alphabet the exponential mechanism and the staircase of nominal epsilon 2 epsilon spend epsilon
+    exactly. Elsewhere the nominal epsilon, itself a bound, is raised towards 2 epsilon as far as the exact epsilon (on
+    a large chain its proven bound) allows. No word is read.
     """
     b = min(b, n)  # words further apart than their length do not exist
     law = Law(mechanism, epsilon, b)
@@ -189,12 +179,12 @@ def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str)
 def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
     """Return an upper bound on what permute-and-flip spends for b = 1, from Z_v <= exp(ratio.upper) Z_w.
 
-    With I_w(l) = f_w(l) / q_l the loss is at most log(1 / q) plus the larger of log I_w(0) / I_v(1) and, for words
-    that miss both w and v, log I_w(1) / I_v(2). As log(1 - u x) / x is between -u and log(1 - u q) / q on (0, q],
-    I_w(0) <= integral exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and
-    I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1, I_v(2) the same with k + 1. All these fall as Z
-    grows: a grid of Z_w takes those on I_w at the left of each cell and those on I_v at its right; beyond the
-    grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 / (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v).
+    With I_w(l) = f_w(l) / q_l the loss is at most log(1 / q) plus the larger of log I_w(0) / I_v(1) and, for words that
+    miss both w and v, log I_w(1) / I_v(2). As log(1 - u x) / x is between -u and log(1 - u q) / q on (0, q], I_w(0) <=
+    integral exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and I_v(1) >= integral (1 - u) (1 - u
+    q)^k with k = (Z_v - 1) / q - 1, I_v(2) the same with k + 1. All these fall as Z grows: a grid of Z_w takes those on
+    I_w at the left of each cell and those on I_v at its right; beyond the grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 /
+    (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v).
     """
     q, growth = math.exp(-rate), math.exp(ratio.upper)
     least = math.exp(max(0.0, min(ratio.log_smallest, 600.0)))

@@ -1,9 +1,6 @@
-"""Private words: permute-and-flip for symbolic trajectories, and the mechanisms it is set against.
+"""Private words: permute-and-flip for symbolic trajectories (Benvenuti, Rao, Hale 2026), and what it is set against.
 
-Benvenuti, Rao, Hale 2026, "Differential Privacy for Symbolic Trajectories via the Permute-and-Flip Mechanism".
-A private word is drawn in two steps, its distance to the word and then a word uniformly at that distance:
-`laws` has the laws of the distance and the least error any mechanism can have, `automaton` the words at a
-distance, `exact_epsilon` what a mechanism really spends.
+A private word is drawn in two steps, its distance to the word and then a word uniformly at that distance.
 """
 
 from __future__ import annotations
@@ -37,31 +34,22 @@ def privatize(
 ) -> private.Private:
     """Return a private word that spends at most epsilon, as it really is and not as a mechanism's nominal parameter.
 
+    The `private.Private` holds the word, of the type given, and a statement of what is spent, exactly or by a proven
+    bound. (Benvenuti, Rao, Hale 2026, Mechanisms 1 and 2, Definition 2 for the adjacency.)
+
     Parameters
     ----------
     word : str, list, tuple, array or Series, n letters
-        The secret. Its length is public: adjacent words are as long. It must be one of the words that `letters`,
-        `adjacency` and `start` describe; anything else is no input of the mechanism. Its refusal, which comes after all
-        others, is not private, but shows no letter.
+        The secret. Its length is public: adjacent words are as long. One of the words that `letters`, `adjacency` and
+        `start` describe; the refusal of others, which comes last, is not private, but shows no letter.
     epsilon : float in (0, 1e6]
-        What may be spent on words that differ in at most b letters.
     b : int >= 1
         The letters in which two adjacent words may differ; n protects the whole word but for its length.
-    letters : int or sequence, optional
-        The public alphabet, or the number m of the letters 0 to m - 1. Required without an adjacency.
-    adjacency : array_like or sparse array (m, m), optional
-        The public network: non-zero where the column may follow the row. Private words follow it too.
-    start : label or ANYWHERE, required with an adjacency
-        The public state that the word leaves; ANYWHERE where the first letter is a part of the secret.
+    letters, adjacency, start
+        As in `HammingAutomaton`, all public; private words follow the adjacency too. ANYWHERE hides the first letter.
     mechanism : {"staircase", "exponential", "permute-and-flip"}, optional
         None takes the one that errs least at an equal epsilon as far as is known, see Notes.
-    rng : Generator, int or None
-        None draws from the operating system's entropy; anything else makes a simulation.
-
-    Returns
-    -------
-    Private
-        The word, of the type given; the statement says what is spent and whether it is exact or a proven bound.
+    rng : Generator, int or None; anything but None, the operating system's entropy, makes a simulation
 
     Notes
     -----
@@ -69,13 +57,9 @@ def privatize(
     staircase) has the least worst-case expected distance of all epsilon-private mechanisms; permute-and-flip spends
     more than half of its nominal epsilon and errs more at an equal one. For b > 1 the staircase with its best offset
     equals the least error (`least_expected_error`) in every case tried; that it always does is not proved. On a network
-    the exponential mechanism was better on average in every case tried for b = 1, and permute-and-flip, which
-    never errs more at an equal nominal epsilon, is taken for b > 1. What a network costs is exact by enumeration up to
-    1,000 words and otherwise a proven bound, which takes some seconds.
-
-    References
-    ----------
-    Benvenuti, Rao, Hale 2026, Mechanisms 1 and 2, Definition 2 (the adjacency).
+    the exponential mechanism was better on average in every case tried for b = 1, and permute-and-flip, which never
+    errs more at an equal nominal epsilon, is taken for b > 1. What a network costs is exact by enumeration up to 1,000
+    words and otherwise a proven bound, which takes some seconds.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """How much one letter of a chain's word can change the normaliser of the exponential mechanism, proven.
 
 Z_w is the sum of q^d(w, r) over the feasible words r. For v that differs from w in letter i alone (s in w, s' in v),
-Z_w = q T + (1 - q) g_s and Z_v = q T + (1 - q) g_s', where g_t is the weight of the words r with r_i = t and
-letter i left out, and T = sum_t g_t. So log(Z_v / Z_w) needs only the ratios of the g_t: products of a forward
-message over the letters before i and a backward one over those after. Interval arithmetic on the messages
-bounds what the letters outside a window around i can do; branch and bound widens the windows that matter.
+Z_w = q T + (1 - q) g_s and Z_v = q T + (1 - q) g_s', where g_t is the weight of the words r with r_i = t and letter i
+left out, and T = sum_t g_t. So log(Z_v / Z_w) needs only the ratios of the g_t: products of a forward message over the
+letters before i and a backward one over those after. Interval arithmetic on the messages bounds what the letters
+outside a window around i can do; branch and bound widens the windows that matter.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class NormaliserRatio(NamedTuple):
 class Side(NamedTuple):
     """Bounds on the messages from one end of the word: positions count from that end.
 
-    indptr, indices: the states that feed each state. low, high (n, S, S): bounds on message[t] / message[x]
-    at each position with letter x, over all feasible letters nearer the end. feasible (n, S). first (S,):
-    what feeds the first letter.
+    indptr, indices: the states that feed each state. low, high (n, S, S): bounds on message[t] / message[x] at each
+    position with letter x, over all feasible letters nearer the end. feasible (n, S). first (S,): what feeds the first
+    letter.
     """
 
     indptr: Codes
@@ -67,10 +67,10 @@ class Window(NamedTuple):
 def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     """Return bounds on the largest log(Z_v / Z_w) over feasible words w, v of length n that differ in one letter.
 
-    rate >= 0, q = exp(-rate). Both bounds hold up to a relative 1e-9. They meet within 1e-3 unless the chain
-    needs more than 10,000 windows; then upper is the largest bound still open. Where the
-    message bounds exceed 256 MiB (16 n S^2 bytes) or the narrow windows 500,000 (n times transitions times the square
-    of the most successors), the trivial bound, rate, is returned.
+    rate >= 0, q = exp(-rate). Both hold up to a relative 1e-9, and meet within 1e-3 unless the chain needs more than
+    10,000 windows; then upper is the largest bound still open. Where the message bounds exceed 256 MiB (16 n S^2 bytes)
+    or the narrow windows 500,000 (n times transitions times the square of the most successors), it is the trivial one,
+    rate.
     """
     narrow = n * len(chain.indices) * int(np.diff(chain.indptr).max()) ** 2
     if 16 * n * chain.states**2 > MEMORY or narrow > NARROW:
@@ -191,8 +191,8 @@ def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
 def _step(indptr: Codes, indices: Codes, low: Array, high: Array, letter: int, q: float) -> tuple[Array, Array]:
     """Return bounds on the next message over its entry `letter`, from bounds on this one over its own letter.
 
-    An entry is a ratio of two sums that may share terms; each sum is linear, so the extreme lies at an end of
-    every interval, and the shared terms pull the ratio towards one.
+    An entry is a ratio of two linear sums that may share terms: the extreme lies at an end of every interval, and the
+    shared terms pull the ratio towards one.
     """
     states = len(low)
     below = np.zeros(states, dtype=np.bool_)

@@ -26,10 +26,7 @@ ANYWHERE: Final = _Start.ANYWHERE
 
 
 class Chain(NamedTuple):
-    """The feasible transitions of a Markov chain in compressed rows, and the code of its start state.
-
-    Words that may begin anywhere follow one more state than there are labels, which leads to all and is never entered.
-    """
+    """Feasible transitions in compressed rows and the start's code; ANYWHERE is one more state, never entered."""
 
     indptr: Codes
     indices: Codes
@@ -102,13 +99,7 @@ def word_space(
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
 ) -> WordSpace:
-    """Return the space of words over an alphabet, or of the trajectories of a chain.
-
-    letters: the labels, or their number m for 0 to m - 1; may be left out with an adjacency. adjacency:
-    (m, m), dense or scipy sparse, non-zero where the transition row -> column is feasible; booleans and transition
-    probabilities serve. start: the label of the state that words leave, or ANYWHERE, needed exactly when an
-    adjacency is given. Raises ValueError.
-    """
+    """Return the space of words over an alphabet, or of a chain's trajectories; arguments as in `HammingAutomaton`."""
     if adjacency is None:
         if letters is None:
             raise ValueError("letters must be given (labels, or their number) unless adjacency is, got None")

@@ -238,7 +238,7 @@ add("checks.generator", anything, rng=st.one_of(st.none(), rng, st.integers(0, 9
 add("streams.stream", anything, seed=st.integers(0, 2**70), name=text, chunk=st.integers(0, 2**31))
 add("streams.threads", between(1))
 add("streams.private", anything)
-leave_out("private.*", "what privatize returns and draws with, in every wing; fuzzed through it")
+leave_out("private.*", "what privatize returns and draws with, in every subpackage; fuzzed through it")
 add(
     "streams.in_chunks",
     probability,
@@ -436,7 +436,7 @@ add("markov.coefficients.half_row_distance", non_negative, A=chains(dense=True))
 add("markov.coefficients.fundamental_matrix", finite, P=chains(), kind=st.sampled_from(["paper", "seneta"]))
 walk = {"steps": st.integers(0, 4), "size": st.sampled_from([None, 2, (1, 2)]), "rng": rng}
 add("markov.walks.random_walk", between(0, 4), P=chains(), start=st.just(0), **walk)
-leave_out("markov.stationary.square", "an argument check of the wing, fuzzed through all of it")
+leave_out("markov.stationary.square", "an argument check of the subpackage, fuzzed through all of it")
 crs = chains().filter(sparse.issparse)
 add("markov.sparse.canonical", finite, name=text, matrix=crs, checked=False)
 add("markov.sparse.stochastic", probability, name=text, matrix=crs, checked=False)

@@ -165,7 +165,7 @@ OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry l
 }
 
 NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, labels, or the matter of a test of their own
-    "boltzmann.mechanism.privatize": {"weights", "steps"},  # as of every other function of the wing
+    "boltzmann.mechanism.privatize": {"weights", "steps"},  # as of every other function of the subpackage
     "datasets.taxi.merge_zones": {"adjacency"},
     "dirichlet.noise.noisy_matrix": {"support"},
     "dirichlet.release.privatize": {"support", "records", "protected", "eta_bar"},  # tests/dirichlet/test_release.py

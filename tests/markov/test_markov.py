@@ -163,7 +163,7 @@ def test_a_stored_zero_is_no_way_from_one_state_to_another():
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("n", [3, 403])
 def test_transient_states_have_no_mass(order, n):
-    """One closed class, of two states: (2/3, 1/3) there, whatever the order, and what the long run of walks gives."""
+    """One closed class, of two states: (2/3, 1/3) there, whatever the order, and what the shares of long walks give."""
     P = np.zeros((n, n))
     P[:3, :3] = np.array([[0.5, 0.5, 0], [1.0, 0, 0], [0.2, 0.3, 0.5]])[np.ix_(order, order)]
     P[3:, 0] = 1.0
