@@ -1,9 +1,9 @@
 """Privacy checked by draws: proven lower and upper bounds on delta(epsilon) from counts of one event.
 
-A mechanism that claims delta at epsilon must have P(E) - e^epsilon Q(E) <= delta for every event E, P and Q being its
-laws on neighbours. Draws from both and Clopper and Pearson's bounds on the two probabilities prove a lower bound on
-the left side: above the claim, the claim is refuted. The event must be chosen before the draws. The best one, where
-P is more than e^epsilon times as likely as Q, attains delta, so that there an upper bound holds as well.
+P and Q being the laws on neighbours, a claim of delta at epsilon says P(E) - e^epsilon Q(E) <= delta for every event E.
+Draws from both prove a lower bound on the left side: above the claim, the claim is refuted. The event must be chosen
+before the draws. The best one, where P is more than e^epsilon times as likely as Q, attains delta, so that there an
+upper bound holds as well.
 """
 
 from __future__ import annotations
@@ -21,30 +21,14 @@ LARGEST_COUNT = 2**53  # counts are exact as floats
 
 
 def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Array, Array]:
-    """Return bounds on a probability from how often its event occurred, each failing with at most alpha.
+    """Return (lower, upper) bounds on a probability from how often its event occurred (Clopper and Pearson 1934).
 
     Parameters
     ----------
-    hits : array_like of int
-        In 0..draws; broadcasts with draws.
-    draws : array_like of int
-        In 1..2^53.
-    alpha : float
-        The chance of each bound alone to be wrong, in [1e-100, 1/2].
-
-    Returns
-    -------
-    lower, upper : float or ndarray
-        Where the binomial tails are alpha, to 1e-8 of it.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
-
-    References
-    ----------
-    Clopper and Pearson 1934.
+    hits : array_like of int, in 0..draws; broadcasts with draws
+    draws : array_like of int, in 1..2^53
+    alpha : float, in [1e-100, 1/2]
+        The most that each bound alone may fail with: the bounds are where the binomial tails are alpha, to 1e-8 of it.
 
     Examples
     --------
@@ -66,34 +50,16 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Ar
 def delta_bounds(
     epsilon: ArrayLike, hits_p: ArrayLike, hits_q: ArrayLike, draws: ArrayLike, alpha: float
 ) -> tuple[Array, Array]:
-    """Return bounds on P(E) - e^epsilon Q(E), from how often E occurred in `draws` draws of each law.
+    """Return (lower, upper) bounds on P(E) - e^epsilon Q(E), from how often E occurred in `draws` draws of each law.
+
+    lower is a lower bound on delta(epsilon) for any event fixed before the draws; upper bounds delta(epsilon) only if E
+    is where the likelihood ratio exceeds e^epsilon. Either holds with probability 1 - 2 alpha at least: divide the
+    error allowed over all tests by twice the number of bounds used.
 
     Parameters
     ----------
-    epsilon : array_like
-        In [0, 700]; broadcasts with the hits.
-    hits_p, hits_q : array_like of int
-        In 0..draws.
-    draws : array_like of int
-        In 1..2^53.
-    alpha : float
-        In [1e-100, 1/2].
-
-    Returns
-    -------
-    lower, upper : float or ndarray
-        lower is a lower bound on delta(epsilon) for any event fixed before the draws; upper bounds delta(epsilon) only
-        if E is where the likelihood ratio exceeds e^epsilon.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
-
-    Notes
-    -----
-    Either holds with probability 1 - 2 alpha at least: divide the error allowed over all tests by twice the number of
-    bounds used.
+    epsilon : array_like, in [0, 700]; broadcasts with the hits
+    hits_p, hits_q, draws, alpha : as in `clopper_pearson`
 
     Examples
     --------

@@ -39,26 +39,16 @@ class _Group(NamedTuple):
 class Composition:
     """Several releases whose privacy losses add, as discretised privacy loss distributions: `compose` makes them.
 
+    `pessimistic` dominates the releases: each loss is split between the two grid points around it (connect-the-dots).
+    `optimistic` is dominated by them: each cell is merged into one outcome and its loss rounded down to a grid that is
+    moved by `offset` in all. So the truth lies between the two, whose gap is of the order of interval squared once that
+    is small. Both are proven in exact arithmetic; the rounding of the fast Fourier transforms is covered by a margin of
+    1e-12 in delta.
+
     Parameters
     ----------
-    interval : float
-        The step of the grid of the losses, in nats.
-    groups : tuple
-        Releases of one kind and their number.
-
-    Notes
-    -----
-    `pessimistic` dominates the releases: each loss is split between the two grid points around it
-    (connect-the-dots). `optimistic` is dominated by them: each cell is merged into one outcome and its loss
-    rounded down to a grid that is moved by `offset` in all. So the truth lies between the two, whose gap is
-    of the order of interval squared once that is small. Both are proven in exact arithmetic; the rounding of
-    the fast Fourier transforms is covered by a margin of 1e-12 in delta.
-
-    Examples
-    --------
-    >>> composed = compose(20.6, shift=1 / 98, eta=0.073, count=3)
-    >>> [float(bound.round(3)) for bound in composed.epsilon_bounds(1e-6)]
-    [2.57, 2.57]
+    interval : float; the step of the grid of the losses, in nats
+    groups : tuple; releases of one kind and their number
     """
 
     interval: float
@@ -124,21 +114,15 @@ class Composition:
 def compose(
     k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike, count: ArrayLike = 1, interval: float | None = None
 ) -> Composition:
-    """Return the composition of `count` releases for each k: independent releases, or rows that move at once.
+    """Return the `Composition`, which bounds the epsilon and delta, of `count` releases for each k: independent, or
+    rows that move at once.
 
     Parameters
     ----------
-    k, shift, eta : array_like
-        As in `accounting.exact_delta`; they broadcast, each entry is a group of releases.
-    count : array_like of int
-        Releases of each group, at least 1, and at most 10,000 in all.
+    k, shift, eta : array_like, as in `accounting.exact_delta`; they broadcast, each entry is a group of releases
+    count : array_like of int; releases of each group, at least 1, and at most 10,000 in all
     interval : float, optional
         The step of the grid of the losses, in nats; None: 1/500 of a typical standard deviation of one loss.
-
-    Returns
-    -------
-    Composition
-        Bounds on epsilon and delta of all of them together.
 
     Examples
     --------
@@ -192,12 +176,9 @@ def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDP
 
 
 def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_pmf.DensePLDPmf:
-    """Return the tightest dominating distribution on the grid (Doroshenko et al. 2022, Algorithm 1).
-
-    A part `up` of a cell's mass p moves to its upper end, the rest to the lower one: the split that keeps the
-    mass under the other law. The pair is symmetric: the mass at -x is e^-x times that at x. What lies beyond
-    the grid, `tail`, counts as infinite loss; what is left (the negative tail and rounding) goes to loss 0.
-    """
+    """Return the tightest dominating distribution on the grid (Doroshenko et al. 2022, Algorithm 1): `up` of p goes to
+    a cell's upper end, which keeps the other law's mass; -x has e^-x times x's; `tail` is infinite loss, the rest loss
+    0."""
     positive = up + np.append((p - up)[1:], 0.0)
     negative = (np.exp(-interval * np.arange(1, p.size + 1)) * positive)[::-1]
     zero = max(0.0, 1.0 - tail - positive.sum() - negative.sum())
@@ -205,10 +186,8 @@ def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_
 
 
 def _merged_cells(p: Array, q: Array, interval: float) -> tuple[pld_pmf.DensePLDPmf, float]:
-    """Return a dominated distribution, each cell one outcome at the cell's index, and its losses' offset.
-
-    q is relative to e^(-i interval), so log(p/q) is the cell's loss above i interval.
-    """
+    """Return a dominated distribution, each cell one outcome at its index, and its losses' offset; q is relative to
+    e^(-i interval), so log(p/q) is the cell's loss above i interval."""
     p = np.where(p > 1e-100, p, 0.0)  # dropping mass keeps it dominated
     share = np.divide(q, p, out=np.full(p.size, math.exp(-0.5 * interval)), where=p > 0.0)
     loss = -np.log(np.maximum(share, 1e-300))

@@ -74,18 +74,11 @@ def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
 
     Parameters
     ----------
-    epsilon : array_like
-        At least 0 (at 0: the total variation distance). Arguments broadcast.
-    k : array_like
-        Above 0, with k eta and k shift in `PARAMETER_RANGE`.
-    shift : array_like
-        What moves from one entry of p to another between neighbours, in [1e-18, 1 - 2 eta]: 1/N for one record of N.
-    eta : array_like
-        Border of the simplex, in [1e-18, 1/2).
-
-    Returns
-    -------
-    float or ndarray
+    epsilon : array_like, at least 0 (at 0: the total variation distance); arguments broadcast
+    k : array_like, above 0, with k eta and k shift in `PARAMETER_RANGE`
+    shift : array_like, in [1e-18, 1 - 2 eta]
+        What moves from one entry of p to another between neighbours: 1/N for one record of N.
+    eta : array_like, in [1e-18, 1/2); border of the simplex
 
     Examples
     --------
@@ -101,14 +94,8 @@ def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
 
     Parameters
     ----------
-    delta : array_like
-        In (0, 1]. Arguments broadcast.
-    k, shift, eta
-        As in `exact_delta`.
-
-    Returns
-    -------
-    float or ndarray
+    delta : array_like, in (0, 1]; arguments broadcast
+    k, shift, eta : as in `exact_delta`
 
     Examples
     --------
@@ -121,19 +108,12 @@ def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
 
 
 def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the epsilon at delta that is approached as k -> 0 and passed by no k.
+    """Return the epsilon at delta that is approached as k -> 0 and passed by no k, exactly
+    max(0, (s/eta) log(s / ((2 eta + s) delta))), s the shift.
 
     Parameters
     ----------
-    delta : array_like
-        In (0, 1]. Arguments broadcast.
-    shift, eta
-        As in `exact_delta`.
-
-    Returns
-    -------
-    float or ndarray
-        Exactly max(0, (s/eta) log(s / ((2 eta + s) delta))), s the shift.
+    delta, shift, eta : as in `exact_epsilon`
 
     Examples
     --------
@@ -145,26 +125,13 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
 
 
 def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the largest k, rounded down, whose release is (epsilon, delta)-private; it was itself evaluated.
+    """Return the largest k in range, rounded down, whose release is (epsilon, delta)-private; it was itself evaluated.
+    At or below the privacy floor the ValueError says which border eta would reach the target.
 
     Parameters
     ----------
-    epsilon : array_like
-        Above 0. Arguments broadcast.
-    delta : array_like
-        In (0, 1].
-    shift, eta
-        As in `exact_delta`.
-
-    Returns
-    -------
-    float or ndarray
-        At most the largest k in range.
-
-    Raises
-    ------
-    ValueError
-        Also for a target at or below the privacy floor, saying which border eta would reach it.
+    epsilon : array_like, above 0; arguments broadcast
+    delta, shift, eta : as in `exact_epsilon`
 
     Examples
     --------
@@ -180,19 +147,12 @@ def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
 
     Parameters
     ----------
-    epsilon : array_like
-        At least 0. Arguments broadcast.
-    kappa : array_like
-        Above 0, with kappa and kappa alpha in `PARAMETER_RANGE`.
-    alpha : array_like
-        Prior pseudo-count of each category, in [1e-18, 1e18].
+    epsilon : array_like, at least 0; arguments broadcast
+    kappa : array_like, above 0, with kappa and kappa alpha in `PARAMETER_RANGE`
+    alpha : array_like, in [1e-18, 1e18]; prior pseudo-count of each category
     adjacency : {"replace", "add-remove"}
         "replace": one record moves; attained with n >= 3. "add-remove": the larger of both directions, the supremum
         over all rows.
-
-    Returns
-    -------
-    float or ndarray
 
     Examples
     --------
@@ -203,19 +163,13 @@ def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
 
 
 def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the epsilon at delta that is approached as kappa -> 0 and passed by no kappa.
+    """Return the epsilon at delta that is approached as kappa -> 0 and passed by no kappa, exactly
+    log(1 / ((2 alpha + 1) delta)) / alpha for "replace"; for "add-remove" the removal decides.
 
     Parameters
     ----------
-    delta : array_like
-        In (0, 1]. Arguments broadcast.
-    alpha, adjacency
-        As in `posterior_delta`.
-
-    Returns
-    -------
-    float or ndarray
-        Exactly log(1 / ((2 alpha + 1) delta)) / alpha for "replace"; for "add-remove" the removal decides.
+    delta : array_like, in (0, 1]; arguments broadcast
+    alpha, adjacency : as in `posterior_delta`
 
     Examples
     --------
@@ -227,25 +181,12 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
 
 
 def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the largest kappa, rounded down, whose release is (epsilon, delta)-private; it was itself evaluated.
+    """Return the largest kappa as `calibrate_k` does k; at or below the floor the ValueError says which alpha would do.
 
     Parameters
     ----------
-    epsilon : array_like
-        Above 0. Arguments broadcast.
-    delta : array_like
-        In (0, 1].
-    alpha, adjacency
-        As in `posterior_delta`.
-
-    Returns
-    -------
-    float or ndarray
-
-    Raises
-    ------
-    ValueError
-        Also for a target at or below the floor, saying which alpha would reach it.
+    epsilon, delta : as in `calibrate_k`
+    alpha, adjacency : as in `posterior_delta`
 
     Examples
     --------

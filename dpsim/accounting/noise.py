@@ -1,7 +1,7 @@
-"""The noise that reaches a target when every one of some rows moves by up to b in 1-norm: Gaussian and Laplace.
+"""The noise that reaches a target when some rows move at once, each two entries by b/2: Gaussian and Laplace.
 
-Neighbours move two entries of each row by b/2. Gaussian scales are dp-accounting's, rounded up. Laplace noise on
-several entries it only has as a grid of losses, right to three digits or four; one row has a closed form here.
+Gaussian scales are dp-accounting's, rounded up. Laplace noise on several entries it only has as a grid of losses, right
+to three digits or four; one row has a closed form here.
 """
 
 from __future__ import annotations
@@ -21,32 +21,16 @@ SMALLEST_SHARE = 1e-4  # of delta in the probability of a loss above epsilon: be
 
 
 def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> float:
-    """Return the smallest sigma, rounded up, for which Gaussian noise on every entry is (epsilon, delta)-private.
+    """Return the smallest sigma for which Gaussian noise on every entry is (epsilon, delta)-private (Balle and Wang
+    2018, Theorem 8), by dp-accounting, rounded up by 1e-10 relative. ValueError also for a target so far below the
+    sensitivity that its delta is a difference of two nearly equal numbers.
 
     Parameters
     ----------
-    epsilon : float
-        At least 0.
-    delta : float
-        In (0, 1).
-    b : float
-        In (0, 1]: how far a row may move in 1-norm, in two entries.
-    rows : int
-        How many rows move at once, at least 1.
-
-    Returns
-    -------
-    float
-        By dp-accounting, rounded up by 1e-10 relative.
-
-    Raises
-    ------
-    ValueError
-        Also for a target so far below the sensitivity that its delta is a difference of two nearly equal numbers.
-
-    References
-    ----------
-    Balle and Wang 2018, Theorem 8.
+    epsilon : float, at least 0
+    delta : float, in (0, 1)
+    b : float, in (0, 1]; how far a row may move in 1-norm, in two entries
+    rows : int, at least 1; how many rows move at once
 
     Examples
     --------
@@ -63,27 +47,16 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
 
 
 def laplace_delta(epsilon: float, scale: float, *, b: float, rows: int = 1) -> float:
-    """Return delta(epsilon) of Laplace noise of the given scale on every entry: exact for one row, else a bound.
+    """Return delta(epsilon) of Laplace noise on every entry. One row, exactly: 1 - (1 + v/2) e^-v with
+    v = (b/scale - epsilon) / 2, and 0 where v < 0. More: an upper bound, 2 rows losses convolved, rounded up to a grid.
 
     Parameters
     ----------
-    epsilon : float
-        At least 0.
-    scale : float
-        Mean absolute value of the noise, positive.
-    b, rows
-        As in `gaussian_scale`.
-
-    Returns
-    -------
-    float
-        One row, two entries moved by b/2: 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) / 2, and 0 where v < 0. More
-        rows: an upper bound, the convolution of 2 rows losses rounded up to a grid.
+    epsilon, b, rows : as in `gaussian_scale`
+    scale : float, above 0; mean absolute value of the noise
 
     Examples
     --------
-    >>> laplace_delta(1.0, 0.025, b=0.025)
-    0.0
     >>> round(laplace_delta(1.0, 0.0125, b=0.025), 4)
     0.2418
     """
@@ -109,17 +82,12 @@ def _laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int
 
 
 def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> float:
-    """Return the smallest scale, rounded up, for which Laplace noise on every entry is (epsilon, delta)-private.
+    """Return the smallest scale, rounded up, for which Laplace noise on every entry is (epsilon, delta)-private: never
+    above rows b / epsilon, which makes delta 0.
 
     Parameters
     ----------
-    epsilon, delta, b, rows
-        As in `gaussian_scale`.
-
-    Returns
-    -------
-    float
-        Never above rows b / epsilon, which makes delta 0.
+    epsilon, delta, b, rows : as in `gaussian_scale`
 
     Examples
     --------

@@ -17,28 +17,11 @@ from dpsim.numerics.special import log_beta, log_beta_kernel, log_minus_psi
 
 
 def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
-    """Return E KL(p || x) for x ~ Dir(k p), exact.
+    """Return E KL(p || x), x ~ Dir(k p), in nats, shape (...), to 1e-13 relative (Benvenuti et al. 2026, Theorem 2).
 
     Parameters
     ----------
-    p : array_like, shape (..., n)
-        Probability vectors; zero entries contribute nothing.
-    k : array_like
-        As in `dirichlet_mechanism`.
-
-    Returns
-    -------
-    float or ndarray, shape (...)
-        In nats, with a relative error of 1e-13.
-
-    Raises
-    ------
-    ValueError
-        As `dirichlet_mechanism` does.
-
-    References
-    ----------
-    Benvenuti et al. 2026, Theorem 2.
+    p, k : array_like, as in `dirichlet_mechanism`; zero entries of p contribute nothing
 
     Examples
     --------
@@ -51,21 +34,13 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
 
 
 def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact mean divergence E K(P || P~) of a private chain.
-
-    Lemma 4, equation (18), and Definition 8 of Benvenuti et al. 2026: the rows' Kullback-Leibler divergences, in nats,
-    weighted by the stationary distribution of P.
+    """Return the exact mean divergence E K(P || P~) in nats of a private chain: `expected_kl` of its rows, weighted by
+    the stationary distribution of P (Benvenuti et al. 2026, Definition 8 and Lemma 4, equation 18).
 
     Parameters
     ----------
-    P : array_like, shape (n, n)
-        An irreducible chain; zero entries stay zero in the release.
-    k : array_like, shape (n,) or ()
-        Of each row's draw from Dir(k_i P_i).
-
-    Returns
-    -------
-    float
+    P : array_like, shape (n, n); irreducible, its zero entries stay zero in the release
+    k : array_like, shape (n,) or (); of each row's draw from Dir(k_i P_i)
 
     Examples
     --------
@@ -78,34 +53,16 @@ def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
 
 
 def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
-    """Return the bound of Corollary 1 on E KL over all databases of N records.
+    """Return the bound in nats on E KL over all databases of N records (Benvenuti et al. 2026, Corollary 1).
+
+    It is the exact value at n-1 counts of 1 and one of N-n+1, the worst database: x (log x - psi(k x)) is convex.
 
     Parameters
     ----------
     n : array_like
         Categories, at least 1, each with at least one of the records. Arrays broadcast.
-    N : array_like
-        Records, at least n.
-    k : array_like
-        Above 0.
-
-    Returns
-    -------
-    float or ndarray
-        In nats.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
-
-    Notes
-    -----
-    It is the exact value at n-1 counts of 1 and one of N-n+1, the worst database: x (log x - psi(k x)) is convex.
-
-    References
-    ----------
-    Benvenuti et al. 2026, Corollary 1.
+    N : array_like; records, at least n
+    k : array_like, above 0
 
     Examples
     --------
@@ -123,31 +80,12 @@ def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
 
 
 def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact mean of ``|x_i - p_i|`` for x ~ Dir(k p).
+    """Return the exact mean of ``|x_i - p_i|`` of x ~ Dir(k p), shape (..., n): 2 p^(kp) (1-p)^(k-kp) / (k B(kp, k-kp))
+    (Benvenuti et al. 2026, Lemma 7, equation 95).
 
     Parameters
     ----------
-    p : array_like, shape (..., n)
-        Probability vectors.
-    k : array_like
-        Up to 1e300, as in `dirichlet_mechanism`.
-
-    Returns
-    -------
-    ndarray, shape (..., n)
-
-    Raises
-    ------
-    ValueError
-        As `dirichlet_mechanism` does.
-
-    Notes
-    -----
-    As 2 p^(kp) (1-p)^(k-kp) / (k B(kp, k-kp)).
-
-    References
-    ----------
-    Benvenuti et al. 2026, Lemma 7 (equation 95).
+    p, k : array_like, as in `dirichlet_mechanism`
 
     Examples
     --------
@@ -161,26 +99,12 @@ def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
 
 
 def expected_absolute_error_bound(k: ArrayLike) -> Any:
-    """Return the bound on the mean of ``|x_i - p_i|`` for every p: its value at p_i = 1/2.
+    """Return the bound Gamma(k) 2^(1-k) / (k Gamma(k/2)^2) on the mean of ``|x_i - p_i|`` for every p, the mean itself
+    at p_i = 1/2 (Fallin et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
 
     Parameters
     ----------
-    k : array_like
-        Above 0.
-
-    Returns
-    -------
-    float or ndarray
-        Gamma(k) 2^(1-k) / (k Gamma(k/2)^2).
-
-    Raises
-    ------
-    ValueError
-        For k outside its range.
-
-    References
-    ----------
-    Fallin et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7.
+    k : array_like, above 0
 
     Examples
     --------
@@ -193,27 +117,12 @@ def expected_absolute_error_bound(k: ArrayLike) -> Any:
 
 
 def expected_squared_error(p: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact mean of ``|x_i - p_i|^2``, p_i (1 - p_i) / (k + 1).
+    """Return the exact mean of ``|x_i - p_i|^2`` of x ~ Dir(k p), shape (..., n): p_i (1 - p_i) / (k + 1)
+    (Benvenuti et al. 2026, equation 96).
 
     Parameters
     ----------
-    p : array_like, shape (..., n)
-        Probability vectors.
-    k : array_like
-        As in `dirichlet_mechanism`.
-
-    Returns
-    -------
-    ndarray, shape (..., n)
-
-    Raises
-    ------
-    ValueError
-        As `dirichlet_mechanism` does.
-
-    References
-    ----------
-    Benvenuti et al. 2026, equation 96.
+    p, k : array_like, as in `dirichlet_mechanism`
 
     Examples
     --------
@@ -225,25 +134,11 @@ def expected_squared_error(p: ArrayLike, k: ArrayLike) -> Array:
 
 
 def expected_squared_error_bound(k: ArrayLike) -> Any:
-    """Return the bound 1 / (4 (k + 1)) on the mean of ``|x_i - p_i|^2`` for every p.
+    """Return the bound 1 / (4 (k + 1)) on the mean of ``|x_i - p_i|^2`` for every p (Fallin et al. 2023, Theorem 2).
 
     Parameters
     ----------
-    k : array_like
-        Above 0.
-
-    Returns
-    -------
-    float or ndarray
-
-    Raises
-    ------
-    ValueError
-        For k outside its range.
-
-    References
-    ----------
-    Fallin et al. 2023, Theorem 2.
+    k : array_like, above 0
 
     Examples
     --------
@@ -254,30 +149,14 @@ def expected_squared_error_bound(k: ArrayLike) -> Any:
 
 
 def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
-    """Return the logarithm of Lemma 8's lower bound on the mean of ``|x_i - p_i|``.
+    """Return the logarithm of a lower bound on the mean of ``|x_i - p_i|`` (Benvenuti et al. 2026, Lemma 8, equation
+    97): valid, but far below the truth for the k of the paper.
 
     Parameters
     ----------
-    n : int
-        Categories, at least 2.
-    N : array_like
-        Records, more than n - 1.
-    k : array_like
-        Above 0.
-
-    Returns
-    -------
-    float or ndarray
-        Valid, but far below the truth for the k of the paper.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
-
-    References
-    ----------
-    Benvenuti et al. 2026, equation 97.
+    n : int, at least 2; categories
+    N : array_like; records, at least n
+    k : array_like, above 0
 
     Examples
     --------
@@ -293,31 +172,16 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
 
 
 def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Any:
-    """Return the exact mean relative error of `delta_monte_carlo` with `draws` draws per vertex.
+    """Return the exact mean of ``|delta_hat - delta|`` / delta of `delta_monte_carlo`, of the shape of draws.
+
+    The estimates are binomial, so their maximum has the distribution function of one to the power of `vertices`. For
+    one vertex and many draws the error is about sqrt(2 (1 - delta) / (pi delta draws)).
 
     Parameters
     ----------
-    delta : float
-        The probability at each vertex, in (0, 1).
-    draws : int or array_like of int
-        At least 1.
-    vertices : int
-        Equal vertices, whose largest estimate is taken; at least 1.
-
-    Returns
-    -------
-    float or ndarray, of the shape of draws
-        The mean of ``|delta_hat - delta|`` / delta.
-
-    Raises
-    ------
-    ValueError
-        Outside these ranges.
-
-    Notes
-    -----
-    The estimates are binomial, so their maximum has the distribution function of one to the power of `vertices`. For
-    one vertex and many draws this is about sqrt(2 (1 - delta) / (pi delta draws)).
+    delta : float, in (0, 1); the probability at each vertex
+    draws : int or array_like of int, at least 1; for each vertex
+    vertices : int, at least 1; equal vertices, whose largest estimate is taken
 
     Examples
     --------
@@ -332,11 +196,8 @@ def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> A
 
 
 def _mean_deviation(delta: float, draws: int, vertices: int) -> float:
-    """Return the relative mean absolute deviation from delta of the largest M of some binomial counts.
-
-    E|M - m|, m = draws delta, is the sum of P(M < j) over j up to m and of P(M >= j) over j beyond m, the first term
-    of each weighted by its distance to m: terms of one sign, right to the last digits for the smallest delta.
-    """
+    """Return E|M - m| / m, m = draws delta, M the largest of some binomial counts: P(M < j) summed to m, P(M >= j)
+    beyond, the first of each weighted by its distance to m. One sign: right to the last digits for any delta."""
     mean = draws * delta
     first, reach = int(mean) + 1, 12.0 * np.sqrt(mean) + 60.0  # counts further out weigh less than 1e-16
     above = np.arange(first, int(min(mean + reach, draws)) + 1)

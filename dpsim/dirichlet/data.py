@@ -21,12 +21,11 @@ SMALLEST_SHAPE = 1e-150  # below about 1e-154 the incomplete beta function (of S
 
 
 class Rows(NamedTuple):
-    """What the published accounting of each row needs, as `rows` returns it.
+    """What the published accounting of each row needs.
 
     Attributes
     ----------
     total, categories, eta, k_min : ndarray, shape (..., n)
-        N_i, n_i, eta_i and the smallest k that the paper allows, one entry a row.
     """
 
     total: Array
@@ -40,21 +39,13 @@ class Rows(NamedTuple):
 
 
 def rows(counts: ArrayLike) -> Rows:
-    """Return N_i, n_i, eta_i and k_min,i of each row of counts.
+    """Return N_i, n_i, eta_i and k_min,i of each row of counts, as `Rows`.
+
+    eta_i is read from the data, as in the paper's simulations: the guarantee holds where no share is below eta_i.
 
     Parameters
     ----------
-    counts : array_like, shape (..., n, n) or (n,)
-        At least 0, some in every row.
-
-    Returns
-    -------
-    Rows
-
-    Notes
-    -----
-    eta_i is read from the data, as in the paper's simulations; the guarantee holds on the databases whose smallest
-    share is at least eta_i.
+    counts : array_like, shape (..., n, n) or (n,); at least 0, some in every row
 
     Examples
     --------
@@ -71,14 +62,13 @@ def rows(counts: ArrayLike) -> Rows:
 
 
 class Released(NamedTuple):
-    """What Algorithms 1 and 2 return.
+    """What Algorithms 1 and 2 return; epsilon and delta are Theorem 1's, of a chain Theorem 3's: proven upper bounds.
 
     Attributes
     ----------
     value : ndarray
         The private shares, ``(*size, n)``, or the private chain, ``(*size, n, n)``.
     epsilon, delta : float
-        Theorem 1's, of a chain Theorem 3's: proven upper bounds.
     """
 
     value: Array
@@ -95,29 +85,18 @@ def private_counts(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Released:
-    """Return the private shares of a table of counts, with epsilon and delta: Algorithm 1 of Benvenuti et al. 2026.
+    """Return the private shares of a table of counts, as `Released`: Algorithm 1 of Benvenuti et al. 2026.
 
     Parameters
     ----------
-    counts : array_like, shape (n,)
-        N records in n categories; N is public.
+    counts : array_like, shape (n,); N records in n categories, N public
     k : float
         Of the draw from Dir(k C), C the shares; the paper asks for at least 3 / (2 eta).
     eta : float
-        The public border: no share of the database or its neighbours is below it.
-    gamma : float
-        In (0, 1/(n-1)), of equations (6) and (7).
-    size : int or sequence of int, optional
-    rng : Generator, int or None
-
-    Returns
-    -------
-    Released
-
-    Raises
-    ------
-    ValueError
-        Also where a share is below eta: the paper promises nothing then.
+        The public border: no share of the database or its neighbours is below it. Where one of the database is,
+        ValueError: the paper promises nothing then.
+    gamma : float, in (0, 1/(n-1)), of equations (6) and (7)
+    size, rng : as in `dirichlet_mechanism`
 
     Examples
     --------
@@ -139,23 +118,15 @@ def private_chain(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Released:
-    """Return a private chain from counts of transitions, with epsilon and delta: Algorithm 2 of Benvenuti et al. 2026.
+    """Return a private chain from counts of transitions, as `Released`: Algorithm 2 of Benvenuti et al. 2026.
 
     Row i is released by Algorithm 1; one record is in one row, so the chain is as private as its worst row (Theorem 3).
     Transitions that never occur stay impossible.
 
     Parameters
     ----------
-    counts : array_like, shape (n, n)
-        The origin is the row; N_i, the departures of each, are public.
-    k, eta, gamma : array_like
-        As in `private_counts`, one for all rows or one a row.
-    size : int or sequence of int, optional
-    rng : Generator, int or None
-
-    Returns
-    -------
-    Released
+    counts : array_like, shape (n, n); the origin is the row, the departures N_i of each are public
+    k, eta, gamma, size, rng : as in `private_counts`; k, eta and gamma one for all rows or one a row
 
     Examples
     --------
@@ -182,24 +153,15 @@ def _released(counts: ArrayLike, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike,
 
 
 def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike) -> tuple[Array, Array]:
-    """Return Theorem 1's epsilon (6) and an upper bound on its delta (7) for each row; a chain's are the largest.
+    """Return Theorem 1's epsilon (6) and an upper bound on its delta (7), shape (..., n); a chain's are the largest.
+
+    A row without neighbours on its bordered simplex, 2 N_i eta_i + 1 > N_i (with 3 for the 2 where more than 2
+    transitions occur), is refused with ValueError: there is nothing to protect and the formula has no value.
 
     Parameters
     ----------
-    counts : array_like, shape (..., n, n) or (n,)
-        As in `rows`; only N_i and the number of transitions that occur are read.
-    k, eta, gamma : array_like
-        As in `private_chain`.
-
-    Returns
-    -------
-    epsilon, delta : float or ndarray, shape (..., n)
-
-    Raises
-    ------
-    ValueError
-        Also for a row without neighbours on its bordered simplex, where there is nothing to protect and the formula has
-        no value: 2 N_i eta_i + 1 > N_i, with 3 for the 2 where more than 2 transitions occur.
+    counts : array_like, as in `rows`; only N_i and the number of transitions that occur are read
+    k, eta, gamma : as in `private_chain`
 
     Examples
     --------
@@ -240,31 +202,18 @@ def posterior_release(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return draws of Dir(kappa (c + alpha)) for each row c of counts: the data-free release.
+    """Return draws of Dir(kappa (c + alpha)), shape ``(*size, ..., n)``, c a row of counts: the data-free release.
+
+    Tempered Dirichlet posterior sampling (Geumlek, Song and Chaudhuri 2017; Ponnoprat 2023). With alpha and kappa
+    public, its exact privacy (`accounting.posterior_delta`) holds for every database, zero counts included, and every
+    transition stays possible.
 
     Parameters
     ----------
-    counts : array_like, shape (..., n)
-        At least 0.
-    kappa : array_like
-        Above 0, public; broadcasts with the rows.
-    alpha : float
-        Above 0, public.
-    size : int or sequence of int, optional
-    rng : Generator, int or None
-
-    Returns
-    -------
-    ndarray, shape ``(*size, ..., n)``
-
-    Notes
-    -----
-    With alpha and kappa public, its exact epsilon (`accounting.posterior_epsilon`) holds for every database, zero
-    counts included, and every transition stays possible.
-
-    References
-    ----------
-    Tempered Dirichlet posterior sampling: Geumlek, Song and Chaudhuri 2017, Ponnoprat 2023.
+    counts : array_like, shape (..., n), at least 0
+    kappa : array_like, above 0, public; broadcasts with the rows
+    alpha : float, above 0, public
+    size, rng : as in `dirichlet_mechanism`
 
     Examples
     --------
@@ -278,22 +227,14 @@ def posterior_release(
 
 
 def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike) -> Array:
-    """Return the exact mean of ``|x_i - c_i/N|`` of x ~ Dir(kappa (c + alpha)): bias and spread together.
+    """Return the exact mean of ``|x_i - c_i/N|``, x ~ Dir(kappa (c + alpha)), shape (..., n): bias and spread together.
+
+    x_i is Beta(a, b) with mean m, and its error is p (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)) with p = c_i/N.
 
     Parameters
     ----------
-    counts : array_like, shape (..., n)
-        N > 0 records in each row.
-    kappa, alpha : array_like, shape (...)
-        Above 0; they broadcast with the rows.
-
-    Returns
-    -------
-    ndarray, shape (..., n)
-
-    Notes
-    -----
-    x_i is Beta(a, b) with mean m, and its error is p (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)) with p = c_i/N.
+    counts : array_like, shape (..., n); N > 0 records in each row
+    kappa, alpha : array_like, shape (...), above 0; they broadcast with the rows
 
     Examples
     --------

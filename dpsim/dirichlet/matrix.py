@@ -1,9 +1,9 @@
 """Privacy of the matrix Dirichlet mechanism (Fallin et al. 2023): Theorem 1, and Definition 4 exactly.
 
-A release draws every row i of P from Dir(k P_i). By Theorem 1 the matrix is as private as its worst row, which
-is right when neighbours differ in one row. Definition 4 lets every row differ from its neighbour's at once, by b in
-1-norm each: then the log-likelihood ratios of the rows add up, and the matrix is as private as the composition of
-its rows (`accounting.compose`), exactly, because each row may stand at its worst point whatever the others do.
+A release draws every row i of P from Dir(k P_i). By Theorem 1 it is as private as its worst row, which is right when
+neighbours differ in one row. By Definition 4 every row may differ at once, by b in 1-norm each: then the rows'
+log-likelihood ratios add up, and the matrix is exactly as private as the composition of its rows
+(`accounting.compose`), because each row may stand at its worst point whatever the others do.
 """
 
 from __future__ import annotations
@@ -23,26 +23,14 @@ LARGEST_K = 1e9
 
 
 def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> Any:
-    """Return the epsilon of Theorem 1, its largest over the rows: an upper bound when one row differs.
+    """Return the epsilon of Theorem 1 of Fallin et al. 2023, of the shape of k: an upper bound when one row differs.
 
     Parameters
     ----------
-    k : array_like
-        As in `dirichlet.epsilon_bound`.
-    b : float
-        How far two adjacent rows are apart in 1-norm, in (0, 1].
-    eta, eta_bar, gamma : float
-        As in `dirichlet.epsilon_bound`.
+    k, eta, eta_bar, gamma : as in `dirichlet.epsilon_bound`
+    b : float, in (0, 1]; how far two adjacent rows are apart in 1-norm
     protected : int or array_like of int
-        ``|W_i|`` of each row, or one number. The row with the smallest decides.
-
-    Returns
-    -------
-    float or ndarray, of the shape of k
-
-    References
-    ----------
-    Fallin et al. 2023, Theorem 1.
+        ``|W_i|`` of each row, or one number. The row with the smallest, whose epsilon is largest, decides.
 
     Examples
     --------
@@ -57,30 +45,14 @@ def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamm
 
 
 def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected: ArrayLike) -> tuple[Array, Array]:
-    """Return bounds around the delta of Theorem 1, the largest over rows of 1 - min P(Omega_1).
+    """Return (lower, upper) bounds, of the shape of k, around the delta of Theorem 1 of Fallin et al. 2023: the largest
+    over rows of 1 - min P(Omega_1). The paper prints 1 - max min instead, the delta of its best row.
 
     Parameters
     ----------
-    k : array_like
-        As in `dirichlet.delta_bounds`.
-    n : int
-        States.
-    eta, gamma : float
-        As in `dirichlet.delta_bounds`.
-    protected : int or array_like of int
-        ``|W_i|`` of each row, or one number. The row with the largest decides.
-
-    Returns
-    -------
-    lower, upper : float or ndarray, of the shape of k
-
-    Notes
-    -----
-    The paper prints 1 - max min instead, the delta of its best row.
-
-    References
-    ----------
-    Fallin et al. 2023, Theorem 1.
+    k, eta, gamma : as in `dirichlet.delta_bounds`
+    n : int; states
+    protected : as in `theorem1_epsilon`, but the row with the largest decides
 
     Examples
     --------
@@ -97,14 +69,8 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
 
     Parameters
     ----------
-    epsilon : float
-        Above 0, and at most what k = 1e9 gives.
-    b, eta, eta_bar, gamma, protected
-        As in `theorem1_epsilon`.
-
-    Returns
-    -------
-    float
+    epsilon : float, above 0 and at most what k = 1e9 gives
+    b, eta, eta_bar, gamma, protected : as in `theorem1_epsilon`
 
     Examples
     --------
@@ -125,11 +91,9 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
 
 
 def largest_k(epsilon: float, delta: float, *, shift: Array, eta: float, least: float) -> float:
-    """Return the largest k >= least, rounded down by about 1e-5 relative, that is (epsilon, delta)-private.
-
-    Every row moves by its own shift (rows,) at once. The k returned was itself evaluated: its proven upper bound of
-    epsilon meets the target. ValueError, with the epsilon of `least`, where none does.
-    """
+    """Return the largest k >= least, rounded down by about 1e-5 relative, that is (epsilon, delta)-private when every
+    row moves by its own shift (rows,) at once; its proven upper bound of epsilon was evaluated. ValueError, with the
+    epsilon of `least`, where none is."""
 
     def composed(log_k: float) -> accounting.composition.Composition:
         return accounting.compose(math.exp(log_k), shift=shift, eta=eta)

@@ -28,31 +28,20 @@ def dirichlet_mechanism(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return independent draws of Dir(k p): the Dirichlet mechanism, one row for each leading index of p.
+    """Return independent draws of Dir(k p), the Dirichlet mechanism, shape ``(*size, ..., n)``: one row for each
+    leading index of p (Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6).
+
+    Each draw sums to one within n roundings. A row with a parameter k p_i below 0.1 is drawn in log space, so that its
+    left tail is right down to the smallest float, 5e-324; an entry below that is 0.0, and `log_dirichlet` gives its
+    logarithm.
 
     Parameters
     ----------
-    p : array_like, shape (..., n)
-        Probability vectors. Zero entries stay exactly zero.
+    p : array_like, shape (..., n); probability vectors, whose zero entries stay exactly zero
     k : array_like
         In (0, 1e300], a number or an array that broadcasts with the leading axes of p (one k per row of a matrix).
     size : int or sequence of int, optional
     rng : Generator, int or None
-
-    Returns
-    -------
-    ndarray, shape ``(*size, ..., n)``
-        Each draw sums to one within n roundings.
-
-    Notes
-    -----
-    A row with a parameter k p_i below 0.1 is drawn in log space, so that its left tail is right down to the smallest
-    float; an entry below that (5e-324) is returned as 0.0, which no float can avoid: `log_dirichlet` gives its
-    logarithm.
-
-    References
-    ----------
-    Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6.
 
     Examples
     --------
@@ -69,20 +58,12 @@ def log_dirichlet(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return logarithms of draws of Dir(k p), finite wherever p is positive, else -inf.
+    """Return logarithms of draws of Dir(k p), shape ``(*size, ..., n)``, finite wherever p is positive, else -inf: for
+    parameters so small that the draws underflow. At k p_i = 1e-6 most logarithms are below -1e5.
 
     Parameters
     ----------
-    p, k, size, rng
-        As in `dirichlet_mechanism`.
-
-    Returns
-    -------
-    ndarray, shape ``(*size, ..., n)``
-
-    Notes
-    -----
-    For parameters so small that the draws themselves underflow: at k p_i = 1e-6 most logarithms are below -1e5.
+    p, k, size, rng : as in `dirichlet_mechanism`
 
     Examples
     --------
@@ -148,10 +129,8 @@ def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[no-untyped-def]
-    """Fill out (draws, rows, n) with Dirichlet draws, or with their logarithms when logs is true.
-
-    A parameter a below 1 uses G(a) = G(a + 1) U^(1/a), with -log U an exponential: exact however small a is.
-    """
+    """Fill out (draws, rows, n) with Dirichlet draws, or their logarithms: a parameter a below 1 uses
+    G(a) = G(a + 1) U^(1/a), with -log U an exponential, exact however small a is."""
     draws, rows, n = out.shape
     for draw in range(draws):
         for row in range(rows):

@@ -22,23 +22,16 @@ def noisy_matrix(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return P plus independent noise on its support: not yet stochastic.
+    """Return P plus independent noise on its support, shape ``(*size, ..., n)``: not yet stochastic.
 
     Parameters
     ----------
-    P : array_like, shape (..., n)
-        Probability vectors.
+    P : array_like, shape (..., n); probability vectors
     scale : float
         Above 0: mean absolute value of the Laplace, standard deviation of the Gaussian noise.
     noise : {"laplace", "gaussian"}
-    support : bool array, broadcast to P, optional
-        None: the positive entries of P.
-    size : int or sequence of int, optional
-    rng : Generator, int or None
-
-    Returns
-    -------
-    ndarray, shape ``(*size, ..., n)``
+    support : bool array, broadcast to P, optional; None: the positive entries of P
+    size, rng : as in `dirichlet_mechanism`
 
     Examples
     --------

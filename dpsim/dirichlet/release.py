@@ -36,16 +36,15 @@ def privatize(
     Every row is one draw of the Dirichlet mechanism with the largest k that the exact accounting allows. Exactly one of
     `records` and `b` says what is protected. Without `protected` P may be anything: it is projected onto the vectors
     whose entries on the support are at least eta. With it P must lie in the domain of Fallin et al. 2023. All arguments
-    but P are public: k, and every refusal but that of the domain, depend on them alone.
+    but P are public: k, and every refusal but that of the domain, depend on them alone. For an epsilon out of reach the
+    ValueError says which one is in reach. The result is a `private.Private`: `value`, labelled as P was, `statement`,
+    and `parameters` with k, eta and shift.
 
     Parameters
     ----------
-    P : array_like, Series or DataFrame, shape (n,) or (rows, n)
-        Probability vectors.
-    epsilon : float
-        In (0, 1e30].
-    delta : float
-        In (0, 1), where the losses of rows add in [1e-11, 1).
+    P : array_like, Series or DataFrame, shape (n,) or (rows, n); probability vectors
+    epsilon : float, in (0, 1e30]
+    delta : float, in (0, 1), where the losses of rows add in [1e-11, 1)
     support : array_like of bool, broadcast to P
         Which entries are possible; the others are 0 in what is returned. True: all of them.
     eta : float
@@ -64,46 +63,32 @@ def privatize(
     rng : numpy.random.Generator or int, optional
         None draws from the operating system's entropy. Anything else makes a simulation, and the result says so.
 
-    Returns
-    -------
-    private.Private
-        `value` labelled as P was; `statement`; `parameters` with k, eta and shift.
-
-    Raises
-    ------
-    ValueError
-        Also for an epsilon out of reach: the message says which one is in reach.
-
     Notes
     -----
     *The projection costs nothing*: it moves no two vectors further apart in total variation. It is max(x_j - tau, L_j)
     on the support, tau making the sum 1. Let s move from entry i to entry j. If tau does not fall, no entry but j
     rises, and j by at most s; if tau does not rise, no entry but i falls, and i by at most s. (An entry off the support
-    does not count; then one of the two is not there.) Either way the projections are at most s apart. A larger change
-    is a sequence of such moves whose distances add up to its own. So neighbours s apart stay within s, but they may
-    then differ in many entries; the bound of the 2-norm, which falls as well, would be worse by a factor sqrt(n / 2).
+    does not count.) Either way the projections are at most s apart. A larger change is a sequence of such moves whose
+    distances add up to its own. So neighbours s apart stay within s, but may then differ in many entries; the bound of
+    the 2-norm, which falls as well, would be worse by a factor sqrt(n / 2).
 
-    *Many entries cost no more than two* where k eta >= 1/2, by the proof in `dpsim.accounting.dirichlet`: with
-    s = 1/N or b/2 (or 1 - m eta, the diameter of what is projected onto, where that is smaller), a row costs at most
-    the exact profile of Beta(k eta + k s, k eta) against its mirror. That is attained for rows of three or more
-    possible entries under `b`, and under `records` where eta N is an integer; elsewhere it is a bound. Under `b`
-    with several rows it is composed, an upper bound by convolution within 1e-4 of the truth.
+    *Many entries cost no more than two* where k eta >= 1/2 (proof: `dpsim.accounting.dirichlet`): with s = 1/N or b/2
+    (or 1 - m eta, the diameter of what is projected onto, where that is smaller), a row costs at most the exact profile
+    of Beta(k eta + k s, k eta) against its mirror. That is attained for rows of three or more possible entries under
+    `b`, and under `records` where eta N is an integer; elsewhere it is a bound. Under `b` with several rows it is
+    composed, an upper bound by convolution within 1e-4 of the truth.
 
     *The paper's domain* (Definitions 1, 3 and 6): entries of W_i of at least eta with a sum of at most 1 - eta_bar.
-    Nothing is projected there, since a projection could move entries outside W_i, and neighbours outside the domain are
-    not covered. Two entries alone move, so the profile is exact for every k: for one row, and composed for several.
+    Nothing is projected there, since that could move entries outside W_i, and neighbours outside the domain are not
+    covered. Two entries alone move, so the profile is exact for every k: for one row, and composed for several.
 
-    Rows with one possible entry are certain and cost nothing. Numbers are floats: what their roundings may reveal is
-    not covered.
+    Rows with one possible entry are certain and cost nothing. What the roundings of floats may reveal is not covered.
 
     Examples
     --------
     >>> made = privatize([0.2, 0.3, 0.5], 1.0, 1e-3, support=True, eta=0.1, records=500, rng=1)
     >>> made.value.round(2), made.simulation
     (array([0.2, 0.3, 0.5]), True)
-    >>> domain = {"support": True, "protected": [True, True, False], "eta": 0.1, "eta_bar": 0.05}
-    >>> float(privatize([0.2, 0.3, 0.5], 1.0, 1e-3, b=0.025, rng=1, **domain).parameters["k"].round(1))
-    40.9
     """
     values, labelled = private.unlabelled(P)
     vectors = checks.simplex("P", values)

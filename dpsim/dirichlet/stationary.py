@@ -31,19 +31,11 @@ class MatrixNorms(NamedTuple):
 
 
 def matrix_norms(Z: ArrayLike) -> MatrixNorms:
-    """Return the three constants of a matrix.
+    """Return the three constants of a matrix, as `MatrixNorms` (Seneta 1988 for tau).
 
     Parameters
     ----------
     Z : array_like, shape (..., n, n)
-
-    Returns
-    -------
-    MatrixNorms
-
-    References
-    ----------
-    Seneta 1988 for tau.
 
     Examples
     --------
@@ -58,24 +50,13 @@ def matrix_norms(Z: ArrayLike) -> MatrixNorms:
 
 
 def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
-    """Return L = sum_i pi_i (Corollary 1's bound for row i).
+    """Return L = sum_i pi_i (Corollary 1's bound for row i), shape (...) (Benvenuti et al. 2026, Theorem 4).
 
     Parameters
     ----------
-    pi : array_like, shape (..., n)
-        The stationary distribution.
-    N, k : array_like
-        Records and k of each row, which broadcast with pi.
-    categories : array_like, optional
-        How many transitions row i can take; None: all n.
-
-    Returns
-    -------
-    float or ndarray, shape (...)
-
-    References
-    ----------
-    Benvenuti et al. 2026, Theorem 4.
+    pi : array_like, shape (..., n); the stationary distribution
+    N, k : array_like; records and k of each row, which broadcast with pi
+    categories : array_like, optional; how many transitions row i can take, None: all n
 
     Examples
     --------
@@ -88,32 +69,20 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
 
 
 def stationary_bound(P: Any, N: ArrayLike, k: ArrayLike, *, norm: str = "row", kind: str = "paper") -> Array:
-    """Return Theorem 4's bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~).
+    """Return the bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~), shape (...) (Benvenuti et al. 2026, Theorem 4).
+
+    The published statement: the proof weighs the rows by pi where the perturbation identity has pi~, so it is a bound
+    by publication and by check on random chains, not proven here.
 
     Parameters
     ----------
     P : array_like, shape (..., n, n), or sparse
         The chain. Zero entries stay zero in the release and do not count as categories.
-    N, k : array_like
-        Records and k of each row.
+    N, k : as in `mean_kl_bound`
     norm : {"row", "column", "tau"}
-        "row" (the norm that fits row vectors), "column" (the 1-norm as printed, read for columns) or "tau" (the
-        smallest of the valid ones).
-    kind : {"paper", "seneta"}
-        The reading of Z, as in `markov.fundamental_matrix`.
-
-    Returns
-    -------
-    float or ndarray, shape (...)
-
-    Notes
-    -----
-    The published statement: the proof weighs the rows by pi where the perturbation identity has pi~, so it is a bound
-    by publication and by check on random chains, not proven here.
-
-    References
-    ----------
-    Benvenuti et al. 2026, Theorem 4; Seneta 1988.
+        "row" (fits row vectors), "column" (the 1-norm as printed, read for columns) or "tau" (the smallest of the valid
+        ones, Seneta 1988).
+    kind : {"paper", "seneta"}; the reading of Z, as in `markov.fundamental_matrix`
 
     Examples
     --------
@@ -128,25 +97,13 @@ def stationary_bound(P: Any, N: ArrayLike, k: ArrayLike, *, norm: str = "row", k
 
 
 def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
-    """Return Theorem 5's expression sqrt(2 L) for the mean change of tau_inf.
+    """Return sqrt(2 L), shape (...), for the mean change of tau_inf (Benvenuti et al. 2026, Theorem 5). Not a bound:
+    its proof mixes two norms. Counts [[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]] with k_i = 3 / (2 eta_i) move
+    tau_inf by 0.138 on average, where it gives 0.0547.
 
     Parameters
     ----------
-    pi, N, k, categories
-        As in `mean_kl_bound`.
-
-    Returns
-    -------
-    float or ndarray, shape (...)
-
-    Notes
-    -----
-    Not a bound: its proof mixes two norms. Counts [[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]] with
-    k_i = 3 / (2 eta_i) move tau_inf by 0.138 on average, where it gives 0.0547.
-
-    References
-    ----------
-    Benvenuti et al. 2026, Theorem 5.
+    pi, N, k, categories : as in `mean_kl_bound`
 
     Examples
     --------
@@ -159,28 +116,16 @@ def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: A
 def matrix_dirichlet_bound(
     norm: ArrayLike, n: int, k: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike
 ) -> Array:
-    """Return Theorem 3's bound on the mean of ``||pi - pi~||_1`` for a norm of Z and n states.
+    """Return the bound on the mean of ``||pi - pi~||_1`` for a norm of Z (Fallin et al. 2023, Theorem 3).
 
     Parameters
     ----------
-    norm : array_like
-        The norm of Z; broadcasts with k.
-    n : int
-        States.
-    k : array_like
-        Above 0.
-    eta, eta_bar : float
-        Above 0, with a sum below 1/2.
+    norm : array_like; the norm of Z, broadcasts with k
+    n : int; states
+    k : array_like, above 0
+    eta, eta_bar : float, above 0, with a sum below 1/2
     protected : int or array_like of int
         ``|W_i|`` of each row, at least 2, or one number for all. The subtracted term is the largest over rows.
-
-    Returns
-    -------
-    float or ndarray
-
-    References
-    ----------
-    Fallin et al. 2023, Theorem 3.
 
     Examples
     --------

@@ -28,34 +28,23 @@ from dpsim.numerics.special import NODES, WEIGHTS, log_beta, log_beta_tail, log_
 def epsilon_bound(
     k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike, gamma: ArrayLike, n: int, eta_bar: ArrayLike | None = None
 ) -> Any:
-    """Return the epsilon of Theorem 1 of Benvenuti et al. 2026 and of Fallin et al. 2023.
+    """Return the epsilon of Theorem 1 of Benvenuti et al. 2026 (equation 6) and of Fallin et al. 2023.
 
     A proven upper bound on the log-likelihood ratio of neighbours p and p - shift e_i + shift e_j while every
     protected coordinate of the release is at least gamma; `delta_bounds` is the probability that one is not.
 
     Parameters
     ----------
-    k : array_like
-        Of Dir(k p), in (0, 1e300]. The numbers and arrays broadcast.
+    k : array_like, in (0, 1e300], of Dir(k p); the numbers and arrays broadcast
     shift : array_like
         1/N for one record of N, b/2 for Fallin's b-adjacency; positive, and small enough to leave room for neighbours.
-    eta : array_like
-        Border of the simplex: p_i >= eta > 0 where protected.
-    gamma : array_like
-        In (0, 1/(n-1)).
+    eta : array_like; border of the simplex, p_i >= eta > 0 where protected
+    gamma : array_like, in (0, 1/(n-1))
     n : int
         How many categories are protected, at least 2: all of Benvenuti et al., the size of W in Fallin et al.
     eta_bar : array_like, optional
         Mass in (0, 1) that Fallin et al. leave to the other categories; None for Benvenuti et al., whose formula has
         eta in its place.
-
-    Returns
-    -------
-    float or ndarray
-
-    References
-    ----------
-    Benvenuti et al. 2026, equation 6; Fallin et al. 2023, Theorem 1.
 
     Examples
     --------
@@ -100,37 +89,24 @@ def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
 def delta_bounds(
     k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return proven bounds around delta, the worst probability that a protected entry is below gamma.
+    """Return proven (lower, upper) bounds around delta, the worst probability that a protected entry is below gamma
+    (Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2; Marshall and Olkin 1979, section 11.E).
 
-    Parameters
-    ----------
-    k : array_like
-        In [1e-290, 1e12]. Arrays broadcast.
-    eta : array_like
-        Border of the simplex, in (0, 1/n] (or (0, 1/W]).
-    gamma : array_like
-        In (0, 1/(m-1)), m = n or W.
-    n : int
-        Categories.
-    protected : int, optional
-        W, in 1..n-1: how many coordinates are protected (Omega_1 asks these to be at least gamma); None: all n.
-
-    Returns
-    -------
-    lower, upper : float or ndarray
-        lower <= delta <= upper, apart by about delta / 2 relative, computed within 1e-9 relative (0 below 1e-300).
-
-    Notes
-    -----
+    They are apart by about delta / 2 relative, each computed within 1e-9 relative (0 below 1e-300).
     delta = max over p in the bordered simplex of P(some protected coordinate of Dir(k p) < gamma). With
     q_i = I_gamma(k p_i, k - k p_i) at the worst point, upper = sum q_i (union) and lower = 1 - prod(1 - q_i) (Dirichlet
     coordinates are negatively associated). The worst point has n-1 coordinates at eta and one at 1 - (n-1) eta
     (P(min >= gamma) is Schur-concave in p for every k > 0); with W protected, all of them at eta (moving mass from
     outside W to a protected coordinate can only help, by coupling the Gamma variables).
 
-    References
+    Parameters
     ----------
-    Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2; Marshall and Olkin 1979, section 11.E.
+    k : array_like, in [1e-290, 1e12]; arrays broadcast
+    eta : array_like, in (0, 1/n] (or (0, 1/W]); border of the simplex
+    gamma : array_like, in (0, 1/(m-1)), m = n or W
+    n : int; categories
+    protected : int, optional
+        W, in 1..n-1: how many coordinates are protected (Omega_1 asks these to be at least gamma); None: all n.
 
     Examples
     --------
@@ -171,26 +147,15 @@ def _log_delta_bounds(
 
 
 def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, n: int) -> Any:
-    """Return the epsilon of Theorem 1 at each delta with its best gamma: a proven upper bound.
+    """Return the epsilon of Theorem 1 at each delta with its best gamma, the largest, within 1e-12 relative, for which
+    the upper end of `delta_bounds` stays at most delta: a proven upper bound.
 
     Parameters
     ----------
-    delta : array_like
-        In (0, 1), and large enough for a gamma in [1e-300, 1/n) to do.
-    k : float
-        In [1e-290, 1e12].
-    shift, eta : float
-        As in `epsilon_bound`.
-    n : int
-        Categories, at least 2.
-
-    Returns
-    -------
-    float or ndarray, of the shape of delta
-
-    Notes
-    -----
-    gamma is the largest, within 1e-12 relative, for which the upper end of `delta_bounds` stays at most delta.
+    delta : array_like, in (0, 1), and large enough for a gamma in [1e-300, 1/n) to do
+    k : float, in [1e-290, 1e12]
+    shift, eta : float, as in `epsilon_bound`
+    n : int, at least 2; categories
 
     Examples
     --------
@@ -215,30 +180,16 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
 
 
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
-    """Return the probability that one of some entries of Dir(k p) is below gamma: 1 minus the integral of Lemma 2.
+    """Return the probability, within 1e-6 relative, that one of some entries of Dir(k p) is below gamma: 1 minus the
+    integral of Lemma 2 of Fallin et al. 2023. The m-fold integral, one entry after the other: given that one is x, the
+    others are 1 - x times a Dirichlet draw, and one of them is below gamma when its share is below gamma / (1 - x). All
+    terms are positive.
 
     Parameters
     ----------
-    p : array_like, shape (m,)
-        Means of the protected entries, 1 to 3, each above 0, with a sum below 1.
-    k : float
-        In [1e-3, 1000].
-    gamma : float
-        In [1e-20, 1/m).
-
-    Returns
-    -------
-    float
-        Within 1e-6 relative.
-
-    Notes
-    -----
-    The m-fold integral, one entry after the other: given that one is x, the others are 1 - x times a Dirichlet draw,
-    and one of them is below gamma when its share is below gamma / (1 - x). All terms are positive.
-
-    References
-    ----------
-    Fallin et al. 2023, Lemma 2.
+    p : array_like, shape (m,); means of the protected entries, 1 to 3, each above 0, with a sum below 1
+    k : float, in [1e-3, 1000]
+    gamma : float, in [1e-20, 1/m)
 
     Examples
     --------
@@ -273,29 +224,19 @@ def _leaving(gamma: Array, shapes: Array, total: float) -> Array:
 
 
 def extreme_points(n: int, eta: float, *, protected: int | None = None, eta_bar: float | None = None) -> Array:
-    """Return the vertices of the bordered simplex, a row each.
+    """Return the vertices of the bordered simplex, a row each: n of them, or (n - protected) (protected + 1), where
+    what is left goes to one protected entry and eta_bar to one of the others, or all of it to that one.
 
     Parameters
     ----------
-    n : int
-        Categories, at least 2.
-    eta : float
-        Border, in (0, 1/n].
+    n : int, at least 2; categories
+    eta : float, in (0, 1/n]; border
     protected, eta_bar : int and float, optional
         As in Fallin et al. 2023, Definition 1, closed: the first `protected` of the entries, 1 to n - 1, are at least
         eta, and the others together at least eta_bar. None: every entry is at least eta.
 
-    Returns
-    -------
-    ndarray, shape (vertices, n)
-        n vertices, or (n - protected) (protected + 1): what is left goes to one protected entry and eta_bar to one of
-        the others, or all of it to that one.
-
     Examples
     --------
-    >>> extreme_points(2, 0.25)
-    array([[0.75, 0.25],
-           [0.25, 0.75]])
     >>> extreme_points(3, 0.25, protected=2, eta_bar=0.125)
     array([[0.625, 0.25 , 0.125],
            [0.25 , 0.625, 0.125],
@@ -326,31 +267,22 @@ def delta_monte_carlo(
     rng: np.random.Generator | int | None = None,
     protected: int | None = None,
 ) -> Any:
-    """Return the papers' estimate of delta: the worst share, over the rows of p, of draws below gamma.
+    """Return the papers' estimate of delta, of the shape of draws: the worst share of draws below gamma over rows of p.
+
+    The maximum over vertices biases it upwards: `delta_bounds` is the proven bracket. It holds no draws in memory and
+    releases the interpreter, so that several may run in threads.
 
     Parameters
     ----------
     p : array_like, shape (vertices, n)
         Probability vectors, `extreme_points` for instance; every row gets its own draws of Dir(k p).
-    k : float
-        Above 0.
-    gamma : float
-        In (0, 1).
+    k : float, above 0
+    gamma : float, in (0, 1)
     draws : int or array_like of int
-        At least 1; an increasing array gives one estimate each, from the same draws (the first 100 of them, the first
-        1000, ...).
+        At least 1; an increasing array gives one estimate each, from the same draws (the first 100, first 1000, ...).
     rng : Generator, int or None
     protected : int, optional
         W: one of the first W coordinates must be below gamma for a draw to count; None: one of all.
-
-    Returns
-    -------
-    float or ndarray, of the shape of draws
-        An estimate, biased upwards by the maximum over vertices: `delta_bounds` is the proven bracket.
-
-    Notes
-    -----
-    It holds no draws in memory, and releases the interpreter, so that several may run in threads.
 
     Examples
     --------
@@ -374,8 +306,7 @@ def delta_monte_carlo(
 
 @njit(cache=True, nogil=True)
 def _count_left(rng, parameters, offset, scale, gamma, m, checkpoints, left):  # type: ignore[no-untyped-def]
-    """Set left[v, c] to how many of the first checkpoints[c] draws at vertex v have a coordinate below
-    gamma."""
+    """Set left[v, c] to how many of the first checkpoints[c] draws at vertex v have a coordinate below gamma."""
     for v in range(parameters.shape[0]):
         outside = 0
         drawn = 0

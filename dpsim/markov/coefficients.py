@@ -17,21 +17,11 @@ LARGEST_CONDITION = 1e12  # a fundamental matrix keeps at least four digits
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
-    """Return the total variation distance of probability vectors, half the 1-norm of p - q.
+    """Return the total variation distance of probability vectors, half the 1-norm of p - q, shape (...), in [0, 1].
 
     Parameters
     ----------
-    p, q : array_like, shape (..., n)
-        Probability vectors; they broadcast.
-
-    Returns
-    -------
-    float or ndarray, shape (...), in [0, 1]
-
-    Raises
-    ------
-    ValueError
-        Off the simplex.
+    p, q : array_like, shape (..., n); probability vectors that broadcast
 
     Examples
     --------
@@ -42,30 +32,15 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
 
 
 def ergodicity_coefficient(P: Any) -> Any:
-    """Return tau_inf(P) = max ||P^T z||_inf over ||z||_inf = 1, sum z = 0.
+    """Return tau_inf(P) = max ||P^T z||_inf over ||z||_inf = 1, sum z = 0, shape (...), in [0, n/2] (Benvenuti et al.
+    2026, Definition 7; Ipsen and Selee 2011).
 
-    Parameters
-    ----------
-    P : array_like, shape (..., n, n), or scipy.sparse, shape (n, n)
-        Transition matrices: rows on the simplex.
-
-    Returns
-    -------
-    float or ndarray, shape (...), in [0, n/2]
-
-    Raises
-    ------
-    ValueError
-        For other matrices.
-
-    Notes
-    -----
     Closed form: for each column the sum of its floor(n/2) largest entries minus the sum of its floor(n/2) smallest, the
     largest over columns (z is +1 on the first, -1 on the last, 0 on the median).
 
-    References
+    Parameters
     ----------
-    Benvenuti et al. 2026, Definition 7; Ipsen and Selee 2011.
+    P : array_like, shape (..., n, n), or scipy.sparse, shape (n, n); transition matrices
 
     Examples
     --------
@@ -82,25 +57,14 @@ def ergodicity_coefficient(P: Any) -> Any:
 
 
 def half_row_distance(A: ArrayLike) -> Any:
-    """Return tau_1(A), half the largest 1-norm distance of two rows of A.
+    """Return tau_1(A), shape (...), half the largest 1-norm distance of two rows of A.
 
-    For a transition matrix it lies in [0, 1] and bounds the second eigenvalue (Dobrushin's coefficient);
-    for the fundamental matrix it is the constant of the perturbation bound, the same for both of its
-    readings (Seneta 1988).
+    For a transition matrix it lies in [0, 1] and bounds the second eigenvalue (Dobrushin's coefficient); for the
+    fundamental matrix it is the constant of the perturbation bound, the same for both of its readings (Seneta 1988).
 
     Parameters
     ----------
     A : array_like, shape (..., n, n)
-        Square matrices of finite numbers.
-
-    Returns
-    -------
-    float or ndarray, shape (...), at least 0
-
-    Raises
-    ------
-    ValueError
-        For other matrices.
 
     Examples
     --------
@@ -113,26 +77,17 @@ def half_row_distance(A: ArrayLike) -> Any:
 
 
 def fundamental_matrix(P: Any, kind: str = "paper") -> Array:
-    """Return the fundamental matrix Z of irreducible chains: pi~ - pi = pi~ (P~ - P) Z for every other chain P~.
+    """Return the fundamental matrix Z, dense, of irreducible chains: pi~ - pi = pi~ (P~ - P) Z for any other chain P~.
+
+    ValueError also for a chain with transient states, and for one so nearly reducible that fewer than four digits would
+    be right (condition above 1e12).
 
     Parameters
     ----------
-    P : array_like, shape (..., n, n), or scipy.sparse, shape (n, n)
-        Irreducible transition matrices.
+    P : as in `ergodicity_coefficient`, irreducible
     kind : {"paper", "seneta"}
         "paper": (I - P - 1 pi^T)^(-1), as Fallin et al. 2023 and Benvenuti et al. 2026 print it; "seneta":
         (I - P + 1 pi^T)^(-1). They differ by 2 1 pi^T.
-
-    Returns
-    -------
-    ndarray, shape (..., n, n)
-        Dense, for a sparse chain too.
-
-    Raises
-    ------
-    ValueError
-        As `stationary_distribution` does, for a chain with transient states, and for one so nearly reducible that
-        fewer than four digits would be right (condition above 1e12).
 
     Examples
     --------

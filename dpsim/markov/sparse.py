@@ -1,6 +1,4 @@
-"""Large sparse Markov chains: communicating classes, and stationary distributions with a proven error
-bound.
-"""
+"""Large sparse Markov chains: communicating classes, and stationary distributions with a proven error bound."""
 
 from __future__ import annotations
 
@@ -36,11 +34,8 @@ def canonical(name: str, matrix: Any) -> Any:
 
 
 def stochastic(name: str, matrix: Any) -> Any:
-    """Return a sparse transition matrix as csr once it is non-negative with rows summing to one.
-
-    As `checks.simplex` for dense rows: roundings are left, sums within 1e-6 renormalised, others refused by ValueError
-    naming the row and its sum.
-    """
+    """Return a sparse transition matrix as csr, as `checks.simplex` does dense rows: roundings are left, sums within
+    1e-6 of 1 renormalised, others and negative entries refused by ValueError naming the row and its sum."""
     matrix = canonical(name, matrix)
     checks.real(name, matrix.data, 0.0)
     scales = checks.row_scales(name, matrix.sum(axis=1), matrix.shape[0])
@@ -88,12 +83,10 @@ def _listed(states: States) -> str:
 
 
 def stationary(P: Any) -> Array:
-    """Return the stationary distribution (n,) of an irreducible transition matrix as csr, its 1-norm error below 1e-6.
-
-    Damped power iteration until its steps are at the level of rounding; chains that mix too slowly for it are
-    solved by GMRES with an incomplete factorisation. The result is returned only with a proven error bound
-    below 1e-6 (`stationary_error`; 1e-9 or less is usual); else ValueError with the iterations, residual and bound.
-    """
+    """Return the stationary distribution (n,) of an irreducible csr matrix, its proven 1-norm error
+    (`stationary_error`) below 1e-6, usually 1e-9; else ValueError with the iterations, residual and bound. Damped power
+    iteration until its steps are at the level of rounding; chains that mix too slowly are solved by GMRES with an
+    incomplete factorisation."""
     pi, steps = _power_iteration(P)
     residual, bound = _error_bound(P, pi)
     if bound > LARGEST_ERROR:
@@ -127,29 +120,16 @@ def _power_iteration(P: Any) -> tuple[Array, int]:
 def stationary_error(P: Any, pi: Array) -> tuple[float, float]:
     """Return the residual ||pi P - pi||_1 and a proven bound on ||pi - exact||_1 for a sparse chain.
 
+    Proof: with j the likeliest state, Q = P without column j, r = pi P - pi and d = -r (I - Q)^(-1) off j, pi - exact =
+    d - (sum d) exact, so the error is at most 2 sum_x ``|r_x|`` h_x, h the expected steps to j. GMRES finds some V;
+    where V - Q V >= c > 0 is verified entry by entry, h <= V / c, whatever GMRES did; else ValueError: the chain mixes
+    too slowly. The roundings of r and of V - Q V are bounded and included. (Exact is for P with its rounding defects
+    put into column j.)
+
     Parameters
     ----------
-    P : scipy.sparse, shape (n, n)
-        An irreducible transition matrix.
-    pi : array_like, shape (n,)
-        A probability vector, its stationary distribution or nearly so.
-
-    Returns
-    -------
-    residual, bound : float
-
-    Raises
-    ------
-    ValueError
-        For other arguments, and when no bound is found: a chain that mixes too slowly.
-
-    Notes
-    -----
-    Proof: with j the likeliest state, Q = P without column j, r = pi P - pi and d = -r (I - Q)^(-1) off j,
-    pi - exact = d - (sum d) exact, so the error is at most 2 sum_x ``|r_x|`` h_x, h the expected steps to j.
-    GMRES finds some V; where V - Q V >= c > 0 is verified entry by entry, h <= V / c, whatever GMRES did.
-    The roundings of r and of V - Q V are bounded and included. (Exact is for P with its rounding defects
-    put into column j.)
+    P : scipy.sparse, shape (n, n); an irreducible transition matrix
+    pi : array_like, shape (n,); a probability vector, its stationary distribution or nearly so
 
     Examples
     --------
@@ -221,10 +201,8 @@ def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
 
 
 def ergodicity_coefficient(P: Any) -> float:
-    """Return tau_inf of one scipy.sparse chain, the closed form of `markov.ergodicity_coefficient`.
-
-    A column with at most n/2 entries has zeros for its smallest half: only fuller columns need sorting.
-    """
+    """Return `markov.ergodicity_coefficient` of one scipy.sparse chain; only columns with more than n/2 entries need
+    sorting, the others have zeros for their smallest half."""
     columns = stochastic("P", P).tocsc()
     n = columns.shape[0]
     totals = np.asarray(columns.sum(axis=0)) if n > 1 else np.zeros(1)

@@ -30,10 +30,6 @@ def transition_matrix(counts: Any) -> Any:
     counts : array_like or scipy.sparse, shape (..., n, n)
         How often the chain went from state i (row) to state j, in [0, 1e300]; every row needs a departure.
 
-    Returns
-    -------
-    ndarray or scipy.sparse.csr_array, shape (..., n, n)
-
     Examples
     --------
     >>> transition_matrix([[1, 3], [2, 2]])
@@ -54,32 +50,19 @@ def transition_matrix(counts: Any) -> Any:
 
 
 def stationary_distribution(P: Any) -> Array:
-    """Return the probability vector pi with pi P = pi of chains with one class of states that is never left.
+    """Return the probability vector pi, shape (..., n), with pi P = pi of chains with one class of states that is never
+    left: it is unique, and 0 on the transient states, those from which that class is reached.
 
-    It is unique then, and 0 on the transient states, those from which that class is reached.
+    Dense chains are solved by elimination without subtractions (Grassmann, Taksar and Heyman 1985), nearly reducible
+    and periodic ones too, to full relative precision of every entry; one below 5e-324 is 0.0. Where it leaves the range
+    of the floats it is repeated in logarithms. Sparse ones beyond 400 states are solved by damped power iteration, slow
+    ones by GMRES, with a proven error below 1e-6 in 1-norm, usually below 1e-9 (`stationary_error`). ValueError also
+    for several closed classes (names them and the place in the batch) and for a sparse chain that mixes too slowly.
 
     Parameters
     ----------
     P : array_like, shape (..., n, n), or scipy.sparse, shape (n, n)
         Transition matrices: rows on the simplex (sums within 1e-6 of 1 are renormalised).
-
-    Returns
-    -------
-    ndarray, shape (..., n)
-        Dense: every entry to full relative precision; an entry below 5e-324 is 0.0. Sparse, beyond 400 states: with a
-        proven error below 1e-6 in 1-norm, usually below 1e-9 (`stationary_error`).
-
-    Raises
-    ------
-    ValueError
-        For other matrices, for a chain with several closed classes (with its place in the batch and these), and for a
-        sparse chain that mixes too slowly (with iterations, residual and bound).
-
-    Notes
-    -----
-    Dense chains are solved by elimination without subtractions (Grassmann, Taksar and Heyman 1985), which is right for
-    nearly reducible and periodic chains too; where it leaves the range of the floats it is repeated in logarithms.
-    Large sparse chains are solved by damped power iteration, slow ones by GMRES.
 
     Examples
     --------

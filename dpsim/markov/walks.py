@@ -26,37 +26,20 @@ def random_walk(
     rng: np.random.Generator | int | None = None,
     uniforms: ArrayLike | None = None,
 ) -> Integers:
-    """Return walks of the chain as states 0..n-1, the start included.
+    """Return walks of the chain as states 0..n-1, int64 of shape ``(*batch, *size, steps + 1)``, the start included.
+
+    Each step inverts the row's cumulative distribution. A transition of probability zero is never taken.
 
     Parameters
     ----------
-    P : array_like, shape ``(*batch, n, n)``, or scipy.sparse, shape (n, n)
-        Transition matrices.
-    start : array_like of int
-        States that broadcast to ``(*batch, *size)``.
-    steps : int
-        At least 0.
-    size : int or sequence of int, optional
-        How many walks of each chain.
-    rng : numpy.random.Generator or int, optional
-        None: a new one seeded by the operating system.
+    P : array_like, shape ``(*batch, n, n)``, or scipy.sparse, shape (n, n); transition matrices
+    start : array_like of int; states that broadcast to ``(*batch, *size)``
+    steps : int, at least 0
+    size : int or sequence of int, optional; how many walks of each chain
+    rng : numpy.random.Generator or int, optional; None: a new one seeded by the operating system
     uniforms : array_like, optional
         Numbers in [0, 1) that broadcast to ``(*batch, *size, steps)``, one a step: the same for several matrices are
         common random numbers. None: drawn from rng.
-
-    Returns
-    -------
-    ndarray of int64
-        Of shape ``(*batch, *size, steps + 1)``.
-
-    Raises
-    ------
-    ValueError
-        For rows off the simplex, a start outside 0..n-1, uniforms outside [0, 1).
-
-    Notes
-    -----
-    Each step inverts the row's cumulative distribution. A transition of probability zero is never taken.
 
     Examples
     --------

@@ -10,10 +10,10 @@ from scipy.optimize import brentq
 
 
 def last_kept(excess: Callable[[float], float], kept: float, broken: float, tolerance: float) -> float:
-    """Return the point nearest to `broken`, within tolerance, at which excess <= 0 was found; `broken` where it is.
+    """Return the point nearest to `broken`, within tolerance, at which excess <= 0 was found: itself evaluated, it is
+    safe.
 
-    excess <= 0 at `kept`, on either side of `broken`, and it changes sign once. What is returned was itself evaluated,
-    so that it is on the safe side.
+    excess <= 0 at `kept`, on either side of `broken`, and it changes sign once; `broken` is returned where excess <= 0.
     """
     excess = cache(excess)
     if excess(broken) <= 0.0:

@@ -16,36 +16,22 @@ Mask = NDArray[np.bool_]
 def project_to_simplex(
     x: ArrayLike, *, total: ArrayLike = 1.0, lower: ArrayLike = 0.0, support: ArrayLike | None = None
 ) -> Array:
-    """Return the point nearest to x in {y : sum y = total, y >= lower, y = 0 off the support}.
+    """Return the point nearest to x in {y : sum y = total, y >= lower, y = 0 off the support}, of the shape of x: it
+    meets the lower bounds to the last bit and the total within rounding.
+
+    With z = x - lower it is lower + max(z - tau, 0), and tau follows from the sorted z in closed form: the algorithm is
+    finite (Held, Wolfe and Crowder 1974; Duchi et al. 2008, figure 1).
 
     Parameters
     ----------
     x : array_like, shape (..., n)
-    total : array_like, shape (...)
-        Above 0.
-    lower : array_like
-        At least 0, broadcastable to x, ignored off the support.
-    support : bool array, optional
-        Broadcastable to x; None for all entries.
-
-    Returns
-    -------
-    ndarray, of the shape of x
-        It meets the lower bounds to the last bit and the total within rounding.
-
-    Notes
-    -----
-    With z = x - lower the solution is lower + max(z - tau, 0), and tau follows from the sorted z in closed form: the
-    algorithm is finite.
-
-    References
-    ----------
-    Held, Wolfe and Crowder 1974; Duchi et al. 2008, figure 1.
+    total : array_like, shape (...), above 0
+    lower : array_like, at least 0, broadcastable to x, ignored off the support
+    support : bool array, optional, broadcastable to x; None for all entries
 
     Examples
     --------
-    >>> from dpsim.numerics import simplex
-    >>> simplex.project_to_simplex([0.7, 0.5, -0.1]).round(2)
+    >>> project_to_simplex([0.7, 0.5, -0.1]).round(2)
     array([0.6, 0.4, 0. ])
     """
     points = _points("x", x)
@@ -59,38 +45,23 @@ def project_to_simplex(
 def project_to_bordered_simplex(
     x: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike, support: ArrayLike | None = None
 ) -> Array:
-    """Return the point nearest to x in the bordered simplex, with zeros off the support.
+    """Return the point nearest to x in the bordered simplex (Fallin et al. 2023, Definition 1), with zeros off the
+    support: y in the simplex with y_i >= eta for i in W, the protected entries, and sum of y over W <= 1 - eta_bar
+    (taken closed: entries of the support outside W are only asked to be >= 0).
+
+    y_i >= eta holds to the last bit, and so does y_j >= eta_bar when j alone is outside W; with more entries outside W
+    their sum is at least eta_bar within rounding.
 
     Parameters
     ----------
-    x : array_like, shape (..., n)
-    eta, eta_bar : float
-        Above 0, with a sum below 1/2 (Assumption 1).
-    protected : bool array, broadcastable to x
-        The set W, at least two entries of each row (Definition 1), on the support.
-    support : bool array, broadcastable to x, optional
-        None for all entries.
-
-    Returns
-    -------
-    ndarray, of the shape of x
-        y_i >= eta holds to the last bit, and so does y_j >= eta_bar when j alone is outside W; with more entries
-        outside W their sum is at least eta_bar within rounding.
-
-    Notes
-    -----
-    The bordered simplex for the set W of protected entries: y in the simplex with y_i >= eta for i in W and sum of y
-    over W <= 1 - eta_bar (taken closed: entries of the support outside W are only asked to be >= 0).
-
-    References
-    ----------
-    Fallin et al. 2023, Definition 1.
+    x, support : as in `project_to_simplex`
+    eta, eta_bar : float, above 0, with a sum below 1/2 (Assumption 1)
+    protected : bool array, broadcastable to x; W, at least two entries of each row, on the support
 
     Examples
     --------
-    >>> from dpsim.numerics import simplex
     >>> masks = [True, True, False]
-    >>> simplex.project_to_bordered_simplex([0.9, 0.05, 0.05], eta=0.1, eta_bar=0.1, protected=masks).round(3)
+    >>> project_to_bordered_simplex([0.9, 0.05, 0.05], eta=0.1, eta_bar=0.1, protected=masks).round(3)
     array([0.8, 0.1, 0.1])
     """
     points = _points("x", x)
@@ -112,26 +83,16 @@ def project_to_bordered_simplex(
 
 
 def protected_entries(matrix: ArrayLike) -> Mask:
-    """Return for each row the mask of all its non-zero entries but the smallest (of equal ones the first).
+    """Return the sets W_i of Fallin et al. 2023, Section V: the mask, of the shape of the matrix, of each row's
+    non-zero entries but the smallest (of equal ones the first).
 
     Parameters
     ----------
-    matrix : array_like, shape (..., n)
-        At least 0.
-
-    Returns
-    -------
-    bool array, of the shape of the matrix
-        The sets W_i.
-
-    References
-    ----------
-    Fallin et al. 2023, Section V.
+    matrix : array_like, shape (..., n), at least 0
 
     Examples
     --------
-    >>> from dpsim.numerics import simplex
-    >>> simplex.protected_entries([0.5, 0.2, 0.3, 0.0])
+    >>> protected_entries([0.5, 0.2, 0.3, 0.0])
     array([ True, False,  True, False])
     """
     entries = checks.real("matrix", matrix, 0.0)

@@ -1,5 +1,4 @@
-"""Gamma and Beta functions where the usual formulas cancel or underflow: far tails, parameters up to
-1e300."""
+"""Gamma and Beta functions where the usual formulas cancel or underflow: far tails, parameters up to 1e300."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
 
 
 def log_beta_kernel(x: Array, p: Array, k: Array) -> Array:
-    """Return log(x^(kp) (1-x)^(k-kp) / B(kp, k-kp)), free of cancellation: -k KL(p || x) and Stirling's
-    rest."""
+    """Return log(x^(kp) (1-x)^(k-kp) / B(kp, k-kp)), free of cancellation: -k KL(p || x) and Stirling's rest."""
     a, b = k * p, k * (1.0 - p)
     divergence = p * minus_log1p((x - p) / p, x / p) + (1.0 - p) * minus_log1p(
         (p - x) / (1.0 - p), (1.0 - x) / (1.0 - p)
@@ -39,8 +37,7 @@ def log_beta_kernel(x: Array, p: Array, k: Array) -> Array:
 
 
 def minus_log1p(u: Array, ratio: Array) -> Array:
-    """Return u - log(1 + u) >= 0, given ratio = 1 + u, accurate near 0 (series in u / (2 + u)) and near
-    -1."""
+    """Return u - log(1 + u) >= 0, given ratio = 1 + u, accurate near 0 (series in u / (2 + u)) and near -1."""
     y = u / (2.0 + u)  # log(1 + u) = 2 (y + y^3/3 + y^5/5 + ...)
     odd = sum(2.0 * y ** (2 * i + 1) / (2 * i + 1) for i in range(1, 9))
     return np.where(np.abs(u) < 0.2, y * u - odd, u - np.log(ratio))
@@ -106,18 +103,15 @@ def log_minus_psi(x: Array) -> Array:
 def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
     """Return the x with P(X <= x) = tail of X ~ Beta(a, b), within 1e-9 of tail or the nearest float from below.
 
-    a, b > 0, tail in (0, 1); they broadcast. SciPy's inverse, kept where SciPy's own integral confirms it, which agrees
-    with forty digits: at a 1000, b 1.3e8, for instance, the inverse (of SciPy 1.17) is twice too large. Else bisection.
+    a, b > 0, tail in (0, 1); they broadcast. SciPy's inverse where its integral, which agrees with forty digits,
+    confirms it (at a 1000, b 1.3e8 the inverse of SciPy 1.17 is twice too large), else bisection.
     """
     a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (a, b, tail)))
     return _confirmed(betaincinv(a, b, tail), betainc, a, b, tail, 0)
 
 
 def beta_upper_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
-    """Return the x with P(X >= x) = tail of X ~ Beta(a, b), within 1e-9 of tail or the nearest float from above.
-
-    As `beta_quantile`.
-    """
+    """Return the x with P(X >= x) = tail, within 1e-9 of tail or the nearest float from above, as `beta_quantile`."""
     a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (a, b, tail)))
     return _confirmed(betainccinv(a, b, tail), betaincc, a, b, tail, 1)
 
