@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+
 from dpsim import files, paths
 
 LIBRARIES = (
@@ -74,8 +76,10 @@ def versions() -> dict[str, str]:
         with suppress(importlib.metadata.PackageNotFoundError):
             distribution = importlib.metadata.distribution(name)
             found[name] = distribution.version
-            needs = [text for text in distribution.requires or [] if "extra ==" not in text]
-            waiting += [re.split(r"[^\w.-]", text)[0] for text in needs]
+            needs = map(
+                Requirement, distribution.requires or []
+            )
+            waiting += [each.name for each in needs if not each.marker or each.marker.evaluate({"extra": ""})]
     return dict(sorted(found.items()))
 
 
