@@ -76,9 +76,7 @@ def versions() -> dict[str, str]:
         with suppress(importlib.metadata.PackageNotFoundError):
             distribution = importlib.metadata.distribution(name)
             found[name] = distribution.version
-            needs = map(
-                Requirement, distribution.requires or []
-            )
+            needs = [Requirement(text) for text in distribution.requires or []]
             waiting += [each.name for each in needs if not each.marker or each.marker.evaluate({"extra": ""})]
     return dict(sorted(found.items()))
 
