@@ -56,7 +56,7 @@ LOOK = """() => ({
   untypeset: [...document.querySelectorAll('article p, article li, article h1, article h2, article h3, article td')]
     .map(e => e.innerText).filter(text => /\\$[^$]*\\\\[a-z]+[^$]*\\$/.test(text)),
   labels: [...document.querySelectorAll('[data-column]')].map(e => e.dataset.column),
-  undressed: [...document.querySelectorAll('.cell_output table:not(.dataframe)')].map(e => e.id),
+  undressed: [...document.querySelectorAll('.cell_output table:not(.dataframe):not(.table)')].map(e => e.id),
   documented: Object.fromEntries([...document.querySelectorAll('dl.py > dt.sig[id]')]
     .map(dt => [dt.id, [dt.innerText, dt.nextElementSibling.innerText]])),
 })"""
