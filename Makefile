@@ -29,9 +29,9 @@ figures: env  ## run every notebook whose figures are not current, then compare 
 	$(RUN) run
 	$(RUN) report
 
-TESTS ?= -m "not full" --ignore tests/site
+TESTS ?= -m "not full" --ignore tests/site --ignore tests/verify --ignore tests/fuzz
 
-test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs of the notebooks and the site)
+test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs, the site, tools/verify and the fuzz, which CI runs too)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
