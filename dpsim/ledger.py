@@ -36,9 +36,9 @@ PAPERS = {
 
 VERDICTS = {
     "agrees": "we find what the paper says, to its last printed digit or within three standard errors",
-    "differs": "we find another number or direction",
+    "differs": "we find another number or direction; another reading or an input that is not printed may be the reason",
     "contradicted": "the paper's own formula, another of its statements, a proof or a counterexample excludes it",
-    "not tested": "the paper's data, inputs or formula are not public; a stand-in decides nothing",
+    "not tested": "the paper's data, inputs or formula are missing, so a number of ours beside it decides nothing",
 }
 """The four words, and what they mean."""
 
@@ -333,6 +333,7 @@ def _board(table: pd.DataFrame) -> Any:
     lines = [_line(part) for _, part in board.groupby(["where", "verdict", "section", "sentence"], sort=False)]
     counts = by_paper(table).loc[paper]
     caption = f"{counts.pop('verdict')}: " + ", ".join(f"{word} {count}" for word, count in counts.items())
+    caption += " (like rows share a line).<br>" + ". ".join(f"<b>{word}</b>: {VERDICTS[word]}" for word in VERDICTS)
     styler = pd.DataFrame(lines).style.hide(axis="index").set_caption(caption).set_uuid(f"scoreboard_{paper}")
     left = "text-align: left; vertical-align: top; white-space: normal"
     styler = styler.set_table_styles([{"selector": "th, td, caption", "props": left}])
@@ -347,7 +348,7 @@ def _line(rows: pd.DataFrame) -> dict[str, str]:
         until = "; " if len(rows) == 2 else " to "
         says, found = f"{says}{until}{_says(last)}", f"{found}{until}{_finds(last)}"
     place = html.escape(evidence(first).partition("#")[2])
-    word = f'<a href="#{place}" title="{VERDICTS.get(str(first.verdict), "")}">{first.verdict}</a>'
+    word = f'<a href="#{place}">{first.verdict}</a>'
     cells = {"where": first.where, "the paper says": says, "we find": found, "verdict": "", "why": first.sentence}
     shown = {name: html.escape(str(text), quote=False) for name, text in cells.items()}
     return shown | {"verdict": word, "why": re.sub("`(.+?)`", r"<code>\1</code>", shown["why"])}
@@ -362,9 +363,11 @@ def _says(row: Any) -> str:
 
 
 def _finds(row: Any) -> str:
-    """Return what was recorded, with its standard error; seconds differ in each run, so they are left out."""
+    """Return what was recorded, or what contradicts the paper; seconds differ in each run, so they are left out."""
     if row.basis == "speed":
         return "measured in each run"
+    if row.basis == "contradiction":
+        return f"{row.relation or 'elsewhere'} {_Found(row.limit)}"
     if math.isnan(row.reproduced):
         return ""
     if row.printed in ("falls", "rises"):
@@ -427,9 +430,7 @@ def _agrees(row: Any, value: float, error: float) -> bool:
         return not _passes(row.relation, row.limit, value, 3 * error)
     theirs = np.nan_to_num(row.deviation / math.sqrt(row.draws))
     slack = row.published_unit / 2 * (1 + 1e-9) + 3 * math.hypot(error, theirs)
-    if row.relation:
-        return not _passes(row.relation, row.published, value, slack)
-    return bool(abs(value - row.published) <= slack)
+    return not _passes(row.relation, row.published, value, slack)
 
 
 def _passes(relation: str, limit: float, value: float, slack: float) -> bool:
