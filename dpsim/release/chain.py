@@ -166,22 +166,14 @@ class PrivateChain:
         destination = markov.random_walk(P, origin, 1, size=trips, rng=generator)[:, 1] if trips else origin
         return pd.DataFrame({"origin": self._named(origin), "destination": self._named(destination)})
 
-    def to_quantecon(self) -> Any:
-        """Return the chain as a quantecon.MarkovChain with the labels as state values (quantecon must be installed)."""
-        from quantecon import MarkovChain
-
-        return MarkovChain(self.estimate.matrix.toarray(), state_values=list(self.labels))
-
-    def intervals(
-        self, of: str = "stationary", *, level: float = 0.9, target: str = "table", to: Any = None
-    ) -> pd.DataFrame:
+    def intervals(self, of: str = "stationary", *, level: float = 0.9, target: str = "table") -> pd.DataFrame:
         """Return error bars, which cost no privacy (dpsim.release.intervals), for the counts after any limits.
 
-        of: "stationary" (distribution), "probabilities" (each), "passage" (mean number of steps to the label `to`) or
-        "counts" (each; alone for pairs chosen privately). level: in (0, 1). target: "table", the chain of the table's
-        own counts, or "process", the one behind the table, of which these are a sample.
+        of: "stationary" (distribution), "probabilities" (each) or "counts" (each; alone for pairs chosen privately).
+        level: in (0, 1). target: "table", the chain of the table's own counts, or "process", the one behind the table,
+        of which these are a sample.
         """
-        return intervals.intervals(self, of, level, target, to)
+        return intervals.intervals(self, of, level, target)
 
     def _named(self, places: Integers) -> Any:
         labels = pd.Series(list(self.labels), dtype=None if self.labels else object)
