@@ -156,7 +156,7 @@ def _stationary(chain: PrivateChain, level: float, target: str) -> pd.DataFrame:
     P[support.rows, support.indices] = counts / M[support.rows]
     try:
         pi = np.linalg.solve((np.eye(n) - P + 1.0 / n).T, np.full(n, 1.0 / n))
-        Z = np.linalg.solve(np.eye(n) - P + pi, np.eye(n))
+        Z = np.asarray(np.linalg.solve(np.eye(n) - P + pi, np.eye(n)), dtype=float)
     except np.linalg.LinAlgError:
         raise ValueError(_REFUSED) from None
     V = _moved(P, S, M, Z, noise, target)

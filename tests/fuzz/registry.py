@@ -907,7 +907,6 @@ add(
     persons=st.integers(1, 99),
     limits=st.lists(st.integers(1, 9), max_size=2),
 )
-add("release.planning.warnings", anything, **wanted, persons=maybe(st.integers(1, 99)), checked=False)
 leave_out("release.files.*", "writes files; tests/release/test_released_files.py")
 leave_out("release.command.*", "the command line and the files it reads; tests/release")
 cells = st.lists(st.integers(0, 9), min_size=3, max_size=3)
