@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import math
@@ -153,6 +154,7 @@ def test_the_family_of_rows_and_seeds_has_one_small_chance_of_a_false_alarm() ->
     assert 0.9e-3 < rare * len(ledger.published()) * 20 <= 1.0001e-3
 
 
+@functools.cache
 def headings(name: str) -> list[str]:
     """Return the fragments under which Jupyter finds the headings of a notebook."""
     cells = nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4).cells
