@@ -40,8 +40,6 @@ from .data import (
     posterior_absolute_error as posterior_absolute_error,
 )
 from .stationary import (
-    MatrixNorms as MatrixNorms,
-    matrix_norms as matrix_norms,
     mean_kl_bound as mean_kl_bound,
     stationary_bound as stationary_bound,
     ergodicity_bound as ergodicity_bound,
