@@ -80,4 +80,4 @@ def fundamental_matrix(P: ArrayLike, kind: str = "paper") -> Array:
             f"P must give I - P + 1 pi^T a condition number of at most {LARGEST_CONDITION:g}, "
             f"got {condition:.2g}: the chain is too nearly reducible"
         )
-    return np.linalg.inv(A)
+    return np.asarray(np.linalg.inv(A))

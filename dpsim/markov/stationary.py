@@ -35,13 +35,13 @@ def transition_matrix(counts: ArrayLike) -> Array:
     array([[0.25, 0.75],
            [0.5 , 0.5 ]])
     """
-    counts = markov_sparse.square("counts", checks.real("counts", counts, 0.0, 1e300))
-    departures = counts.sum(axis=-1)
+    table = markov_sparse.square("counts", checks.real("counts", counts, 0.0, 1e300))
+    departures = table.sum(axis=-1)
     if not departures.all():
         rows = [tuple(int(i) for i in row) if len(row) > 1 else int(row[0]) for row in np.argwhere(departures == 0)]
         more = f" and {len(rows) - 10} more" if len(rows) > 10 else ""
         raise ValueError(f"counts must have a departure in every row, got none in rows {rows[:10]}{more}")
-    return counts / departures[..., None]
+    return table / departures[..., None]
 
 
 def stationary_distribution(P: Any) -> Array:

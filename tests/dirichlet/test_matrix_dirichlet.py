@@ -95,7 +95,9 @@ def worst_losses(k, rows, draws, seed):
     """Privacy losses of releases of `rows` rows, each at the worst point of the domain with 3 protected entries."""
     s, eta = 0.0125, 0.1
     p, q = np.array([eta + s, eta, eta, 0.7 - s]), np.array([eta, eta + s, eta, 0.7 - s])
-    log_x = dirichlet.log_dirichlet(np.tile(p, (rows, 1)), k, size=draws, rng=np.random.default_rng(seed))
+    log_x = dirichlet.dirichlet_mechanism(
+        np.tile(p, (rows, 1)), k, size=draws, rng=np.random.default_rng(seed), log=True
+    )
     constant = special.gammaln(k * q).sum() - special.gammaln(k * p).sum()
     return (constant + k * (log_x @ (p - q))).sum(axis=-1)
 

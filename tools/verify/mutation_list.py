@@ -273,8 +273,8 @@ RELEASE = [
 DIRICHLET = [
     Mutation(
         PRIVATIZE,
-        'step = 1.0 / _of_rows("records"',
-        'step = 0.5 / _of_rows("records"',
+        'step = 1.0 / checks.fitted("records"',
+        'step = 0.5 / checks.fitted("records"',
         ("tests/dirichlet/test_release.py",),
         "one record moves 1/N, not half of it",
     ),
@@ -347,8 +347,8 @@ DIRICHLET = [
     ),
     Mutation(
         THEOREM1,
-        "if j < m:",
-        "if j <= m:",
+        "(block[:, :m][:, vertex[:m] > 0.0]",
+        "(block[:, : m + 1][:, vertex[: m + 1] > 0.0]",
         ("tests/accounting/test_routes.py::test_the_protected_coordinates_are_the_first",),
         "a coordinate too many is protected in sampled deltas",
     ),
