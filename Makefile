@@ -29,7 +29,7 @@ figures: env  ## run every notebook whose figures are not current, then compare 
 	$(RUN) run
 	$(RUN) report
 
-TESTS ?= -m "not full" --ignore tests/site --ignore tests/verify --ignore tests/fuzz
+TESTS ?= -m "not full" --ignore tests/site --ignore tests/tools --ignore tests/fuzz
 
 test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs, the site, tools/verify and the fuzz, which CI runs too)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -79,7 +79,7 @@ archive: env  ## one zip of sources, executed notebooks, figures, data and what 
 	PYTHONPATH=$(ARCHIVE) $(BIN)/python -m tools.archive
 
 audit: test-env  ## draws against every privacy claim, closed forms against many digits, verdicts against 20 seeds (half an hour)
-	$(BIN)/python -m pytest -n auto --dist loadfile tests/verify
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/tools
 	$(BIN)/python -m tools.verify.audit
 	$(BIN)/python -m tools.verify.precision
 	$(BIN)/python -m tools.verify.verdicts

@@ -139,6 +139,12 @@ def test_monte_carlo_error_is_the_mean_deviation_of_the_worst_estimate(delta, dr
     assert dirichlet.monte_carlo_error(delta, draws, vertices=vertices) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-9])
+def test_the_error_of_a_share_never_seen_is_twice_its_size(delta) -> None:
+    draws = np.array([1, 10])
+    np.testing.assert_allclose(dirichlet.monte_carlo_error(delta, draws), 2.0 * (1.0 - delta) ** draws, rtol=1e-12)
+
+
 def test_monte_carlo_error_follows_its_large_sample_law() -> None:
     for delta in (0.0026, 0.006, 0.3):
         error = dirichlet.monte_carlo_error(delta, [10**6])

@@ -20,3 +20,11 @@ def test_log_minus_psi_against_fifty_digits(x):
     with mp.workdps(50):
         exact = float(mp.log(mp.mpf(x)) - mp.psi(0, mp.mpf(x)))
     assert float(special.log_minus_psi(np.array(x))) == pytest.approx(exact, rel=1e-13, abs=0.0)
+
+
+def test_the_beta_quantile_is_right_where_the_inverse_of_scipy_fails():
+    k, eta, delta = 98.7, 0.05, 1e-200
+    gamma = special.beta_quantile(k * eta, k - k * eta, delta / 5)
+    with mp.workdps(40):
+        tail = 5 * mp.betainc(k * eta, k - k * eta, 0, mp.mpf(float(gamma)), regularized=True)
+    assert float(tail / mp.mpf(delta)) == pytest.approx(1.0, rel=1e-8)

@@ -189,16 +189,13 @@ def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
         return page
 
     page = listening(browser)
-    # the gallery with a memory of its own: a picture that the browser still has is shown at once, near or not
-    fresh = browser.browser.new_context()
     found = {}
-    for path in sorted(site.rglob("*.html"), key=lambda path: (path.stem == "gallery", path)):
+    for path in sorted(site.rglob("*.html")):
         if "_static" in path.parts:
             continue
         name = path.relative_to(site).as_posix()
         for list_ in heard.values():
             list_.clear()
-        page = listening(fresh) if path.stem == "gallery" else page
         page.set_viewport_size(DESKTOP)
         page.goto(f"{origin}/{name}", wait_until="load")
         ended = page.evaluate(TYPESET)
@@ -210,7 +207,6 @@ def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
         seen["overlapping"] += page.evaluate(OVERLAPPING)
         found[name] = seen | {"ended": ended} | {key: list(list_) for key, list_ in heard.items()}
     page.close()
-    fresh.close()
     return found
 
 
@@ -224,7 +220,7 @@ def test_every_page_is_light(visits: dict[str, Any]) -> None:
 
 
 def test_every_page_loads_without_a_complaint_and_from_one_origin(visits: dict[str, Any], origin: str) -> None:
-    assert {"index.html", "gallery.html", "errata.html", "report.html", "api/markov.html"} <= visits.keys()
+    assert {"index.html", "errata.html", "report.html", "api/markov.html"} <= visits.keys()
     assert {f"notebooks/{name}.html" for name in paths.notebook_names()} <= visits.keys()
     for name, seen in visits.items():
         assert not seen["complaints"], (name, seen["complaints"])
@@ -293,12 +289,11 @@ def test_every_link_within_the_site_leads_somewhere(visits: dict[str, Any], site
                 assert fragment in visits[path]["ids"], (name, link)
 
 
-def test_every_figure_is_on_its_page_and_in_the_gallery(visits: dict[str, Any]) -> None:
+def test_every_figure_is_on_its_page(visits: dict[str, Any]) -> None:
     for name in paths.notebook_names():
         for png in (paths.figures() / name).glob("*.png"):
             anchor = png.stem.replace("_", "-")
             assert {anchor, f"code-{anchor}"} <= set(visits[f"notebooks/{name}.html"]["ids"])
-            assert f"{name}-{anchor}" in visits["gallery.html"]["ids"]
 
 
 @pytest.mark.parametrize(

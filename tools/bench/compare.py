@@ -25,13 +25,15 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from scipy import optimize
 
 from dpsim import dirichlet, figures, markov, mdp, streams, words
+from dpsim.checks import Integers
 from tools.bench.counting import count, write_trips
-from tools.bench.mdp import cost_by_programmes, private_plan
 
 RESULTS = Path(__file__).parent / "results"
 STATES = 40
+RADIUS, BETA = 0.3, 0.1  # of the cost of privacy
 
 
 class Comparison(NamedTuple):
@@ -126,21 +128,41 @@ def word_enumerated(length: int) -> Any:
     return drawn
 
 
-def released_model(states: int) -> Any:
-    """A released random model with two actions, horizon 3, and its policy."""
-    return private_plan(states, 2, 3)
+def released_model(states: int) -> tuple[mdp.MDP, Integers]:
+    """Return a released random model (k = 10) with two actions, horizon 3, and its policy."""
+    rng = np.random.default_rng(states)
+    private = mdp.perturb(mdp.random_mdp(states, 2, rng, horizon=3), 10.0, rng)
+    return private, mdp.synthesize(private)[0]
 
 
-def cost_ours(plan: Any) -> Any:
-    """The cost of privacy by the greedy solution of the inner problem."""
-    model, policy = plan
-    return mdp.cost_of_privacy(model, policy, 0.3, 0.1)
+def cost_ours(plan: tuple[mdp.MDP, Integers]) -> Any:
+    """Return the cost of privacy by the greedy solution of the inner problem."""
+    return mdp.cost_of_privacy(*plan, RADIUS, BETA)
 
 
-def cost_programmes(plan: Any) -> Any:
-    """The same with one linear programme (HiGHS) for each inner problem."""
-    model, policy = plan
-    return cost_by_programmes(model, policy, 0.3)
+def cost_by_programmes(plan: tuple[mdp.MDP, Integers]) -> float:
+    """Return the same with one linear programme (HiGHS) for each side, stage and state."""
+    private, policy = plan
+    ends = []
+    for side in (1, -1):
+        values = private.terminal
+        for rule in policy[::-1]:
+            played = np.arange(len(rule)), rule
+            worst = [least(p, side * values) for p in private.transitions[played]]
+            values = private.rewards[played] + side * np.array(worst)
+        ends.append(values[0])
+    return ends[1] - ends[0]
+
+
+def least(p: np.ndarray, values: np.ndarray) -> float:
+    """Return the least expectation over the set (1) of the paper by one linear programme."""
+    near = np.clip([p - RADIUS, p + RADIUS], 0, 1).T
+    return optimize.linprog(
+        np.concatenate([(1 - BETA) * values, BETA * values]),
+        A_eq=np.kron(np.eye(2), np.ones(p.size)),
+        b_eq=[1, 1],
+        bounds=[*near, *[(0, 1)] * p.size],
+    ).fun
 
 
 def trips(rows: int) -> tempfile.TemporaryDirectory[str]:
@@ -186,7 +208,7 @@ COMPARISONS = [
         "states",
         [2, 10, 30, 100],
         released_model,
-        {"ours": cost_ours, "one LP each": cost_programmes},
+        {"ours": cost_ours, "one LP each": cost_by_programmes},
     ),
     Comparison(
         "counting trips by origin and destination",

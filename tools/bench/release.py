@@ -1,9 +1,8 @@
 """Estimates of a chain from the same noisy counts, and releases at scale.
 
-python -m tools.bench.release                              # errors of five rules on the tables they were chosen on
-python -m tools.bench.release --fresh                      # tables that had no part in the choice
-python -m tools.bench.release --events FILE --columns A,B  # the same for another table of events (csv or Parquet)
-python -m tools.bench.release --scale                      # 100,000 states: 5 million declared pairs, private pairs
+python -m tools.bench.release            # errors of five rules on the tables they were chosen on
+python -m tools.bench.release --fresh    # tables that had no part in the choice
+python -m tools.bench.release --scale    # 100,000 states: 5 million declared pairs, private pairs
 
 With --write the numbers go to tools/bench/results: release*.csv, release.md and release_scale.md.
 """
@@ -147,18 +146,6 @@ def dense(trips: pd.DataFrame) -> np.ndarray:
     labels = np.union1d(trips["origin"], trips["destination"])
     support = release.all_pairs(labels.tolist())
     return release.counts_on(trips, support)[0].reshape(len(labels), len(labels))
-
-
-def green_taxis() -> dict[str, np.ndarray]:
-    """Return the green taxis' trips of February 2025 between the 63 zones, where the raw month lies beside the data."""
-    folder = Path(datasets.__file__).parents[3] / "shared" / "data" / "raw"
-    month = folder / "green_tripdata_2025-02.parquet"
-    if not month.exists():
-        return {}
-    trips = pd.read_parquet(month, columns=["PULocationID", "DOLocationID"])
-    trips = trips.set_axis(["origin", "destination"], axis=1).value_counts().rename("trips").reset_index()
-    support = release.all_pairs(datasets.load_taxi_zones()["zone"].tolist())
-    return {"green taxis, 63 zones": release.counts_on(trips, support)[0].reshape(63, 63)}
 
 
 def clicks(pages: int, total: int, seed: int) -> np.ndarray:
@@ -391,8 +378,6 @@ def page_of_scale(table: pd.DataFrame) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=5, help="releases of each line")
-    parser.add_argument("--events", help="a table of events to measure with instead")
-    parser.add_argument("--columns", default="origin,destination")
     parser.add_argument("--write", action="store_true", help="write tools/bench/results/release*")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--scale", action="store_true")
@@ -405,12 +390,7 @@ def main() -> None:
             table.to_csv(SCALE, index=False)
             SCALE.with_suffix(".md").write_text(page_of_scale(table), encoding="utf-8")
         return
-    if a.events:
-        tables = {Path(a.events).name: dense(release.count_transitions(a.events, *a.columns.split(",")).trips)}
-    else:
-        tables = {name: make() for name, make in (FRESH if a.fresh else KNOWN).items()}
-        tables |= {} if a.fresh else green_taxis()
-    table = lines(tables, a.draws)
+    table = lines({name: make() for name, make in (FRESH if a.fresh else KNOWN).items()}, a.draws)
     if a.write:
         table.round(6).to_csv(FRESH_RESULTS if a.fresh else RESULTS, index=False)
         RESULTS.with_suffix(".md").write_text(page_of_errors(), encoding="utf-8")

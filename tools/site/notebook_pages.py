@@ -101,7 +101,7 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
             code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
             cells.insert(start, new_markdown_cell(code))
             last = {made[stem].caption: stem for stem in stems}  # figures may share a caption: below the last
-            shown = [figure_html(made[s], folder, "", caption=last[made[s].caption] == s) for s in stems]
+            shown = [figure_html(made[s], folder, caption=last[made[s].caption] == s) for s in stems]
             cells.append(new_markdown_cell("\n\n".join(shown)))
             start = len(cells)
         if cell.cell_type == "code":
@@ -176,27 +176,23 @@ def heading_id(heading: str) -> str:
     return re.sub("[^a-z0-9]+", "-", heading.lower()).strip("-")
 
 
-def figure_html(figure: Figure, folder: Path, page: str, *, caption: bool = True) -> str:
-    """Return the figure for Markdown: image, caption, links to its files, its code and its page ("" on that page)."""
-    base = f"../figures/{figure.notebook}" if not page else f"figures/{figure.notebook}"
+def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:
+    """Return the figure for its notebook's page: image, caption, links to its files, its code, its chart that moves."""
+    base = f"../figures/{figure.notebook}"
     png = f"{base}/{figure.stem}.png"
     width, height = screen_size(folder / f"{figure.stem}.png")
     endings = [ending for ending in ("png", "pdf", "csv") if (folder / f"{figure.stem}.{ending}").is_file()]
     label = plain(figure.label)
     links = downloads({ending: f"{base}/{figure.stem}.{ending}" for ending in endings}, label)
     label = html.escape(label)
-    if page:
-        links.append(f'<a href="{page}#{figure.anchor}" aria-label="{label} in the notebook">in the notebook</a>')
-    links.append(f'<a href="{page}#code-{figure.anchor}" aria-label="code of {label}">code</a>')
+    links.append(f'<a href="#code-{figure.anchor}" aria-label="code of {label}">code</a>')
     alt, chart = figure.alt, folder / f"{figure.stem}.json"
     if chart.is_file():  # a chart that moves says itself what it shows
         alt = json.loads(chart.read_text(encoding="utf-8")).get("description", alt)
-        up = "" if page else "../"
-        links.append(f'<a href="{up}explore.html#{figure.anchor}" aria-label="move {label}">move it</a>')
+        links.append(f'<a href="../explore.html#{figure.anchor}" aria-label="move {label}">move it</a>')
     image = f'<a href="{png}"><img src="{png}" alt="{html.escape(alt)}" width="{width}" height="{height}"></a>'
-    id = f"{figure.notebook}-{figure.anchor}" if page else figure.anchor
-    start = f'<figure class="published" id="{id}">\n{image}\n<figcaption>'
-    text = with_site_links(figure.caption, page) if caption else ""
+    start = f'<figure class="published" id="{figure.anchor}">\n{image}\n<figcaption>'
+    text = with_site_links(figure.caption) if caption else ""
     cite = f"<details><summary>cite this figure</summary>{html.escape(citation(figure))}</details>"
     return f'{start}\n\n{text}\n\n<p class="downloads">{" · ".join(links)}</p>\n{cite}\n</figcaption>\n</figure>'
 

@@ -1,4 +1,4 @@
-"""The pages that are made: index, how to run it, notebooks, gallery, published and reproduced, errata."""
+"""The pages that are made: index, how to run it, notebooks, published and reproduced, errata."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
         "explore.md": explore.page(notebooks),
         "run.md": run_it_yourself(),
         "notebooks/index.md": notebook_list(notebooks),
-        "gallery.md": gallery(notebooks, figures),
         "report.md": published_and_reproduced(),
         "errata.md": errata(notebooks),
         **notes(),
@@ -70,7 +69,7 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
     title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
     verdicts = {ledger.NOTEBOOKS[paper]: word for paper, word in ledger.by_paper(ledger.report())["verdict"].items()}
     cards = [_card(name, nb, figures[name], verdicts.get(name, "")) for name, nb in notebooks.items()]
-    pages = ["explore", "notebooks/index", "gallery", "report", "errata", "run", "api/index", "data"]
+    pages = ["explore", "notebooks/index", "report", "errata", "run", "api/index", "data"]
     pages += ["measurements"] if measurements.texts() else []
     return "\n\n".join(
         [
@@ -80,10 +79,9 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
             '<div class="cards">',
             *cards,
             "</div>",
-            "Every figure on one page: the [gallery](gallery.md). What does not hold as printed: the "
-            "[errata](errata.md). Every number side by side: [published and reproduced](report.md). To change a "
-            "parameter: [run it yourself](run.md). Which mechanism should I use? The first chart of "
-            "[Explore](explore.md).",
+            "What does not hold as printed: the [errata](errata.md). Every number side by side: [published and "
+            "reproduced](report.md). To change a parameter: [run it yourself](run.md). Which mechanism should I use? "
+            "The first chart of [Explore](explore.md).",
             toctree(pages),
         ]
     )
@@ -120,24 +118,6 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
         for name, notebook in notebooks.items()
     ]
     return "\n\n".join(["# Notebooks", "\n".join(lines), toctree(list(notebooks))])
-
-
-def gallery(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
-    """Return the page of all figures, each with its caption, its files and the way to its code."""
-    parts = [
-        "# Gallery",
-        "Every figure with the caption of its notebook: what a caption calls *above*, *below* or *the table* is there.",
-    ]
-    for name, notebook in notebooks.items():
-        if not figures[name]:
-            continue
-        parts += [f"## {notebook_pages.title(notebook)}", _paper(name), '<div class="gallery">']
-        folder = paths.figures() / name
-        parts += [
-            notebook_pages.figure_html(f, folder, f"notebooks/{name}.html") for f in sorted(figures[name], key=_number)
-        ]
-        parts += ["</div>"]
-    return "\n\n".join(parts)
 
 
 def published_and_reproduced() -> str:

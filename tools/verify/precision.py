@@ -1,9 +1,9 @@
-"""Every closed form against many digits: `python -m tools.verify.precision` prints the worst error of each.
+"""Hard functions and inverses against many digits: `python -m tools.verify.precision` prints the worst error of each.
 
-Each check is a function of the package, the same formula in mpmath, a grid wider than the unit tests', and the error
-the package states or is held to. Arguments are floats and enter the reference exactly. Errors are relative; for
-logarithms, where the value may be near zero, relative to max(1, |log|), so that below one they are relative errors of
-the quantity itself.
+Each check of precision_checks is a function of the package, a reference in mpmath, a grid wider than the unit tests',
+and the error the package states or is held to. Arguments are floats and enter the reference exactly. Errors are
+relative; for logarithms, where the value may be near zero, relative to max(1, |log|), so that below one they are
+relative errors of the quantity itself.
 """
 
 from __future__ import annotations
@@ -21,14 +21,7 @@ import numpy as np
 import pandas as pd
 
 from dpsim import figures, paths
-from tools.verify.precision_dirichlet import all_dirichlet_checks
-from tools.verify.precision_discrete import discrete_checks
-from tools.verify.precision_reference import DIGITS, SIDE_SLACK, Check
-
-
-def checks() -> list[Check]:
-    """Return every check."""
-    return [*all_dirichlet_checks(), *discrete_checks()]
+from tools.verify.precision_checks import DIGITS, SIDE_SLACK, Check, checks
 
 
 def number(value: Any) -> Any:
@@ -81,11 +74,11 @@ def markdown(result: pd.DataFrame) -> str:
         for row in result.itertuples()
     ]
     points = int(result["points"].sum())
-    return f"""# Every closed form against many digits
+    return f"""# Special functions and inverses against many digits
 
 {len(result)} results were compared with references of their own in {DIGITS} digits (mpmath), at {points:,} points with
-extremes included: k up to 1e12, δ down to 1e-300, vectors and words of 10,000 entries. The relative error is shown at
-the worst point of each, and {held} what the function states or is held to.
+extremes included: arguments from 1e-8 to 1e12, δ down to 1e-300. The relative error is shown at the worst point of
+each, and {held} what the function states or is held to.
 
 | function | points | worst relative error | allowed | at |
 | --- | ---: | ---: | ---: | --- |

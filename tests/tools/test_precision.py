@@ -2,12 +2,8 @@ import dataclasses
 import functools
 import math
 
-import mpmath as mp
-import numpy as np
 import pytest
 
-from dpsim import dirichlet
-from dpsim.numerics import special
 from tools.verify import precision
 
 
@@ -54,17 +50,3 @@ def test_a_value_on_the_wrong_side_is_an_infinite_error(side, within):
     for value in (within, 2.0 - within):
         check = precision.Check("none", lambda value=value: value, lambda: precision.mp.mpf(1), [()], 1e-3, side=side)
         assert precision.error(check, ()) == (pytest.approx(1e-6) if value == within or not side else math.inf)
-
-
-@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-9])
-def test_the_error_of_a_share_never_seen_is_twice_its_size(delta):
-    draws = np.array([1, 10])
-    np.testing.assert_allclose(dirichlet.monte_carlo_error(delta, draws), 2.0 * (1.0 - delta) ** draws, rtol=1e-12)
-
-
-def test_the_beta_quantile_is_right_where_the_inverse_of_scipy_fails():
-    k, eta, delta = 98.7, 0.05, 1e-200
-    gamma = special.beta_quantile(k * eta, k - k * eta, delta / 5)
-    with mp.workdps(40):
-        tail = 5 * mp.betainc(k * eta, k - k * eta, 0, mp.mpf(float(gamma)), regularized=True)
-    assert float(tail / mp.mpf(delta)) == pytest.approx(1.0, rel=1e-8)

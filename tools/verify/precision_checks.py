@@ -1,0 +1,628 @@
+"""The checks of `tools.verify.precision`: special functions where the usual formulas fail, and inverses.
+
+Each has a reference of its own in many digits. An inverse is put back: its result, in the reference, gives the target.
+What is the same formula in NumPy and in mpmath has no row: the functions it is made of have theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import betainc
+
+from dpsim import accounting, boltzmann, dirichlet, markov, mdp, words
+from dpsim.checks import Integers
+from dpsim.numerics import hockey_stick, special
+
+DIGITS = 60
+SIDE_SLACK = 1e-11  # of values rounded to one side: what the rounding itself may be wrong by
+
+
+@dataclass(frozen=True)
+class Check:
+    """A function of the package, its reference, the grid of arguments and the error allowed."""
+
+    function: str
+    ours: Callable[..., Any]
+    reference: Callable[..., Any]
+    grid: Sequence[tuple[Any, ...]]
+    tolerance: float
+    log: bool = False
+    side: int = 0
+    """1: a value below the truth is wrong, -1: one above it, both but for roundings of SIDE_SLACK."""
+
+
+def grid(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return all combinations of the axes."""
+    return list(product(*axes))
+
+
+def powers(low: int, high: int, step: float = 1.0) -> list[float]:
+    """Return powers of ten, times 1.1 so that few are round."""
+    return [1.1 * 10.0**e for e in np.arange(low, high + step / 2, step)]
+
+
+def log_beta(a: Any, b: Any) -> Any:
+    """Return log B(a, b)."""
+    return mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
+
+
+def log_kernel(x: Any, p: Any, k: Any) -> Any:
+    """Return log(x^(kp) (1-x)^(k-kp) / B(kp, k-kp))."""
+    return k * p * mp.log(x) + k * (1 - p) * mp.log1p(-x) - log_beta(k * p, k - k * p)
+
+
+def series_tail(a: Any, b: Any, w: Any) -> Any:
+    """Return I_w(a, b) by its series of positive terms."""
+    term, total, n = mp.mpf(1), mp.mpf(0), 0
+    smallest = mp.mpf(10) ** -(mp.mp.dps - 5)
+    while term > total * smallest:
+        total += term
+        term *= (a + b + n) / (a + 1 + n) * w
+        n += 1
+    front = a * mp.log(w) + b * mp.log1p(-w) + mp.loggamma(a + b) - mp.loggamma(a + 1) - mp.loggamma(b)
+    return total * mp.exp(front)
+
+
+def beta_tail(a: Any, b: Any, w: Any, complement: Any = None) -> Any:
+    """Return I_w(a, b); complement: 1 - w where w is near 1."""
+    complement = 1 - w if complement is None else complement
+    near = w <= 0.5 or w * (a + b) < a  # its terms are positive anywhere, and few while w is not near 1
+    return series_tail(a, b, w) if near else 1 - series_tail(b, a, complement)
+
+
+# ---------------------------------------------------------------------------------------------------- special functions
+
+
+def stirling_rest(x: Any) -> Any:
+    """Return log Gamma less Stirling's leading terms."""
+    return mp.loggamma(x) - ((x - 0.5) * mp.log(x) - x + mp.log(2 * mp.pi) / 2)
+
+
+def log_beta_tail(x: Any, p: Any, k: Any) -> Any:
+    """Return log I_x(k p, k - k p)."""
+    return mp.log(beta_tail(k * p, k - k * p, x))
+
+
+def special_checks() -> list[Check]:
+    """Return the checks of dpsim.special and of the quadrature's Stirling error."""
+    wide = powers(-8, 12)
+    means, sizes = [1e-4, 0.02, 0.25, 0.5, 0.9], powers(-3, 6)
+    left = [(p * part, p, k) for p, part, k in grid(means, [1e-3, 0.1, 0.7, 0.99, 1.05], sizes) if p * part < 1]
+    return [
+        Check("numerics.stirling_rest", special.stirling_rest, stirling_rest, grid(powers(-8, 12, 0.1)), 1e-11),
+        Check("numerics.log_beta", special.log_beta, log_beta, grid(wide, wide), 1e-14, log=True),
+        Check(
+            "numerics.log_gamma_ratio",
+            special.log_gamma_ratio,
+            lambda a, t: mp.loggamma(a + t) - mp.loggamma(a),
+            grid(wide, wide),
+            1e-13,
+            log=True,
+        ),
+        Check(
+            "numerics.log_minus_psi",
+            special.log_minus_psi,
+            lambda x: mp.log(x) - mp.digamma(x),
+            grid(powers(-8, 12, 0.1)),
+            1e-13,
+        ),
+        Check(
+            "numerics.minus_log1p",
+            lambda ratio: special.minus_log1p(ratio - 1.0, ratio),
+            lambda ratio: ratio - 1 - mp.log(ratio),
+            [(x,) for x in (*powers(-12, -1, 0.3), *powers(0, 12, 0.3), 1 - 2.0**-20, 1 + 2.0**-20, 1.1875, 0.8125)],
+            1e-13,
+        ),
+        Check("numerics.log_beta_kernel", special.log_beta_kernel, log_kernel, left, 1e-13, log=True),
+        Check("numerics.log_beta_tail", special.log_beta_tail, log_beta_tail, left, 1e-9, log=True),
+    ]
+
+
+# -------------------------------------------------------------------------------------------------- Dirichlet mechanism
+
+
+def sharing_epsilon(k: Any, shift: Any, eta: Any, gamma: Any, m: int, rest: Any) -> Any:
+    """Return Theorem 1's epsilon for two coordinates that share `rest`."""
+    ratio = log_beta(k * eta, k * (rest - eta)) - log_beta(k * (eta + shift), k * (rest - eta - shift))
+    return max(ratio + k * shift * mp.log((1 - (m - 1) * gamma) / gamma), mp.mpf(0))
+
+
+def log_sum_of_tails(k: Any, eta: Any, gamma: Any, n: int) -> Any:
+    """Return the logarithm of the union bound on delta at the worst vertex, at most 0."""
+    tail = beta_tail(k * eta, k - k * eta, gamma)
+    large = 1 - (n - 1) * eta
+    return min(mp.log((n - 1) * tail + beta_tail(k * large, k - k * large, gamma)), mp.mpf(0))
+
+
+def border_of(epsilon: float, k: Any, shift: Any, eta: Any, n: int) -> Any:
+    """Return the gamma at which Theorem 1 gives epsilon."""
+    ratio = log_beta(k * eta, k * (1 - 2 * eta)) - log_beta(k * (eta + shift), k * (1 - 2 * eta - shift))
+    return 1 / (mp.exp((mp.mpf(epsilon) - ratio) / (k * shift)) + n - 1)
+
+
+def log_delta_at_best(delta: float, k: float, shift: float, eta: float, n: int) -> float:
+    """Return, in many digits, the logarithm of delta at the gamma behind the package's best epsilon."""
+    epsilon = float(dirichlet.best_epsilon_bound(delta, k, shift=shift, eta=eta, n=n))
+    with mp.workdps(DIGITS):
+        exact = (mp.mpf(k), mp.mpf(eta))
+        gamma = border_of(epsilon, exact[0], mp.mpf(shift), exact[1], n)
+        return float(log_sum_of_tails(*exact, gamma, n))
+
+
+def dirichlet_checks() -> list[Check]:
+    """Return the checks of Theorem 1's inverses."""
+    best = [
+        (d, k, s, e, n)
+        for d, k, s, e, n in grid([0.3, 1e-3, 1e-12, 1e-290], [5.0, 110.6, 3e3], [1e-4, 0.01], [0.02, 0.073], [3, 5])
+        if math.log(d) / (k * e) > -600.0  # else gamma would be below 1e-300
+    ]
+
+    def spent(k: float, b: float, eta: float, gamma: float, m: int) -> float:
+        return float(dirichlet.theorem1_epsilon(k, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m))
+
+    def at_k(k: float, b: float, eta: float, gamma: float, m: int) -> float:
+        target = spent(k, b, eta, gamma, m)
+        k = dirichlet.theorem1_k(target, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m)
+        with mp.workdps(DIGITS):
+            exact = [mp.mpf(value) for value in (k, b / 2, eta, gamma)]
+            return float(sharing_epsilon(exact[0], exact[1], exact[2], exact[3], m, 1 - mp.mpf(0.051)))
+
+    return [
+        Check(
+            "dirichlet.best_epsilon_bound, back to log delta",
+            log_delta_at_best,
+            lambda delta, *rest: mp.log(delta),
+            best,
+            1e-9,
+            log=True,
+            side=-1,
+        ),
+        Check(
+            "dirichlet.theorem1_k, back to epsilon",
+            at_k,
+            lambda k, b, e, g, m: mp.mpf(spent(float(k), float(b), float(e), float(g), m)),
+            grid([1e-3, 1.0, 98.7, 1e6], [0.001, 0.025, 0.1], [0.01, 0.1], [1e-12, 1e-3], [2, 5]),
+            1e-10,
+        ),
+    ]
+
+
+# ----------------------------------------------------------------------------------------------------------- accounting
+
+
+def log_replace(epsilon: Any, a: Any, t: Any) -> Any:
+    """Return log delta of Beta(a+t, a) against Beta(a, a+t)."""
+    w, complement = 1 / (1 + mp.exp(epsilon / t)), 1 / (1 + mp.exp(-epsilon / t))
+    first, second = beta_tail(a, a + t, w, complement), beta_tail(a + t, a, w, complement)
+    return mp.log(first - mp.exp(epsilon) * second)
+
+
+def log_add_remove(epsilon: Any, a: Any, t: Any) -> Any:
+    """Return the larger log delta of Gamma(a) and Gamma(a+t), both directions."""
+    ratio, weight = mp.loggamma(a + t) - mp.loggamma(a), mp.exp(epsilon)
+    above, below = mp.exp((ratio + epsilon) / t), mp.exp((ratio - epsilon) / t)
+    add = mp.gammainc(a + t, a=above, regularized=True) - weight * mp.gammainc(a, a=above, regularized=True)
+    remove = mp.gammainc(a, b=below, regularized=True) - weight * mp.gammainc(a + t, b=below, regularized=True)
+    return mp.log(max(add, remove))
+
+
+def halves(a: float, t: float) -> tuple[float, dict[str, float]]:
+    """Return k, a power of two, with eta and shift such that k eta = a and k shift = t exactly."""
+    k = 2.0 ** math.ceil(math.log2(2 * a + t) + 0.01)
+    return k, {"eta": a / k, "shift": t / k}
+
+
+def accounting_checks() -> list[Check]:
+    """Return the checks of dpsim.accounting."""
+    shapes = grid(powers(-6, 4), powers(-6, 4))
+    profiles = [(ratio * t, a, t) for ratio, (a, t) in grid([0.0, 0.01, 1.0, 20.0, 700.0], shapes)]
+    gammas = [(r * t, a, t) for r, a, t in grid([0.0, 0.3, 3.0], powers(-2, 2), powers(-5, 2))]
+    deltas = grid([0.3, 1e-2, 1e-6, 1e-30, 1e-250], powers(-3, 3), powers(-3, 3))
+
+    def ours(epsilon: float, a: float, t: float) -> Any:
+        return hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
+
+    def round_trip(delta: float, a: float, t: float) -> Any:
+        k, border = halves(a, t)
+        epsilon = accounting.exact_epsilon(delta, k, **border)
+        return hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE) if epsilon > 0 else math.log(delta)
+
+    def at_calibrated(delta: float, epsilon: float, eta: float, shift: float) -> float:
+        k = float(accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta))
+        with mp.workdps(DIGITS):
+            return float(log_replace(mp.mpf(epsilon), mp.mpf(k * eta), mp.mpf(k * shift)))
+
+    def at_kappa(delta: float, epsilon: float, alpha: float) -> float:
+        kappa = float(accounting.calibrate_kappa(epsilon, delta, alpha=alpha, adjacency="add-remove"))
+        with mp.workdps(DIGITS):
+            return float(log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa)))
+
+    def at_posterior(delta: float, kappa: float, alpha: float) -> float:
+        epsilon = hockey_stick.epsilon_for(math.log(delta), kappa * alpha, kappa, hockey_stick.ADD_REMOVE)
+        with mp.workdps(DIGITS):
+            return float(log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa)))
+
+    def log_target(delta: Any, *rest: Any) -> Any:
+        return mp.log(delta)
+
+    small = [1e-2, 1e-6, 1e-30, 1e-250]
+    return [
+        Check(
+            "accounting.calibrate_k, back to log delta",
+            at_calibrated,
+            log_target,
+            [
+                (d, x * float(accounting.privacy_floor(d, shift=s, eta=e)) + 0.01, e, s)
+                for d, x, (e, s) in grid(small, [1.01, 3.0], [(0.1, 0.01), (0.01, 0.005), (0.2, 0.1)])
+            ],
+            1e-9,
+            log=True,
+            side=-1,
+        ),
+        Check(
+            "accounting.calibrate_kappa, back to log delta",
+            at_kappa,
+            log_target,
+            [
+                (d, x * float(accounting.posterior_floor(d, alpha=a, adjacency="add-remove")) + 0.01, a)
+                for d, x, a in grid([1e-2, 1e-6, 1e-30], [1.01, 3.0], [0.5, 10.0])
+            ],
+            1e-9,
+            log=True,
+            side=-1,
+        ),
+        Check(
+            "hockey_stick.epsilon_for, add-remove, back to log delta",
+            at_posterior,
+            log_target,
+            [(d, t, a) for d, t, a in grid([1e-2, 1e-6, 1e-30], powers(-2, 2), [0.5, 10.0])],
+            1e-9,
+            log=True,
+            side=-1,
+        ),
+        Check("hockey_stick.log_delta, replace", ours, log_replace, profiles, 1e-10, log=True),
+        Check(
+            "hockey_stick.log_delta, add-remove",
+            lambda e, a, t: hockey_stick.log_delta(e, a, t, hockey_stick.ADD_REMOVE),
+            log_add_remove,
+            gammas,
+            1e-10,
+            log=True,
+        ),
+        Check(
+            "accounting.exact_epsilon, back to log delta",
+            round_trip,
+            lambda delta, a, t: mp.log(delta),
+            deltas,
+            1e-9,
+            log=True,
+        ),
+    ]
+
+
+# -------------------------------------------------------------------------------------------------------- chains, radii
+
+
+def random_chain(n: int, spread: float) -> np.ndarray:
+    """Return a transition matrix whose entries differ by many orders of magnitude."""
+    raw = 10.0 ** (-spread * np.random.default_rng([n, int(spread)]).random((n, n)))
+    return raw / raw.sum(axis=1, keepdims=True)
+
+
+def stationary_mass(n: int, spread: float, i: int) -> Any:
+    """Return one entry of the stationary distribution by elimination in many digits."""
+    A = mp.matrix(random_chain(int(n), float(spread)).tolist())
+    for row in range(A.rows):  # the off-diagonal entries define the chain
+        A[row, row] = 1 - mp.fsum(A[row, j] for j in range(A.cols) if j != row)
+    system = mp.eye(A.rows) - A.T
+    for j in range(A.cols):
+        system[A.rows - 1, j] = 1
+    right = mp.matrix([0] * (A.rows - 1) + [1])
+    return mp.lu_solve(system, right)[int(i)]
+
+
+def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
+    """Return sup over x of g_r(x) / (beta x) at r = 1 - complement: found in floats, evaluated in many digits.
+
+    x below 1 - r has an upper tail, x above r a lower one, so the search runs over shares of either.
+    """
+    radius, c = 1 - complement, float(complement)
+
+    def exactly(share: float, high: bool) -> Any:
+        part, rest = complement * mp.mpf(share), complement * (1 - mp.mpf(share))
+        x, other = (radius + part, rest) if high else (part, radius + rest)
+        above, below = (mp.mpf(0), part) if high else (rest, part - radius)  # 1 - r - x and x - r
+        upper = beta_tail(k * other, k * x, above) if above > 0 else mp.mpf(0)
+        return (upper + (beta_tail(k * x, k * other, below) if below > 0 else 0)) / x / beta
+
+    def roughly(share: float, high: bool) -> float:
+        x = float(radius) + c * share if high else c * share
+        above, below = 0.0 if high else c * (1.0 - share), c * share if high else x - float(radius)
+        upper = float(betainc(k * (1 - x), k * x, above)) if above > 0 else 0.0
+        return (upper + (float(betainc(k * x, k * (1 - x), below)) if below > 0 else 0.0)) / x
+
+    best = mp.mpf(0)
+    for high in (False, True):
+        shares = np.concatenate([np.geomspace(1e-9, 0.01, 60), np.linspace(0.011, 1 - 1e-9, 400)])
+        top = int(np.argmax([roughly(share, high) for share in shares]))
+        ends = shares[max(top - 1, 0)], shares[min(top + 1, shares.size - 1)]
+        inner = minimize_scalar(
+            lambda share, high=high: -roughly(share, high), bounds=ends, method="bounded", options={"xatol": 1e-9}
+        )
+        best = max(best, exactly(float(inner.x), high), exactly(float(shares[top]), high))
+    return best
+
+
+def exact_radius(k: Any, beta: Any) -> Any:
+    """Return the smallest radius in many digits, by bisection for log(1 - r) around the package's."""
+    k, beta = float(k), float(beta)
+    near = 1 - float(mdp.concentration_radius(k, beta, 2, "exact"))
+    with mp.workdps(30):
+        low = mp.log(max(mp.mpf(near), mp.mpf(10) ** -60))  # the tail is above beta where 1 - r is large
+        high = mp.log(1 - (1 - mp.mpf(near)) / mp.mpf(1.01))
+
+        def excess(y: Any) -> Any:
+            return mp.log(worst_scaled_tail(k, beta, mp.exp(y)))
+
+        root = mp.findroot(excess, (low, high), solver="anderson", tol=1e-9, maxsteps=60, verify=False)
+        return 1 - mp.exp(root)
+
+
+def chain_checks() -> list[Check]:
+    """Return the checks of the stationary distribution and of the exact radius."""
+    return [
+        Check(
+            "markov.stationary_distribution",
+            lambda n, spread, i: markov.stationary_distribution(random_chain(n, spread))[i],
+            stationary_mass,
+            grid([2, 5, 9], [0.0, 4.0, 12.0], [0, 1]),
+            1e-13,
+        ),
+        Check(
+            "mdp.concentration_radius, exact",
+            lambda k, beta: mdp.concentration_radius(k, beta, 2, "exact"),
+            exact_radius,
+            grid([0.5, 2.0, 10.0, 50.0, 700.0, 1e4], [0.5, 0.1, 1e-3, 1e-8]),
+            1.01e-4,  # it is rounded outward by as much
+            side=1,
+        ),
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------- words, histograms
+
+
+COUNTS = (
+    (1, 1),
+    (1, 0, 1),
+    (1, 2, 1),
+    (1, 0, 0, 7, 3),
+    tuple(words.alphabet_counts(8, 3).tolist()),
+    tuple(words.alphabet_counts(30, 5).tolist()),
+    (1, 10**40, 10**300, 10**1000),
+)
+SPACE = boltzmann.configurations(7, 3)
+
+
+def permute_and_flip(counts: Sequence[int], epsilon: Any, b: int, distance: int) -> Any:
+    """Return log f(l) = log(q_l integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du)."""
+    q = [mp.exp(-epsilon * d / (2 * b)) for d in range(len(counts))]
+    scale = 1 + sum(N * x for N, x in zip(counts, q))
+    others = [N - (j == distance) for j, N in enumerate(counts)]
+
+    def integrand(t: Any) -> Any:
+        u = t / scale
+        return mp.exp(sum(N * mp.log1p(-u * x) for N, x in zip(others, q) if N))
+
+    cuts = [mp.mpf(0), *[mp.mpf(c) for c in (1, 3, 7, 15, 30, 60, 120) if c < scale], min(scale, mp.mpf(240))]
+    with mp.workdps(30):
+        return mp.log(q[distance] * mp.quad(integrand, cuts) / scale)
+
+
+def cost(z: Integers, x: Integers) -> Any:
+    """Return c_x(z) for W = I."""
+    return -mp.mpf(int(((z - x) ** 2).sum()))
+
+
+def largest_delta(t: Any, epsilon: float) -> Any:
+    """Return the largest delta at epsilon over the neighbours among histograms of 7 in 3 bins."""
+    laws = []
+    for x in SPACE:
+        terms = [mp.exp(cost(z, x) / t) for z in SPACE]
+        laws.append([term / mp.fsum(terms) for term in terms])
+    pairs = np.argwhere(np.abs(SPACE[:, None] - SPACE).sum(axis=-1) == 2).tolist()
+    factor = mp.exp(mp.mpf(epsilon))
+    return max(mp.fsum(max(p - factor * q, mp.mpf(0)) for p, q in zip(laws[x], laws[y])) for x, y in pairs)
+
+
+def least_epsilon(delta: Any, t: Any) -> Any:
+    """Return where the same falls to delta, for the identity, near where the package says it does."""
+    near = float(boltzmann.epsilon_at_delta(7, 3, float(t), float(delta)))
+
+    def excess(epsilon: Any) -> Any:
+        return largest_delta(t, epsilon) - delta
+
+    ends = (near * (1 - 1e-7), near * (1 + 1e-7))
+    return mp.findroot(excess, ends, solver="anderson", tol=delta * mp.mpf(10) ** -14, verify=False)
+
+
+def discrete_checks() -> list[Check]:
+    """Return the checks of permute-and-flip's law and of the histograms' exact privacy."""
+    laws = [
+        (counts, epsilon, b, distance)
+        for counts, epsilon, b in grid(COUNTS, [0.0, 1e-6, 0.5, 5.0, 60.0], [1, 3])
+        for distance in {0, 1, len(counts) - 1}
+        if counts[distance]
+    ]
+
+    def flip(counts: Sequence[int], epsilon: float, b: int, distance: int) -> Any:
+        logs = words.automaton.log_integers(np.array(counts, dtype=object))
+        return words.laws.Law("permute-and-flip", epsilon, b).log_f(logs)[distance]
+
+    def level(t: float, share: float) -> float:
+        return share * boltzmann.exact_epsilon_limit(7, 3, float(t))
+
+    return [
+        Check("words.laws.Law.log_f, permute-and-flip", flip, permute_and_flip, laws[::3], 1e-10, log=True),
+        Check(
+            "boltzmann.epsilon.delta_at_epsilon",
+            lambda t, share: boltzmann.epsilon.delta_at_epsilon(7, 3, t, level(t, share)),
+            lambda t, share: largest_delta(t, level(t, float(share))),
+            grid(powers(-1, 4), [0.0, 0.3, 0.9]),
+            1e-9,
+        ),
+        Check(
+            "boltzmann.epsilon_at_delta",
+            lambda delta, t: boltzmann.epsilon_at_delta(7, 3, t, delta),
+            least_epsilon,
+            grid([1e-9, 1e-3], powers(-1, 2)),
+            1.1e-9,  # it is rounded up by as much
+            side=1,
+        ),
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------- noise
+
+
+def gaussian_profile(epsilon: Any, sigma: Any, b: Any, rows: int) -> Any:
+    """Return delta of Gaussian noise by Balle and Wang 2018, Theorem 8, as printed."""
+    ratio = b * mp.sqrt(mp.mpf(rows) / 2) / sigma
+
+    def below(x: Any) -> Any:
+        return mp.erfc(-x / mp.sqrt(2)) / 2
+
+    return below(ratio / 2 - epsilon / ratio) - mp.exp(epsilon) * below(-ratio / 2 - epsilon / ratio)
+
+
+def at_scale(delta: float, epsilon: float, b: float, rows: int) -> float:
+    """Return delta of Gaussian noise in many digits at the scale the package finds."""
+    scale = accounting.gaussian_scale(epsilon, delta, b=b, rows=rows)
+    with mp.workdps(DIGITS):
+        return float(gaussian_profile(mp.mpf(epsilon), mp.mpf(scale), mp.mpf(b), rows))
+
+
+def laplace_profile(epsilon: Any, scale: Any, b: Any, rows: int) -> Any:
+    """Return delta of Laplace noise on 2 rows entries, each moved by b/2, from the law of the sum of their losses.
+
+    With D = b / (2 scale) a loss is D with probability 1/2, -D with e^-D / 2, and in between D (2 u - 1) with density
+    e^(-D (1-u)) D / 2 in u: the sum of j of those has the density of Irwin and Hall times e^(-D (j-v)) (D/2)^j.
+    """
+    with mp.workdps(25):
+        return sum_of_laplace(epsilon, b / (2 * scale), 2 * rows)
+
+
+def sum_of_laplace(epsilon: Any, D: Any, m: int) -> Any:
+    """Return delta of m losses of at most D each."""
+    total = mp.mpf(0)
+
+    def hall(v: Any, j: int) -> Any:
+        terms = ((-1) ** i * mp.binomial(j, i) * (v - i) ** (j - 1) for i in range(int(mp.floor(v)) + 1))
+        return mp.fsum(terms) / mp.factorial(j - 1)
+
+    for up, down in product(range(m + 1), repeat=2):
+        j = m - up - down
+        if j < 0:
+            continue
+        ways = mp.factorial(m) / (mp.factorial(up) * mp.factorial(down) * mp.factorial(j))
+        weight, start = ways * mp.mpf(2) ** -(up + down) * mp.exp(-D * down), (up - down - j) * D
+        low = max(mp.mpf(0), (epsilon - start) / (2 * D))
+        if j == 0:
+            total += weight * max(mp.mpf(0), -mp.expm1(epsilon - start))
+        elif low < j:
+            cuts = [low, *range(int(mp.floor(low)) + 1, j + 1)]
+            for left, right in pairwise(cuts):
+                total += weight * mp.quad(
+                    lambda v, j=j, start=start: (D / 2) ** j * mp.exp(-D * (j - v)) * hall(v, j)
+                    * -mp.expm1(epsilon - start - 2 * D * v),
+                    [left, right],
+                )  # fmt: skip
+    return total
+
+
+def largest_private_scale(delta: Any, epsilon: Any, b: Any) -> Any:
+    """Return the scale of Laplace noise on one row at which 1 - (1 + v/2) e^-v, v = (b/scale - epsilon)/2, is delta."""
+    v = 2 * delta  # the root for small v; Newton's steps after it
+    for _ in range(8):
+        v -= (-mp.expm1(-v) - v / 2 * mp.exp(-v) - delta) / ((1 + v) / 2 * mp.exp(-v))
+    return b / (epsilon + 2 * v)
+
+
+def tail_at_bound(hits: int, draws: int, alpha: float) -> Any:
+    """Return P(at least `hits` successes) in many digits at the lower Clopper-Pearson bound: alpha."""
+    lower = float(accounting.clopper_pearson(hits, draws, alpha)[0])
+    with mp.workdps(DIGITS):
+        return float(beta_tail(mp.mpf(hits), mp.mpf(draws - hits + 1), mp.mpf(lower)))
+
+
+def hits_at_bound(hits: int, draws: int, alpha: float) -> float:
+    """Return P(at most `hits` successes) in many digits at the upper Clopper-Pearson bound: alpha."""
+    upper = float(accounting.clopper_pearson(hits, draws, alpha)[1])
+    with mp.workdps(DIGITS):
+        return float(1 - beta_tail(mp.mpf(hits + 1), mp.mpf(draws - hits), mp.mpf(upper)))
+
+
+def noise_checks() -> list[Check]:
+    """Return the checks of the noise to compare with and of the audit's bounds."""
+    rows = [(share * r * b / s, s, b, r) for share, s, b, r in grid([0.0, 0.1, 0.5], [0.02, 0.4], [0.1], [2, 3])]
+    tails = grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9])
+    return [
+        Check(
+            "accounting.laplace_delta, more rows",
+            lambda epsilon, scale, b, rows: accounting.noise.laplace_delta(epsilon, scale, b=b, rows=rows),
+            laplace_profile,
+            rows,
+            1e-3,  # an upper bound, losses rounded up to a grid
+            side=1,
+        ),
+        Check(
+            "accounting.gaussian_scale, back to delta",
+            at_scale,
+            lambda delta, *rest: delta,
+            grid([0.3, 1e-6, 1e-30, 1e-290], [1.0, 100.0], [0.05], [1, 10_000]),
+            1e-5,
+            side=-1,
+        ),
+        Check(
+            "accounting.laplace_scale, one row",
+            lambda delta, epsilon, b: accounting.laplace_scale(epsilon, delta, b=b),
+            largest_private_scale,
+            grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0]),
+            2e-10,  # it is rounded up by 1e-10
+            side=1,
+        ),
+        Check(
+            "accounting.clopper_pearson, tail at the lower bound",
+            tail_at_bound,
+            lambda hits, draws, alpha: alpha,
+            [(hits, draws, alpha) for hits, draws, alpha in tails if 0 < hits <= draws],
+            1e-9,
+        ),
+        Check(
+            "accounting.clopper_pearson, tail at the upper bound",
+            hits_at_bound,
+            lambda hits, draws, alpha: alpha,
+            [(hits, draws, alpha) for hits, draws, alpha in tails if hits < draws],
+            1e-9,
+        ),
+    ]
+
+
+def checks() -> list[Check]:
+    """Return every check."""
+    return [
+        *special_checks(),
+        *dirichlet_checks(),
+        *accounting_checks(),
+        *chain_checks(),
+        *discrete_checks(),
+        *noise_checks(),
+    ]
