@@ -134,9 +134,9 @@ def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: Array
     >>> round(float(epsilon), 3), round(float(delta), 4)
     (0.616, 0.0007)
     """
-    row = rows(counts)
-    found = []
-    for k_i, eta_i, gamma_i, N_i, n_i in np.broadcast(k, eta, gamma, row.total, row.categories):
+    row, found = rows(counts), []
+    public = (checks.numeric(*named) for named in (("k", k), ("eta", eta), ("gamma", gamma)))
+    for k_i, eta_i, gamma_i, N_i, n_i in np.broadcast(*public, row.total, row.categories):
         epsilon = theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma_i, n=int(n_i))
         delta = theorem1.delta_bounds(k_i, eta=eta_i, gamma=gamma_i, n=int(n_i))[1]
         found.append((float(epsilon), float(delta)))

@@ -229,6 +229,7 @@ add("checks.integer", between(-5, 5), name=text, value=st.integers(-5, 5), low=s
 add("checks.integers", between(-5, 5), name=text, value=st.integers(-5, 5), low=st.just(-5), high=st.just(5))
 add("checks.size", non_negative, name=text, value=st.one_of(st.integers(0, 9), st.just([1, 2]), st.none()))
 leave_out("checks.mask", "takes booleans; fuzzed through the supports")
+leave_out("checks.fitted", "takes arrays that are checked; fuzzed through its callers")
 add("checks.plain", between(-5, 5), result=reals(-5, 5), checked=False)
 add("checks.row_scales", probability, name=text, totals=st.just(np.ones(2)), n=st.integers(1, 9), checked=False)
 add("checks.choice", anything, name=text, value=st.sampled_from("ab"), allowed=st.just(("a", "b")))
