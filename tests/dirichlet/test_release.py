@@ -257,27 +257,21 @@ def test_the_mean_is_the_projection():
 
 
 @pytest.mark.parametrize(
-    "change, message",
+    "name, change",
     [
-        ({"eta": 0.4}, r"^eta must be below 0.333333, got 0.4"),
-        ({"eta": 0.0}, r"^eta must be in \(0, 0.5\), got 0"),
-        ({"support": [True, False, False]}, r"^support must leave each row an entry and some row a choice"),
-        ({"support": [1, 1, 1]}, r"^support must be booleans"),
-        ({"support": np.ma.masked_array([True] * 3, [True, False, False])}, r"^support must be booleans"),
-        ({"support": [True, True]}, r"^support must broadcast to the shape \(3,\), got \(2,\)"),
-        ({"records": None}, r"^exactly one of records and b must be given"),
-        ({"b": 0.1}, r"^exactly one of records and b must be given"),
-        ({"records": 0.5}, r"^records must be in \[1, 1e\+15\], got 0.5"),
-        ({"records": [10, 10]}, "records must"),
-        ({"records": None, "b": 1.5}, r"^b must be in \(0, 1\], got 1.5"),
-        ({"P": [0.5, 0.4, 0.0]}, r"^P must sum to 1"),
-        ({"P": np.full((1, 1, 2), 0.5)}, r"^P must be one vector or one matrix, got shape \(1, 1, 2\)"),
-        ({"epsilon": 0}, r"^epsilon must be in \(0, 1e\+30\], got 0"),
-        ({"delta": 1}, r"^delta must be in \(0, 1\), got 1"),
+        ("eta", {"eta": 0.4}),
+        ("support", {"support": [True, False, False]}),
+        ("support", {"support": [1, 1, 1]}),
+        ("support", {"support": np.ma.masked_array([True] * 3, [True, False, False])}),
+        ("support", {"support": [True, True]}),
+        ("exactly one of records and b", {"records": None}),
+        ("exactly one of records and b", {"b": 0.1}),
+        ("records", {"records": [10, 10]}),
+        ("P", {"P": np.full((1, 1, 2), 0.5)}),
     ],
 )
-def test_arguments_are_checked(change, message):
-    with pytest.raises(ValueError, match=message):
+def test_arguments_are_checked(name, change):
+    with pytest.raises(ValueError, match=f"^{name} must"):
         dirichlet.privatize(**{"P": [0.5, 0.5, 0.0], "epsilon": 1.0, "delta": 1e-4, **PUBLIC, **change})
 
 
