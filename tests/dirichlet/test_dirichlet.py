@@ -256,6 +256,13 @@ def test_sampled_delta_of_a_protected_part_and_small_parameters():
     assert lower - 0.006 <= estimate <= upper
 
 
+def test_sampled_draws_that_underflow_as_a_whole_have_an_entry_below_gamma():
+    """Of pairs of Gammas of shape 1e-3 more than a fifth are (0, 0); x is between 0.1 and 0.9 in 0.2 % alone."""
+    between = np.diff(special.betainc(1e-3, 1e-3, [0.1, 0.9]))[0]
+    estimate = dirichlet.delta_monte_carlo([0.5, 0.5], 2e-3, gamma=0.1, draws=20_000, rng=1)
+    assert abs(estimate - (1.0 - between)) < 5 * np.sqrt(between / 20_000)
+
+
 def test_sampled_delta_at_nested_numbers_of_draws():
     p = dirichlet.extreme_points(4, 0.1)
     counts = [100, 1000, 5000]
@@ -302,6 +309,12 @@ def test_values_of_small_parameters_where_normalised_gammas_fail():
     for cut in (1e-200, 1e-50, 1e-3, 0.5):
         below = int((x[:, 0] < cut).sum())
         assert stats.binomtest(below, size, beta_cdf(np.log(cut), 1e-3, 1e-3)).pvalue > ACCEPT
+
+
+def test_an_entry_of_shape_one_beside_a_small_one_is_uniform():
+    """In a row with a shape below 0.1, drawn in logarithms: shapes below 1 alone are raised by 1 and brought back."""
+    x = dirichlet.dirichlet_mechanism([1 / 32, 15 / 32, 1 / 2], 2.0, size=20_000, rng=np.random.default_rng(9))
+    assert stats.kstest(x[:, 2], "uniform").pvalue > ACCEPT
 
 
 @pytest.mark.parametrize("parameters", [(1.5, 1.5, 17.6), (0.3, 0.7, 4.0), (0.12, 50.0, 3.0), (1.0, 1.0, 1.0)])
