@@ -36,7 +36,7 @@ def test_a_release_is_written_though_standard_output_is_full(tmp_path: Path) -> 
     line = said_nowhere("release", str(table), *columns, "--epsilon", "1", "--output", str(tmp_path / "made"))
     assert "release has ended and its files are written, but standard output cannot be" in line
     assert "No space left" in line
-    assert list(load_release(tmp_path / "made").states) == ["home", "shop"]
+    assert list(load_release(tmp_path / "made").labels) == ["home", "shop"]
 
 
 def test_figures_are_written_though_standard_output_is_full(toy: Path) -> None:

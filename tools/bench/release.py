@@ -318,7 +318,8 @@ def _measure(folder: Path, pipe: Any, pairs: str) -> None:
     found |= {"counted_pairs": len(counts.trips), "released_pairs": chain.noisy.size}
     assert chain.estimate.matrix.shape[0] == len(support.labels)
     lap("estimate")
-    release.write_release(chain, folder / "out", counts)
+    with release.prepared(folder / "out") as place:
+        place.write(chain, counts)
     lap("write")
     found["total_s"], found["total_cpu_s"] = (round(b - a, 1) for a, b in zip(times[0], times[-1]))
     pipe.send(found | {"peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)})
