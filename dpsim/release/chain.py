@@ -224,7 +224,6 @@ def release_chain(
     noise = laplace_noise(epsilon, unit.events)
     threshold, spent = pair_threshold(noise, unit.events, delta) if chosen else (None, 0.0)
     generator = None if rng is None else checks.generator(rng)
-    supports.checked_table(counts.trips)
     if budget is not None and generator is None:
         spend(budget, epsilon=noise.epsilon, delta=spent, unit=unit, limit=limit)
     if isinstance(support, PrivatePairs):
@@ -241,7 +240,7 @@ def _private_pairs(
     trips: pd.DataFrame, wanted: PrivatePairs, noise: Noise, threshold: int, generator: np.random.Generator | None
 ) -> tuple[Support, Integers]:
     """Return the pairs whose noisy count reaches the threshold, and these counts."""
-    labels, rows, columns, numbers, _ = supports.seen_pairs(trips, wanted.labels)
+    labels, rows, columns, numbers = supports.seen_pairs(trips, wanted.labels)
     noisy = draws.noisy_counts(np.minimum(numbers, draws.LARGEST_COUNT), noise, generator)
     kept = noisy >= threshold
     rows, columns, noisy = rows[kept], columns[kept], noisy[kept]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import decimal
-import functools
 import math
 import platform
-from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -39,25 +37,8 @@ def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: 
         "moves": moves,
         "threshold": threshold,
         "randomness": "a generator that was given" if simulation else _ENTROPY,
-        "versions": dict(_versions()),
+        "versions": {"python": platform.python_version()} | {name: metadata.version(name) for name in _PACKAGES},
     }
-
-
-@functools.cache
-def _versions() -> dict[str, str]:
-    """Return the versions of what makes a release."""
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "not installed as a package"
-    return versions
-
-
-def unit_of(statement: Mapping[str, Any]) -> Unit:
-    """Return the unit of a statement."""
-    return Unit(**statement["unit"])
 
 
 def trust(chain: PrivateChain) -> str:
@@ -74,7 +55,7 @@ def trust(chain: PrivateChain) -> str:
 
 def in_words(chain: PrivateChain) -> str:
     """Return the statement of a release in plain sentences; every epsilon and delta in it is rounded up."""
-    s, unit = chain.statement, unit_of(chain.statement)
+    s, unit = chain.statement, Unit(**chain.statement["unit"])
     least = "exact: a unit with as many events as may count reaches it"
     proven = least if s["threshold"] is None else "a proven bound"
     given = "a release with secret noise would have " if s["simulation"] else ""
@@ -92,7 +73,8 @@ def in_words(chain: PrivateChain) -> str:
         f"{s['scale']:.8g}. The integers are {'simulated' if s['simulation'] else 'drawn exactly'} "
         f"({s['randomness']}).",
         f"Pairs: {s['support']}; {s['pairs']} have a noisy count, among {len(chain.labels)} labels.",
-        f"Taken as public, on the word of the data's owner: {_public(s, unit)}. None of it may have been chosen by "
+        "Taken as public, on the word of the data's owner: epsilon and delta, which rows and columns are read, and, as "
+        "far as they were declared, the states, the pairs and the limit of a unit. None of it may have been chosen by "
         "looking at the data.",
         "Left out before counting: rows without an origin, a destination or a unit, and events outside the public "
         "states and pairs. How many is not published.",
@@ -167,15 +149,3 @@ def _loss(epsilon: float, delta: float) -> str:
 def _rounded_up(value: float, digits: int) -> str:
     up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING).create_decimal(decimal.Decimal(value))
     return f"{float(up):.{digits}g}"
-
-
-def _public(statement: Mapping[str, Any], unit: Unit) -> str:
-    """Return what was taken as public, which the owner vouches for."""
-    named = ["epsilon and delta", "which rows and columns are read"]
-    if unit.column is not None:
-        named.append("the limit of a unit")
-    if statement["support"] != supports.PRIVATE_LABELS:
-        named.append("the states")
-    if statement["support"] == supports.GRAPH:
-        named.append("the graph")
-    return ", ".join(named)

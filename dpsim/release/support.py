@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -130,13 +129,9 @@ def read_categories(file: str | os.PathLike[str]) -> list[Any]:
         words = _words(file, "label", what="categories")["label"].tolist()
     else:
         try:
-            if not stat.S_ISREG(os.stat(file).st_mode):
-                raise ValueError(f"categories: {os.fspath(file)!r} must be an ordinary file")
-            lines = Path(file).read_text(encoding="utf-8-sig").split("\n")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"categories: {os.fspath(file)!r} {text.UTF8}") from error
-        except OSError as error:
-            raise ValueError(f"categories: {os.fspath(file)!r} cannot be read ({error.strerror})") from error
+            lines = Path(sources.ordinary(os.fspath(file))).read_text(encoding="utf-8-sig").split("\n")
+        except (OSError, ValueError) as error:
+            raise ValueError(f"categories: {os.fspath(file)!r} cannot be read as UTF-8 text ({error})") from error
         words = [word for line in lines if (word := naming.whole_word(line)) is not None]
     return naming.distinct_labels("categories", naming.as_declared(words))
 
@@ -174,7 +169,6 @@ def from_pairs(labels: Sequence[Any], rows: Integers, columns: Integers, kind: s
 
 def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     """Return the counts of a declared support, aligned with its pairs, and how many events are on no pair of it."""
-    checked_table(trips)
     n = len(support.labels)
     origin, destination = (naming.positions(trips[column], support.labels) for column in ("origin", "destination"))
     keys = support.rows * n + support.indices
@@ -189,12 +183,11 @@ def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
 
 def seen_pairs(
     trips: pd.DataFrame, labels: tuple[Any, ...] | None
-) -> tuple[tuple[Any, ...], Integers, Integers, Integers, int]:
-    """Return labels, rows, columns and counts of the pairs that occur, each once, and the events outside the labels.
+) -> tuple[tuple[Any, ...], Integers, Integers, Integers]:
+    """Return labels, rows, columns and counts of the pairs that occur between the labels, each once.
 
     Without declared labels they are words: two labels that read alike are one.
     """
-    checked_table(trips)
     numbers = trips["trips"].to_numpy(np.int64)
     if labels is None:
         words = trips[["origin", "destination"]].astype(str)
@@ -204,21 +197,8 @@ def seen_pairs(
     else:
         origin, destination = (naming.positions(trips[column], labels) for column in ("origin", "destination"))
     inside = (origin >= 0) & (destination >= 0) & (numbers > 0)
-    outside = int(numbers[(origin < 0) | (destination < 0)].sum())
     n = max(len(labels), 1)
     keys, place = np.unique(origin[inside] * n + destination[inside], return_inverse=True)
     counts = np.zeros(keys.size, dtype=np.int64)
     np.add.at(counts, place, numbers[inside])
-    return labels, keys // n, keys % n, counts, outside
-
-
-def checked_table(trips: pd.DataFrame) -> None:
-    """Raise TypeError or ValueError unless trips is a table with the three columns of counts."""
-    if not isinstance(trips, pd.DataFrame):
-        raise TypeError(f"trips must be a DataFrame, got {type(trips).__name__}")
-    if not {"origin", "destination", "trips"} <= set(trips.columns):
-        raise ValueError(f"trips must have the columns origin, destination and trips, got {list(trips.columns)}")
-    if not pd.api.types.is_integer_dtype(trips["trips"].dtype) and len(trips):
-        raise ValueError(f"trips must be whole numbers, got dtype {trips['trips'].dtype}")
-    if len(trips) and trips["trips"].min() < 0:
-        raise ValueError(f"trips must be at least 0, got {int(trips['trips'].min())}")
+    return labels, keys // n, keys % n, counts
