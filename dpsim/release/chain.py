@@ -145,17 +145,9 @@ class PrivateChain:
         generator = checks.generator(rng)
         if start is None:
             first = int(generator.choice(len(self.labels), p=self.departures()))
-        else:
-            first = self.position("start", start)
+        elif (first := int(positions(pd.Series([start], dtype=object), self.labels)[0])) < 0:
+            raise ValueError(f"start must be one of the {len(self.labels)} labels, got {start!r}")
         return self.named(markov.random_walk(self.estimate.matrix, first, n, rng=generator)).tolist()
-
-    def position(self, name: str, label: Any) -> int:
-        """Return the place of a label among the labels, 7 as well as "7"; ValueError naming the argument otherwise."""
-        place = int(positions(pd.Series([label], dtype=object), self.labels)[0])
-        if place < 0:
-            shown = ", ".join(map(repr, self.labels[:5])) + (", ..." if len(self.labels) > 5 else "")
-            raise ValueError(f"{name} must be one of the {len(self.labels)} labels ({shown}), got {label!r}")
-        return place
 
     def synthetic(self, trips: int, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
         """Return a table of independent synthetic trips: columns origin, destination."""

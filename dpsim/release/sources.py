@@ -92,11 +92,7 @@ def is_table(file: str) -> bool:
     >>> is_table("pages.csv.gz"), is_table("pages.txt")
     (True, False)
     """
-    return _ending(file) is not None
-
-
-def _ending(file: str) -> str | None:
-    return next((ending for ending in ENDINGS if file.lower().endswith(ending)), None)
+    return file.lower().endswith(ENDINGS)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -118,7 +114,7 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
         _refuse_others(wanted, names)
         if not parquet:
             file = text.with_rows_on_lines(file, how, len(names), folder)
-        link = folder / f"{place}{_ending(file)}"
+        link = folder / f"{place}{Path(file).suffix.lower()}"
         link.symlink_to(os.path.abspath(file))  # a name that no database takes for a pattern or an address
         groups.setdefault((how, names), []).append(str(link))
     try:
