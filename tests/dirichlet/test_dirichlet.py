@@ -256,6 +256,13 @@ def test_sampled_delta_of_a_protected_part_and_small_parameters():
     assert lower - 0.006 <= estimate <= upper
 
 
+def test_sampled_draws_that_underflow_as_a_whole_have_an_entry_below_gamma():
+    """Of pairs of Gammas of shape 1e-3 more than a fifth are (0, 0); x is between 0.1 and 0.9 in 0.2 % alone."""
+    between = np.diff(special.betainc(1e-3, 1e-3, [0.1, 0.9]))[0]
+    estimate = dirichlet.delta_monte_carlo([0.5, 0.5], 2e-3, gamma=0.1, draws=20_000, rng=1)
+    assert abs(estimate - (1.0 - between)) < 5 * np.sqrt(between / 20_000)
+
+
 def test_sampled_delta_at_nested_numbers_of_draws():
     p = dirichlet.extreme_points(4, 0.1)
     counts = [100, 1000, 5000]
@@ -282,7 +289,7 @@ def beta_cdf(log_x, a, b):
 def test_left_tail_of_small_parameters(alphas):
     alphas = np.array(alphas)
     k = alphas.sum()
-    logs = dirichlet.log_dirichlet(alphas / k, k, size=100_000, rng=np.random.default_rng(7))
+    logs = dirichlet.dirichlet_mechanism(alphas / k, k, size=100_000, rng=np.random.default_rng(7), log=True)
     a, b = alphas[0], k - alphas[0]
     tail = logs[:, 0] < np.log(0.5)  # ties at the float next to 1 would disturb the comparison
     below = beta_cdf(np.log(0.5), a, b)
@@ -302,6 +309,12 @@ def test_values_of_small_parameters_where_normalised_gammas_fail():
     for cut in (1e-200, 1e-50, 1e-3, 0.5):
         below = int((x[:, 0] < cut).sum())
         assert stats.binomtest(below, size, beta_cdf(np.log(cut), 1e-3, 1e-3)).pvalue > ACCEPT
+
+
+def test_an_entry_of_shape_one_beside_a_small_one_is_uniform():
+    """In a row with a shape below 0.1, drawn in logarithms: shapes below 1 alone are raised by 1 and brought back."""
+    x = dirichlet.dirichlet_mechanism([1 / 32, 15 / 32, 1 / 2], 2.0, size=20_000, rng=np.random.default_rng(9))
+    assert stats.kstest(x[:, 2], "uniform").pvalue > ACCEPT
 
 
 @pytest.mark.parametrize("parameters", [(1.5, 1.5, 17.6), (0.3, 0.7, 4.0), (0.12, 50.0, 3.0), (1.0, 1.0, 1.0)])
@@ -325,7 +338,7 @@ def test_shapes_zeros_and_rows():
     assert np.abs(x.sum(axis=-1) - 1.0).max() < 1e-15
     assert dirichlet.dirichlet_mechanism(P[0], [1.0, 2.0]).shape == (2, 3)
     assert dirichlet.dirichlet_mechanism(P[0], 1.0, size=0).shape == (0, 3)
-    logs = dirichlet.log_dirichlet(P, 1e-6, size=50, rng=np.random.default_rng(2))
+    logs = dirichlet.dirichlet_mechanism(P, 1e-6, size=50, rng=np.random.default_rng(2), log=True)
     assert (np.isneginf(logs) == (P == 0.0)).all()
     assert (logs[:, 2, 0] == 0.0).all()
 

@@ -62,6 +62,15 @@ def test_records_give_each_row_its_own_k():
     assert k[1] > 4 * k[0] and made.value[1, 0] == 0 and "a proven bound" in made.statement
 
 
+def test_the_row_with_the_fewest_records_decides_what_is_refused():
+    """At 20 records an epsilon from 2.65, the floor, to 2.81 needs k eta below 1/2; at 10,000 any would do."""
+    P, public = np.full((2, 3), 1 / 3), {"support": True, "eta": 0.1, "records": [20, 10_000]}
+    with pytest.raises(ValueError, match=r"^epsilon must"):
+        dirichlet.privatize(P, 2.7, 1e-3, **public)
+    k = dirichlet.privatize(P, 2.9, 1e-3, **public).parameters["k"]
+    assert (accounting.exact_delta(2.9, k, shift=[1 / 20, 1e-4], eta=0.1) <= 1e-3).all()
+
+
 def test_rows_with_less_room_are_charged_for_their_own_move_and_the_others_for_all_of_theirs():
     """Of two rows one has room for 0.04 only; with that move for both, epsilon 20 would cost 23."""
     support = np.array([[1, 1, 0, 0], [1, 1, 1, 1]], dtype=bool)

@@ -12,6 +12,7 @@ from quantecon.markov import DiscreteDP, backward_induction
 from scipy import integrate, optimize, sparse, special
 
 from dpsim import mdp as mdps
+from dpsim.mdp import concentration
 from dpsim.mdp.bounds import _extreme_expectation
 from dpsim.mdp.model import MDP
 
@@ -359,6 +360,18 @@ def test_the_exact_radius_is_the_smallest_with_its_tail(k, beta):
     assert tail(radius * (1 - 5e-4)).max() > beta or radius > 1 - 1e-4
 
 
+@pytest.mark.parametrize("k", [0.3, 10.0, 300.0])
+@pytest.mark.parametrize("radius", [0.1, 0.45])
+def test_what_certifies_a_radius_bounds_the_tail_in_each_whole_cell(k, radius):
+    edges = np.unique([*np.linspace(0.0, 1.0, 17), radius, 1.0 - radius])
+    for low, high in pairwise(edges):
+        x = np.linspace(low, high, 41)[1:]
+        x = x[x < 1.0]
+        above = np.where(x + radius < 1, special.betaincc(k * x, k * (1 - x), np.minimum(x + radius, 1)), 0.0)
+        tail = (above + special.betainc(k * x, k * (1 - x), np.maximum(x - radius, 0.0))) / x
+        assert (tail <= concentration._scaled_tail_bound(k, low, high, radius) * (1 + 1e-9)).all()
+
+
 def test_radii_broadcast_and_shrink_with_k_and_beta():
     k, beta = np.array([1.0, 5.0, 40.0])[:, None], np.array([0.01, 0.1, 0.3])
     for kind in ("paper", "union", "exact"):
@@ -599,7 +612,7 @@ PATIENT = DISCOUNTED["small"]
         ("policy", lambda: mdps.evaluate(PATIENT, [0, 1])),
         ("horizon", lambda: mdps.iterations_needed(STARTUP, 1e-3)),
         ("mdp", lambda: mdps.perturb(mdps.perturb(STARTUP, [1.0, 2.0]), 1.0)),
-        ("support", lambda: mdps.value_bounds(STARTUP, RULES, 0.1, 0.1, support=np.ones(7, dtype=bool))),
+        ("support", lambda: mdps.value_bounds(STARTUP, RULES, 0.1, 0.1, support=np.ones(6, dtype=bool))),
         ("support", lambda: mdps.value_bounds(STARTUP, RULES, 0.1, 0.1, support=np.zeros((7, 6, 7), dtype=bool))),
         ("kind", lambda: mdps.concentration_radius(1.0, 0.1, 3, "best")),
         ("discount", lambda: mdps.random_mdp(2, 2)),

@@ -28,8 +28,8 @@ from dpsim.words import (
     reduction_limit,
 )
 from dpsim.words.automaton import log_integers
-from dpsim.words.laws import MECHANISMS, Law, best_offset, drawn
-from dpsim.words.normaliser_bound import _side, normaliser_ratio
+from dpsim.words.laws import MECHANISMS, Law, best_offset, drawn, log_integrals
+from dpsim.words.normaliser_bound import NormaliserRatio, _side, normaliser_ratio
 from dpsim.words.space import successors, word_space
 
 FOUR = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]], dtype=float)
@@ -440,6 +440,21 @@ def test_bounds_on_messages_hold_for_every_word():
                     assert (ratio <= before.high[position, letter] * (1 + 1e-12)).all()
                     longer.append(((*word, letter), message @ adjacency))
             words = longer[:300]
+
+
+@pytest.mark.parametrize(("rate", "growth"), [(1.5, 0.45), (4.0, 2.8)])
+def test_the_bound_of_permute_and_flip_holds_between_the_points_of_its_grid(rate, growth):
+    """For each normaliser z of w, that of v being e^growth z: the largest loss lies between two points."""
+    z, q = np.exp(np.arange(1e-4, 2.0, 1e-4)), math.exp(-rate)
+    weights = np.broadcast_to([0.0, -rate], (len(z), 2))
+
+    def log_least(more):
+        return log_integrals(np.stack([np.zeros(len(z)), np.log(more)], axis=1), weights)[:, 1]
+
+    missed = (math.exp(growth) * z - 1.0) / q  # words one letter away would give v so much
+    loss = rate + np.log(-np.expm1(1.0 - z) / (z - 1.0)) - log_least(np.maximum(missed, 1.0))
+    bound = exact_epsilon._permute_and_flip_bound(NormaliserRatio(0.0, growth, 0.0), rate)
+    assert 0 < loss.argmax() < len(z) - 1 and loss.max() <= bound <= loss.max() + 0.01
 
 
 def largest_ratio(adjacency, n, rate):
