@@ -159,8 +159,7 @@ def fetch(url: str | None) -> None:
 @click.option("--events", type=int, metavar="M", help="How many events of a person are counted, at most.")
 @click.option("--epsilon", type=float, metavar="E", help="Privacy loss, above 0; 1 is a common choice.")
 @click.option("--delta", default=0.0, metavar="D", help="Slack; only pairs chosen privately need it (1e-6).")
-@click.option("--output", metavar="DIR", help="New folder of the release, all of it to publish.")
-@click.option("--owner", "owner_folder", metavar="DIR", help="New folder for you alone (DIR_OWNER_ONLY).")
+@click.option("--output", metavar="DIR", help="New folder of the release; yours alone: DIR_OWNER_ONLY.")
 @click.option("--budget", metavar="FILE", help="Record of what these data have spent so far.")
 @click.option("--limit", metavar="E,D", help="What they may spend in all; makes a new budget.")
 @click.option("--check", is_flag=True, help="Only tell you what would be counted, and what not.")
@@ -177,8 +176,8 @@ def release(files: tuple[str, ...], **options: Any) -> None:
     try:
         for line in release_.run(list(files), **options):
             click.echo(line.text, err=line.private)
-    except (ValueError, ImportError) as error:
-        raise ValueError(release_.as_options(str(error))) from error
+    except ImportError as error:
+        raise ValueError(str(error)) from error
 
 
 @main.command()

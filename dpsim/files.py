@@ -1,7 +1,9 @@
-"""Files that appear whole or not at all, and fingerprints of files."""
+"""Files that appear whole or not at all, locks, and fingerprints of files."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
@@ -27,6 +29,22 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def lock(path: Path, flags: int) -> int:
+    """Return a descriptor that holds the lock of a file or folder until it is closed or its process ends.
+
+    flags: how to open it; a link is never followed. BlockingIOError where another one holds it, or has just removed it.
+    """
+    descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.fstat(descriptor).st_nlink:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def write_text(path: Path, text: str) -> None:

@@ -36,9 +36,9 @@ PAPERS = {
 
 VERDICTS = {
     "agrees": "we find what the paper says, to its last printed digit or within three standard errors",
-    "differs": "we find another number or direction",
+    "differs": "we find another number or direction; another reading or an input that is not printed may be the reason",
     "contradicted": "the paper's own formula, another of its statements, a proof or a counterexample excludes it",
-    "not tested": "the paper's data, inputs or formula are not public; a stand-in decides nothing",
+    "not tested": "the paper's data, inputs or formula are missing, so a number of ours beside it decides nothing",
 }
 """The four words, and what they mean."""
 
@@ -61,12 +61,6 @@ BASES = {
 LEGEND = "".join(f"- `{word}`: {meaning}.\n" for word, meaning in VERDICTS.items())
 """What the words mean, as Markdown."""
 
-COLUMNS = (
-    *("id", "paper", "where", "quantity", "published", "unit", "basis", "relation", "limit", "draws", "deviation"),
-    *("expected", "section", "sentence", "sent"),
-)
-"""The columns of data/published.csv, as data/README.md explains them."""
-
 FALSE_ALARM, SEEDS = 1e-3, 20
 """The chance that any sampled row misses what was verified in that many full runs with other seeds, at most."""
 
@@ -87,13 +81,7 @@ def published() -> pd.DataFrame:
     >>> bool(ledger.published().index.is_unique)
     True
     """
-    try:
-        table = pd.read_csv(paths.data() / "published.csv", dtype=str, keep_default_na=False)
-    except pd.errors.EmptyDataError:
-        table = pd.DataFrame()
-    if missing := [column for column in COLUMNS if column not in table]:
-        raise ValueError(f"data/published.csv must have the columns {', '.join(COLUMNS)}; misses {', '.join(missing)}")
-    table = table.set_index("id")
+    table = pd.read_csv(paths.data() / "published.csv", dtype=str, keep_default_na=False, index_col="id")
     table["printed"] = table["published"]
     for column in ("published", "expected", "limit"):
         table[f"{column}_unit"] = [_unit(text) for text in table[column]]
@@ -120,18 +108,18 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
     rows = published()
     if id not in rows.index:
         raise ValueError(f"id must be a row of data/published.csv, got {id!r}")
-    found: dict[str, float | None] = {"value": _twelve_digits(checks.scalar(f"value of {id}", value))}
-    found["standard_error"] = None
+    found = {"value": float(f"{checks.scalar(f'value of {id}', value):.12g}"), "standard_error": None}
     if standard_error is not None:
-        found["standard_error"] = _twelve_digits(checks.scalar(f"standard_error of {id}", standard_error, 0))
+        found["standard_error"] = float(f"{checks.scalar(f'standard_error of {id}', standard_error, 0):.12g}")
     if output:
         path = Path(output) / ("timings.json" if rows.loc[id, "basis"] == "speed" else "results.json")
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_json(path, dict(sorted((_held(path) | {id: found}).items())))
+        held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        files.write_json(path, dict(sorted((held | {id: found}).items())))
 
 
-def results(folder: Path) -> dict[str, dict[str, float | None]]:
-    """Return value and standard error by id in a run's folder: results.json and, where it is, timings.json.
+def results(folder: Path) -> pd.DataFrame:
+    """Return value and standard_error (NaN: none) by id in a run's folder: results.json and, where it is, timings.json.
 
     Parameters
     ----------
@@ -140,13 +128,20 @@ def results(folder: Path) -> dict[str, dict[str, float | None]]:
     Examples
     --------
     >>> from dpsim import ledger, paths
-    >>> ledger.results(paths.figures() / "nowhere")
-    {}
+    >>> ledger.results(paths.figures() / "nowhere").empty
+    True
     """
-    return _held(folder / "results.json") | _held(folder / "timings.json")
+    found = pd.DataFrame(columns=["value", "standard_error"], dtype=float)
+    for path in (folder / "timings.json", folder / "results.json"):
+        try:
+            held = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
+            found = pd.DataFrame.from_dict(held, "index", float, found.columns).combine_first(found)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path} must hold value and standard_error of each id as json, and is damaged") from error
+    return found
 
 
-def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.DataFrame:
+def judge(rows: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with columns reproduced, standard_error, verdict and ok; the sentences are filled.
 
     Parameters
@@ -154,7 +149,7 @@ def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.
     rows
         Rows of `published`.
     values
-        Recorded value and standard error of each id.
+        Recorded value and standard_error by id, as `results` returns them.
 
     Returns
     -------
@@ -164,20 +159,15 @@ def judge(rows: pd.DataFrame, values: dict[str, dict[str, float | None]]) -> pd.
         `expected`, what was verified, by more than the unit of its last digit and chance (`FALSE_ALARM`), or whose
         word is another one there. Rows of speed are always in order.
     """
-    table = rows.copy()
-    alarm = _alarm()
-    judged = [_judged(row, values.get(str(row.Index)), alarm) for row in rows.itertuples()]
-    table["reproduced"] = [_number(values.get(id), "value") for id in rows.index]
-    table["standard_error"] = [_number(values.get(id), "standard_error") for id in rows.index]
-    table["verdict"] = [verdict for verdict, _ in judged]
-    table["ok"] = [ok for _, ok in judged]
-    pairs = zip(table["sentence"], table["reproduced"])
-    table["sentence"] = [sentence.format(found=_Found(value)) for sentence, value in pairs]
-    return table
+    table, alarm = rows.join(values.rename(columns={"value": "reproduced"})), _alarm()
+    filled = zip(table["sentence"], table["reproduced"], table["limit"])
+    table["sentence"] = [text.format(found=_Found(found), limit=_Found(limit)) for text, found, limit in filled]
+    judged = [_judged(row, alarm) for row in table.itertuples()]
+    return table.join(pd.DataFrame(judged, table.index, ["verdict", "ok"]))
 
 
 def report(folder: Path | None = None) -> pd.DataFrame:
-    """Return all rows judged, papers in the order of PAPERS; rows of notebooks not yet written say "not yet".
+    """Return all rows judged, papers in the order of PAPERS.
 
     Parameters
     ----------
@@ -192,14 +182,7 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     """
     base = paths.figures() if folder is None else folder
     rows = published()
-    existing = set(paths.notebook_names())
-    parts = []
-    for paper in PAPERS:
-        part = judge(rows[rows["paper"] == paper], results(base / NOTEBOOKS[paper]))
-        if NOTEBOOKS[paper] not in existing:
-            part["verdict"], part["ok"] = "not yet", True
-        parts.append(part)
-    return pd.concat(parts)
+    return pd.concat([judge(rows[rows["paper"] == name], results(base / NOTEBOOKS[name])) for name in PAPERS])
 
 
 def by_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -213,7 +196,7 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index: papers as in PAPERS. `verdict` is "reproduced" when every row of the paper's scoreboard agrees, "not
+        Index: papers as they come. `verdict` is "reproduced" when every row of the paper's scoreboard agrees, "not
         reproduced" when none does, and else "reproduced in part": a row that is not tested is not reproduced. A column
         for each of VERDICTS counts the rows of the scoreboard, those of every basis but identity and speed.
 
@@ -224,12 +207,10 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     ['verdict', 'agrees', 'differs', 'contradicted', 'not tested']
     """
     board = _on_the_scoreboard(table)
-    counts = pd.crosstab(board["paper"], board["verdict"]).reindex(list(PAPERS), columns=list(VERDICTS), fill_value=0)
-    counts = counts.loc[counts.index.isin(board["paper"])]
-    rows = board["paper"].value_counts().reindex(counts.index)
+    rows = board["paper"].value_counts().reindex(board["paper"].unique())
+    counts = pd.crosstab(board["paper"], board["verdict"]).reindex(rows.index, columns=list(VERDICTS), fill_value=0)
     cases, words = [counts["agrees"] == rows, counts["agrees"] == 0], ["reproduced", "not reproduced"]
-    verdict = np.select(cases, words, "reproduced in part")
-    counts.insert(0, "verdict", verdict)
+    counts.insert(0, "verdict", np.select(cases, words, "reproduced in part"))
     return counts.rename_axis(columns=None)
 
 
@@ -305,7 +286,7 @@ def scoreboard(paper: str) -> Any:
     checks.choice("paper", paper, PAPERS)
     rows = published()
     rows = rows[rows["paper"] == paper]
-    return _board(judge(rows, {str(id): {"value": v, "standard_error": None} for id, v in rows["expected"].items()}))
+    return _board(judge(rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan})))
 
 
 def anchor(heading: str) -> str:
@@ -352,6 +333,7 @@ def _board(table: pd.DataFrame) -> Any:
     lines = [_line(part) for _, part in board.groupby(["where", "verdict", "section", "sentence"], sort=False)]
     counts = by_paper(table).loc[paper]
     caption = f"{counts.pop('verdict')}: " + ", ".join(f"{word} {count}" for word, count in counts.items())
+    caption += " (like rows share a line).<br>" + ". ".join(f"<b>{word}</b>: {VERDICTS[word]}" for word in VERDICTS)
     styler = pd.DataFrame(lines).style.hide(axis="index").set_caption(caption).set_uuid(f"scoreboard_{paper}")
     left = "text-align: left; vertical-align: top; white-space: normal"
     styler = styler.set_table_styles([{"selector": "th, td, caption", "props": left}])
@@ -366,7 +348,7 @@ def _line(rows: pd.DataFrame) -> dict[str, str]:
         until = "; " if len(rows) == 2 else " to "
         says, found = f"{says}{until}{_says(last)}", f"{found}{until}{_finds(last)}"
     place = html.escape(evidence(first).partition("#")[2])
-    word = f'<a href="#{place}" title="{VERDICTS.get(str(first.verdict), "")}">{first.verdict}</a>'
+    word = f'<a href="#{place}">{first.verdict}</a>'
     cells = {"where": first.where, "the paper says": says, "we find": found, "verdict": "", "why": first.sentence}
     shown = {name: html.escape(str(text), quote=False) for name, text in cells.items()}
     return shown | {"verdict": word, "why": re.sub("`(.+?)`", r"<code>\1</code>", shown["why"])}
@@ -381,9 +363,11 @@ def _says(row: Any) -> str:
 
 
 def _finds(row: Any) -> str:
-    """Return what was recorded, with its standard error; seconds differ in each run, so they are left out."""
+    """Return what was recorded, or what contradicts the paper; seconds differ in each run, so they are left out."""
     if row.basis == "speed":
         return "measured in each run"
+    if row.basis == "contradiction":
+        return f"{row.relation or 'elsewhere'} {_Found(row.limit)}"
     if math.isnan(row.reproduced):
         return ""
     if row.printed in ("falls", "rises"):
@@ -396,19 +380,17 @@ class _Found(float):
 
     def __format__(self, spec: str) -> str:
         whole = self == np.round(self) and abs(self) < 1e9
-        return float.__format__(self, spec or (".0f" if whole else ".4g"))
+        return float.__format__(self, spec or (".0f" if whole else ".4g")).replace("%", " %")
 
 
-def _judged(row: Any, found: dict[str, float | None] | None, alarm: float) -> tuple[str, bool]:
+def _judged(row: Any, alarm: float) -> tuple[str, bool]:
     """Return what the report says of a row and whether the row is in order: expected within `alarm` errors."""
     if row.basis == "speed":
         return "not tested", True
-    value, error = _number(found, "value"), _number(found, "standard_error")
-    if math.isnan(value) and not (
-        row.basis == "contradiction" or (row.basis == "missing" and math.isnan(row.expected))
-    ):
+    value, error = row.reproduced, float(np.nan_to_num(row.standard_error))
+    decided = row.basis == "contradiction" or (row.basis == "missing" and math.isnan(row.expected))  # by the text alone
+    if math.isnan(value) and not decided:
         return "not recorded", False
-    error = 0.0 if math.isnan(error) else error
     verdict, carried = _verdict(row, value, error)
     if not carried:
         return f"{verdict}, NOT SHOWN", False
@@ -417,9 +399,7 @@ def _judged(row: Any, found: dict[str, float | None] | None, alarm: float) -> tu
     if abs(value - row.expected) > row.expected_unit + alarm * error:
         return f"{verdict}, MISSES EXPECTED {row.expected:g}", False
     verified = _verdict(row, row.expected, error)[0]
-    if verified != verdict:
-        return f"{verdict}, EXPECTED {verified.upper()}", False
-    return verdict, True
+    return (verdict, True) if verified == verdict else (f"{verdict}, EXPECTED {verified.upper()}", False)
 
 
 def _verdict(row: Any, value: float, error: float) -> tuple[str, bool]:
@@ -448,11 +428,9 @@ def _agrees(row: Any, value: float, error: float) -> bool:
         return bool(0 <= value - row.published < row.published_unit)
     if math.isnan(row.published):  # words, read as a limit
         return not _passes(row.relation, row.limit, value, 3 * error)
-    theirs = 0.0 if math.isnan(row.deviation) else row.deviation / math.sqrt(row.draws)
+    theirs = np.nan_to_num(row.deviation / math.sqrt(row.draws))
     slack = row.published_unit / 2 * (1 + 1e-9) + 3 * math.hypot(error, theirs)
-    if row.relation:
-        return not _passes(row.relation, row.published, value, slack)
-    return bool(abs(value - row.published) <= slack)
+    return not _passes(row.relation, row.published, value, slack)
 
 
 def _passes(relation: str, limit: float, value: float, slack: float) -> bool:
@@ -472,30 +450,3 @@ def _unit(text: str) -> float:
         return float(Decimal(1).scaleb(int(Decimal(text).as_tuple().exponent)))
     except ArithmeticError:
         return math.nan
-
-
-def _number(found: dict[str, float | None] | None, field: str) -> float:
-    """Return a recorded field, NaN where there is none."""
-    value = None if found is None else found[field]
-    return math.nan if value is None else float(value)
-
-
-def _held(path: Path) -> dict[str, dict[str, float | None]]:
-    """Return what a file of recorded values holds, nothing where there is none."""
-    if not path.is_file():
-        return {}
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8")).items()
-        return {id: {key: _float(row[key]) for key in ("value", "standard_error")} for id, row in rows}
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise ValueError(f"{path} must hold value and standard_error of each id as json, and is damaged") from error
-
-
-def _float(value: Any) -> float | None:
-    """Return a number as a float, None for none."""
-    return None if value is None else float(value)
-
-
-def _twelve_digits(value: float) -> float:
-    """Return the value rounded to twelve digits."""
-    return float(f"{value:.12g}")

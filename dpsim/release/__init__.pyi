@@ -29,7 +29,6 @@ from .support import (
     private_pairs as private_pairs,
     from_pairs as from_pairs,
     counts_on as counts_on,
-    checked_table as checked_table,
     seen_pairs as seen_pairs,
 )
 from .chain import (
@@ -45,12 +44,11 @@ from .estimate import (
 )
 from .files import (
     prepared as prepared,
-    write_release as write_release,
     load_release as load_release,
 )
 from .owner import (
-    counted as counted,
     compared as compared,
+    told as told,
 )
 from .budget import (
     Limit as Limit,
@@ -58,13 +56,11 @@ from .budget import (
 )
 from .planning import (
     plan as plan,
-    warnings as warnings,
 )
 from .command import (
     privatize as privatize,
     run as run,
     plan_lines as plan_lines,
-    as_options as as_options,
 )
 from . import table as table, times as times, support as support, chain as chain, draws as draws, budget as budget
 from . import estimate as estimate, intervals as intervals, planning as planning, owner as owner, report as report

@@ -10,7 +10,6 @@ fixed beforehand hold even where each release is chosen by what the ones before 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
@@ -22,7 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpsim import checks
+from dpsim import checks, files
 from dpsim.release.unit import Unit
 
 VERSION = 2
@@ -35,19 +34,6 @@ class Limit(NamedTuple):
 
     epsilon: float
     delta: float
-
-    @classmethod
-    def of(cls, text: str) -> Limit:
-        """Return the limit of "E,D" (ValueError).
-
-        >>> Limit.of("2,1e-6")
-        Limit(epsilon=2.0, delta=1e-06)
-        """
-        try:
-            epsilon, delta = map(float, text.split(","))
-        except ValueError:
-            raise ValueError(f"limit must be epsilon and delta, as in 2,1e-6, got {text!r}") from None
-        return _checked("limit", epsilon, delta)
 
 
 def spend(
@@ -128,28 +114,19 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold a lock beside the file, by open file description: against threads as well as processes. No file is left."""
     beside = path.with_name(f".{path.name}.lock")
     until = time.monotonic() + WAIT
-    while (descriptor := _tried(beside)) is None:
-        if time.monotonic() > until:
-            raise ValueError(f"budget: {path} is held by another release for more than {WAIT:g} s")
-        time.sleep(0.02)
+    while True:
+        try:
+            descriptor = files.lock(beside, os.O_RDWR | os.O_CREAT)
+            break
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise ValueError(f"budget: {path} is held by another release for more than {WAIT:g} s") from None
+            time.sleep(0.02)
     try:
         yield
     finally:
         beside.unlink(missing_ok=True)
         os.close(descriptor)
-
-
-def _tried(beside: Path) -> int | None:
-    """Return the descriptor that holds the lock, or None where another one does, or has just removed the file."""
-    descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(descriptor).st_nlink:
-            return descriptor
-    except BlockingIOError:
-        pass
-    os.close(descriptor)
-    return None
 
 
 def _write(path: Path, book: dict[str, Any], mode: int) -> None:

@@ -93,16 +93,15 @@ class PrivateChain:
     @property
     def counts(self) -> pd.DataFrame:
         """The noisy counts: columns origin, destination, noisy_count."""
-        origin, destination = (self._named(place) for place in (self.support.rows, self.support.indices))
+        origin, destination = map(self.named, (self.support.rows, self.support.indices))
         return pd.DataFrame({"origin": origin, "destination": destination, "noisy_count": self.noisy})
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """The estimate: columns origin, destination, probability, of the pairs of positive probability."""
+        """The estimate: columns origin, destination, probability."""
         matrix = self.estimate.matrix.tocoo()
-        seen = matrix.data > 0.0
-        origin, destination = (self._named(place[seen]) for place in matrix.coords)
-        return pd.DataFrame({"origin": origin, "destination": destination, "probability": matrix.data[seen]})
+        origin, destination = map(self.named, matrix.coords)
+        return pd.DataFrame({"origin": origin, "destination": destination, "probability": matrix.data})
 
     @property
     def text(self) -> str:
@@ -148,7 +147,7 @@ class PrivateChain:
             first = int(generator.choice(len(self.labels), p=self.departures()))
         else:
             first = self.position("start", start)
-        return self._named(markov.random_walk(self.estimate.matrix, first, n, rng=generator)).tolist()
+        return self.named(markov.random_walk(self.estimate.matrix, first, n, rng=generator)).tolist()
 
     def position(self, name: str, label: Any) -> int:
         """Return the place of a label among the labels, 7 as well as "7"; ValueError naming the argument otherwise."""
@@ -164,28 +163,20 @@ class PrivateChain:
         origin = generator.choice(len(self.labels), size=trips, p=self.departures())
         P = self.estimate.matrix
         destination = markov.random_walk(P, origin, 1, size=trips, rng=generator)[:, 1] if trips else origin
-        return pd.DataFrame({"origin": self._named(origin), "destination": self._named(destination)})
+        return pd.DataFrame({"origin": self.named(origin), "destination": self.named(destination)})
 
-    def to_quantecon(self) -> Any:
-        """Return the chain as a quantecon.MarkovChain with the labels as state values (quantecon must be installed)."""
-        from quantecon import MarkovChain
-
-        return MarkovChain(self.estimate.matrix.toarray(), state_values=list(self.labels))
-
-    def intervals(
-        self, of: str = "stationary", *, level: float = 0.9, target: str = "table", to: Any = None
-    ) -> pd.DataFrame:
+    def intervals(self, of: str = "stationary", *, level: float = 0.9, target: str = "table") -> pd.DataFrame:
         """Return error bars, which cost no privacy (dpsim.release.intervals), for the counts after any limits.
 
-        of: "stationary" (distribution), "probabilities" (each), "passage" (mean number of steps to the label `to`) or
-        "counts" (each; alone for pairs chosen privately). level: in (0, 1). target: "table", the chain of the table's
-        own counts, or "process", the one behind the table, of which these are a sample.
+        of: "stationary" (distribution), "probabilities" (each) or "counts" (each; alone for pairs chosen privately).
+        level: in (0, 1). target: "table", the chain of the table's own counts, or "process", the one behind the table,
+        of which these are a sample.
         """
-        return intervals.intervals(self, of, level, target, to)
+        return intervals.intervals(self, of, level, target)
 
-    def _named(self, places: Integers) -> Any:
-        labels = pd.Series(list(self.labels), dtype=None if self.labels else object)
-        return labels.to_numpy()[np.asarray(places, dtype=np.int64)]
+    def named(self, places: Integers) -> Any:
+        """Return the labels of the states at these places, as integers where all are."""
+        return pd.Series(self.labels, dtype=None if self.labels else str).to_numpy()[np.asarray(places, dtype=np.int64)]
 
 
 def release_chain(
@@ -200,7 +191,7 @@ def release_chain(
 ) -> PrivateChain:
     """Return a private chain: noisy integer counts, (epsilon, delta) in all for a unit of the counts.
 
-    It may be published, with its statement; `write_release` writes it.
+    It may be published, with its statement; `privatize` counts, releases and writes in one call.
 
     Parameters
     ----------

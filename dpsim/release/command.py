@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +17,9 @@ from dpsim.release import planning as plans
 from dpsim.release import support as supports
 from dpsim.release.budget import Limit
 from dpsim.release.counts import Counts
+from dpsim.release.noise import laplace_noise
 from dpsim.release.table import count_trajectories, count_transitions
 from dpsim.release.unit import EVENT, Unit
-
-ARGUMENTS = re.compile(
-    r"^(budget|categories|count|delta|epsilon|events|graph|limit|max_gap|output|owner|pairs|time_format|trajectory|unit)\b"
-    r"|\b(max_gap|time_format)\b"
-)
-"""Names of arguments as messages of the library use them: at their start, or wherever only an argument is called so."""
 
 
 class Line(NamedTuple):
@@ -41,7 +36,6 @@ def privatize(
     epsilon: float,
     delta: float = 0.0,
     output: str | os.PathLike[str] | None = None,
-    owner: str | os.PathLike[str] | None = None,
     budget: str | os.PathLike[str] | None = None,
     limit: Limit | None = None,
     rng: np.random.Generator | int | None = None,
@@ -53,7 +47,7 @@ def privatize(
     ----------
     source, table : the table, what its columns are and what is declared, as in `counted` and `support.declared`
     epsilon, delta, budget, limit, rng : as in `release_chain`
-    output, owner : new folders, of the release and of what is for you alone (default: beside it); None: not written
+    output : new folder of the release; what is for you alone goes beside it (output_OWNER_ONLY). None: not written
 
     Examples
     --------
@@ -63,19 +57,20 @@ def privatize(
     >>> chain.stationary().round(2).tolist()
     [0.5, 0.5]
     """
-    support = _support(delta, table)
-    spending: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "budget": budget, "limit": limit, "rng": rng}
-    if output is None:
-        return chains.release_chain(counted(source, support, **table), support=support, **spending)
-    with files.prepared(output, owner, budget) as place:
+    support = _asked(epsilon, delta, table)
+    with nullcontext() if output is None else files.prepared(output, budget) as place:
         counts = counted(source, support, **table)
-        chain = chains.release_chain(counts, support=support, **spending)
-        place.write(chain, counts)
+        chain = chains.release_chain(
+            counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=limit, rng=rng
+        )
+        if place is not None:
+            place.write(chain, counts)
     return chain
 
 
-def _support(delta: float, table: dict[str, Any]) -> supports.Support | supports.PrivatePairs:
-    """Return what a table's options declare, taken out of them; pairs chosen privately need a delta."""
+def _asked(epsilon: float, delta: float, table: dict[str, Any]) -> supports.Support | supports.PrivatePairs:
+    """Return what a table's options declare, taken out of them, once the losses fit it: before a row is read."""
+    laplace_noise(epsilon)
     support = supports.declared(*(table.pop(name, None) for name in ("categories", "graph", "pairs")))
     checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
     if isinstance(support, supports.PrivatePairs) and delta == 0.0:
@@ -136,22 +131,12 @@ def counted(
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
-def as_options(message: str) -> str:
-    """Return a message of the library in the words of the command line.
-
-    >>> as_options("max_gap must be a number above 0 with its unit")
-    '--max-gap must be a number above 0 with its unit'
-    """
-    return ARGUMENTS.sub(lambda found: "--" + found.group().replace("_", "-"), message)
-
-
 def run(
     source: Any,
     *,
     epsilon: float | None = None,
     delta: float = 0.0,
     output: str | None = None,
-    owner_folder: str | None = None,
     check: bool = False,
     budget: str | None = None,
     limit: str | None = None,
@@ -164,23 +149,19 @@ def run(
     """
     if check:
         support = supports.declared(*(table.pop(name) for name in ("categories", "graph", "pairs")))
-        counts, said = _counted_aloud(source, support, table)
-        yield from (Line(line, private=True) for line in [*said, *owner.checked(counts, support)])
+        yield Line("for you only (nothing is drawn, spent or written):", private=True)
+        yield from _told(*_counted_aloud(source, support, table), support)
         return
     if epsilon is None or output is None:
         raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
-    checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    most = None if limit is None else Limit.of(limit)
+    most = None if limit is None else Limit(*_numbers("limit", limit, float, 2))
     if most is not None and budget is None:
         raise ValueError("limit belongs to a budget: give --budget FILE too")
-    support = _support(delta, table)
-    with files.prepared(output, owner_folder, budget) as place:
+    support = _asked(epsilon, delta, table)
+    with files.prepared(output, budget) as place:
         counts, said = _counted_aloud(source, support, table)
-        said.append(f"for you only: {owner.counted(counts, support)}")
-        if owner.mostly_lost(counts):
-            said.append("for you only: most rows were left out: see why with --check")
-        yield from (Line(line, private=True) for line in said)
-        yield from (Line(f"warning: {line}") for line in plans.warnings(epsilon, delta))
+        yield Line("for you only:", private=True)
+        yield from _told(counts, said, support)
         chain = chains.release_chain(
             counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=most, rng=seed
         )
@@ -190,6 +171,10 @@ def run(
         yield Line("no budget file was named: keep account yourself, the losses of releases from the same data add up")
     yield Line(f"written to {output}" + (": all of it may be published" if seed is None else ""))
     yield Line(f"for you only, how far it is from your table: {place.owner / files.OWNER}", private=True)
+
+
+def _told(counts: Counts, said: list[str], support: Any) -> Iterator[Line]:
+    yield from (Line(line, private=True) for line in [*said, *owner.told(counts, support)])
 
 
 def _counted_aloud(source: Any, support: Any, table: dict[str, Any]) -> tuple[Counts, list[str]]:
@@ -210,17 +195,19 @@ def plan_lines(
     limits: str | None = None,
     pairs: int | None = None,
 ) -> Iterator[str]:
-    """Yield the table of `planning.plan`, what its columns mean, and warnings."""
+    """Yield the table of `planning.plan`, and what its columns mean."""
     epsilons, kept = _numbers("epsilon", epsilon, float), [] if limits is None else _numbers("limits", limits, int)
     table = plans.plan(states, events, epsilons=epsilons, persons=persons, limits=kept, delta=delta, pairs=pairs)
     yield table.to_string(index=False, float_format=lambda x: f"{x:.4g}")
     yield plans.COLUMNS
-    yield from (f"warning: {line}" for line in plans.warnings(max(epsilons), delta, persons))
 
 
-def _numbers(name: str, text: str, kind: Any) -> list[Any]:
+def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list[Any]:
     """Return the numbers of a comma-separated option."""
     try:
-        return [kind(part) for part in text.split(",")]
+        found = [kind(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"{name} must be numbers with commas between them, got {text!r}") from None
+        found = []
+    if len(found) != (number or len(found) or 1):
+        raise ValueError(f"{name} must be {number or 'some'} numbers with commas between them, got {text!r:.80}")
+    return found

@@ -4,16 +4,16 @@ Targets: "table", the chain of the table's own counts, for which noise is the on
 the table, whose transitions are a sample too. Delta method, with y the signed noisy counts, M_i their sum in row i over
 its d_i pairs, P = y / M, v the variance of the noise:
   a probability            v (1 - 2 P_ij + d_i P_ij^2) / M_i^2 + P_ij (1 - P_ij) / M_i
-  stationary distribution  sum_i pi_i^2 V_ik with K = Z = (I - P + 1 pi)^-1
-  mean first passage       sum_i G_ai^2 V_i with K = m = G 1, G = (I - Q)^-1, Q = P without the column of the target
-  V_ik                     v sum_j (K_jk - (P K)_ik)^2 / M_i^2 + Var_i(K_k) / M_i, the variance of (change of P) K
+  stationary distribution  sum_i pi_i^2 V_ik with Z = (I - P + 1 pi)^-1
+  V_ik                     v sum_j (Z_jk - (P Z)_ik)^2 / M_i^2 + Var_i(Z_k) / M_i, the variance of (change of P) Z
 and the second terms for the process alone. Var_i is the variance under row i. Points are the estimate's, and each
 interval is cut to what is possible and holds its point.
 
-A row whose noisy total is within three standard deviations of its noise says nothing: its probabilities have the
-interval [0, 1], and attrs["weak_rows"] names it. The stationary distribution and passages are linear in the counts to
-first order; the size of the second order follows from the same V (twice the change of P, with Z or G between). Where it
-is more than SECOND of the first anywhere, the intervals covered less than they say, and are refused.
+A row whose noisy total is within three standard deviations of its noise says nothing (`PrivateChain.weak`): its
+probabilities have the interval [0, 1]. The stationary distribution is linear in the counts to first order; the size of
+the second order follows from the same V. Where it is more than SECOND of the first anywhere, the intervals covered less
+than they say, and are refused. The refusal looks at the noisy counts: of all releases of a table, refused ones among
+them, at most 1 - level have a given interval that misses; where nearly all are refused, the few given ones mostly miss.
 
 Pairs chosen privately have passed a threshold, and noisy counts that have are too large in the mean. Each such count
 has the interval from the law of the noise given that it passed, by inversion of its two tails. Whatever rests on
@@ -22,13 +22,12 @@ several of them, with pairs left out that did not pass, is biased beyond repair 
 
 from __future__ import annotations
 
+import bisect
 import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.sparse import csgraph
 from scipy.special import ndtri
 
 from dpsim import checks
@@ -39,14 +38,14 @@ from dpsim.release.noise import Noise
 if TYPE_CHECKING:
     from dpsim.release.chain import PrivateChain
 
-KINDS = ("stationary", "probabilities", "passage", "counts")
+KINDS = ("stationary", "probabilities", "counts")
 TARGETS = ("table", "process")
 LARGEST = 2_000  # labels up to which the whole chain's intervals are computed
 SECOND = 0.25  # of the first order: the largest second one (tests/release/test_intervals.py measures the coverage)
 PSEUDO_EVENTS = 1.0  # added to a count where its sampling variance is estimated from it
 
 
-def intervals(chain: PrivateChain, of: str, level: float, target: str, to: Any) -> pd.DataFrame:
+def intervals(chain: PrivateChain, of: str, level: float, target: str) -> pd.DataFrame:
     """Return a table with low and high of what `PrivateChain.intervals` names; ValueError where they would not hold."""
     checks.choice("of", of, KINDS)
     level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
@@ -58,11 +57,7 @@ def intervals(chain: PrivateChain, of: str, level: float, target: str, to: Any) 
             f"of must be 'counts' for pairs chosen privately, got {of!r}: they passed a threshold and the others "
             "are left out, so that other error bars would cover less than they say"
         )
-    if of == "probabilities":
-        return _probabilities(chain, level, target)
-    if not 1 <= len(chain.labels) <= LARGEST:
-        raise ValueError(f"of must be 'probabilities' or 'counts' for {len(chain.labels)} labels: above {LARGEST}")
-    return _stationary(chain, level, target) if of == "stationary" else _passage(chain, to, level, target)
+    return (_probabilities if of == "probabilities" else _stationary)(chain, level, target)
 
 
 def count_intervals(chain: PrivateChain, level: float) -> pd.DataFrame:
@@ -79,10 +74,7 @@ def count_intervals(chain: PrivateChain, level: float) -> pd.DataFrame:
 def half_width(noise: Noise, level: float) -> int:
     """Return the least integer that the noise of a count exceeds, in either direction, at most 1 - level often."""
     most = math.log((1.0 - level) / 2.0)
-    half = max(0, math.floor(-noise.scale * (most + math.log1p(math.exp(-1.0 / noise.scale)))) - 1)
-    while noise.log_tail(half + 1) > most:
-        half += 1
-    return half
+    return bisect.bisect_left(range(2**62), True, key=lambda half: noise.log_tail(half + 1) <= most)
 
 
 def conditional_interval(noisy: Any, threshold: int, noise: Noise, level: float) -> tuple[Array, Array]:
@@ -139,7 +131,7 @@ def _probabilities(chain: PrivateChain, level: float, target: str) -> pd.DataFra
     table = chain.counts.drop(columns="noisy_count")
     table["probability"] = chain.estimate.probabilities
     low, high = (np.where(weak[support.rows], end, p + side) for end, side in ((0.0, -half), (1.0, half)))
-    return _cut(table, "probability", low, high, 1.0, chain, weak)
+    return _cut(table, low, high)
 
 
 def _deviations(noise: Noise, level: float) -> float:
@@ -150,101 +142,51 @@ def _deviations(noise: Noise, level: float) -> float:
 
 
 def _stationary(chain: PrivateChain, level: float, target: str) -> pd.DataFrame:
-    """Return stationary, low, high by label, of the stationary distribution."""
-    point = chain.stationary()
-    P, S, M, weak = _signed(chain)
-    n = len(P)
-    pi = _solved(np.eye(n) - P + 1.0 / n, np.full((n, 1), 1.0 / n), True)[:, 0]
-    Z = _solved(np.eye(n) - P + pi, np.eye(n), False)
-    V = _moved(P, S, M, Z, chain.noise, target)
-    first, second = pi**2 @ V, pi**2 @ V @ V
-    return _whole(chain, point, pi, first, second, np.abs(Z).sum(axis=1).max(), level, weak, 1.0)
-
-
-def _passage(chain: PrivateChain, to: Any, level: float, target: str) -> pd.DataFrame:
-    """Return mean_steps, low, high by label, of the mean number of steps to the label `to` (0 from itself)."""
-    if to is None:
-        raise ValueError("to must be the label to which the steps are counted, got None")
-    place = chain.position("to", to)
-    steps = csgraph.shortest_path(chain.estimate.matrix.T, indices=place, unweighted=True)
-    if np.isinf(steps).any():
-        astray = chain.labels[int(np.isinf(steps).argmax())]
-        raise ValueError(f"to must be a label that every state leads to, got {to!r}, which {astray!r} never reaches")
-    P, S, M, weak = _signed(chain)
-    G, estimated = (_visits(matrix, place) for matrix in (P, chain.estimate.matrix.toarray()))
-    m = G.sum(axis=1)
-    V = _moved(P, S, M, G, chain.noise, target)
-    V_m = _moved(P, S, M, m[:, None], chain.noise, target)[:, 0]
-    first, second = G**2 @ V_m, G**2 @ V @ V_m
-    point = pd.Series(estimated.sum(axis=1), index=pd.Index(chain.labels, name="label"), name="mean_steps")
-    return _whole(chain, point, m, first, second, np.abs(G).sum(axis=1).max(), level, weak, math.inf)
-
-
-def _visits(P: Array, place: int) -> Array:
-    """Return the mean number of visits to each state before one to the target, from each state; 0 from the target."""
-    Q = P.copy()
-    Q[:, place] = 0.0
-    G = _solved(np.eye(len(P)) - Q, np.eye(len(P)), False)
-    G[place] = 0.0
-    return G
-
-
-def _solved(A: Array, b: Array, transposed: bool) -> Array:
-    """Return the solution of A x = b, or of A^T x = b; ValueError where there is none."""
-    try:
-        return np.asarray(np.linalg.solve(A.T if transposed else A, b), dtype=float)
-    except np.linalg.LinAlgError:
-        raise ValueError(_REFUSED) from None
-
-
-def _signed(chain: PrivateChain) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    """Return P of the signed counts, the support as 0 and 1, M, and the weak rows."""
+    """Return stationary, low, high by label, once the second order is small beside the first."""
     n, support, noise = len(chain.labels), chain.support, chain.noise
+    if n > LARGEST:
+        raise ValueError(f"of must be 'probabilities' or 'counts' for {n} labels: above {LARGEST}")
+    table = chain.stationary().to_frame()
     counts = chain.noisy.astype(float)
-    M, weak = row_sums(counts, support), weak_rows(support, chain.noisy, noise)
+    M = row_sums(counts, support)
     if (M <= 0.0).any():
         raise ValueError(_REFUSED)
     P, S = np.zeros((n, n)), np.zeros((n, n))
     S[support.rows, support.indices] = 1.0
     P[support.rows, support.indices] = counts / M[support.rows]
-    return P, S, M, weak
+    try:
+        pi = np.linalg.solve((np.eye(n) - P + 1.0 / n).T, np.full(n, 1.0 / n))
+        Z = np.asarray(np.linalg.solve(np.eye(n) - P + pi, np.eye(n)), dtype=float)
+    except np.linalg.LinAlgError:
+        raise ValueError(_REFUSED) from None
+    V = _moved(P, S, M, Z, noise, target)
+    first, second = pi**2 @ V, pi**2 @ V @ V
+    if not np.isfinite(first).all() or (second > SECOND**2 * first).any():
+        raise ValueError(_REFUSED)
+    rounding = 8.0 * np.finfo(float).eps * n * np.abs(Z).sum(axis=1).max() * np.abs(pi).max()
+    half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(first) + rounding
+    return _cut(table, pi - half, pi + half)
 
 
-def _moved(P: Array, S: Array, M: Array, K: Array, noise: Noise, target: str) -> Array:
-    """Return the variances of (change of P) K."""
-    mean = P @ K
-    squares = S @ K**2 - 2.0 * mean * (S @ K) + S.sum(axis=1)[:, None] * mean**2
+def _moved(P: Array, S: Array, M: Array, Z: Array, noise: Noise, target: str) -> Array:
+    """Return the variances of (change of P) Z."""
+    mean = P @ Z
+    squares = S @ Z**2 - 2.0 * mean * (S @ Z) + S.sum(axis=1)[:, None] * mean**2
     V = np.maximum(squares, 0.0) * noise.variance / M[:, None] ** 2
     if target == "process":
-        V = V + np.maximum(np.maximum(P, 0.0) @ K**2 - mean**2, 0.0) / M[:, None]
+        V = V + np.maximum(np.maximum(P, 0.0) @ Z**2 - mean**2, 0.0) / M[:, None]
     return V
 
 
 _REFUSED = (
     "of must be 'probabilities' or 'counts' here: the noise is so large against some rows that error bars of the "
-    "stationary distribution and of passages would cover less than they say (fewer states, more events or a larger "
-    "epsilon would help)"
+    "stationary distribution would cover less than they say (fewer states, more events or a larger epsilon would help)"
 )
 
 
-def _whole(
-    chain: PrivateChain, point: pd.Series, centre: Array, first: Array, second: Array, size: float, level: float,
-    weak: NDArray[np.bool_], most: float,
-) -> pd.DataFrame:  # fmt: skip
-    """Return normal intervals at the level, once the second order is small beside the first."""
-    if not np.isfinite(first).all() or (second > SECOND**2 * first).any():
-        raise ValueError(_REFUSED)
-    rounding = 8.0 * np.finfo(float).eps * len(centre) * size * np.abs(centre).max()
-    half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(first) + rounding
-    return _cut(point.to_frame(), str(point.name), centre - half, centre + half, most, chain, weak)
-
-
-def _cut(
-    table: pd.DataFrame, name: str, low: Array, high: Array, most: float, chain: PrivateChain, weak: NDArray[np.bool_]
-) -> pd.DataFrame:
-    """Return the table with intervals cut to where the quantity can be, that hold their points."""
-    point = table[name].to_numpy()
-    table["low"] = np.minimum(np.clip(low, 0.0, most), point)
-    table["high"] = np.maximum(np.clip(high, 0.0, most), point)
-    table.attrs["weak_rows"] = [chain.labels[i] for i in np.flatnonzero(weak)]
+def _cut(table: pd.DataFrame, low: Array, high: Array) -> pd.DataFrame:
+    """Return a table whose last column are probabilities with intervals cut to [0, 1], that hold their points."""
+    point = table.iloc[:, -1].to_numpy()
+    table["low"] = np.minimum(np.clip(low, 0.0, 1.0), point)
+    table["high"] = np.maximum(np.clip(high, 0.0, 1.0), point)
     return table

@@ -16,6 +16,7 @@ noises are independent.
 
 from __future__ import annotations
 
+import bisect
 import math
 from fractions import Fraction
 from typing import NamedTuple
@@ -83,14 +84,9 @@ def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]
     15 6.1e-07
     """
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    low = checks.integer("events", events, 1)
-    high = low + 1
-    while pair_delta(noise, events, high) > delta:
-        low, high = high, low + 2 * (high - low)
-    while high - low > 1:  # low fails, or is the number of events
-        middle = (low + high) // 2
-        low, high = (low, middle) if pair_delta(noise, events, middle) <= delta else (middle, high)
-    return high, pair_delta(noise, events, high)
+    least = checks.integer("events", events, 1) + 1
+    least += bisect.bisect_left(range(2**62), True, key=lambda more: pair_delta(noise, events, least + more) <= delta)
+    return least, pair_delta(noise, events, least)
 
 
 def pair_delta(noise: Noise, events: int, threshold: int) -> float:
@@ -101,7 +97,5 @@ def pair_delta(noise: Noise, events: int, threshold: int) -> float:
     >>> print(f"{pair_delta(laplace_noise(1.0), 1, 15):.1e}")
     6.1e-07
     """
-    events = checks.integer("events", events, 1)
-    threshold = checks.integer("threshold", threshold, events + 1)
     one, many = noise.log_tail(threshold - events), math.log(events) + noise.log_tail(threshold - 1)
     return min(1.0, math.exp(min(0.0, max(one, many))) * _UP)

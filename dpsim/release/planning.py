@@ -11,7 +11,6 @@ from dpsim import checks
 from dpsim.release import estimate
 from dpsim.release.noise import laplace_noise, pair_threshold
 
-MUCH_EPSILON = 10.0
 MANY = 10**9
 COLUMNS = f"""\
 unit: one event, or a person of whom so many events are kept. events_kept: at most, if persons have about as many each.
@@ -21,7 +20,9 @@ counts above their noise; rows that differ have less. An approximation, to first
 error_bound: proven for the mean over releases, whatever the table, of noisy counts set to at least 0 and normalised:
 that is what is released from fewer than {estimate.LEAST_PAIRS} pairs.
 From more pairs the estimate mostly errs less, and may err more.
-Both are against the table of the events kept: what the limit leaves out, or pairs not released, comes on top."""
+Both are against the table of the events kept: what the limit leaves out, or pairs not released, comes on top.
+An epsilon above 10 protects little. A delta must be far below 1 / the number of units: at 1 / persons it would allow
+the data of one of them to be published as they are."""
 """What the columns of `plan` mean, for the command line."""
 
 
@@ -92,21 +93,3 @@ def plan(
             )
     columns = ["epsilon", "unit", "events_kept", "scale", "mean_noise", "threshold", "expected_error", "error_bound"]
     return pd.DataFrame(rows, columns=columns).astype({"threshold": "Int64"})
-
-
-def warnings(epsilon: float, delta: float, persons: int | None = None) -> list[str]:
-    """Return what somebody who chooses epsilon and delta should be told (persons: how many units, a public number).
-
-    >>> warnings(11.0, 0.0)
-    ['epsilon 11 is above 10, which protects little']
-    """
-    found = []
-    if epsilon > MUCH_EPSILON:
-        found.append(f"epsilon {epsilon:g} is above {MUCH_EPSILON:g}, which protects little")
-    if persons is not None and delta > 1.0 / persons:
-        found.append(
-            f"delta {delta:g} is above 1/{persons}: it allows the data of one unit to be published as they are"
-        )
-    elif persons is None and delta > 0.0:
-        found.append(f"delta {delta:g} must be far below 1 / the number of units, which is not known here")
-    return found

@@ -60,15 +60,15 @@ chain.matrix; chain.stationary(); chain.walk(10); chain.synthetic(1000)</pre>
 """
 
 
-def page(chain: PrivateChain) -> str:
-    """Return the report as HTML: what was released, how far it can be trusted, pictures, how it is protected."""
+def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
+    """Return the report as HTML, with the error bars of `stationary`."""
     simulation = chain.statement["simulation"]
     return _PAGE.format(
         title="A simulated release" if simulation else "A private Markov chain",
         warning=f'<p class="warning"><strong>{html.escape(SIMULATION)}</strong></p>' if simulation else "",
         states=len(chain.labels),
         pairs=chain.noisy.size,
-        pictures=_pictures(chain),
+        pictures=_pictures(chain, bars),
         sentences="".join(f"<li>{html.escape(_seen(s))}</li>" for s in chain.text.splitlines() if s != SIMULATION),
     )
 
@@ -98,7 +98,7 @@ def stationary(chain: PrivateChain) -> pd.DataFrame | None:
         return None
 
 
-def _pictures(chain: PrivateChain) -> str:
+def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     """Return the page's pictures with their captions."""
     counts = chain.counts.sort_values("noisy_count", ascending=False, kind="stable")
     if not len(counts) or counts["noisy_count"].iloc[0] <= 0:
@@ -118,7 +118,6 @@ def _pictures(chain: PrivateChain) -> str:
             "hold the true counts, after any limit on a unit.",
         ),
     ]
-    bars = stationary(chain)
     if bars is not None:
         top = bars.sort_values("stationary", ascending=False, kind="stable").head(BARS)
         picture = _bars([shown(label) for label in top.index], top["stationary"], top, "share of time")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import os
 import shutil
 import tempfile
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dpsim import streams
+from dpsim import files, streams
 
 MEMORY_LIMIT = "1GiB"  # of the embedded DuckDB; it spills beyond
 PREFIX = "dpsim-spill-"
@@ -56,17 +56,9 @@ def connect() -> tuple[Any, Path]:
 
 def _lock(folder: Path) -> int | None:
     """Return a descriptor that holds the lock of our folder; None where another has it, or nobody can."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        if os.fstat(descriptor).st_uid == os.getuid():
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return descriptor
-    except OSError:
-        pass
-    os.close(descriptor)
+    with suppress(OSError):
+        if folder.stat().st_uid == os.getuid():
+            return files.lock(folder, os.O_RDONLY | os.O_DIRECTORY)
     return None
 
 

@@ -100,7 +100,7 @@ def in_words(chain: PrivateChain) -> str:
     if s["threshold"] is not None:
         lines.append(
             f"A pair is released when it occurs and its noisy count is at least {s['threshold']}; delta bounds the "
-            "chance that a pair is released which one unit alone has."
+            "chance that a pair is released which one unit alone has, and must be far below 1 / the number of units."
         )
     lines.append(f"The chain is estimated from the noisy counts alone: {s['estimate']}.")
     if chain.empty:

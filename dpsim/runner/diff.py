@@ -24,7 +24,7 @@ def folder(run: str) -> Path:
 
 def numbers(folder: Path) -> dict[str, dict[str, float | None]]:
     """Return value and standard error by id in a run's folder: its ledger rows, and its key numbers."""
-    found, path = ledger.results(folder), folder / "numbers.json"
+    found, path = ledger.results(folder).to_dict("index"), folder / "numbers.json"
     try:
         given = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         return found | {id: {"value": float(value), "standard_error": None} for id, value in given.items()}

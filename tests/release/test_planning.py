@@ -95,10 +95,3 @@ def test_events_before_limits_are_not_taken_for_those_that_stay(most: int) -> No
         kept = np.maximum(noisy, 0)
         errors.append(0.5 * np.abs(kept / kept.sum(axis=1, keepdims=True) - 1.0 / states).sum(axis=1).mean())
     assert 0.5 * plan["expected_error"] <= np.mean(errors) <= plan["error_bound"]
-
-
-def test_a_delta_that_is_too_large_is_told_by_what_is_known() -> None:
-    assert "must be far below 1 / the number of units" in release.warnings(1.0, 1e-6)[0]
-    assert "delta 1e-06 is above 1/2000000" in release.warnings(1.0, 1e-6, 2_000_000)[0]
-    assert not release.warnings(1.0, 1e-6, 1_000) and not release.warnings(1.0, 0.0)
-    assert "protects little" in release.warnings(11.0, 0.0)[0]

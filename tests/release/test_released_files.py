@@ -57,6 +57,13 @@ def released(
     return release.release_chain(counts, **chosen), counts  # type: ignore[arg-type]
 
 
+def written(chain: release.PrivateChain, folder: Path, counts: Counts) -> list[str]:
+    """Write a release and return the names of its public files."""
+    with files.prepared(folder) as place:
+        place.write(chain, counts)
+    return sorted(path.name for path in folder.iterdir())
+
+
 @pytest.mark.parametrize(
     ("labels", "declared", "settings"),
     [
@@ -73,13 +80,14 @@ def test_a_release_read_back_equals_the_one_written(
     tmp_path: Path, labels: list[object] | None, declared: bool, settings: dict[str, object]
 ) -> None:
     chain, trips = released(labels, declared, **settings)
-    assert sorted(path.name for path in files.write_release(chain, tmp_path / "out", trips)) == PUBLISHED
+    assert written(chain, tmp_path / "out", trips) == PUBLISHED
     back = dpsim.load_release(tmp_path / "out")
     assert back == chain and repr(back) == repr(chain)
     assert list(map(type, back.labels)) == list(map(type, chain.labels))
     pd.testing.assert_frame_equal(back.counts, chain.counts)
     pd.testing.assert_frame_equal(back.matrix, chain.matrix)
-    files.write_release(back, tmp_path / "again")
+    (tmp_path / "again").mkdir()
+    files.write_public(back, tmp_path / "again")
     for name in PUBLISHED:
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 
@@ -87,7 +95,7 @@ def test_a_release_read_back_equals_the_one_written(
 def test_a_release_of_nothing(tmp_path: Path) -> None:
     for declared in (True, False):
         chain, counts = released(declared=declared, counts=counted(0), rng=None)
-        files.write_release(chain, tmp_path / str(declared), counts)
+        written(chain, tmp_path / str(declared), counts)
         assert dpsim.load_release(tmp_path / str(declared)) == chain
         facts = json.loads((tmp_path / f"{declared}_OWNER_ONLY" / "owner.json").read_text())
         assert facts["mean_row_total_variation"] is None
@@ -95,7 +103,7 @@ def test_a_release_of_nothing(tmp_path: Path) -> None:
 
 def test_the_tables_say_what_the_chain_says(tmp_path: Path) -> None:
     chain, trips = released()
-    files.write_release(chain, tmp_path / "out", trips)
+    written(chain, tmp_path / "out", trips)
     for ending, read in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
         counts, table, states = (read(tmp_path / "out" / f"{name}.{ending}") for name in ("counts", "chain", "states"))
         assert counts["noisy_count"].tolist() == chain.noisy.tolist()
@@ -115,62 +123,48 @@ def test_the_tables_say_what_the_chain_says(tmp_path: Path) -> None:
 def test_the_owners_part_lies_apart_and_is_closed(tmp_path: Path, mask: int) -> None:
     old = os.umask(mask)
     try:
-        chain, trips = released()
-        files.write_release(chain, tmp_path / "out", trips)
-        files.write_release(chain, tmp_path / "other", trips, tmp_path / "mine" / "deep")
+        assert written(*released()[:1], tmp_path / "out", released()[1]) == PUBLISHED
     finally:
         os.umask(old)
-    for folder in (tmp_path / "out_OWNER_ONLY", tmp_path / "mine" / "deep"):
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert [path.name for path in folder.iterdir()] == ["owner.json"]
-        assert stat.S_IMODE((folder / "owner.json").stat().st_mode) == 0o600
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == PUBLISHED
+    owners = tmp_path / "out_OWNER_ONLY"
+    assert stat.S_IMODE(owners.stat().st_mode) == 0o700
+    assert [path.name for path in owners.iterdir()] == ["owner.json"]
+    assert stat.S_IMODE((owners / "owner.json").stat().st_mode) == 0o600
     public = b"".join(path.read_bytes() for path in (tmp_path / "out").iterdir())
     assert b"3000" not in public and b"3,000" not in public and b"total_variation" not in public
 
 
-@pytest.mark.parametrize("place", ["out", "out/mine", "."])
-def test_the_owners_part_is_never_inside(tmp_path: Path, place: str) -> None:
-    chain, trips = released()
-    with pytest.raises(ValueError, match=r"owner must be a folder outside|must be a new or empty folder"):
-        files.write_release(chain, tmp_path / "out", trips, tmp_path / place)
-    assert not (tmp_path / "out").exists()
-    (tmp_path / "link").symlink_to(tmp_path / "out")
-    with pytest.raises(ValueError, match="owner must be a folder outside"):
-        files.write_release(chain, tmp_path / "out", trips, tmp_path / "link" / "mine")
-
-
 def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chain, counts = released()
-    for module, name in ((files, "_write_public"), (files, "_write_owner"), (report, "page")):
+    for module, name in ((files, "write_public"), (owner, "compared"), (report, "page")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, lambda *_: (_ for _ in ()).throw(OSError("full")))
             with pytest.raises(OSError, match="full"):
-                files.write_release(chain, tmp_path / "new" / "out", counts)
+                written(chain, tmp_path / "new" / "out", counts)
         assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("place", ["folder", "file", "link", "dangling", "file/out", "n" * 250, "n" * 240])
+@pytest.mark.parametrize("name", ["folder", "file", "link", "dangling", "file/out", "n" * 250, "n" * 245, "mine"])
 def test_nothing_is_overwritten_and_what_cannot_be_made_is_refused_before_it_is_spent(
-    tmp_path: Path, place: str
+    tmp_path: Path, name: str
 ) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "mine").write_text("mine")
+    for folder in ("folder", "mine_OWNER_ONLY"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine").write_text("mine")
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     before = sorted(tmp_path.rglob("*"))
-    for output, mine in ((place, None), ("out", place)):
-        with (
-            pytest.raises(ValueError, match=r"output|owner"),
-            files.prepared(tmp_path / output, None if mine is None else tmp_path / mine),
-        ):
-            raise AssertionError("prepared")
-            # a release would be spent and drawn here
-        if len(place) == 240:
-            break  # as the owner's folder, which needs no longer name, it can be made
+    with pytest.raises(ValueError, match="output"), files.prepared(tmp_path / name):
+        raise AssertionError("prepared")  # a release would be spent and drawn here
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_longest_name_that_is_taken_can_be_written(tmp_path: Path) -> None:
+    """The name of the owner's folder is longer than that of the output: moved after all is spent, it must fit too."""
+    chain, counts = released()
+    assert written(chain, tmp_path / ("n" * 243), counts) == PUBLISHED and len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize("name", ["out", "out/budget", "out_OWNER_ONLY/deep/budget"])
@@ -183,9 +177,9 @@ def test_the_budget_lies_outside(tmp_path: Path, name: str) -> None:
         pass
 
 
-def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path) -> None:
     """Inside the block both folders are there and writable, closed to others, and moving them needs no more."""
-    with files.prepared(tmp_path / "deep" / "out", tmp_path / "mine" / "owner") as place:
+    with files.prepared(tmp_path / "deep" / "out") as place:
         for folder in (place.public, place.private):
             assert folder.is_dir() and stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
             (folder / "file").write_text("")
@@ -198,11 +192,10 @@ def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path, monke
         chain, counts = released()
         place.write(chain, counts)
     assert dpsim.load_release(tmp_path / "deep" / "out") == chain
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "mine"]
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
-    with pytest.raises(OSError, match="no entropy"), files.prepared(tmp_path / "out"):
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["out", "out_OWNER_ONLY"]
+    with pytest.raises(OSError, match="no entropy"), files.prepared(tmp_path / "new" / "out"):
         raise OSError("no entropy")
-    assert not (tmp_path / "out").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
 
 
 HANGS = """
@@ -225,18 +218,16 @@ def test_what_a_killed_run_leaves_is_closed_and_swept_by_the_next(tmp_path: Path
     run.stdout.close()
     left = sorted(tmp_path.iterdir())
     assert left and all(stat.S_IMODE(path.stat().st_mode) == 0o700 for path in left)
-    files.write_release(*released()[:1], tmp_path / "out", released()[1])
+    assert written(*released()[:1], tmp_path / "out", released()[1]) == PUBLISHED
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out_OWNER_ONLY"]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == PUBLISHED
 
 
 def test_more_than_a_million_pairs_are_written_as_parquet_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "LARGEST_CSV", 15)
-    chain, _ = released()
-    names = [path.name for path in files.write_release(chain, tmp_path / "out")]
-    assert names == sorted(set(PUBLISHED) - {"counts.csv", "chain.csv"})
+    chain, counts = released()
+    assert written(chain, tmp_path / "out", counts) == sorted(set(PUBLISHED) - {"counts.csv", "chain.csv"})
     assert dpsim.load_release(tmp_path / "out") == chain
 
 
@@ -304,7 +295,7 @@ KNOWN = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "str
 def test_labels_are_never_code() -> None:
     chain, _ = released(NASTY)
     page = Tags()
-    page.feed(report.page(chain))
+    page.feed(report.page(chain, report.stationary(chain)))
     assert page.tags <= KNOWN and not page.depth
     assert "<script>x</script>" in "".join(page.text) and "\\u202eabc" in "".join(page.text)
     text = "".join(page.text)
@@ -313,9 +304,8 @@ def test_labels_are_never_code() -> None:
 
 
 def test_values_are_never_changed_in_the_tables(tmp_path: Path) -> None:
-    chain, _ = released(NASTY)
-    files.write_release(chain, tmp_path / "out")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == PUBLISHED
+    chain, counts = released(NASTY)
+    assert written(chain, tmp_path / "out", counts) == PUBLISHED
     read = pd.read_csv(tmp_path / "out" / "states.csv", dtype=str, keep_default_na=False)
     assert read["label"].tolist() == NASTY
 
@@ -328,7 +318,7 @@ def test_the_bars_of_the_largest_counts_hold_for_all_of_them() -> None:
         half = intervals.half_width(chain.noise, level)
         assert 2 * np.exp(chain.noise.log_tail(half + 1)) <= 1 - level
         assert half == 0 or 2 * np.exp(chain.noise.log_tail(half)) > 1 - level
-        assert f"two-sided level 1 - 0.1 / {chain.noisy.size}" in report.page(chain)
+        assert f"two-sided level 1 - 0.1 / {chain.noisy.size}" in report.page(chain, report.stationary(chain))
     table, held = np.zeros((60, 60), dtype=int), []
     table[:5, :5] = 40
     trips = pd.DataFrame({"origin": np.repeat(range(60), 60), "destination": np.tile(range(60), 60)})
@@ -347,8 +337,7 @@ def test_the_bars_of_the_largest_counts_hold_for_all_of_them() -> None:
 def test_folders_that_hold_no_release(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds no release"):
         dpsim.load_release(tmp_path)
-    chain, _ = released()
-    files.write_release(chain, tmp_path / "out")
+    written(*released()[:1], tmp_path / "out", released()[1])
     counts = pd.read_parquet(tmp_path / "out" / "counts.parquet")
     for wrong in (counts[1:], counts.replace("home", "house")):
         wrong.to_parquet(tmp_path / "out" / "counts.parquet")

@@ -162,7 +162,7 @@ def turned(paper: str, runs: Mapping[str, Path]) -> pd.DataFrame:
     """
     rows = ledger.published().query("paper == @paper")
     found = {name: ledger.results(folder) for name, folder in runs.items()}
-    rows = rows.loc[rows.index.isin(set().union(*found.values()))]
+    rows = rows.loc[rows.index.isin(set().union(*(each.index for each in found.values())))]
     committed = ledger.judge(rows, ledger.results(paths.figures() / ledger.NOTEBOOKS[paper]))
     parts = []
     for name, values in found.items():
@@ -188,7 +188,7 @@ def main() -> int:
             continue
         with tempfile.TemporaryDirectory() as folder:
             runs = {f"seed {i}": run(cells, i, Path(folder) / str(i)) for i in range(1, arguments.seeds + 1)}
-            rows = {id for each in runs.values() for id in ledger.results(each)}
+            rows = {id for each in runs.values() for id in ledger.results(each).index}
             table = turned(paper, runs)
         seconds = time.process_time() - began
         print(f"{paper}: {len(rows)} rows, {len(runs)} seeds, {len(table)} turned ({seconds:.0f} s of processors)")
