@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN := $(BIN)/python -m dpsim
 
 .DEFAULT_GOAL := help
-.PHONY: help env test-env figures test lab notebooks report site extras archive audit fuzz faults bench lock clean
+.PHONY: help env test-env figures test types pytest lab notebooks report site extras archive audit fuzz faults bench lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -31,11 +31,16 @@ figures: env  ## run every notebook whose figures are not current, then compare 
 
 TESTS ?= -m "not full" --ignore tests/site --ignore tests/tools --ignore tests/fuzz
 
-test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs, the site, tools/verify and the fuzz, which CI runs too)
+test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs, the site, the tools and the fuzz, which CI runs too)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	+@$(MAKE) --no-print-directory -j 2 types pytest
+
+types:
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -n auto --dist loadfile $(TESTS)
+
+pytest:
+	$(BIN)/python -m pytest -n auto --dist worksteal $(TESTS) $(OPTIONS)
 
 lab: env  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --ServerApp.root_dir=. notebooks/00_overview.ipynb
@@ -79,7 +84,7 @@ archive: env  ## one zip of sources, executed notebooks, figures, data and what 
 	PYTHONPATH=$(ARCHIVE) $(BIN)/python -m tools.archive
 
 audit: test-env  ## draws against every privacy claim, closed forms against many digits, verdicts against 20 seeds (half an hour)
-	$(BIN)/python -m pytest -n auto --dist loadfile tests/tools
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/tools
 	$(BIN)/python -m tools.verify.audit
 	$(BIN)/python -m tools.verify.precision
 	$(BIN)/python -m tools.verify.verdicts

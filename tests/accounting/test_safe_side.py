@@ -7,19 +7,20 @@ from dpsim import accounting
 from dpsim.numerics import hockey_stick
 
 GRADES = {"shift": 1 / 98, "eta": 0.073}
-DECLARED = 0.99e-10  # in log delta
 
 
 def log_delta(epsilon, k):
     return hockey_stick.log_delta(epsilon, k * GRADES["eta"], k * GRADES["shift"], hockey_stick.REPLACE)
 
 
-@pytest.mark.parametrize("delta", [1e-3, 1e-6])
-def test_epsilon_and_k_leave_room_for_the_declared_error(delta):
+@pytest.mark.parametrize(("delta", "target"), [(1e-3, 2.0), (1e-6, 2.0), (1e-300, 200.0)])
+def test_epsilon_and_k_leave_room_for_the_declared_error(delta, target):
+    """Of 1e-10 in log delta and 1e-12 of it, which counts where delta is tiny."""
+    declared = 0.99 * (1e-10 - 1e-12 * np.log(delta))
     epsilon = accounting.exact_epsilon(delta, 20.6, **GRADES)
-    assert log_delta(epsilon, 20.6) <= np.log(delta) - DECLARED
-    k = accounting.calibrate_k(2.0, delta, **GRADES)
-    assert log_delta(2.0, k) <= np.log(delta) - DECLARED
+    assert log_delta(epsilon, 20.6) <= np.log(delta) - declared
+    k = accounting.calibrate_k(target, delta, **GRADES)
+    assert log_delta(target, k) <= np.log(delta) - declared
 
 
 def test_a_composed_delta_leaves_room_for_the_roundings_of_its_transforms():

@@ -158,6 +158,7 @@ def reseeded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.full
+@pytest.mark.xdist_group("reseeded")
 @pytest.mark.parametrize("name", SAMPLED)
 def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh: Path, reseeded: Path) -> None:
     found = runner.diff.values(fresh / name, reseeded / name / name)

@@ -28,8 +28,8 @@ from dpsim.words import (
     reduction_limit,
 )
 from dpsim.words.automaton import log_integers
-from dpsim.words.laws import MECHANISMS, Law, best_offset, drawn
-from dpsim.words.normaliser_bound import _side, normaliser_ratio
+from dpsim.words.laws import MECHANISMS, Law, best_offset, drawn, log_integrals
+from dpsim.words.normaliser_bound import NormaliserRatio, _side, normaliser_ratio
 from dpsim.words.space import successors, word_space
 
 FOUR = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]], dtype=float)
@@ -427,7 +427,7 @@ def test_bounds_on_messages_hold_for_every_word():
         adjacency[np.arange(states), (np.arange(states) + 1) % states] = True
         chain = word_space(None, adjacency, 0).chain
         columns = sp.csr_array(adjacency.astype(float).T)
-        before = _side(columns.indptr.astype(np.int64), columns.indices.astype(np.int64), adjacency[0] * 1.0, n, q)
+        before = _side(columns, adjacency[0] * 1.0, n, q)
         words = [((), adjacency[0] * 1.0)]  # a prefix, and the weight of what may follow it
         for position in range(n):
             longer = []
@@ -440,6 +440,21 @@ def test_bounds_on_messages_hold_for_every_word():
                     assert (ratio <= before.high[position, letter] * (1 + 1e-12)).all()
                     longer.append(((*word, letter), message @ adjacency))
             words = longer[:300]
+
+
+@pytest.mark.parametrize(("rate", "growth"), [(1.5, 0.45), (4.0, 2.8)])
+def test_the_bound_of_permute_and_flip_holds_between_the_points_of_its_grid(rate, growth):
+    """For each normaliser z of w, that of v being e^growth z: the largest loss lies between two points."""
+    z, q = np.exp(np.arange(1e-4, 2.0, 1e-4)), math.exp(-rate)
+    weights = np.broadcast_to([0.0, -rate], (len(z), 2))
+
+    def log_least(more):
+        return log_integrals(np.stack([np.zeros(len(z)), np.log(more)], axis=1), weights)[:, 1]
+
+    missed = (math.exp(growth) * z - 1.0) / q  # words one letter away would give v so much
+    loss = rate + np.log(-np.expm1(1.0 - z) / (z - 1.0)) - log_least(np.maximum(missed, 1.0))
+    bound = exact_epsilon._permute_and_flip_bound(NormaliserRatio(0.0, growth, 0.0), rate)
+    assert 0 < loss.argmax() < len(z) - 1 and loss.max() <= bound <= loss.max() + 0.01
 
 
 def largest_ratio(adjacency, n, rate):
@@ -593,27 +608,26 @@ def test_privacy_spent_on_the_network(trip):
 
 
 @pytest.mark.parametrize(
-    ("word", "where", "message"),
+    ("name", "word", "where"),
     [
-        ((), {"letters": 2}, "word must have at least one letter"),
-        (3, {"letters": 5}, "word must be a sequence"),
-        ("abd", {"letters": "abc"}, "word must use the 3 letters from 'a' to 'c'"),
-        ((True,), {"letters": 2}, "word must use the 2 letters from 0 to 1"),
-        ((1, 0), {"adjacency": TRAP, "start": 0}, "word must follow"),
-        ((0,), {"adjacency": RING, "start": 0}, "word must follow"),
-        ((0,), {}, "letters must be given"),
-        ((0,), {"letters": "aa"}, "letters must be one or more different labels"),
-        ((math.nan,), {"letters": [math.nan]}, "letters must be labels that equal themselves"),
-        ((0,), {"letters": 2, "start": 0}, "start must be None without an adjacency"),
-        ((0,), {"adjacency": TRAP}, "start must be one of the states"),
-        ((0,), {"adjacency": TRAP, "start": 7}, "start must use the 3 letters from 0 to 2, got 7"),
-        ((0,), {"adjacency": TRAP[:2], "start": 0}, "adjacency must be a square matrix"),
-        ((0,), {"adjacency": sp.csr_array(-TRAP), "start": 0}, "adjacency must be in"),
-        ((0,), {"adjacency": TRAP, "start": 0, "letters": 2}, "letters must have one label per state"),
+        ("word", (), {"letters": 2}),
+        ("word", 3, {"letters": 5}),
+        ("word", "abd", {"letters": "abc"}),
+        ("word", (True,), {"letters": 2}),
+        ("word", (1, 0), {"adjacency": TRAP, "start": 0}),
+        ("word", (0,), {"adjacency": RING, "start": 0}),
+        ("letters", (0,), {}),
+        ("letters", (0,), {"letters": "aa"}),
+        ("letters", (math.nan,), {"letters": [math.nan]}),
+        ("start", (0,), {"letters": 2, "start": 0}),
+        ("start", (0,), {"adjacency": TRAP}),
+        ("start", (0,), {"adjacency": TRAP, "start": 7}),
+        ("adjacency", (0,), {"adjacency": TRAP[:2], "start": 0}),
+        ("letters", (0,), {"adjacency": TRAP, "start": 0, "letters": 2}),
     ],
 )
-def test_words_that_are_refused(word, where, message):
-    with pytest.raises(ValueError, match=message):
+def test_words_that_are_refused(name, word, where):
+    with pytest.raises(ValueError, match=f"^{name} must"):
         HammingAutomaton(word, **where)
 
 

@@ -148,7 +148,7 @@ def errata(notebooks: Mapping[str, Any]) -> str:
         "Statements of the papers that are contradicted, or that differ as we read them; what we read into the text is "
         'the sentence\'s "if", and the statement may hold as the authors meant it. Each is settled by a number that '
         "its notebook computes, with the smallest example. Gaps in proofs and misprints without a number of their own "
-        "are in each notebook, under *What does not hold*.",
+        "are in each notebook, above *Which mechanism?*",
     ]
     for paper, name in ledger.PAPERS.items():
         rows = table[table["paper"] == paper]
