@@ -122,6 +122,11 @@ def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool
     array = np.asarray(value)
     if array.dtype != bool or isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be booleans, got {value!r:.160}")
+    return fitted(name, array, shape)
+
+
+def fitted(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an array broadcast to a shape; ValueError naming the argument where it does not fit."""
     try:
         return np.broadcast_to(array, shape)
     except ValueError:

@@ -3,7 +3,6 @@ from .release import (
 )
 from .mechanism import (
     dirichlet_mechanism as dirichlet_mechanism,
-    log_dirichlet as log_dirichlet,
 )
 from .theorem1 import (
     epsilon_bound as epsilon_bound,
@@ -34,14 +33,11 @@ from .data import (
     rows as rows,
     Released as Released,
     private_counts as private_counts,
-    private_chain as private_chain,
     row_privacy as row_privacy,
     posterior_release as posterior_release,
     posterior_absolute_error as posterior_absolute_error,
 )
 from .stationary import (
-    MatrixNorms as MatrixNorms,
-    matrix_norms as matrix_norms,
     mean_kl_bound as mean_kl_bound,
     stationary_bound as stationary_bound,
     ergodicity_bound as ergodicity_bound,

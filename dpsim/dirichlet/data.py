@@ -7,7 +7,7 @@ ended, so that one row changes, by 1/N_i in two entries (Definition 3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,16 +26,14 @@ class Rows(NamedTuple):
     Attributes
     ----------
     total, categories, eta, k_min : ndarray, shape (..., n)
+        N_i, the departures; how many transitions occur, since those that never occur stay impossible; the smallest
+        positive share, taken as the border of the simplex; 3 / (2 eta_i), the smallest k that Assumption 4 allows.
     """
 
     total: Array
-    """N_i, the departures."""
     categories: Array
-    """How many transitions occur in the row: those that never occur stay impossible."""
     eta: Array
-    """The smallest positive share, taken as the border of the simplex."""
     k_min: Array
-    """3 / (2 eta_i), the smallest k that Assumption 4 allows."""
 
 
 def rows(counts: ArrayLike) -> Rows:
@@ -62,7 +60,7 @@ def rows(counts: ArrayLike) -> Rows:
 
 
 class Released(NamedTuple):
-    """What Algorithms 1 and 2 return; epsilon and delta are Theorem 1's, of a chain Theorem 3's: proven upper bounds.
+    """What `private_counts` returns; epsilon and delta are Theorem 1's, of a chain Theorem 3's: proven upper bounds.
 
     Attributes
     ----------
@@ -79,23 +77,28 @@ class Released(NamedTuple):
 def private_counts(
     counts: ArrayLike,
     *,
-    k: float,
-    eta: float,
-    gamma: float,
+    k: ArrayLike,
+    eta: ArrayLike,
+    gamma: ArrayLike,
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Released:
-    """Return the private shares of a table of counts, as `Released`: Algorithm 1 of Benvenuti et al. 2026.
+    """Return the private shares of a table of counts, Algorithm 1 of Benvenuti et al. 2026, or of each row of counts of
+    transitions, their Algorithm 2, as `Released`.
+
+    One record is in one row, so a chain is as private as its worst row (Theorem 3). Transitions that never occur stay
+    impossible.
 
     Parameters
     ----------
-    counts : array_like, shape (n,); N records in n categories, N public
-    k : float
-        Of the draw from Dir(k C), C the shares; the paper asks for at least 3 / (2 eta).
-    eta : float
+    counts : array_like, shape (n,) or (n, n)
+        Records in n categories; of a chain the origin is the row. The number N_i of each row is public.
+    k : array_like
+        Of the draw from Dir(k C), C the shares; the paper asks for at least 3 / (2 eta). One for all rows or one a row.
+    eta : array_like
         The public border: no share of the database or its neighbours is below it. Where one of the database is,
         ValueError: the paper promises nothing then.
-    gamma : float, in (0, 1/(n-1)), of equations (6) and (7)
+    gamma : array_like, in (0, 1/(n-1)), of equations (6) and (7)
     size, rng : as in `dirichlet_mechanism`
 
     Examples
@@ -104,44 +107,6 @@ def private_counts(
     >>> made.value.round(2), round(made.epsilon, 3), round(made.delta, 5)
     (array([0.19, 0.28, 0.53]), 2.212, 0.001)
     """
-    if np.ndim(counts) != 1:
-        raise ValueError(f"counts must have shape (n,), got {np.shape(counts)}")
-    return _released(counts, k, eta, gamma, size, rng)
-
-
-def private_chain(
-    counts: ArrayLike,
-    *,
-    k: ArrayLike,
-    eta: ArrayLike,
-    gamma: ArrayLike,
-    size: int | Sequence[int] | None = None,
-    rng: np.random.Generator | int | None = None,
-) -> Released:
-    """Return a private chain from counts of transitions, as `Released`: Algorithm 2 of Benvenuti et al. 2026.
-
-    Row i is released by Algorithm 1; one record is in one row, so the chain is as private as its worst row (Theorem 3).
-    Transitions that never occur stay impossible.
-
-    Parameters
-    ----------
-    counts : array_like, shape (n, n); the origin is the row, the departures N_i of each are public
-    k, eta, gamma, size, rng : as in `private_counts`; k, eta and gamma one for all rows or one a row
-
-    Examples
-    --------
-    >>> counts = [[30, 10, 20], [15, 15, 30], [20, 20, 20]]
-    >>> made = private_chain(counts, k=10.0, eta=0.15, gamma=1e-3, rng=1)
-    >>> made.value.shape, round(made.epsilon, 3), round(made.delta, 3)
-    ((3, 3), 1.442, 0.001)
-    """
-    if np.ndim(counts) != 2 or np.shape(counts)[0] != np.shape(counts)[1]:
-        raise ValueError(f"counts must have shape (n, n), got {np.shape(counts)}")
-    return _released(counts, k, eta, gamma, size, rng)
-
-
-def _released(counts: ArrayLike, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike, size: Any, rng: Any) -> Released:
-    """Return one draw of Dir(k_i C_i) for each row of counts, and the worst row's epsilon and delta."""
     row = rows(counts)
     low = np.broadcast_to(checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True), row.total.shape)
     if (low > row.eta * (1 + 1e-12)).any():
@@ -161,7 +126,7 @@ def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: Array
     Parameters
     ----------
     counts : array_like, as in `rows`; only N_i and the number of transitions that occur are read
-    k, eta, gamma : as in `private_chain`
+    k, eta, gamma : as in `private_counts`
 
     Examples
     --------
@@ -169,29 +134,14 @@ def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: Array
     >>> round(float(epsilon), 3), round(float(delta), 4)
     (0.616, 0.0007)
     """
-    row = rows(counts)
-    k, eta, gamma = np.broadcast_arrays(
-        *(checks.numeric(*named) for named in (("k", k), ("eta", eta), ("gamma", gamma))), row.total
-    )[:3]
-    _refuse_without_neighbours(row._replace(eta=eta), np.where(row.categories > 2, 3, 2))
-    found = []
-    for k_i, eta_i, gamma_i, N_i, n_i in zip(*map(np.ravel, (k, eta, gamma, row.total, row.categories))):
+    row, found = rows(counts), []
+    public = (checks.numeric(*named) for named in (("k", k), ("eta", eta), ("gamma", gamma)))
+    for k_i, eta_i, gamma_i, N_i, n_i in np.broadcast(*public, row.total, row.categories):
         epsilon = theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma_i, n=int(n_i))
         delta = theorem1.delta_bounds(k_i, eta=eta_i, gamma=gamma_i, n=int(n_i))[1]
         found.append((float(epsilon), float(delta)))
     both = np.array(found).T.reshape(2, *np.shape(row.total))
     return checks.plain(both[0]), checks.plain(both[1])
-
-
-def _refuse_without_neighbours(row: Rows, smallest: Array) -> None:
-    """Raise ValueError unless each row has an event to move besides so many times its smallest count."""
-    lacking = smallest * row.total * row.eta + 1.0 > row.total + 1e-9
-    if lacking.any():
-        where = np.argwhere(lacking)[0].tolist()
-        raise ValueError(
-            f"counts must leave each row a neighbour, N_i - {smallest[lacking].flat[0]} min of at least 1, "
-            f"got N_i {row.total[lacking].flat[0]:g} and min {(row.total * row.eta)[lacking].flat[0]:g} in row {where}"
-        )
 
 
 def posterior_release(
@@ -247,10 +197,7 @@ def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: Arra
     share = c / rows(c).total[..., None]
     a = scale * (c + pseudo)
     total = a.sum(axis=-1, keepdims=True)
-    if (total > 1e15).any() or (a < SMALLEST_SHAPE).any():
-        raise ValueError(
-            f"kappa must keep kappa (counts + alpha) in [{SMALLEST_SHAPE:g}, 1e15], got {a.min():g} to {total.max():g}"
-        )
+    checks.real("kappa (counts + alpha)", [a.min(), total.max()], SMALLEST_SHAPE, 1e15)
     b = total - a
     mean = a / (a + b)
     return share * (2.0 * betainc(a, b, share) - 1.0) + mean * (1.0 - 2.0 * betainc(a + 1.0, b, share))

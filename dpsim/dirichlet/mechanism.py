@@ -27,13 +27,13 @@ def dirichlet_mechanism(
     *,
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
+    log: bool = False,
 ) -> Array:
     """Return independent draws of Dir(k p), the Dirichlet mechanism, shape ``(*size, ..., n)``: one row for each
     leading index of p (Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6).
 
     Each draw sums to one within n roundings. A row with a parameter k p_i below 0.1 is drawn in log space, so that its
-    left tail is right down to the smallest float, 5e-324; an entry below that is 0.0, and `log_dirichlet` gives its
-    logarithm.
+    left tail is right down to the smallest float, 5e-324; an entry below that is 0.0.
 
     Parameters
     ----------
@@ -42,46 +42,14 @@ def dirichlet_mechanism(
         In (0, 1e300], a number or an array that broadcasts with the leading axes of p (one k per row of a matrix).
     size : int or sequence of int, optional
     rng : Generator, int or None
+    log : bool
+        True returns the logarithms, finite wherever p is positive: at k p_i = 1e-6 most are below -1e5.
 
     Examples
     --------
     >>> dirichlet_mechanism([0.2, 0.3, 0.5], 100.0, rng=1).round(2)
     array([0.19, 0.29, 0.52])
     """
-    return _draws(p, k, size, rng, logs=False)
-
-
-def log_dirichlet(
-    p: ArrayLike,
-    k: ArrayLike,
-    *,
-    size: int | Sequence[int] | None = None,
-    rng: np.random.Generator | int | None = None,
-) -> Array:
-    """Return logarithms of draws of Dir(k p), shape ``(*size, ..., n)``, finite wherever p is positive, else -inf: for
-    parameters so small that the draws underflow. At k p_i = 1e-6 most logarithms are below -1e5.
-
-    Parameters
-    ----------
-    p, k, size, rng : as in `dirichlet_mechanism`
-
-    Examples
-    --------
-    >>> log_dirichlet([0.2, 0.3, 0.5], 100.0, rng=1).round(2)
-    array([-1.64, -1.24, -0.66])
-    """
-    return _draws(p, k, size, rng, logs=True)
-
-
-def _draws(
-    p: ArrayLike,
-    k: ArrayLike,
-    size: int | Sequence[int] | None,
-    rng: np.random.Generator | int | None,
-    *,
-    logs: bool,
-) -> Array:
-    """Return draws of Dir(k p), or their logarithms; rows with small parameters are drawn in logarithms."""
     rng = checks.generator(rng)
     parameters = np.ascontiguousarray(_parameters(p, k)[2])
     rows = parameters.reshape(-1, parameters.shape[-1])
@@ -89,7 +57,7 @@ def _draws(
     out = np.empty((math.prod(sizes), *rows.shape))
     offset, scale = _marsaglia_tsang(rows)
     in_logs = np.where(rows > 0.0, rows, np.inf).min(axis=-1) < LOG_SPACE_BELOW
-    _fill(rng, rows, offset, scale, in_logs | logs, logs, out)
+    _fill(rng, rows, offset, scale, in_logs | log, log, out)
     return out.reshape(sizes + parameters.shape)
 
 

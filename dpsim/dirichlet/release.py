@@ -171,7 +171,7 @@ def _public(
             f"eta must be below {(1.0 - outer) / possible.max():g}, got {eta:g}: the border leaves no room"
         )
     if records is not None:
-        step = 1.0 / _of_rows("records", checks.real("records", records, 1.0, 1e15), possible.shape)
+        step = 1.0 / checks.fitted("records", checks.real("records", records, 1.0, 1e15), possible.shape)
         together, words = 1, "one record of one row replaced, the number of records of each row being public"
     else:
         step = np.full(possible.shape, 0.5 * checks.scalar("b", b, 0.0, 1.0, open_low=True))
@@ -182,14 +182,6 @@ def _public(
         checks.real("b", 2.0 * step, 2.0 * SMALLEST_COMPOSED)
     shift = np.where(possible > 1, np.minimum(step, 1.0 - outer - possible * eta), 0.0)
     return _Public(epsilon, delta, allowed, eta, inside, outer, shift, together, words)
-
-
-def _of_rows(name: str, value: Array, shape: tuple[int, ...]) -> Array:
-    """Return one number for each row; ValueError naming the argument where the shapes do not fit."""
-    try:
-        return np.broadcast_to(value, shape)
-    except ValueError:
-        raise ValueError(f"{name} must be one number or one for each row, got shape {value.shape}") from None
 
 
 def _largest_k(public: _Public) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,41 +10,6 @@ from dpsim.checks import Array
 from dpsim.dirichlet.accuracy import expected_absolute_error_bound, expected_kl_bound
 from dpsim.dirichlet.mechanism import SMALLEST_PARAMETER
 from dpsim.numerics.special import log_beta
-
-NORMS = ("row", "column", "tau")
-
-
-class MatrixNorms(NamedTuple):
-    """Three constants of a fundamental matrix; each may stand for its norm in the bounds of this subpackage.
-
-    Attributes
-    ----------
-    row, column, tau : ndarray, shape (...)
-        The norm that fits row vectors, the 1-norm read for columns, and Seneta's coefficient.
-    """
-
-    row: Array  # largest absolute row sum: the norm that fits ||x^T Z||_1 for row vectors x
-    column: Array  # largest absolute column sum: the 1-norm of matrices that act on column vectors
-    tau: Array  # tau_1, half the largest 1-norm distance of two rows: never above `row`, free of Z's sign
-
-
-def matrix_norms(Z: ArrayLike) -> MatrixNorms:
-    """Return the three constants of a matrix, as `MatrixNorms` (Seneta 1988 for tau).
-
-    Parameters
-    ----------
-    Z : array_like, shape (..., n, n)
-
-    Examples
-    --------
-    >>> float(matrix_norms([[1, 2], [3, 4]]).row)
-    7.0
-    """
-    tau = markov.half_row_distance(Z)
-    absolute = np.abs(checks.real("Z", Z))
-    return MatrixNorms(
-        *map(checks.plain, (absolute.sum(axis=-1).max(axis=-1), absolute.sum(axis=-2).max(axis=-1), tau))
-    )
 
 
 def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
@@ -68,32 +31,28 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
     return checks.plain((pi * expected_kl_bound(categories, N, k)).sum(axis=-1))
 
 
-def stationary_bound(P: Any, N: ArrayLike, k: ArrayLike, *, norm: str = "row", kind: str = "paper") -> Array:
-    """Return the bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~), shape (...) (Benvenuti et al. 2026, Theorem 4).
+def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
+    """Return the bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~), shape (...), ``||Z||`` the norm that fits row vectors,
+    the largest absolute row sum of the fundamental matrix (Benvenuti et al. 2026, Theorem 4).
 
     The published statement: the proof weighs the rows by pi where the perturbation identity has pi~, so it is a bound
     by publication and by check on random chains, not proven here.
 
     Parameters
     ----------
-    P : array_like, shape (..., n, n), or sparse
+    P : array_like, shape (..., n, n)
         The chain. Zero entries stay zero in the release and do not count as categories.
     N, k : as in `mean_kl_bound`
-    norm : {"row", "column", "tau"}
-        "row" (fits row vectors), "column" (the 1-norm as printed, read for columns) or "tau" (the smallest of the valid
-        ones, Seneta 1988).
-    kind : {"paper", "seneta"}; the reading of Z, as in `markov.fundamental_matrix`
 
     Examples
     --------
     >>> float(stationary_bound([[0.5, 0.5], [0.5, 0.5]], 100, 20.0).round(3))
     0.136
     """
-    checks.choice("norm", norm, NORMS)
-    Z = markov.fundamental_matrix(P, kind)
-    dense = P.toarray() if hasattr(P, "toarray") else np.asarray(P, dtype=float)
-    L = mean_kl_bound(markov.stationary_distribution(P), N, k, categories=(dense > 0.0).sum(axis=-1))
-    return checks.plain(0.5 * getattr(matrix_norms(Z), norm) * np.sqrt(2.0 * L))
+    norm = np.linalg.norm(markov.fundamental_matrix(P), np.inf, axis=(-2, -1))
+    categories = (np.asarray(P, dtype=float) > 0.0).sum(axis=-1)
+    L = mean_kl_bound(markov.stationary_distribution(P), N, k, categories=categories)
+    return checks.plain(0.5 * norm * np.sqrt(2.0 * L))
 
 
 def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:

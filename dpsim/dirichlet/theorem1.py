@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 from scipy.special import betainc
 
@@ -17,12 +16,13 @@ from dpsim.dirichlet.mechanism import (
     LARGEST_K,
     LARGEST_K_OF_DELTA,
     SMALLEST_PARAMETER,
-    _gamma,
-    _marsaglia_tsang,
     _parameters,
+    dirichlet_mechanism,
 )
 from dpsim.numerics import search
 from dpsim.numerics.special import NODES, WEIGHTS, log_beta, log_beta_tail, log_gamma_ratio
+
+BLOCK = 2**17  # numbers drawn at a time
 
 
 def epsilon_bound(
@@ -269,8 +269,7 @@ def delta_monte_carlo(
 ) -> Any:
     """Return the papers' estimate of delta, of the shape of draws: the worst share of draws below gamma over rows of p.
 
-    The maximum over vertices biases it upwards: `delta_bounds` is the proven bracket. It holds no draws in memory and
-    releases the interpreter, so that several may run in threads.
+    The maximum over vertices biases it upwards: `delta_bounds` is the proven bracket.
 
     Parameters
     ----------
@@ -291,38 +290,18 @@ def delta_monte_carlo(
     """
     rng = checks.generator(rng)
     k = checks.scalar("k", k, 0.0, LARGEST_K, open_low=True)
-    parameters = np.ascontiguousarray(np.atleast_2d(_parameters(p, k)[2]))
+    vertices = np.atleast_2d(_parameters(p, k)[0])
     gamma = checks.scalar("gamma", gamma, 0.0, 1.0, open_low=True, open_high=True)
-    n = parameters.shape[-1]
+    n = vertices.shape[-1]
     m = n if protected is None else checks.integer("protected", protected, 1, n)
     numbers = checks.integers("draws", draws, 1)
     checkpoints = numbers.reshape(-1)
     if (np.diff(checkpoints) <= 0).any():
         raise ValueError(f"draws must increase, got {checkpoints.tolist()}")
-    left = np.zeros((len(parameters), len(checkpoints)))
-    _count_left(rng, parameters, *_marsaglia_tsang(parameters), gamma, m, checkpoints, left)
-    return checks.plain((left.max(axis=0) / checkpoints).reshape(numbers.shape))
-
-
-@njit(cache=True, nogil=True)
-def _count_left(rng, parameters, offset, scale, gamma, m, checkpoints, left):  # type: ignore[no-untyped-def]
-    """Set left[v, c] to how many of the first checkpoints[c] draws at vertex v have a coordinate below gamma."""
-    for v in range(parameters.shape[0]):
-        outside = 0
-        drawn = 0
-        for c in range(len(checkpoints)):
-            for _ in range(drawn, checkpoints[c]):
-                total = 0.0
-                smallest = np.inf
-                for j in range(parameters.shape[1]):
-                    a = parameters[v, j]
-                    if a > 0.0:
-                        g = _gamma(rng, offset[v, j], scale[v, j])
-                        if a < 1.0:
-                            g *= math.exp(-rng.standard_exponential() / a)
-                        total += g
-                        if j < m:
-                            smallest = min(smallest, g)
-                outside += smallest <= gamma * total  # also true when all of them underflow
-            drawn = checkpoints[c]
-            left[v, c] = outside
+    ends = np.union1d(checkpoints, np.arange(0, checkpoints[-1], max(1, BLOCK // n)))
+    left = []
+    for vertex in vertices:
+        blocks = (dirichlet_mechanism(vertex, k, size=int(drawn), rng=rng) for drawn in np.diff(ends))
+        below = [(block[:, :m][:, vertex[:m] > 0.0] < gamma).any(axis=1).sum() for block in blocks]
+        left.append(np.cumsum(below)[np.searchsorted(ends[1:], checkpoints)])
+    return checks.plain((np.max(left, axis=0) / checkpoints).reshape(numbers.shape))

@@ -22,22 +22,20 @@ MAX_STEPS = 5_000
 LARGEST_ERROR = 1e-6  # in 1-norm; a result whose proven bound is larger is refused
 
 
-def canonical(name: str, matrix: Any) -> Any:
-    """Return a square scipy.sparse matrix as csr, duplicates summed and stored zeros dropped."""
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ValueError(f"{name} must have shape (n, n) with n at least 1, got {matrix.shape}")
-    checks.real(name, sparse.coo_array(matrix).data)
-    matrix = sparse.csr_array(matrix, dtype=float, copy=True)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
+def square(name: str, matrix: Any) -> Any:
+    """Return square matrices (..., n, n), dense or sparse; ValueError naming the argument for anything else."""
+    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] == 0:
+        raise ValueError(f"{name} must have shape (..., n, n) with n at least 1, got {matrix.shape}")
     return matrix
 
 
 def stochastic(name: str, matrix: Any) -> Any:
     """Return a sparse transition matrix as csr, as `checks.simplex` does dense rows: roundings are left, sums within
     1e-6 of 1 renormalised, others and negative entries refused by ValueError naming the row and its sum."""
-    matrix = canonical(name, matrix)
-    checks.real(name, matrix.data, 0.0)
+    checks.real(name, sparse.coo_array(square(name, matrix)).data, 0.0)
+    matrix = sparse.csr_array(matrix, dtype=float, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     scales = checks.row_scales(name, matrix.sum(axis=1), matrix.shape[0])
     if (scales != 1.0).any():
         matrix.data /= np.repeat(scales, np.diff(matrix.indptr))
@@ -62,19 +60,8 @@ def closed_class(name: str, chain: Any) -> States:
     closed, transient = classes(chain)
     if len(closed) == 1:
         return closed[0]
-    raise ValueError(f"{name} must have one closed class, got {_listed_all(closed, transient)}")
-
-
-def refuse_reducible(name: str, chain: Any) -> None:
-    """Raise ValueError naming the closed classes and the transient states unless the chain is irreducible."""
-    closed, transient = classes(chain)
-    if len(closed) > 1 or len(transient):
-        raise ValueError(f"{name} must be irreducible, got {_listed_all(closed, transient)}")
-
-
-def _listed_all(closed: list[States], transient: States) -> str:
     rest = f"; transient states {_listed(transient)}" if len(transient) else ""
-    return f"closed classes {', '.join(map(_listed, closed))}{rest}"
+    raise ValueError(f"{name} must have one closed class, got closed classes {', '.join(map(_listed, closed))}{rest}")
 
 
 def _listed(states: States) -> str:
@@ -84,7 +71,7 @@ def _listed(states: States) -> str:
 
 def stationary(P: Any) -> Array:
     """Return the stationary distribution (n,) of an irreducible csr matrix, its proven 1-norm error
-    (`stationary_error`) below 1e-6, usually 1e-9; else ValueError with the iterations, residual and bound. Damped power
+    below 1e-6, usually 1e-9; else ValueError with the iterations, residual and bound. Damped power
     iteration until its steps are at the level of rounding; chains that mix too slowly are solved by GMRES with an
     incomplete factorisation."""
     pi, steps = _power_iteration(P)
@@ -117,40 +104,14 @@ def _power_iteration(P: Any) -> tuple[Array, int]:
     return pi, step
 
 
-def stationary_error(P: Any, pi: Array) -> tuple[float, float]:
-    """Return the residual ||pi P - pi||_1 and a proven bound on ||pi - exact||_1 for a sparse chain.
+def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
+    """Return the residual ||pi P - pi||_1 and a proven bound on ||pi - exact||_1, infinite where none is found.
 
     Proof: with j the likeliest state, Q = P without column j, r = pi P - pi and d = -r (I - Q)^(-1) off j, pi - exact =
     d - (sum d) exact, so the error is at most 2 sum_x ``|r_x|`` h_x, h the expected steps to j. GMRES finds some V;
-    where V - Q V >= c > 0 is verified entry by entry, h <= V / c, whatever GMRES did; else ValueError: the chain mixes
-    too slowly. The roundings of r and of V - Q V are bounded and included. (Exact is for P with its rounding defects
-    put into column j.)
-
-    Parameters
-    ----------
-    P : scipy.sparse, shape (n, n); an irreducible transition matrix
-    pi : array_like, shape (n,); a probability vector, its stationary distribution or nearly so
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> residual, bound = stationary_error(sparse.csr_array([[0.5, 0.5], [0.25, 0.75]]), [1 / 3, 2 / 3])
-    >>> residual < 1e-15, 0 < bound < 1e-12
-    (True, True)
+    where V - Q V >= c > 0 is verified entry by entry, h <= V / c, whatever GMRES did. The roundings of r and of V - Q V
+    are bounded and included. (Exact is for P with its rounding defects put into column j.)
     """
-    P = stochastic("P", P)
-    pi = checks.simplex("pi", pi)
-    if pi.shape != P.shape[:1]:
-        raise ValueError(f"pi must have shape {P.shape[:1]}, got {pi.shape}")
-    refuse_reducible("P", P)
-    residual, bound = _error_bound(P, pi)
-    if not np.isfinite(bound):
-        raise ValueError(f"P must mix faster: no bound on hitting times was found, the residual is {residual:.2g}")
-    return residual, bound
-
-
-def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
-    """Return the residual and the bound of `stationary_error`, infinite when it cannot be proven."""
     n = P.shape[0]
     j = int(np.argmax(pi))
     moved = P.T @ pi
@@ -198,17 +159,3 @@ def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
         M = sparse_linalg.LinearOperator(A.shape, factors.solve)
         x, _ = sparse_linalg.gmres(A, b, x0=x, rtol=tolerance, restart=40, maxiter=5, M=M)
     return x
-
-
-def ergodicity_coefficient(P: Any) -> float:
-    """Return `markov.ergodicity_coefficient` of one scipy.sparse chain; only columns with more than n/2 entries need
-    sorting, the others have zeros for their smallest half."""
-    columns = stochastic("P", P).tocsc()
-    n = columns.shape[0]
-    totals = np.asarray(columns.sum(axis=0)) if n > 1 else np.zeros(1)
-    for j in np.flatnonzero(np.diff(columns.indptr) > n // 2) if n > 1 else ():
-        column = np.zeros(n)
-        column[: columns.indptr[j + 1] - columns.indptr[j]] = columns.data[columns.indptr[j] : columns.indptr[j + 1]]
-        column.sort()
-        totals[j] = column[n - n // 2 :].sum() - column[: n // 2].sum()
-    return float(totals.max())

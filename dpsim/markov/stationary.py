@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from dpsim import checks, streams
@@ -16,18 +15,18 @@ from dpsim.checks import Array
 from dpsim.markov import sparse as markov_sparse
 
 SAFE = 1e-280  # smaller pivots or probabilities: the elimination is repeated in logarithms
-MIN_WORK_PER_THREAD = 5e6  # multiplications; below it a thread costs more than it saves
+MIN_WORK_PER_THREAD = 3e6  # multiplications; below it a thread costs more than it saves
 DENSE_UP_TO = 400  # sparse chains of so many states are solved by elimination
 SOLVED, OUT_OF_RANGE, NO_CHAIN = 0, 1, 2
 CLOSE = checks.CLOSE * (1.0 + 1e-9)
 
 
-def transition_matrix(counts: Any) -> Any:
+def transition_matrix(counts: ArrayLike) -> Array:
     """Return the transition matrix of counts: each row divided by its sum (Benvenuti et al. 2026, equation 4).
 
     Parameters
     ----------
-    counts : array_like or scipy.sparse, shape (..., n, n)
+    counts : array_like, shape (..., n, n)
         How often the chain went from state i (row) to state j, in [0, 1e300]; every row needs a departure.
 
     Examples
@@ -36,17 +35,13 @@ def transition_matrix(counts: Any) -> Any:
     array([[0.25, 0.75],
            [0.5 , 0.5 ]])
     """
-    counts = markov_sparse.canonical("counts", counts) if sparse.issparse(counts) else square("counts", counts)
-    checks.real("counts", counts.data if sparse.issparse(counts) else counts, 0.0, 1e300)
-    departures = np.asarray(counts.sum(axis=-1), dtype=float)
+    table = markov_sparse.square("counts", checks.real("counts", counts, 0.0, 1e300))
+    departures = table.sum(axis=-1)
     if not departures.all():
         rows = [tuple(int(i) for i in row) if len(row) > 1 else int(row[0]) for row in np.argwhere(departures == 0)]
         more = f" and {len(rows) - 10} more" if len(rows) > 10 else ""
         raise ValueError(f"counts must have a departure in every row, got none in rows {rows[:10]}{more}")
-    if sparse.issparse(counts):
-        counts.data /= np.repeat(departures, np.diff(counts.indptr))
-        return counts
-    return counts / departures[..., None]
+    return table / departures[..., None]
 
 
 def stationary_distribution(P: Any) -> Array:
@@ -56,8 +51,8 @@ def stationary_distribution(P: Any) -> Array:
     Dense chains are solved by elimination without subtractions (Grassmann, Taksar and Heyman 1985), nearly reducible
     and periodic ones too, to full relative precision of every entry; one below 5e-324 is 0.0. Where it leaves the range
     of the floats it is repeated in logarithms. Sparse ones beyond 400 states are solved by damped power iteration, slow
-    ones by GMRES, with a proven error below 1e-6 in 1-norm, usually below 1e-9 (`stationary_error`). ValueError also
-    for several closed classes (names them and the place in the batch) and for a sparse chain that mixes too slowly.
+    ones by GMRES, with a proven error below 1e-6 in 1-norm, usually below 1e-9. ValueError also for several closed
+    classes (names them and the place in the batch) and for a sparse chain that mixes too slowly.
 
     Parameters
     ----------
@@ -74,18 +69,19 @@ def stationary_distribution(P: Any) -> Array:
         if P.shape[0] > DENSE_UP_TO:
             return _on_closed_class("P", P, lambda part: markov_sparse.stationary(sparse.csr_array(part)))
         P = P.toarray()
-    P = _shaped("P", checks.numeric("P", P))
+    P = markov_sparse.square("P", checks.numeric("P", P))
     n = P.shape[-1]
     chains = np.ascontiguousarray(P).reshape(-1, n, n)
     pi, state = np.empty((len(chains), n)), np.empty(len(chains), dtype=np.int64)
-    workers = int(min(streams.threads(), max(1, len(chains) * n**3 / MIN_WORK_PER_THREAD), max(1, len(chains))))
-    cuts = [len(chains) * i // workers for i in range(workers + 1)]
-    parts = [slice(low, high) for low, high in pairwise(cuts)]
-    if workers == 1:
-        _solve_each(chains, pi, state)
+    workers = min(len(chains), int(len(chains) * n**3 / MIN_WORK_PER_THREAD))
+    if workers < 2 or (workers := min(workers, streams.threads())) < 2:
+        solved = _solve_each(chains, pi, state)
     else:  # threads of our own: numba's parallel loops may not run inside other threads or after a fork
+        parts = [slice(len(chains) * i // workers, len(chains) * (i + 1) // workers) for i in range(workers)]
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(lambda part: _solve_each(chains[part], pi[part], state[part]), parts))
+            solved = all(list(pool.map(lambda part: _solve_each(chains[part], pi[part], state[part]), parts)))
+    if solved:
+        return pi.reshape(P.shape[:-1])
     if (state == NO_CHAIN).any():
         checks.simplex("P", P)  # says which row
     for index in np.flatnonzero(state != SOLVED):  # with transient states, or beyond the floats
@@ -105,7 +101,7 @@ def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
 
 @njit(cache=True, nogil=True)
 def _solve_each(chains, pi, state):  # type: ignore[no-untyped-def]
-    """Read, check and solve every chain in a scratch of its own; rows are taken as `checks.simplex` takes them."""
+    """Return whether every chain was solved, each read and checked, as `checks.simplex` does, in one scratch."""
     n = chains.shape[1]
     a = np.empty((n, n))
     rounding = max(5e-15, n * 2.220446049250313e-16)
@@ -126,6 +122,7 @@ def _solve_each(chains, pi, state):  # type: ignore[no-untyped-def]
                     a[i, j] /= total
         if state[c] == SOLVED and not (_eliminate(a) and _substitute(a, pi[c])):
             state[c] = OUT_OF_RANGE
+    return (state == SOLVED).all()
 
 
 @njit(cache=True, nogil=True)
@@ -163,18 +160,6 @@ def _substitute(a, x):  # type: ignore[no-untyped-def]
     return least >= SAFE and total < 1.0 / SAFE
 
 
-def _gth(chain: Array) -> Array:
-    """Return what the kernels above compute for one chain, in NumPy: their twin for readers and tests."""
-    a = np.array(chain)
-    for k in range(len(a) - 1, 0, -1):
-        a[:k, k] /= a[k, :k].sum()
-        a[:k, :k] += np.outer(a[:k, k], a[k, :k])
-    pi = np.ones(len(a))
-    for k in range(1, len(a)):
-        pi[k] = pi[:k] @ a[:k, k]
-    return pi / pi.sum()
-
-
 def _log_gth(chain: Array) -> Array:
     """Return the stationary distribution of one irreducible chain by the same elimination on logarithms."""
     n = len(chain)
@@ -187,15 +172,3 @@ def _log_gth(chain: Array) -> Array:
     for k in range(1, n):
         log_pi[k] = np.logaddexp.reduce(log_pi[:k] + a[:k, k])
     return np.exp(log_pi - np.logaddexp.reduce(log_pi))
-
-
-def square(name: str, value: Any, low: float = -math.inf) -> Array:
-    """Return a batch of square matrices (..., n, n) of finite numbers >= low; raises ValueError naming the argument."""
-    return _shaped(name, checks.real(name, value, low))
-
-
-def _shaped(name: str, array: Array) -> Array:
-    """Return the array once its last two axes are those of square matrices."""
-    if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] == 0:
-        raise ValueError(f"{name} must have shape (..., n, n) with n at least 1, got {array.shape}")
-    return array

@@ -14,7 +14,6 @@ from scipy import sparse
 from dpsim import checks
 from dpsim.checks import Integers
 from dpsim.markov import sparse as markov_sparse
-from dpsim.markov.stationary import square
 
 
 def random_walk(
@@ -51,10 +50,10 @@ def random_walk(
     if sparse.issparse(P):
         P = markov_sparse.stochastic("P", P)
         n, batch, columns, ends = P.shape[0], (), P.indices.astype(np.int64), P.indptr.astype(np.int64)
-        cumulative = _cumulative_rows(P.data, ends)
+        cumulative = np.concatenate([np.cumsum(row) for row in np.split(P.data, ends[1:-1])])
     else:
-        P = checks.simplex("P", square("P", P, 0.0))
-        n, batch, columns = P.shape[-1], P.shape[:-2], np.arange(P.shape[-1])
+        P = markov_sparse.square("P", checks.simplex("P", P))
+        n, batch, columns = P.shape[-1], P.shape[:-2], np.tile(np.arange(P.shape[-1]), P.size // P.shape[-1])
         ends = np.arange(0, P.size + 1, n)
         cumulative = np.cumsum(P, axis=-1).reshape(-1)
     shape = batch + checks.size("size", size)
@@ -65,34 +64,14 @@ def random_walk(
     walks = np.empty((math.prod(shape), steps + 1), dtype=np.int64)
     walks[:, 0] = starts.reshape(-1)
     per_chain = max(1, math.prod(shape[len(batch) :]))
-    _walk(
-        cumulative,
-        columns,
-        ends,
-        n,
-        per_chain,
-        np.ascontiguousarray(chosen).reshape(len(walks), steps),
-        walks,
-    )
+    each = np.ascontiguousarray(chosen).reshape(len(walks), steps)
+    _walk(cumulative, columns, ends, n, per_chain, each, walks)
     return walks.reshape(*shape, steps + 1)
-
-
-@njit(cache=True, nogil=True)
-def _cumulative_rows(data, ends):  # type: ignore[no-untyped-def]
-    """Return running sums within each row of a sparse matrix, always added in the same order."""
-    out = np.empty_like(data)
-    for row in range(len(ends) - 1):
-        total = 0.0
-        for i in range(ends[row], ends[row + 1]):
-            total += data[i]
-            out[i] = total
-    return out
 
 
 @njit(cache=True, nogil=True)
 def _walk(cumulative, columns, ends, n, per_chain, uniforms, walks):  # type: ignore[no-untyped-def]
     """Fill walks: the next state is the first whose cumulative probability exceeds the uniform."""
-    dense = len(columns) < len(cumulative)
     for w in range(walks.shape[0]):
         first_row = (w // per_chain) * n
         for t in range(uniforms.shape[1]):
@@ -106,4 +85,4 @@ def _walk(cumulative, columns, ends, n, per_chain, uniforms, walks):  # type: ig
                     high = middle
                 else:
                     low = middle + 1
-            walks[w, t + 1] = columns[low - ends[row] if dense else low]
+            walks[w, t + 1] = columns[low]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.mdp.model import MDP, Policy, _policy_weights, _read_only, _refuse_other, _support
+from dpsim.mdp.model import MDP, Policy, _policy_weights, _read_only, _refuse_other
 from dpsim.mdp.planning import iterations_needed
 
 
@@ -215,7 +215,7 @@ def cost_of_privacy(
 def _holding_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool_]:
     """Return the support as booleans (S, A, S) that hold every positive entry, everything for None."""
     shape = private.transitions.shape[-3:]
-    mask = np.ones(shape, dtype=bool) if support is None else _support(support, shape)
+    mask = checks.mask("support", True if support is None else support, shape)
     outside = (private.transitions > 0) & ~mask
     if outside.any():
         where = tuple(int(i) for i in np.argwhere(outside)[0][-3:])

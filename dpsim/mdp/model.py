@@ -85,9 +85,7 @@ class MDP:
 
 def _allowed_actions(allowed: ArrayLike | None, states: int, actions: int) -> NDArray[np.bool_]:
     """Return the checked mask of actions, a copy; all of them for None."""
-    mask = np.ones((states, actions), dtype=bool) if allowed is None else np.array(allowed)
-    if isinstance(allowed, np.ma.MaskedArray) or mask.dtype != np.bool_ or mask.shape != (states, actions):
-        raise ValueError(f"allowed must be booleans of shape ({states}, {actions}), got {mask.dtype} {mask.shape}")
+    mask = np.array(checks.mask("allowed", True if allowed is None else allowed, (states, actions)))
     if not mask.any(axis=1).all():
         raise ValueError(f"allowed must have an action in every state, got none in {int(np.argmin(mask.any(axis=1)))}")
     return mask
@@ -206,16 +204,6 @@ def _policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
         *_, state, action = np.argwhere(forbidden)[0]
         raise ValueError(f"policy must play allowed actions, got {action} in state {state}")
     return weights
-
-
-def _support(support: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return the support once it is booleans (S, A, S), or one of them for all."""
-    mask = np.asarray(support)
-    if mask.shape == () and mask.dtype == np.bool_ and not isinstance(support, np.ma.MaskedArray):
-        mask = np.broadcast_to(mask, shape)
-    if isinstance(support, np.ma.MaskedArray) or mask.dtype != np.bool_ or mask.shape != shape:
-        raise ValueError(f"support must be booleans of shape {shape}, got {mask.dtype} {mask.shape}")
-    return mask
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -15,10 +15,8 @@ from numpy.typing import ArrayLike
 
 from dpsim import accounting, checks, dirichlet, private
 from dpsim.checks import Array
-from dpsim.mdp.model import MDP, _refuse_other, _support
+from dpsim.mdp.model import MDP, _refuse_other
 from dpsim.numerics.simplex import project_to_simplex
-
-NOISES = ("laplace", "gaussian")
 
 
 def privatize(
@@ -81,8 +79,8 @@ def privatize(
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     checks.choice("vectors", vectors, ("one", "all"))
-    checks.choice("mechanism", mechanism, ("dirichlet", *NOISES))
-    mask = _support(support, mdp.transitions.shape)[mdp.allowed]
+    checks.choice("mechanism", mechanism, ("dirichlet", "laplace", "gaussian"))
+    mask = checks.mask("support", support, mdp.transitions.shape)[mdp.allowed]
     random = int((mask.sum(axis=-1) > 1).sum())
     if not mask.any(axis=-1).all() or not random:
         raise ValueError("support must have a next state for every allowed action, and a choice of two for one of them")
@@ -183,17 +181,8 @@ def perturb_with_noise(
     ()
     """
     _refuse_batch(mdp)
-    scale = checks.scalar("scale", scale, 0.0, open_low=True)
-    checks.choice("noise", noise, NOISES)
-    sizes = checks.size("size", size)
-    generator = checks.generator(rng)
-    mask = _support(support, mdp.transitions.shape)[mdp.allowed]
-    vectors = mdp.transitions[mdp.allowed] * mask
-    if not mask.any(axis=-1).all():
-        raise ValueError("support must have a next state for every allowed action")
-    draw = generator.laplace if noise == "laplace" else generator.normal
-    noisy = np.broadcast_to(vectors, (*sizes, *vectors.shape)).copy()
-    noisy[..., mask] += draw(0.0, scale, (*sizes, int(mask.sum())))
+    mask = checks.mask("support", support, mdp.transitions.shape)[mdp.allowed]
+    noisy = dirichlet.noisy_matrix(mdp.transitions[mdp.allowed], scale, noise, support=mask, size=size, rng=rng)
     return _with_vectors(mdp, project_to_simplex(noisy, support=mask))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,9 +35,9 @@ def project_to_simplex(
     array([0.6, 0.4, 0. ])
     """
     points = _points("x", x)
-    totals = np.broadcast_to(checks.real("total", total, 0.0, open_low=True), points.shape[:-1])
+    totals = checks.fitted("total", checks.real("total", total, 0.0, open_low=True), points.shape[:-1])
     allowed = checks.mask("support", True if support is None else support, points.shape)
-    bounds = np.where(allowed, _broadcast("lower", checks.real("lower", lower, 0.0), points), 0.0)
+    bounds = np.where(allowed, checks.fitted("lower", checks.real("lower", lower, 0.0), points.shape), 0.0)
     _refuse_empty(bounds, totals, allowed)
     return _nearest(points, totals, bounds, allowed)
 
@@ -95,8 +95,7 @@ def protected_entries(matrix: ArrayLike) -> Mask:
     >>> protected_entries([0.5, 0.2, 0.3, 0.0])
     array([ True, False,  True, False])
     """
-    entries = checks.real("matrix", matrix, 0.0)
-    points = _points("matrix", entries)
+    points = _points("matrix", matrix, 0.0)
     nonzero = points > 0
     count = nonzero.sum(axis=-1)
     if (count < 3).any():
@@ -123,20 +122,12 @@ def _nearest(points: Array, totals: Array, bounds: Array, allowed: Mask) -> Arra
     return np.where(allowed, bounds + np.maximum(shifted - tau, 0.0), 0.0)
 
 
-def _points(name: str, value: ArrayLike) -> Array:
+def _points(name: str, value: ArrayLike, low: float = -math.inf) -> Array:
     """Return an array whose last axis has at least one category."""
-    points = checks.real(name, value)
+    points = checks.real(name, value, low)
     if points.ndim < 1 or points.shape[-1] == 0:
         raise ValueError(f"{name} must have at least one category on its last axis, got shape {points.shape}")
     return points
-
-
-def _broadcast(name: str, array: NDArray[Any], points: Array) -> NDArray[Any]:
-    """Return an array in the points' shape; ValueError naming the argument where it does not fit."""
-    try:
-        return np.broadcast_to(array, points.shape)
-    except ValueError as error:
-        raise ValueError(f"{name} must broadcast to the shape {points.shape}, got {array.shape}") from error
 
 
 def _refuse_empty(bounds: Array, totals: Array, allowed: Mask) -> None:

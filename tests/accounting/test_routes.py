@@ -24,7 +24,7 @@ def monte_carlo(k, shift, eta, n, epsilon, draws=400_000):
     p[0] += shift
     q = p.copy()
     q[[0, 1]] = p[[1, 0]]
-    drawn = dirichlet.log_dirichlet(p, k, size=draws, rng=7)
+    drawn = dirichlet.dirichlet_mechanism(p, k, size=draws, rng=7, log=True)
     loss = k * ((p - q) * drawn).sum(axis=1) + special.gammaln(k * q).sum() - special.gammaln(k * p).sum()
     gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
     return gain.mean(), gain.std() / np.sqrt(draws)

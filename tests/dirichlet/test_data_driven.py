@@ -32,7 +32,8 @@ def test_the_spread_of_one_divergence_is_the_recorded_one() -> None:
     row, C = ROWS.loc["benvenuti2026.fig1.kl_max"], GRADES / 98
     deviation = np.sqrt((C**2 * polygamma(1, 20.6 * C)).sum() - polygamma(1, 20.6))
     assert deviation == pytest.approx(row["deviation"], abs=5e-5)
-    drawn = (C * (np.log(C) - dirichlet.log_dirichlet(C, 20.6, size=100_000, rng=np.random.default_rng(3)))).sum(axis=1)
+    logs = dirichlet.dirichlet_mechanism(C, 20.6, size=100_000, rng=3, log=True)
+    drawn = (C * (np.log(C) - logs)).sum(axis=1)
     assert drawn.std() == pytest.approx(deviation, rel=0.02)
 
 
@@ -53,22 +54,18 @@ def test_algorithm_1_draws_and_states_theorem_1() -> None:
     np.testing.assert_allclose(made.value.std(axis=0), spread, rtol=0.03)  # k 10 % off would be 5 %
     with pytest.raises(ValueError, match="eta"):
         dirichlet.private_counts([5, 45, 48], **public)
-    with pytest.raises(ValueError, match="shape"):
-        dirichlet.private_counts([counts, counts], **public)
 
 
 def test_algorithm_2_is_as_private_as_its_worst_row() -> None:
     row = dirichlet.rows(SMALL)
     public = {"k": 2 * row.k_min, "eta": row.eta, "gamma": [1e-4, 1e-5, 1e-3]}
-    made = dirichlet.private_chain(SMALL, size=4, rng=1, **public)
+    made = dirichlet.private_counts(SMALL, size=4, rng=1, **public)
     parts = [
         dirichlet.private_counts(c, k=k, eta=e, gamma=g) for c, k, e, g in zip(SMALL, *map(np.asarray, public.values()))
     ]
     assert made.value.shape == (4, 3, 3) and np.allclose(made.value.sum(axis=-1), 1)
     assert made.epsilon == max(part.epsilon for part in parts) and made.delta == max(part.delta for part in parts)
-    assert (dirichlet.private_chain([[3, 0, 3], [3, 3, 3], [2, 2, 3]], k=9, eta=0.2, gamma=0.01).value[0, 1]) == 0
-    with pytest.raises(ValueError, match="shape"):
-        dirichlet.private_chain([1, 2], **public)
+    assert (dirichlet.private_counts([[3, 0, 3], [3, 3, 3], [2, 2, 3]], k=9, eta=0.2, gamma=0.01).value[0, 1]) == 0
 
 
 def test_the_mean_divergence_of_a_chain_is_that_of_draws() -> None:
@@ -83,7 +80,7 @@ def test_the_mean_divergence_of_a_chain_is_that_of_draws() -> None:
 
 def test_a_row_without_neighbours_is_refused() -> None:
     for counts in ([7], [3, 3], [2, 2, 2], [[4, 1], [0, 9]]):
-        with pytest.raises(ValueError, match="counts must leave each row a neighbour"):
+        with pytest.raises(ValueError, match=r"^(shift|n) must be"):
             published(counts, gamma=0.01)
     for counts in ([2, 1], [3, 1, 1]):
         assert published(counts, gamma=0.01)[0] > 0
@@ -198,5 +195,5 @@ def test_the_error_of_a_release_of_tiny_kappa_is_that_of_one_certain_category():
     """Below 1e-154 SciPy's incomplete beta function gives 1 where 2/3 is meant, and the error would be negative."""
     error = dirichlet.posterior_absolute_error([1, 3], kappa=1e-149, alpha=1.0)
     assert error == pytest.approx([2 / 3 * 1 / 4 + 1 / 3 * 3 / 4] * 2)
-    with pytest.raises(ValueError, match=r"^kappa must keep kappa \(counts \+ alpha\) in \[1e-150, 1e15\]"):
+    with pytest.raises(ValueError, match="kappa"):
         dirichlet.posterior_absolute_error([1, 3], kappa=1e-160, alpha=1.0)

@@ -614,7 +614,7 @@ PATIENT = DISCOUNTED["small"]
         ("policy", lambda: mdps.evaluate(PATIENT, [0, 1])),
         ("horizon", lambda: mdps.iterations_needed(STARTUP, 1e-3)),
         ("mdp", lambda: mdps.perturb(mdps.perturb(STARTUP, [1.0, 2.0]), 1.0)),
-        ("support", lambda: mdps.value_bounds(STARTUP, RULES, 0.1, 0.1, support=np.ones(7, dtype=bool))),
+        ("support", lambda: mdps.value_bounds(STARTUP, RULES, 0.1, 0.1, support=np.ones(6, dtype=bool))),
         ("support", lambda: mdps.value_bounds(STARTUP, RULES, 0.1, 0.1, support=np.zeros((7, 6, 7), dtype=bool))),
         ("kind", lambda: mdps.concentration_radius(1.0, 0.1, 3, "best")),
         ("discount", lambda: mdps.random_mdp(2, 2)),
