@@ -427,7 +427,7 @@ def test_bounds_on_messages_hold_for_every_word():
         adjacency[np.arange(states), (np.arange(states) + 1) % states] = True
         chain = word_space(None, adjacency, 0).chain
         columns = sp.csr_array(adjacency.astype(float).T)
-        before = _side(columns.indptr.astype(np.int64), columns.indices.astype(np.int64), adjacency[0] * 1.0, n, q)
+        before = _side(columns, adjacency[0] * 1.0, n, q)
         words = [((), adjacency[0] * 1.0)]  # a prefix, and the weight of what may follow it
         for position in range(n):
             longer = []
