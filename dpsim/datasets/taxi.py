@@ -150,6 +150,8 @@ def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Inte
     >>> datasets.counts_matrix(trips, [4, 12]).tolist()
     [[0, 5], [0, 2]]
     """
+    if not isinstance(trips, pd.DataFrame) or not set(TRIP_COLUMNS) <= set(trips.columns):
+        raise ValueError(f"trips must be a table with columns {', '.join(TRIP_COLUMNS)}, got {type(trips).__name__}")
     index = pd.Index(zones)
     if not index.is_unique:
         raise ValueError(f"zones must be distinct, got {index[index.duplicated()][0]} more than once")
