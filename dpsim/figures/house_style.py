@@ -15,7 +15,6 @@ import seaborn as sns
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 from PIL import Image
@@ -219,6 +218,8 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
     if os.environ.get("PDF") == "1":
+        from matplotlib.backends.backend_pdf import FigureCanvasPdf  # takes as long to import as a figure to draw
+
         fig.set_layout_engine("none")  # the png's layout is also that of the pdf
         with files.replacing(folder / f"{name}.pdf") as partial:
             FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})

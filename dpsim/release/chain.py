@@ -145,17 +145,9 @@ class PrivateChain:
         generator = checks.generator(rng)
         if start is None:
             first = int(generator.choice(len(self.labels), p=self.departures()))
-        else:
-            first = self.position("start", start)
+        elif (first := int(positions(pd.Series([start], dtype=object), self.labels)[0])) < 0:
+            raise ValueError(f"start must be one of the {len(self.labels)} labels, got {start!r}")
         return self.named(markov.random_walk(self.estimate.matrix, first, n, rng=generator)).tolist()
-
-    def position(self, name: str, label: Any) -> int:
-        """Return the place of a label among the labels, 7 as well as "7"; ValueError naming the argument otherwise."""
-        place = int(positions(pd.Series([label], dtype=object), self.labels)[0])
-        if place < 0:
-            shown = ", ".join(map(repr, self.labels[:5])) + (", ..." if len(self.labels) > 5 else "")
-            raise ValueError(f"{name} must be one of the {len(self.labels)} labels ({shown}), got {label!r}")
-        return place
 
     def synthetic(self, trips: int, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
         """Return a table of independent synthetic trips: columns origin, destination."""
@@ -224,7 +216,6 @@ def release_chain(
     noise = laplace_noise(epsilon, unit.events)
     threshold, spent = pair_threshold(noise, unit.events, delta) if chosen else (None, 0.0)
     generator = None if rng is None else checks.generator(rng)
-    supports.checked_table(counts.trips)
     if budget is not None and generator is None:
         spend(budget, epsilon=noise.epsilon, delta=spent, unit=unit, limit=limit)
     if isinstance(support, PrivatePairs):
@@ -241,7 +232,7 @@ def _private_pairs(
     trips: pd.DataFrame, wanted: PrivatePairs, noise: Noise, threshold: int, generator: np.random.Generator | None
 ) -> tuple[Support, Integers]:
     """Return the pairs whose noisy count reaches the threshold, and these counts."""
-    labels, rows, columns, numbers, _ = supports.seen_pairs(trips, wanted.labels)
+    labels, rows, columns, numbers = supports.seen_pairs(trips, wanted.labels)
     noisy = draws.noisy_counts(np.minimum(numbers, draws.LARGEST_COUNT), noise, generator)
     kept = noisy >= threshold
     rows, columns, noisy = rows[kept], columns[kept], noisy[kept]

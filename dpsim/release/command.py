@@ -150,7 +150,7 @@ def run(
     if check:
         support = supports.declared(*(table.pop(name) for name in ("categories", "graph", "pairs")))
         yield Line("for you only (nothing is drawn, spent or written):", private=True)
-        yield from _told(*_counted_aloud(source, support, table), support)
+        yield from _counted_aloud(source, support, table)[1]
         return
     if epsilon is None or output is None:
         raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
@@ -161,7 +161,7 @@ def run(
     with files.prepared(output, budget) as place:
         counts, said = _counted_aloud(source, support, table)
         yield Line("for you only:", private=True)
-        yield from _told(counts, said, support)
+        yield from said
         chain = chains.release_chain(
             counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=most, rng=seed
         )
@@ -173,16 +173,14 @@ def run(
     yield Line(f"for you only, how far it is from your table: {place.owner / files.OWNER}", private=True)
 
 
-def _told(counts: Counts, said: list[str], support: Any) -> Iterator[Line]:
-    yield from (Line(line, private=True) for line in [*said, *owner.told(counts, support)])
-
-
-def _counted_aloud(source: Any, support: Any, table: dict[str, Any]) -> tuple[Counts, list[str]]:
-    """Return the counts, and the warnings about them, for the owner."""
+def _counted_aloud(source: Any, support: Any, table: dict[str, Any]) -> tuple[Counts, list[Line]]:
+    """Return the counts, and what their owner is told of them."""
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
         warnings.filterwarnings("always", message="each row counts as one event")
         counts = counted(source, support, **table)
-    return counts, [f"warning: {found.message} (--count)" for found in caught]
+    said = [f"warning: {found.message} (--count)" for found in caught]
+    return counts, [Line(line, private=True) for line in [*said, *owner.told(counts, support)]]
 
 
 def plan_lines(

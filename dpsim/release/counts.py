@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from dpsim import checks
 from dpsim.release.unit import EVENT, Unit
 
 
@@ -32,3 +33,8 @@ class Counts:
     before: pd.DataFrame | None = None
     report: dict[str, int] = field(default_factory=dict)
     moves: bool = False
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.trips, pd.DataFrame) and {"origin", "destination", "trips"} <= set(self.trips.columns)):
+            raise ValueError(f"trips must be a table with origin, destination and trips, got {self.trips!r:.80}")
+        checks.integers("trips", self.trips["trips"], 0)

@@ -127,18 +127,12 @@ def _probabilities(chain: PrivateChain, level: float, target: str) -> pd.DataFra
     variance = noise.variance * ((1.0 - p) ** 2 + p * p * (support.sizes[support.rows] - 1.0))
     if target == "process":
         variance = variance + (np.maximum(counts, 0.0) + PSEUDO_EVENTS) * np.clip(1.0 - p, 0.0, 1.0)
-    half = _deviations(noise, level) * np.sqrt(variance) / M
+    alone = -math.log(1.0 - level) * noise.scale / math.sqrt(noise.variance) if noise.variance else 0.0
+    half = max(float(ndtri(0.5 + 0.5 * level)), alone) * np.sqrt(variance) / M  # one count's own noise has longer tails
     table = chain.counts.drop(columns="noisy_count")
     table["probability"] = chain.estimate.probabilities
     low, high = (np.where(weak[support.rows], end, p + side) for end, side in ((0.0, -half), (1.0, half)))
     return _cut(table, low, high)
-
-
-def _deviations(noise: Noise, level: float) -> float:
-    """Return how many standard deviations to take: no fewer than one count's own noise needs."""
-    normal = float(ndtri(0.5 + 0.5 * level))
-    alone = -math.log(1.0 - level) * noise.scale
-    return max(normal, alone / math.sqrt(noise.variance)) if noise.variance else normal
 
 
 def _stationary(chain: PrivateChain, level: float, target: str) -> pd.DataFrame:
@@ -159,23 +153,17 @@ def _stationary(chain: PrivateChain, level: float, target: str) -> pd.DataFrame:
         Z = np.asarray(np.linalg.solve(np.eye(n) - P + pi, np.eye(n)), dtype=float)
     except np.linalg.LinAlgError:
         raise ValueError(_REFUSED) from None
-    V = _moved(P, S, M, Z, noise, target)
+    mean = P @ Z
+    squares = S @ Z**2 - 2.0 * mean * (S @ Z) + S.sum(axis=1)[:, None] * mean**2
+    V = np.maximum(squares, 0.0) * noise.variance / M[:, None] ** 2
+    if target == "process":
+        V = V + np.maximum(np.maximum(P, 0.0) @ Z**2 - mean**2, 0.0) / M[:, None]
     first, second = pi**2 @ V, pi**2 @ V @ V
     if not np.isfinite(first).all() or (second > SECOND**2 * first).any():
         raise ValueError(_REFUSED)
     rounding = 8.0 * np.finfo(float).eps * n * np.abs(Z).sum(axis=1).max() * np.abs(pi).max()
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(first) + rounding
     return _cut(table, pi - half, pi + half)
-
-
-def _moved(P: Array, S: Array, M: Array, Z: Array, noise: Noise, target: str) -> Array:
-    """Return the variances of (change of P) Z."""
-    mean = P @ Z
-    squares = S @ Z**2 - 2.0 * mean * (S @ Z) + S.sum(axis=1)[:, None] * mean**2
-    V = np.maximum(squares, 0.0) * noise.variance / M[:, None] ** 2
-    if target == "process":
-        V = V + np.maximum(np.maximum(P, 0.0) @ Z**2 - mean**2, 0.0) / M[:, None]
-    return V
 
 
 _REFUSED = (

@@ -98,12 +98,7 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
 
 def in_sorted_rows(pairs: pd.DataFrame, declared: Sequence[Any] | None) -> pd.DataFrame:
     """Return pairs of words sorted by origin and destination, as integers where integers were declared."""
-    whole = declared is not None and isinstance(declared[0], int)
-    codes, found = pd.factorize(pd.concat([pairs["origin"], pairs["destination"]], ignore_index=True))
-    labels = pd.Series(found).astype(np.int64 if whole else str)
-    ranks = np.empty(len(labels), dtype=np.int64)
-    ranks[sorted(range(len(labels)), key=labels.map(_place).tolist().__getitem__)] = np.arange(len(labels))
-    origin, destination = np.split(codes, 2)
-    order = np.lexsort([ranks[destination], ranks[origin]])
-    ends = {"origin": labels.array[origin[order]], "destination": labels.array[destination[order]]}
-    return pd.DataFrame(ends | {name: pairs[name].array[order] for name in pairs.columns if name not in ends})
+    order = in_order(pd.unique(pd.concat([pairs["origin"], pairs["destination"]])))
+    ranks = [pd.Categorical(pairs[end], categories=order).codes for end in ("destination", "origin")]
+    kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
+    return pairs.iloc[np.lexsort(ranks)].reset_index(drop=True).astype({"origin": kind, "destination": kind})

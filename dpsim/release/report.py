@@ -22,7 +22,7 @@ from dpsim.release import intervals
 from dpsim.release.chain import PrivateChain
 
 LONGEST = 22  # characters of a label that are shown: its ends, which tell "North" from "South"
-IN_MAP, BARS = 12, 15  # states of the first picture, rows of the others
+BARS = 15  # rows of a picture
 COVERAGE = 0.9  # of the error bars
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
@@ -39,19 +39,16 @@ pre {{ background: #f4f4f4; padding: 0.7rem; overflow-x: auto; }}
 <body>
 <h1>{title}</h1>
 {warning}
-<p>Released are noisy counts of transitions between {states:,} states, on {pairs:,} pairs. The chain, its pictures and
-everything else on this page are computed from these counts and from public choices; none of it looks at the data again.
-</p>
+<p>Released are noisy counts of transitions between {states:,} states, on {pairs:,} pairs. All else is computed from
+these counts and from public choices.</p>
 {pictures}
 <h2>What is protected, and how</h2>
 <ul>{sentences}</ul>
 <h2>The files</h2>
-<p><code>counts</code> has the noisy counts, which may be negative. <code>chain</code> has the probabilities estimated
-from them. <code>states</code> has the labels in the order of the matrix, the estimated share of departures, whether the
-row had to be filled, and the stationary distribution with its error bars where there are any.
-<code>statement.json</code> has the guarantee and everything it rests on, for programs. Tables come as Parquet and, up
-to a million rows, as csv. Labels are written unchanged; a spreadsheet may take a label such as <code>=A1</code> for a
-formula, so open the csv as text there.</p>
+<p><code>counts</code>: the noisy counts, which may be negative. <code>chain</code>: the probabilities estimated from
+them. <code>states</code>: the labels in the order of the matrix, the share of departures, whether the row was filled,
+and the stationary distribution with error bars where there are any. <code>statement.json</code>: the guarantee, for
+programs. A spreadsheet may take a label such as <code>=A1</code> for a formula: open a csv as text there.</p>
 <pre>import dpsim
 chain = dpsim.load_release("this_folder")
 chain.matrix; chain.stationary(); chain.walk(10); chain.synthetic(1000)</pre>
@@ -108,10 +105,6 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     ends = zip(largest["origin"], largest["destination"])
     found = [
         _figure(
-            _map(counts),
-            f"The noisy counts between the {IN_MAP} busiest states: darker is more, from origin to destination.",
-        ),
-        _figure(
             _bars([f"{shown(a)} → {shown(b)}" for a, b in ends], largest["noisy_count"], largest, "events"),
             f"The largest of {m:,} noisy counts. They were picked for being large, so each red interval has the "
             f"two-sided level 1 - {1 - COVERAGE:.1g} / {m:,}: in {COVERAGE:.0%} of releases all {m:,} such intervals "
@@ -136,24 +129,6 @@ def _bars(names: list[str], values: pd.Series, ends: pd.DataFrame, unit: str) ->
     axes.set_yticks(place, names, parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(unit)
-    return figure
-
-
-def _map(counts: pd.DataFrame) -> Figure:
-    """Return the counts between the busiest states, in shades."""
-    some = counts[counts["noisy_count"] > 0]
-    busy = pd.concat([some.groupby(end)["noisy_count"].sum() for end in ("origin", "destination")], axis=1).sum(axis=1)
-    states = busy.sort_values(ascending=False, kind="stable").index[:IN_MAP]
-    inside = some[some["origin"].isin(states) & some["destination"].isin(states)]
-    table = inside.pivot_table(index="origin", columns="destination", values="noisy_count", aggfunc="sum", fill_value=0)
-    table = table.reindex(index=states, columns=states, fill_value=0)
-    figure = Figure(figsize=(7.2, 5.2), layout="constrained")
-    axes = figure.subplots()
-    figure.colorbar(axes.imshow(table, cmap="Blues", vmin=0), ax=axes, label="events")
-    names = [shown(state) for state in states]
-    axes.set_xticks(range(len(names)), names, rotation=60, ha="right", parse_math=False)
-    axes.set_yticks(range(len(names)), names, parse_math=False)
-    axes.set(xlabel="destination", ylabel="origin")
     return figure
 
 

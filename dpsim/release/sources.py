@@ -47,9 +47,8 @@ def read(
     if isinstance(source, str | os.PathLike | list | tuple):
         read = _read_files([source] if isinstance(source, str | os.PathLike) else source, wanted)
     else:
-        table = source if isinstance(source, ibis.Table) else _read_frame(source, wanted)
-        _refuse_others(wanted, table.columns)
-        read = [(table, table.columns)]
+        read = [(source, source.columns) if isinstance(source, ibis.Table) else _read_frame(source, wanted)]
+        _refuse_others(wanted, read[0][1])
     made = dict.fromkeys(columns, words) | dict(how or {})
     chosen = [
         table.select(
@@ -79,16 +78,9 @@ def words(values: Expression) -> Expression:
 
 
 def fetched(table: Any, source: Any) -> pd.DataFrame:
-    """Return what a query gives; a database that cannot read the source says so in one line (ValueError).
-
-    It comes piece by piece, so that memory holds it once; DuckDB's sums are decimals, in pandas objects, until cast.
-    """
-    import pyarrow as pa
-
+    """Return what a query gives; a database that cannot read the source says so in one line (ValueError)."""
     try:
-        schema = table.schema().to_pyarrow()
-        pieces = [pa.Table.from_batches([piece]).cast(schema) for piece in table.to_pyarrow_batches(chunk_size=100_000)]
-        return (pa.concat_tables(pieces) if pieces else schema.empty_table()).to_pandas()
+        return table.to_pyarrow().to_pandas()
     except Exception as error:  # each database has its own classes
         shown = source if isinstance(source, str | os.PathLike) else ""
         raise ValueError(f"source {shown}: {_reason(error)}") from error
@@ -100,11 +92,7 @@ def is_table(file: str) -> bool:
     >>> is_table("pages.csv.gz"), is_table("pages.txt")
     (True, False)
     """
-    return _ending(file) is not None
-
-
-def _ending(file: str) -> str | None:
-    return next((ending for ending in ENDINGS if file.lower().endswith(ending)), None)
+    return file.lower().endswith(ENDINGS)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -120,13 +108,13 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
     connection, folder = scratch.connect()
     parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
-    for place, file in enumerate(map(_as_named, files)):
+    for place, file in enumerate(files):
         schema: tuple[Any, tuple[str, ...]] = _parquet_schema(file) if parquet else text.header(file)
         how, names = schema
         _refuse_others(wanted, names)
         if not parquet:
             file = text.with_rows_on_lines(file, how, len(names), folder)
-        link = folder / f"{place}{_ending(file)}"
+        link = folder / f"{place}{Path(file).suffix.lower()}"
         link.symlink_to(os.path.abspath(file))  # a name that no database takes for a pattern or an address
         groups.setdefault((how, names), []).append(str(link))
     try:
@@ -153,28 +141,17 @@ def _files(paths: Sequence[str]) -> list[str]:
             if not inside:
                 raise ValueError(f"source: the folder {path!r} holds no file that ends in {FORMATS}")
         for file in inside:
-            if not os.path.exists(file):
-                raise ValueError(f"source: there is no file {file!r}")
-            if not os.path.isfile(file):
-                raise ValueError(f"source: {file!r} must be an ordinary file or a folder of such")
-            status = os.stat(file)
+            status = os.stat(ordinary(file))
             found.setdefault((status.st_dev, status.st_ino), file)
     return list(found.values())
 
 
-def _as_named(file: str) -> str:
-    """Return a file once it is what its ending says (ValueError)."""
-    size, ending = os.path.getsize(file), str(_ending(file))
-    if not size:
-        raise ValueError(f"{file}: the file is empty")
-    with open(file, "rb") as stream:
-        start = stream.read(4)
-        stream.seek(max(0, size - 4))
-        end = stream.read(4)
-    if ending == ".parquet" and not (start == end == b"PAR1"):
-        raise ValueError(f"{file}: not a Parquet file although its name ends in .parquet (or it was cut short)")
-    if ending.endswith(".gz") != start.startswith(b"\x1f\x8b"):
-        raise ValueError(f"{file}: the name ends in {ending}, but the file is not what that says")
+def ordinary(file: str) -> str:
+    """Return the name of a file that is there and no pipe or device, which could keep us waiting (ValueError)."""
+    if not os.path.exists(file):
+        raise ValueError(f"source: there is no file {file!r}")
+    if not os.path.isfile(file):
+        raise ValueError(f"source: {file!r} must be an ordinary file or a folder of such")
     return file
 
 
@@ -198,36 +175,36 @@ def _reason(error: Exception) -> str:
 # --- tables in memory -------------------------------------------------------------------------------------------------
 
 
-def _read_frame(frame: Any, wanted: Sequence[str]) -> Any:
-    """Put the columns of a data frame into a temporary table of an embedded database."""
+def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
+    """Put the columns of a data frame into a temporary table of an embedded database; return all their names too."""
     import pyarrow as pa
 
-    if hasattr(frame, "collect"):  # a lazy frame of Polars
-        frame = frame.collect()
+    frame = frame.collect() if hasattr(frame, "collect") else frame  # a lazy frame of Polars
+    frame = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
     if isinstance(frame, pd.DataFrame):
-        frame = pa.Table.from_pandas(_pandas_columns(frame, wanted), preserve_index=False)
-    elif hasattr(frame, "to_arrow"):
-        frame = frame.to_arrow()
-    if not isinstance(frame, pa.Table):
+        frame, names = _pandas_columns(frame, wanted)
+    elif isinstance(frame, pa.Table):
+        names = frame.column_names
+        _refuse_others(wanted, names)
+        frame = frame.select(wanted)
+        kinds = [pa.string() if pa.types.is_null(kind) else kind for kind in frame.schema.types]
+        frame = frame.cast(pa.schema(zip(wanted, kinds)))
+    else:
         raise TypeError(f"source must be a path, a DataFrame or an Ibis table, got {type(frame).__name__}")
-    for place, field in enumerate(frame.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        kind = pa.string() if pa.types.is_null(kind) else kind
-        frame = frame.set_column(place, field.name, frame.column(place).cast(kind))
-    _refuse_others(wanted, frame.column_names)
     connection, _ = scratch.connect()
-    return connection.create_table(f"events_{uuid.uuid4().hex}", obj=frame, temp=True)
+    return connection.create_table(f"events_{uuid.uuid4().hex}", obj=frame, temp=True), names
 
 
-def _pandas_columns(frame: pd.DataFrame, wanted: Sequence[str]) -> pd.DataFrame:
-    """Return the frame with words where the values of a column have no one type."""
+def _pandas_columns(frame: pd.DataFrame, wanted: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the columns that are wanted, words where their values have no one type, and the names of all."""
     frame = frame.reset_index(drop=True).rename(columns=str)
     if not frame.columns.is_unique:
         raise ValueError(f"source: the column {frame.columns[frame.columns.duplicated()][0]!r} occurs twice")
-    frame = frame.drop(columns=[name for name in frame.select_dtypes(object, exclude="str") if name not in wanted])
-    for name in frame.select_dtypes(object, exclude="str"):
-        frame[name] = pd.array([whole_word(value) for value in frame[name]], dtype="str")
-    return frame
+    _refuse_others(wanted, list(frame))
+    chosen = frame[list(wanted)]
+    for name in chosen.select_dtypes(object, exclude="str"):
+        chosen = chosen.assign(**{name: pd.array([whole_word(value) for value in chosen[name]], dtype="str")})
+    return chosen, list(frame)
 
 
 def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:

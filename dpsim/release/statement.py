@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import decimal
-import functools
-import math
 import platform
-from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from dpsim.private import SIMULATION
 from dpsim.release import estimate
-from dpsim.release import support as supports
 from dpsim.release.noise import Noise
 from dpsim.release.unit import Unit
 
@@ -23,6 +19,7 @@ RELEASED = "private release"
 LAPLACE = "discrete Laplace"
 WORTH_A_WARNING = 10.0  # epsilon
 _ENTROPY = "OpenDP, whose bits come from OpenSSL's generator with a key from the operating system"
+_HELP = "Declared states (--categories), coarser ones, more events, a larger epsilon or delta would help."
 _PACKAGES = ("dpsim-compendium", "numpy", "scipy", "pandas", "opendp", "ibis-framework", "duckdb")
 
 
@@ -39,25 +36,8 @@ def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: 
         "moves": moves,
         "threshold": threshold,
         "randomness": "a generator that was given" if simulation else _ENTROPY,
-        "versions": dict(_versions()),
+        "versions": {"python": platform.python_version()} | {name: metadata.version(name) for name in _PACKAGES},
     }
-
-
-@functools.cache
-def _versions() -> dict[str, str]:
-    """Return the versions of what makes a release."""
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "not installed as a package"
-    return versions
-
-
-def unit_of(statement: Mapping[str, Any]) -> Unit:
-    """Return the unit of a statement."""
-    return Unit(**statement["unit"])
 
 
 def trust(chain: PrivateChain) -> str:
@@ -74,7 +54,7 @@ def trust(chain: PrivateChain) -> str:
 
 def in_words(chain: PrivateChain) -> str:
     """Return the statement of a release in plain sentences; every epsilon and delta in it is rounded up."""
-    s, unit = chain.statement, unit_of(chain.statement)
+    s, unit = chain.statement, Unit(**chain.statement["unit"])
     least = "exact: a unit with as many events as may count reaches it"
     proven = least if s["threshold"] is None else "a proven bound"
     given = "a release with secret noise would have " if s["simulation"] else ""
@@ -82,17 +62,18 @@ def in_words(chain: PrivateChain) -> str:
     lines = [SIMULATION] if s["simulation"] else []
     lines += [
         trust(chain),
-        f"Guarantee: {given}(epsilon, delta)-differential privacy with {_loss(s['epsilon'], s['delta'])} ({proven}; "
-        "proofs: dpsim.release.noise). Any set of outputs is at most e^epsilon times as likely as from a "
-        "neighbouring table, plus delta.",
+        f"Guarantee: {given}(epsilon, delta)-differential privacy with epsilon {_rounded_up(s['epsilon'], 6)}, "
+        f"delta {_rounded_up(s['delta'], 3)} ({proven}; proofs: dpsim.release.noise). Any set of outputs is at most "
+        "e^epsilon times as likely as from a neighbouring table, plus delta.",
         f"Neighbours: tables that differ in one unit: it is in the table or not. Unit: {unit.words}{moves}.",
-        "For tables in which the unit is there with other events (taken out, and others put in) the guarantee is "
-        f"{_loss(*replaced(s['epsilon'], s['delta']))}.",
+        "For tables in which the unit is there with other events (taken out, and others put in) the guarantee is twice "
+        "epsilon, and (1 + e^epsilon) times delta.",
         f"Mechanism: {s['mechanism']} noise z on each count, P(z) proportional to e^(-|z| / scale), scale "
         f"{s['scale']:.8g}. The integers are {'simulated' if s['simulation'] else 'drawn exactly'} "
         f"({s['randomness']}).",
         f"Pairs: {s['support']}; {s['pairs']} have a noisy count, among {len(chain.labels)} labels.",
-        f"Taken as public, on the word of the data's owner: {_public(s, unit)}. None of it may have been chosen by "
+        "Taken as public, on the word of the data's owner: epsilon and delta, which rows and columns are read, and, as "
+        "far as they were declared, the states, the pairs and the limit of a unit. None of it may have been chosen by "
         "looking at the data.",
         "Left out before counting: rows without an origin, a destination or a unit, and events outside the public "
         "states and pairs. How many is not published.",
@@ -119,20 +100,18 @@ def _of_the_long_run(chain: PrivateChain) -> list[str]:
     if not chain.labels:
         return []
     closed, transient = chain.closed_classes
-    help_ = "declared states (--categories)" if chain.statement["support"] == supports.PRIVATE_LABELS else "more events"
     if len(closed) > 1:
         ends = ", ".join(repr(chain.labels[states[0]]) for states in closed[:5])
         return [
             "There is no single stationary distribution: the released chain has several classes of states that it "
-            f"never leaves, those of {ends} for instance. {help_.capitalize()}, coarser states or a larger epsilon "
-            "or delta would help."
+            f"never leaves, those of {ends} for instance. {_HELP}"
         ]
     lines = []
     if len(transient):
         names = [chain.labels[i] for i in transient]
         lines.append(
-            f"The stationary distribution is 0 on states to which the released chain never returns, {_some(names)}. "
-            f"{help_.capitalize()}, coarser states or a larger epsilon or delta would tell more of them."
+            "The stationary distribution is 0 on states to which the released chain never returns, "
+            f"{_some(names)}. {_HELP}"
         )
     if chain.weak:
         share = float(chain.stationary()[chain.weak].sum())
@@ -148,34 +127,6 @@ def _some(labels: list[Any]) -> str:
     return f"{len(labels)}: {', '.join(map(str, labels[:10]))}{', ...' if len(labels) > 10 else ''}"
 
 
-def replaced(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return what an add-remove guarantee is worth when a unit is replaced by another: two steps, by group privacy.
-
-    P(A) <= e^epsilon Q(A) + delta, twice: 2 epsilon, and delta + e^epsilon delta.
-
-    >>> replaced(1.0, 0.0)
-    (2.0, 0.0)
-    """
-    grown = 1.0 + math.exp(epsilon) if epsilon < 700.0 else math.inf
-    return 2.0 * epsilon, min(1.0, delta * grown * (1.0 + 1e-15)) if delta else 0.0  # rounded up
-
-
-def _loss(epsilon: float, delta: float) -> str:
-    return f"epsilon {_rounded_up(epsilon, 6)}, delta {_rounded_up(delta, 3)}"
-
-
 def _rounded_up(value: float, digits: int) -> str:
     up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING).create_decimal(decimal.Decimal(value))
     return f"{float(up):.{digits}g}"
-
-
-def _public(statement: Mapping[str, Any], unit: Unit) -> str:
-    """Return what was taken as public, which the owner vouches for."""
-    named = ["epsilon and delta", "which rows and columns are read"]
-    if unit.column is not None:
-        named.append("the limit of a unit")
-    if statement["support"] != supports.PRIVATE_LABELS:
-        named.append("the states")
-    if statement["support"] == supports.GRAPH:
-        named.append("the graph")
-    return ", ".join(named)

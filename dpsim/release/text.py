@@ -13,6 +13,7 @@ import re
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -24,21 +25,20 @@ LONGEST = 10_000_000  # bytes of a row
 UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
 
 
-def _opened(file: str) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb"))
+@contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    """Open a file, packed or not; ValueError where it is damaged."""
+    try:
+        with cast(IO[bytes], gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb")) as stream:
+            yield stream
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{file}: the file is damaged ({error})") from error
 
 
 def header(file: str) -> tuple[str, tuple[str, ...]]:
     """Return the delimiter and the names of the columns, from the first line alone (ValueError)."""
-    try:
-        with _opened(file) as stream:
-            line = (stream.readline(LONGEST).splitlines() or [b""])[0]
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{file}: the file is damaged ({error})") from error
-    if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ValueError(f"{file}: the file {UTF8.replace('LATIN1', 'UTF-16')}")
-    if b"\0" in line or line[:4] == b"PAR1":
-        raise ValueError(f"{file}: not a text file although its name says so")
+    with _opened(file) as stream:
+        line = (stream.readline(LONGEST).splitlines() or [b""])[0]
     try:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -66,18 +66,15 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 def with_rows_on_lines(file: str, delimiter: str, columns: int, folder: Path) -> str:
     """Return the file, or a copy of it in the folder where rows that span lines stand on one; ValueError if damaged."""
-    try:
-        with _opened(file) as stream:
-            lines = io.TextIOWrapper(stream, encoding="latin-1", newline=None)  # as bytes, but with all ends of lines
-            if not any(line.count('"') % 2 for line in lines):  # read to the end, where a packed file has its checksum
-                return file
-        copy = folder / f"{uuid.uuid4().hex}.csv"
-        with _opened(file) as stream, open(copy, "w", encoding="latin-1") as joined:
-            lines = io.TextIOWrapper(stream, encoding="latin-1", newline=None)
-            joined.writelines(_joined(lines, delimiter, columns))
-        return str(copy)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{file}: the file is damaged ({error})") from error
+    with _opened(file) as stream:
+        lines = io.TextIOWrapper(stream, encoding="latin-1", newline=None)  # as bytes, but with all ends of lines
+        if not any(line.count('"') % 2 for line in lines):  # read to the end, where a packed file has its checksum
+            return file
+    copy = folder / f"{uuid.uuid4().hex}.csv"
+    with _opened(file) as stream, open(copy, "w", encoding="latin-1") as joined:
+        lines = io.TextIOWrapper(stream, encoding="latin-1", newline=None)
+        joined.writelines(_joined(lines, delimiter, columns))
+    return str(copy)
 
 
 def _joined(lines: Iterator[str], delimiter: str, columns: int) -> Iterator[str]:

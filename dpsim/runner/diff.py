@@ -13,13 +13,11 @@ from dpsim import ledger, paths
 
 def folder(run: str) -> Path:
     """Return the folder of a run: a path, a notebook's name, or <notebook>/<key>, the key shortened at will."""
-    found = [path for path in (Path(run), paths.figures() / run) if any(path.glob("*.csv")) or numbers(path)][:1]
-    found = found or [
-        path for path in (paths.build() / "runs").glob(f"{run}*/") if any(path.glob("*.csv")) or numbers(path)
-    ]
+    places = [Path(run), paths.figures() / run, *(paths.build() / "runs").glob(f"{run.lstrip('/')}*/")]
+    found = {path.resolve() for path in places if any(path.glob("*.csv")) or any(path.glob("*.json"))}
     if len(found) != 1:
         raise ValueError(f"{run!r} names {len(found)} runs: give a folder with results, a notebook or <notebook>/<key>")
-    return found[0]
+    return found.pop()
 
 
 def numbers(folder: Path) -> dict[str, dict[str, float | None]]:
@@ -34,14 +32,12 @@ def numbers(folder: Path) -> dict[str, dict[str, float | None]]:
 
 def values(a: Path, b: Path) -> pd.DataFrame:
     """Return the numbers of two runs side by side: columns a, b, difference, standard_errors (how many)."""
-    columns = ["value", "standard_error"]
-    left, right = (pd.DataFrame.from_dict(numbers(run), orient="index", columns=columns, dtype=float) for run in (a, b))
-    both = left.add_suffix("_a").join(right.add_suffix("_b"), how="outer").sort_index()
-    found = (
-        both[["value_a", "value_b"]].set_axis(["a", "b"], axis=1).assign(difference=both["value_b"] - both["value_a"])
-    )
-    spread = np.hypot(both["standard_error_a"].fillna(0), both["standard_error_b"].fillna(0))
-    return found.assign(standard_errors=found["difference"] / spread.replace(0, np.nan)).rename_axis("id")
+    form = {"orient": "index", "columns": ["value", "standard_error"], "dtype": float}
+    left, right = pd.DataFrame.from_dict(numbers(a), **form).align(pd.DataFrame.from_dict(numbers(b), **form))
+    found = pd.DataFrame({"a": left["value"], "b": right["value"], "difference": right["value"] - left["value"]})
+    spread = np.hypot(left["standard_error"].fillna(0), right["standard_error"].fillna(0))
+    found["standard_errors"] = found["difference"] / spread.replace(0, np.nan)
+    return found.sort_index().rename_axis("id")
 
 
 def tables(a: Path, b: Path) -> pd.DataFrame:

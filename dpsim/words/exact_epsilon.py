@@ -167,7 +167,7 @@ def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str)
         nominal = max(epsilon, low + (high - low) * below / (below + above))
         cost = spent(law._replace(epsilon=nominal))
         if cost > epsilon:
-            high, above, below = nominal, cost - aim, below / 2.0
+            high, above, below = nominal, cost - aim, below / 2.0 if above else below
             continue
         best = law._replace(epsilon=nominal), cost, exact
         if above == 0.0 or cost >= (1.0 - CLOSE) * epsilon:

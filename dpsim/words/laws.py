@@ -18,13 +18,13 @@ from scipy.special import logsumexp
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.numerics.special import NODES, WEIGHTS
 from dpsim.words.automaton import alphabet_counts, log_integers
 
 MECHANISMS = ("permute-and-flip", "exponential", "staircase")
 
 # The integrals over t = (1 + Z) u: six Gauss-Legendre panels of sixteen nodes, up to t = 48; as shares of the end.
 PANELS, END = 6, 48.0
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 SHARES = ((2.0 * np.arange(PANELS)[:, None] + 1.0 + NODES) / (2.0 * PANELS)).ravel()
 SHARE_WEIGHTS = np.tile(WEIGHTS, PANELS) / (2.0 * PANELS)
 # Numbers of doubles worked on at a time.

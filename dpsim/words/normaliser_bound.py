@@ -9,18 +9,19 @@ outside a window around i can do; branch and bound widens the windows that matte
 
 from __future__ import annotations
 
+import functools
 import heapq
+import itertools
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
 
 from dpsim.checks import Array
-from dpsim.words.space import Chain, Codes
+from dpsim.words.space import Chain
 
 # Windows expanded, and the gap between the bounds at which the search stops.
 WINDOWS, GAP = 10_000, 1e-3
@@ -41,13 +42,12 @@ class NormaliserRatio(NamedTuple):
 class Side(NamedTuple):
     """Bounds on the messages from one end of the word: positions count from that end.
 
-    indptr, indices: the states that feed each state. low, high (n, S, S): bounds on message[t] / message[x] at each
-    position with letter x, over all feasible letters nearer the end. feasible (n, S). first (S,): what feeds the first
-    letter.
+    feeds (S, S): 1 where the column's state feeds the row's. low, high (n, S, S): bounds on message[t] / message[x] at
+    each position with letter x, over all feasible letters nearer the end. feasible (n, S). first (S,): what feeds the
+    first letter.
     """
 
-    indptr: Codes
-    indices: Codes
+    feeds: sp.csr_array
     low: Array
     high: Array
     feasible: NDArray[np.bool_]
@@ -55,11 +55,11 @@ class Side(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Letters first..last of a word, and the letter `other` that replaces letter i."""
+    """Letter i of a word, `other` that replaces it, and the letters known on both sides, outermost first."""
 
-    word: Codes
-    first: int
-    last: int
+    left: tuple[int, ...]
+    letter: int
+    right: tuple[int, ...]
     i: int
     other: int
 
@@ -79,198 +79,145 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     matrix = sp.csr_array((np.ones(len(chain.indices)), chain.indices, chain.indptr), shape=(chain.states,) * 2)
     columns = sp.csr_array(matrix.T)
     first = matrix[[chain.start], :].toarray().ravel()
-    before = _side(columns.indptr.astype(np.int64), columns.indices.astype(np.int64), first, n, q)
-    after = _side(chain.indptr, chain.indices, np.ones(chain.states), n, q)
+    before, after = _side(columns, first, n, q), _side(matrix, np.ones(chain.states), n, q)
     lower, upper = _branch_and_bound(before, after, n, q)
     log_smallest = _log_smallest(before, n)
     return NormaliserRatio(lower, min(rate, upper + SLACK), log_smallest - SLACK)
 
 
-def _side(indptr: Codes, indices: Codes, first: Array, n: int, q: float) -> Side:
+def _side(feeds: sp.csr_array, first: Array, n: int, q: float) -> Side:
     """Return one side of a window: who feeds whom, and the bounds on its messages."""
     states = len(first)
     low, high = np.full((n, states, states), np.inf), np.zeros((n, states, states))
     feasible = np.zeros((n, states), dtype=np.bool_)
     feasible[0] = first > 0.0
     low[0] = high[0] = np.where(np.eye(states, dtype=bool), 1.0, q * first)
-    edges = list(zip(np.repeat(np.arange(states), np.diff(indptr)).tolist(), indices.tolist()))
+    side = Side(feeds, low, high, feasible, first)
     for position in range(1, n):
-        for letter, source in edges:
-            if feasible[position - 1, source]:
+        for letter in range(states):
+            sources = [source for source in _fed(side, letter) if feasible[position - 1, source]]
+            if sources:
                 feasible[position, letter] = True
-                step = _step(indptr, indices, low[position - 1, source], high[position - 1, source], letter, q)
-                np.minimum(low[position, letter], step[0], out=low[position, letter])
-                np.maximum(high[position, letter], step[1], out=high[position, letter])
-    return Side(indptr, indices, low, high, feasible, first)
+                steps = _step(side, low[position - 1, sources], high[position - 1, sources], letter, q)
+                low[position, letter], high[position, letter] = steps[0].min(axis=0), steps[1].max(axis=0)
+    return side
+
+
+def _fed(side: Side, state: int) -> list[int]:
+    """Return the states that feed a state."""
+    found: list[int] = side.feeds.indices[side.feeds.indptr[state] : side.feeds.indptr[state + 1]].tolist()
+    return found
+
+
+def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[Array, Array]:
+    """Return bounds on the next messages over their entry `letter`, from bounds (k, S) on these over their own letters.
+
+    An entry is a ratio of two linear sums that may share terms: the extreme lies at an end of every interval, and the
+    shared terms pull the ratio towards one.
+    """
+    below = np.zeros(low.shape[1], dtype=np.bool_)
+    below[_fed(side, letter)] = True
+    terms = np.array([low * below, high * below, low * ~below, high * ~below])
+    shared_low, shared_high, above_low, above_high = (side.feeds @ terms.reshape(-1, len(below)).T).T.reshape(
+        terms.shape
+    )
+    rest_low = np.maximum(0.0, shared_low[:, [letter]] - shared_low)
+    rest_high = np.maximum(0.0, shared_high[:, [letter]] - shared_high)
+    shared = np.where(above_high > rest_low, shared_low, shared_high)
+    next_high = q * (above_high + shared) / (rest_low + shared)
+    shared = np.where(above_low > rest_high, shared_high, shared_low)
+    next_low = q * (above_low + shared) / (rest_high + shared)
+    next_low[:, letter] = next_high[:, letter] = 1.0
+    return next_low, next_high
+
+
+def _inflow_bounds(side: Side, letters: tuple[int, ...], place: int, q: float) -> tuple[Array, Array]:
+    """Return bounds on what feeds letter i from one side: from the known letters, the first at `place`, up to i."""
+    if not letters:
+        return side.first, side.first
+    low, high = side.low[place, letters[:1]], side.high[place, letters[:1]]
+    for letter in letters[1:]:
+        low, high = _step(side, low, high, letter, q)
+    return side.feeds @ low[0], side.feeds @ high[0]
 
 
 def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float]:
     """Return bounds on the largest log-ratio of normalisers; a pair attains the lower one."""
 
-    def bounded(windows: list[Window]) -> list[tuple[float, Window]]:
-        """Return windows of one letter i and one extent with their bounds."""
-        words, other = np.array([window.word for window in windows]), np.array([window.other for window in windows])
-        bounds = _window_bounds(words, other, *windows[0][1:4], n, q, before, after)
-        return list(zip(bounds.tolist(), windows))
+    @functools.cache  # windows share their sides
+    def inflow(side: int, letters: tuple[int, ...], place: int) -> tuple[Array, Array]:
+        return _inflow_bounds((before, after)[side], letters, place, q)
 
-    narrow = [list(windows) for windows in _narrow_windows(before, after, n)]
-    heap = [
-        (-bound, order, window)
-        for order, (bound, window) in enumerate(found for windows in narrow if windows for found in bounded(windows))
-    ]
+    def bound(window: Window) -> float:
+        """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with the window; exact on whole words."""
+        left, letter, right, i, other = window
+        left_low, left_high = inflow(0, left, i - len(left))
+        right_low, right_high = inflow(1, right, n - 1 - i - len(right))
+        kept, replaced = left_low[letter] * right_low[letter], left_high[other] * right_high[other]
+        rest = max(0.0, left_low @ right_low - kept - left_low[other] * right_low[other])
+        # Increasing in g_s', decreasing in g_s, and in the rest where the ratio exceeds one.
+        return max(0.0, math.log((q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)))
+
+    heap = [(-bound(window), order, window) for order, window in enumerate(_narrow_windows(before, after, n))]
     heapq.heapify(heap)
     order, lower, step = len(heap), 0.0, 0
     while heap and -heap[0][0] - lower > GAP and step < WINDOWS:
-        bound, _, window = heapq.heappop(heap)
+        above, _, window = heapq.heappop(heap)
         if _whole(window, n) or step & (step - 1) == 0:  # now and then, follow the best window to a whole word
-            value, candidate = -bound, window
+            value, candidate = -above, window
             while not _whole(candidate, n):
-                value, candidate = max(bounded(_wider(candidate, before, after, n)), key=lambda found: found[0])
+                wider = _wider(candidate, before, after, n)
+                value, candidate = max(((bound(each), each) for each in wider), key=lambda found: found[0])
             lower = max(lower, value)
         if not _whole(window, n):
-            for value, child in bounded(_wider(window, before, after, n)):
-                heapq.heappush(heap, (-value, order, child))
+            for child in _wider(window, before, after, n):
+                heapq.heappush(heap, (-bound(child), order, child))
                 order += 1
         step += 1
     return lower, max(lower, -heap[0][0]) if heap else lower
 
 
 def _whole(window: Window, n: int) -> bool:
-    return window.first == 0 and window.last == n - 1
+    return len(window.left) + 1 + len(window.right) == n
 
 
-def _fed(side: Side, state: int) -> Codes:
-    return side.indices[side.indptr[state] : side.indptr[state + 1]]
-
-
-def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[list[Window]]:
-    """Yield for each letter i every window of it and its neighbours, with every replacement of letter i."""
-    word = np.zeros(n, dtype=np.int64)
+def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
+    """Yield every window of a letter and its neighbours, with every replacement of the letter."""
     states = len(before.first)
-    fed = [set(_fed(after, state).tolist()) for state in range(states)]
+    fed = [set(_fed(after, state)) for state in range(states)]
     for i in range(n):
-        windows = []
         fits = before.feasible[i] & after.feasible[n - 1 - i]
-        lefts = [-1] if i == 0 else np.flatnonzero(before.feasible[i - 1]).tolist()
+        lefts = [()] if i == 0 else [(state,) for state in np.flatnonzero(before.feasible[i - 1]).tolist()]
         for left in lefts:
-            here = range(states) if left < 0 else _fed(after, left)
-            choices = [int(s) for s in here if fits[s]]
-            for s in choices:
-                for other in choices:
-                    if other == s:
-                        continue
-                    rights = [-1] if i == n - 1 else sorted(fed[s] & fed[other])
-                    for right in rights:
-                        if right >= 0 and not after.feasible[n - 2 - i, right]:
-                            continue
-                        word[max(i - 1, 0)], word[min(i + 1, n - 1)], word[i] = left, right, s
-                        windows.append(Window(word.copy(), max(i - 1, 0), min(i + 1, n - 1), i, other))
-        yield windows
+            choices = [s for s in (_fed(after, *left) if left else range(states)) if fits[s]]
+            for s, other in itertools.permutations(choices, 2):
+                if i == n - 1:
+                    yield Window(left, s, (), i, other)
+                    continue
+                for right in sorted(fed[s] & fed[other]):
+                    if after.feasible[n - 2 - i, right]:
+                        yield Window(left, s, (right,), i, other)
 
 
 def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
     """Return the windows with one more letter, on the side where fewer are known."""
-    word, first, last, i, other = window
-    windows = []
-    if last == n - 1 or (first > 0 and i - first <= last - i):
-        for letter in _fed(before, word[first]):
-            if before.feasible[first - 1, letter]:
-                wider = word.copy()
-                wider[first - 1] = letter
-                windows.append(Window(wider, first - 1, last, i, other))
-    else:
-        for letter in _fed(after, word[last]):
-            if after.feasible[n - 2 - last, letter]:
-                wider = word.copy()
-                wider[last + 1] = letter
-                windows.append(Window(wider, first, last + 1, i, other))
-    return windows
-
-
-@njit(cache=True)
-def _step(indptr: Codes, indices: Codes, low: Array, high: Array, letter: int, q: float) -> tuple[Array, Array]:
-    """Return bounds on the next message over its entry `letter`, from bounds on this one over its own letter.
-
-    An entry is a ratio of two linear sums that may share terms: the extreme lies at an end of every interval, and the
-    shared terms pull the ratio towards one.
-    """
-    states = len(low)
-    below = np.zeros(states, dtype=np.bool_)
-    for edge in range(indptr[letter], indptr[letter + 1]):
-        below[indices[edge]] = True
-    sum_low, sum_high = 0.0, 0.0
-    for edge in range(indptr[letter], indptr[letter + 1]):
-        sum_low += low[indices[edge]]
-        sum_high += high[indices[edge]]
-    next_low, next_high = np.zeros(states), np.zeros(states)
-    for state in range(states):
-        if state == letter:
-            next_low[state] = next_high[state] = 1.0
-            continue
-        above_low, above_high, shared_low, shared_high = 0.0, 0.0, 0.0, 0.0
-        for edge in range(indptr[state], indptr[state + 1]):
-            source = indices[edge]
-            if below[source]:
-                shared_low += low[source]
-                shared_high += high[source]
-            else:
-                above_low += low[source]
-                above_high += high[source]
-        rest_low = max(0.0, sum_low - shared_low)
-        rest_high = max(0.0, sum_high - shared_high)
-        shared = shared_low if above_high > rest_low else shared_high
-        next_high[state] = q * (above_high + shared) / (rest_low + shared)
-        shared = shared_high if above_low > rest_high else shared_low
-        next_low[state] = q * (above_low + shared) / (rest_high + shared)
-    return next_low, next_high
-
-
-@njit(cache=True)
-def _inflow_bounds(word: Codes, outer: int, i: int, far: int, q: float, side: Side) -> tuple[Array, Array]:
-    """Return bounds on what feeds letter i from one side: the letters from `outer` (for the side: `far`) up to i."""
-    if outer == i:
-        return side.first, side.first
-    low, high = side.low[far, word[outer]], side.high[far, word[outer]]
-    inwards = 1 if outer < i else -1
-    for place in range(outer + inwards, i, inwards):
-        low, high = _step(side.indptr, side.indices, low, high, word[place], q)
-    total_low, total_high = np.zeros(len(low)), np.zeros(len(low))
-    for state in range(len(low)):
-        for edge in range(side.indptr[state], side.indptr[state + 1]):
-            total_low[state] += low[side.indices[edge]]
-            total_high[state] += high[side.indices[edge]]
-    return total_low, total_high
-
-
-@njit(cache=True)
-def _window_bounds(
-    words: Codes, others: Codes, first: int, last: int, i: int, n: int, q: float, before: Side, after: Side
-) -> Array:
-    """Return upper bounds (k,) on max(0, log(Z_v / Z_w)) over the words with each window; exact on whole words."""
-    bounds = np.zeros(len(words))
-    for k in range(len(words)):
-        word, other = words[k], others[k]
-        left_low, left_high = _inflow_bounds(word, first, i, first, q, before)
-        right_low, right_high = _inflow_bounds(word, last, i, n - 1 - last, q, after)
-        total = 0.0
-        for state in range(len(left_low)):
-            total += left_low[state] * right_low[state]
-        kept, replaced = left_low[word[i]] * right_low[word[i]], left_high[other] * right_high[other]
-        rest = max(0.0, total - kept - left_low[other] * right_low[other])
-        # Increasing in g_s', decreasing in g_s, and in the rest where the ratio exceeds one.
-        bounds[k] = max(0.0, math.log((q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)))
-    return bounds
+    left, letter, right, i, _ = window
+    first, last = i - len(left), i + len(right)
+    if last == n - 1 or (first > 0 and len(left) <= len(right)):
+        outer = [s for s in _fed(before, left[0] if left else letter) if before.feasible[first - 1, s]]
+        return [window._replace(left=(s, *left)) for s in outer]
+    outer = [s for s in _fed(after, right[0] if right else letter) if after.feasible[n - 2 - last, s]]
+    return [window._replace(right=(s, *right)) for s in outer]
 
 
 def _log_smallest(side: Side, n: int) -> float:
     """Return a lower bound on log Z_w over all feasible words w: the cheapest path of the messages' least growth."""
-    letters = np.repeat(np.arange(len(side.first)), np.diff(side.indptr))
-    feeds = np.zeros((len(side.first),) * 2)
-    feeds[letters, side.indices] = 1.0
+    letters = np.repeat(np.arange(len(side.first)), np.diff(side.feeds.indptr))
+    feeds = side.feeds.toarray()
     smallest = np.where(side.feasible[0], 0.0, np.inf)
     for position in range(1, n):
-        here = side.feasible[position - 1, side.indices]
-        letter, source = letters[here], side.indices[here]
+        here = side.feasible[position - 1, side.feeds.indices]
+        letter, source = letters[here], side.feeds.indices[here]
         inflow = (side.low[position - 1, source] * feeds[letter]).sum(axis=1)
         reached = np.full(len(smallest), np.inf)
         np.minimum.at(reached, letter, smallest[source] + np.log(inflow))

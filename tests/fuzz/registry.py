@@ -843,7 +843,6 @@ add("release.support.declared_graph", anything, graph=st.just(EDGES), labels=may
 add("release.support.private_pairs", anything, labels=maybe(st.permutations(ABC)))
 add("release.support.counts_on", non_negative, trips=tabled, support=supports, trusted=("support",))
 add("release.support.seen_pairs", anything, trips=tabled, labels=maybe(st.just(tuple(ABC))))
-add("release.support.checked_table", anything, trips=tabled)
 leave_out("release.support.from_pairs", "arrays of a release that was written; tests/release/test_chain.py")
 tallies = st.lists(st.integers(0, 10**6), max_size=4)
 add("release.draws.noisy_counts", anything, counts=tallies, noise=noises, rng=rng, trusted=("noise",))

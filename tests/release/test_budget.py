@@ -159,17 +159,6 @@ def test_a_release_is_spent_before_it_is_drawn_and_a_simulation_never(
     assert len(book(file)) == 1 and book(file)[0]["epsilon"] <= 0.6
 
 
-def test_an_invalid_release_spends_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "budget"
-    for bad in ({"trips": [1.5, 2.0]}, {"trips": [-1, 2]}):
-        counts = release.Counts(TRIPS.assign(**bad))
-        with pytest.raises(ValueError, match="trips must be"):
-            release.release_chain(
-                counts, epsilon=0.5, support=release.all_pairs(["a", "b"]), budget=file, limit=Limit(1.0, 0.0)
-            )
-    assert not file.exists()
-
-
 def both_read_before_either_writes(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold the race open: what was read is written half a second later, when the other one has read too."""
     write = budget._write

@@ -141,6 +141,9 @@ def test_a_support_is_never_read_from_the_data(support: object) -> None:
         released(support=support)
     with pytest.raises(TypeError, match="counts must be Counts"):
         release.release_chain(counts(), epsilon=1.0)  # type: ignore[arg-type]
+    for bad in (PAGES, counts().drop(columns="trips"), counts().assign(trips=-1), counts().assign(trips=1.5)):
+        with pytest.raises(ValueError, match="trips must be"):
+            release.Counts(bad)
 
 
 # --- the result -------------------------------------------------------------------------------------------------------
@@ -193,7 +196,7 @@ def test_uses_of_a_chain() -> None:
     trips = chain.synthetic(20_000, rng=1)
     shares = trips[trips["origin"] == "shop"]["destination"].value_counts(normalize=True)
     np.testing.assert_allclose(shares.reindex(PAGES), matrix.loc["shop"], atol=0.03)
-    with pytest.raises(ValueError, match=r"start must be one of the 4 labels \('cart', .*\), got 'nowhere'"):
+    with pytest.raises(ValueError, match="start must be one of the 4 labels, got 'nowhere'"):
         chain.walk(3, start="nowhere")
     assert chain.intervals().index.equals(chain.stationary().index)
     assert repr(chain) == "PrivateChain(4 labels, 16 pairs, epsilon 1, delta 0, SIMULATION)"
@@ -217,9 +220,8 @@ def test_declared_graph() -> None:
     assert not P[~allowed].any() and (P[allowed] > 0).sum() >= 4  # one pair did not occur
     assert release.counts_on(trips, support)[1] == 3
     for bad, words in (
-        (pd.DataFrame({"origin": ["a"]}), "must have the columns origin and destination"),
+        (pd.DataFrame({"origin": ["a"]}), "graph must be a table with the columns"),
         (pd.DataFrame({"origin": ["a"], "destination": ["b"]}), "none from b: add a self-loop"),
-        (pd.DataFrame({"origin": list("aab"), "destination": list("bba")}), "a, b must occur once"),
     ):
         with pytest.raises(ValueError, match=words):
             release.declared_graph(bad)
@@ -238,8 +240,7 @@ def test_labels_that_read_alike_are_one_where_none_is_declared() -> None:
 def test_what_is_stated_of_a_unit_with_other_events(events: int) -> None:
     """Its events go from one pair to another: by the law of the noise, summed, all of twice epsilon is lost."""
     noise = laplace_noise(1.0, events)
-    stated = statement.replaced(noise.epsilon, 0.01)
-    assert stated[0] == 2.0 * noise.epsilon and stated[1] >= (1.0 + math.e) * 0.01
+    stated = 2.0 * noise.epsilon
     weights = np.exp(-np.abs(np.arange(-150, 151)) / noise.scale)
     p = np.outer(np.append(weights, np.zeros(events)), np.append(np.zeros(events), weights)) / weights.sum() ** 2
     inside = (p > 0) & (p.T > 0)
@@ -247,27 +248,23 @@ def test_what_is_stated_of_a_unit_with_other_events(events: int) -> None:
     def leaked(epsilon: float) -> float:
         return float(np.maximum(p - math.exp(epsilon) * p.T, 0.0)[inside].sum())
 
-    assert leaked(stated[0] * (1 + 1e-12)) <= p[~inside].sum() + 1e-15 and leaked(0.999 * stated[0]) > 0.0
-    assert "the guarantee is epsilon 2, delta 0" in released(unit=Unit(events, "user")).text
+    assert leaked(stated * (1 + 1e-12)) <= p[~inside].sum() + 1e-15 and leaked(0.999 * stated) > 0.0
+    assert "the guarantee is twice epsilon, and (1 + e^epsilon) times delta" in released(unit=Unit(events, "user")).text
 
 
 @pytest.mark.parametrize("epsilon", [1 / 3, 0.1, 2 / 3, 1.0, 12.3456789])
 def test_no_number_of_a_statement_is_rounded_down(epsilon: float) -> None:
     chain = released(epsilon=epsilon, delta=1e-6 / 3, support=None)
-    found = [tuple(map(float, pair)) for pair in re.findall(r"epsilon ([\d.e+-]+), delta ([\d.e+-]+\d)", chain.text)]
-    exact = [(chain.statement["epsilon"], chain.statement["delta"])]
-    exact.append(statement.replaced(*exact[0]))
-    assert len(found) == 2
-    for (e, d), (least_e, least_d) in zip(found, exact):
-        assert least_e <= e < least_e * 1.00002 and least_d <= d < least_d * 1.02
+    ((e, d),) = (map(float, pair) for pair in re.findall(r"epsilon ([\d.e+-]+), delta ([\d.e+-]+\d)", chain.text))
+    least_e, least_d = chain.statement["epsilon"], chain.statement["delta"]
+    assert least_e <= e < least_e * 1.00002 and least_d <= d < least_d * 1.02
 
 
 def test_the_statement_names_what_is_public_and_what_was_left_out() -> None:
     text = released(unit=Unit(3, "user")).text
     assert "all that one user has in the table, of which at most 3 events are counted" in text
-    assert "the states" in text and "the limit of a unit" in text and "Left out before counting" in text
+    assert "the limit of a unit" in text and "Left out before counting" in text
     nothing = released(support=None, delta=1e-6).text
-    assert "the states" not in nothing.split("Taken as public")[1].split("None of it")[0]
     assert "a pair is released which one unit alone has" in nothing
     assert "would have (epsilon, delta)-differential privacy" in text and "would have" not in released(rng=None).text
     moves = release.Counts(counts(), Unit(3, "user"), moves=True)
@@ -345,7 +342,6 @@ def test_a_chain_in_two_parts_is_refused_by_label() -> None:
         with pytest.raises(ValueError, match="one class of states that is never left, got those of 'a', 'c'"):
             chain.stationary()
         assert "There is no single stationary distribution" in chain.text and "'a', 'c'" in chain.text
-        assert ("--categories" in chain.text) == (chain.statement["threshold"] is not None)
         with pytest.raises(ValueError, match=r"of must be|one class of states"):
             chain.intervals("stationary")
 

@@ -91,7 +91,7 @@ def test_events_left_out_are_told_to_the_owner_alone(run: Callable[..., Result])
     ("words", "said"),
     [
         (f"events.csv.gz {ENDS} --categories nameless.csv", "categories: source: there is no column 'label'"),
-        (f"events.csv.gz {ENDS} --categories latin.txt", "is not UTF-8 text: save it as UTF-8"),
+        (f"events.csv.gz {ENDS} --categories latin.txt", "cannot be read as UTF-8 text"),
         (f"events.csv.gz {ENDS} --categories nowhere.txt", "categories: 'nowhere.txt' cannot be read"),
         (f"events.csv.gz {ENDS} --graph sink.csv", "add a self-loop"),
         (f"events.csv.gz {ENDS}", "delta must be above 0"),

@@ -256,7 +256,7 @@ def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
     assert "unchanged" in second.communicate(timeout=DEADLINE)[0] and second.returncode == 0
 
 
-@pytest.mark.parametrize("there", [["previous"], ["previous", "partial"]])
+@pytest.mark.parametrize("there", [["previous"], ["previous", "1.partial"]])
 def test_a_publication_cut_in_two_is_mended(toy: Path, there: list[str]) -> None:
     for kind in there:
         (toy / f"figures/.quick.{kind}").mkdir()
@@ -272,7 +272,7 @@ def test_a_publication_that_fails_half_way_leaves_the_old_figures(toy: Path, mon
     (output / "fig1.png").write_text("the old one")
 
     def fails(old: Path, new: Path) -> None:
-        if (old, new) == (toy / "figures/.quick.partial", output):
+        if (old, new) == (toy / f"figures/.quick.{os.getpid()}.partial", output):
             raise OSError("no more")
         replace(old, new)
 

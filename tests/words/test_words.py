@@ -427,7 +427,7 @@ def test_bounds_on_messages_hold_for_every_word():
         adjacency[np.arange(states), (np.arange(states) + 1) % states] = True
         chain = word_space(None, adjacency, 0).chain
         columns = sp.csr_array(adjacency.astype(float).T)
-        before = _side(columns.indptr.astype(np.int64), columns.indices.astype(np.int64), adjacency[0] * 1.0, n, q)
+        before = _side(columns, adjacency[0] * 1.0, n, q)
         words = [((), adjacency[0] * 1.0)]  # a prefix, and the weight of what may follow it
         for position in range(n):
             longer = []
@@ -562,6 +562,14 @@ def test_staircase_with_the_best_offset_is_optimal(n, m, b, spent):
     assert exact == pytest.approx(spent)
     errors = [expected_error(counts, 2 * spent, b, mechanism="staircase", offset=o) for o in range(b)]
     assert errors[best_offset(log_integers(counts), 2 * spent, b)] == min(errors) == best
+
+
+@pytest.mark.parametrize(("offset", "stairs"), [(0, [0, 1, 1, 2]), (1, [1, 1, 2, 2])])
+def test_the_staircase_rises_by_one_every_b_letters_from_its_offset_on(offset, stairs):
+    counts, epsilon = np.array([1, 3, 3, 1]), 1.3
+    law = counts * np.exp(-epsilon / 2 * np.array(stairs))
+    error = expected_error(counts, epsilon, 2, mechanism="staircase", offset=offset)
+    assert error == pytest.approx(law @ np.arange(4) / law.sum(), rel=1e-12)
 
 
 def test_reference_values_of_the_staircase():

@@ -29,6 +29,7 @@ from scipy import optimize
 
 from dpsim import dirichlet, figures, markov, mdp, streams, words
 from dpsim.checks import Integers
+from tools import tables
 from tools.bench.counting import count, write_trips
 
 RESULTS = Path(__file__).parent / "results"
@@ -308,13 +309,12 @@ def markdown(table: pd.DataFrame) -> str:
         memory = rows.pivot(index="size", columns="way", values="peak_growth_mib")
         ways = list(comparison.ways)
         columns = [comparison.size, *(f"{way}, s" for way in ways), *(f"{way}, MiB" for way in ways)]
-        lines = [columns, ["---:"] * len(columns)]
+        lines = []
         for size in comparison.sizes:
             own = float(seconds.loc[size, "ours"])
             times = [_seconds(float(seconds.loc[size, way]), own if way != "ours" else None) for way in ways]
             lines += [[f"{size:,}", *times, *(f"{memory.loc[size, way]:.0f}" for way in ways)]]
-        parts += [f"## {comparison.name[0].upper()}{comparison.name[1:]}"]
-        parts += ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
+        parts += [f"## {comparison.name[0].upper()}{comparison.name[1:]}", tables.markdown(columns, lines, ())]
         parts += [comparison.remark] * bool(comparison.remark)
     return "\n\n".join(parts) + "\n"
 

@@ -24,6 +24,7 @@ import pandas as pd
 from dpsim import datasets, markov, release
 from dpsim.release import support as supports
 from dpsim.release.noise import Noise, laplace_noise
+from tools import tables
 from tools.bench.compare import machine
 
 RESULTS = Path(__file__).parent / "results" / "release.csv"
@@ -341,30 +342,32 @@ def page_of_errors() -> str:
     ]
     sections = {"Tables that the rule was chosen on": RESULTS, "Tables that had no part in it": FRESH_RESULTS}
     for section, table in ((name, pd.read_csv(path)) for name, path in sections.items() if path.exists()):
-        head = ["table", "epsilon", *(f"{m}: ours | {m}: ratio" for m in ("rows", "unweighted", "stationary"))]
-        lines = [f"| {' | '.join([*head, 'rows: PrivTrace', 'JS: ours', 'zeros: ours'])} |"]
-        lines += ["| --- |" + " ---: |" * 10]
+        measured = [f"{m}: {what}" for m in ("rows", "unweighted", "stationary") for what in ("ours", "ratio")]
+        head = ["table", "epsilon", *measured, "rows: PrivTrace", "JS: ours", "zeros: ours"]
+        lines = []
         worst = []
         for (name, epsilon), part in table.groupby(["table", "epsilon"], sort=False):
             at = part.set_index("rule")
             ratios = [at[m]["ours"] / max(min(at[m]["clip"], at[m]["norm-sub"]), 1e-12) for m in MEASURES]
             worst.append(ratios)
-            cells = [f"{at[m]['ours']:.2g} | {ratio:.2f}" for m, ratio in zip(MEASURES, ratios)]
+            cells = [text for m, r in zip(MEASURES, ratios) for text in (f"{at[m]['ours']:.2g}", f"{r:.2f}")]
             more = [f"{at['row_tv']['PrivTrace']:.2g}", *(f"{at[m]['ours']:.2g}" for m in ("row_js", "zeros_kept"))]
-            lines.append(f"| {' | '.join([name, f'{epsilon:g}', *cells, *more])} |")
+            lines.append([name, f"{epsilon:g}", *cells, *more])
         most = np.max(worst, axis=0)
-        parts += [f"## {section}", "\n".join(lines)]
+        parts += [f"## {section}", tables.markdown(head, lines)]
         parts += [f"The largest ratios: {most[0]:.2f} by events, {most[1]:.2f} by rows, {most[2]:.2f} stationary."]
     return "\n\n".join(parts) + "\n"
 
 
 def page_of_scale(table: pd.DataFrame) -> str:
     """Return release_scale.md."""
-    rows = ["| pairs | events | released pairs | draws, s | in all, s | of processors, s | peak, MiB |"]
-    rows += ["| --- |" + " ---: |" * 6]
-    rows += [
-        f"| {r.pairs} | {r.events:,} | {r.released_pairs:,} | {r.release_s:.0f} | {r.total_s:.0f} "
-        f"| {r.total_cpu_s:.0f} | {r.peak_mib:,} |"
+    columns = ["pairs", "events", "released pairs", "draws, s", "in all, s", "of processors, s", "peak, MiB"]
+    rows = [
+        [
+            *(r.pairs, f"{r.events:,}", f"{r.released_pairs:,}"),
+            *(f"{seconds:.0f}" for seconds in (r.release_s, r.total_s, r.total_cpu_s)),
+            f"{r.peak_mib:,}",
+        ]
         for r in table.itertuples()
     ]
     return (
@@ -372,7 +375,7 @@ def page_of_scale(table: pd.DataFrame) -> str:
         f"By `python -m tools.bench.release --scale --write` ({machine()}): `dpsim release` from a Parquet file to the "
         f"written folder, {int(table['states'].iloc[0]):,} states. Declared: a public graph of 5 million pairs. "
         "Private: pairs chosen by their noisy counts among the declared states. Draws are OpenDP's, in threads. "
-        "[Each step](release_scale.csv).\n\n" + "\n".join(rows) + "\n"
+        "[Each step](release_scale.csv).\n\n" + tables.markdown(columns, rows) + "\n"
     )
 
 

@@ -22,6 +22,7 @@ import pandas as pd
 
 from dpsim import accounting, figures, paths
 from dpsim.checks import Array
+from tools import tables
 from tools.verify import bounds
 from tools.verify.audit_cases import LEVELS, OFF, SMALLEST_CLAIM, Case, cases, nothing
 
@@ -120,9 +121,10 @@ def markdown(table: pd.DataFrame, draws: int) -> str:
     shown = summary(table).reset_index()
     brackets, proofs = len(table), int(table["broken_lower"].count())
     rows = [
-        "| " + " | ".join(f"{value:.3g}" if isinstance(value, float) else str(value) for value in row) + " |"
+        [f"{value:.3g}" if isinstance(value, float) else value for value in row]
         for row in shown[list(COLUMNS)].itertuples(index=False)
     ]
+    listed = tables.markdown(list(COLUMNS.values()), rows, (0, 1, 5, 6, 7, 8))
     refuted = shown.loc[shown["published_bound"] == "refuted", ["mechanism", "setting"]].agg(" at ".join, axis=1)
     sound = "refute no claim, hold every exact profile and catch every broken version"
     verdict = sound if is_sound(shown) else "show a fault, in capitals below"
@@ -134,9 +136,7 @@ and the most telling event, fixed in advance, was counted at {LEVELS} levels of 
 {SMALLEST_CLAIM:g}. The {brackets} brackets of δ and {proofs} lower bounds on versions with a parameter 20 % off, all
 right at once with confidence 1 - {share}e{int(exponent)} (Clopper and Pearson 1934), {verdict}.
 
-| {" | ".join(COLUMNS.values())} |
-|{" --- |" * 2}{" ---: |" * 3}{" --- |" * 4}
-{chr(10).join(rows)}
+{listed}
 
 Exact profile: inside where every bracket holds it.
 Share of δ proven: the largest lower bound in units of the claim. It stays below 1 where a pure ε or the sum of several

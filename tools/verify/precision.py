@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from dpsim import figures, paths
+from tools import tables
 from tools.verify.precision_checks import DIGITS, SIDE_SLACK, Check, checks
 
 
@@ -69,10 +70,8 @@ def shown(value: Any) -> str:
 def markdown(result: pd.DataFrame) -> str:
     """Return the page of the checks: what was done, what it proves, a row for each function."""
     held = "every one is within" if result["within"].all() else "NOT every one is within"
-    rows = [
-        f"| {row.function} | {row.points} | {row.worst_error:.1e} | {row.tolerance:.1e} | {row.where} |"
-        for row in result.itertuples()
-    ]
+    columns = ("function", "points", "worst relative error", "allowed", "at")
+    rows = [(r.function, r.points, f"{r.worst_error:.1e}", f"{r.tolerance:.1e}", r.where) for r in result.itertuples()]
     points = int(result["points"].sum())
     return f"""# Special functions and inverses against many digits
 
@@ -80,9 +79,7 @@ def markdown(result: pd.DataFrame) -> str:
 extremes included: arguments from 1e-8 to 1e12, δ down to 1e-300. The relative error is shown at the worst point of
 each, and {held} what the function states or is held to.
 
-| function | points | worst relative error | allowed | at |
-| --- | ---: | ---: | ---: | --- |
-{chr(10).join(rows)}
+{tables.markdown(columns, rows, (0, 4))}
 
 Logarithms: relative to the larger of 1 and the logarithm. "Back to": the inverse's result, put into the reference,
 should give the target, and no rounding may make the promise weaker. Allowed errors of 1e-6 and more are those of
