@@ -13,7 +13,7 @@ from dpsim import checks, paths
 
 
 def checksums() -> dict[str, str]:
-    """Return the sha256 of every table, by its path relative to data/; ValueError when no data/ is beside the package."""
+    """Return the sha256 of every table by its path in data/; ValueError when no data/ is beside the package."""
     listing = paths.data() / "checksums.txt"
     if not listing.is_file():
         raise ValueError(
