@@ -82,7 +82,7 @@ def main() -> None:
     with suppress(PapermillExecutionError):  # which has been told
         papermill.execute_notebook(job["file"], job["file"], job["parameters"], cwd=job["folder"], **form)
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    tell(status="done", seconds=time.perf_counter() - start, cpu_seconds=time.process_time(), peak_mib=peak_mib)
+    tell(status="ended", seconds=time.perf_counter() - start, cpu_seconds=time.process_time(), peak_mib=peak_mib)
     EVENTS.close()
 
 
