@@ -313,7 +313,7 @@ def test_values_are_never_changed_in_the_tables(tmp_path: Path) -> None:
 def test_the_bars_of_the_largest_counts_hold_for_all_of_them() -> None:
     """Each bar has the two-sided level 1 - 0.1 / m, and half a width less would not: all hold in 90 % of releases."""
     for epsilon in (0.01, 1.0, 50.0):
-        chain, counts = released(epsilon=epsilon)
+        chain, _ = released(epsilon=epsilon)
         level = 1.0 - (1.0 - report.COVERAGE) / chain.noisy.size
         half = intervals.half_width(chain.noise, level)
         assert 2 * np.exp(chain.noise.log_tail(half + 1)) <= 1 - level
