@@ -128,7 +128,8 @@ def test_a_fresh_run_gives_the_committed_numbers(name: str, fresh: Path) -> None
         pd.testing.assert_frame_equal(new, old, rtol=TOLERANCE, atol=1e-300, obj=f"{name}/{file}")
     assert (made / "numbers.json").is_file() == (committed / "numbers.json").is_file()
     new, old = (
-        {id: row for id, row in runner.diff.numbers(folder).items() if id not in SPEED} for folder in (made, committed)
+        {id: row for id, row in runner.diff.numbers(folder).to_dict("index").items() if id not in SPEED}
+        for folder in (made, committed)
     )
     assert new.keys() == old.keys()
     for id, row in new.items():
