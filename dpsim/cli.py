@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import math
 import os
-import re
 import shutil
+import signal
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,30 @@ import click
 
 from dpsim import files, paths, runner
 
+Said = tuple[Iterable[str], int]
+"""Lines that a command prints when it has done everything, and its exit code."""
+
 
 class Commands(click.Group):
     """A group whose refusals are one line, without a traceback: exit code 2 for what the user can mend."""
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a ValueError or OSError becomes a message, in whatever letters the terminal has."""
+    def invoke(self, ctx: click.Context) -> None:
+        """Run a command; what it refuses becomes a message, in whatever letters the terminal has."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
+        done = ""
         try:
-            return super().invoke(ctx)
+            lines, code = super().invoke(ctx)
+            text = "".join(f"{line}\n" for line in lines)
+            done = f"{ctx.invoked_subcommand} has ended and its files are written, but standard output cannot be: "
+            click.echo(text, nl=False)
         except BrokenPipeError:
             raise
-        except (ValueError, OSError) as error:
-            click.echo(f"dpsim: {error}", err=True)
-            ctx.exit(2)
+        except (ValueError, OSError, ImportError) as error:
+            click.echo(f"dpsim: {done}{error}", err=True)
+            code = 2
+        ctx.exit(code)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,10 +54,8 @@ def main() -> None:
 @click.option("--force", is_flag=True, help="Run although nothing has changed.")
 @click.option("--output", metavar="DIR", help="Write to DIR/<notebook> instead.")
 @click.option("--grid", multiple=True, metavar="NAME=VALUES", help="A sweep: seed=0:100, zones=30,40,50; repeatable.")
-@click.option("--dask", metavar="ADDRESS", help="Run the sweep on the workers of a Dask scheduler.")
-@click.pass_context
+@click.option("--dask", metavar="ADDRESS", help="Sweep on a Dask scheduler's workers (`make extras`).")
 def run(
-    ctx: click.Context,
     names: tuple[str, ...],
     parameter: tuple[tuple[str, str], ...],
     jobs: int | None,
@@ -57,7 +63,7 @@ def run(
     output: str | None,
     grid: tuple[str, ...],
     dask: str | None,
-) -> None:
+) -> Said:
     """Execute notebooks (all when none is named) and write their figures.
 
     With default parameters into figures/<notebook>; with any -p into build/runs/<notebook>/<key>. A notebook whose
@@ -68,80 +74,82 @@ def run(
     runs = runner.plan_grid(names[0], grid, parameter) if grid else runner.plan(names, parameter, output)
     if not runs:
         raise ValueError(f"there are no notebooks in {paths.notebooks()}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     tell = Progress(len(runs)).hear
-    runs = runner.run_on_cluster(runs, dask, tell) if dask else runner.run(runs, jobs, force=force, tell=tell)
+    try:
+        runner.run_on_cluster(runs, dask, tell) if dask else runner.run(runs, jobs, force=force, tell=tell)
+    except KeyboardInterrupt:
+        for one in runs:
+            if one.status in ("planned", "waiting", "running"):
+                one.status, one.message = "interrupted", ""
+                tell(one)
     counts = Counter(one.status for one in runs)
+    lines = _outcomes(runs)
     if grid:
-        click.echo(", ".join(f"{count} {status}" for status, count in sorted(counts.items())))
-        click.echo(f"results: {os.path.relpath(runner.gather(runs))}")
-    else:
-        click.echo(_outcomes(runs))
+        lines = [", ".join(f"{count} {status}" for status, count in sorted(counts.items()))]
+        lines.append(f"results: {os.path.relpath(runner.gather(runs))}")
     if counts["interrupted"]:
-        click.echo("interrupted: run the same command again to go on with what is missing", err=True)
-    ctx.exit(130 if counts["interrupted"] else 1 if counts["failed"] else 0)
+        lines.append("interrupted: run the same command again to go on with what is missing")
+    return lines, 130 if counts["interrupted"] else 1 if counts["failed"] else 0
 
 
 @main.command()
 @click.option("--results", type=click.Path(path_type=Path), help="Folder of <notebook>/results.json to judge instead.")
 @click.option("--readme", is_flag=True, help="Also write the table between the README's markers.")
-@click.pass_context
-def report(ctx: click.Context, results: Path | None, readme: bool) -> None:
+def report(results: Path | None, readme: bool) -> Said:
     """Print every published number beside the reproduced one; exit 1 when a row is not in order."""
     from dpsim import ledger  # with pandas, which a run does without
 
     table = ledger.report(results)
-    for row in table.itertuples():
-        error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
-        value = "" if math.isnan(row.reproduced) else f"{row.reproduced:.5g}{error}"
-        printed = "" if math.isnan(row.published) else f"{row.published:g}"
-        mark = " " if row.ok else "✗"
-        click.echo(f"{mark} {row.Index:<32} published {printed:<9} reproduced {value:<18} {row.verdict}")
+    shown = table[["published", "reproduced", "standard_error", "verdict"]]
     bad = table.index[~table["ok"]]
-    click.echo(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
+    lines = [shown.to_string(float_format="{:.5g}".format, na_rep="", index_names=False)]
+    lines.append(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
     if results is None:
         text = f"# Published and reproduced\n\n{ledger.LEGEND}\n{ledger.markdown(table, '../notebooks')}"
         files.write_text(paths.figures() / "REPORT.md", text)
         if readme:
             _write_readme(f"{ledger.summary(table, 'notebooks')}\n{ledger.LEGEND}")
-    ctx.exit(1 if len(bad) else 0)
+    return lines, int(len(bad) > 0)
 
 
 @main.command("list")
-def list_() -> None:
+def list_() -> Said:
     """Show the notebooks with their parameters, types, defaults and help."""
+    lines = []
     for name in paths.notebook_names():
-        click.echo(name)
-        for parameter in runner.notebook_parameters(name).values():
-            click.echo(f"    {parameter.name}: {parameter.type} = {parameter.default!r}  {parameter.help}")
+        known = runner.notebook_parameters(name).values()
+        lines += [name, *(f"    {one.name}: {one.type} = {one.default!r}  {one.help}" for one in known)]
+    return lines, 0
 
 
 @main.group(invoke_without_command=True)
 @click.pass_context
-def data(ctx: click.Context) -> None:
+def data(ctx: click.Context) -> Said:
     """Show each data set with its source, licence and checksum; exit 1 when a file is damaged."""
     if ctx.invoked_subcommand:
-        return
+        return [], 0
     from dpsim import datasets
 
     table = datasets.load_sources()
-    for row in table.itertuples():
-        click.echo(f"{row.file}\n    {row.contents}\n    source: {row.source}\n    licence: {row.licence}")
-        click.echo(f"    sha256 {row.sha256}\n    {row.status}")
-    ctx.exit(0 if (table["status"] == "intact").all() else 1)
+    form = "{file}\n    {contents}\n    source: {source}\n    licence: {licence}\n    sha256 {sha256}\n    {status}"
+    return [form.format(**row) for row in table.to_dict("records")], int((table["status"] != "intact").any())
 
 
 @data.command()
 @click.option("--url", hidden=True, help="Another address of the same file.")
-def fetch(url: str | None) -> None:
+def fetch(url: str | None) -> Said:
     """Download the official taxi month (about 59 MB), verify and count it: `-p trips official` works afterwards."""
     from dpsim import datasets
     from dpsim.datasets import fetch as taxi
 
     month = datasets.fetch_taxi_month(url or taxi.URL, progress=sys.stderr.isatty())
-    click.echo(f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within Manhattan's 69 zones, as expected")
-    click.echo(f"    sha256 {month.sha256}")
-    click.echo(f"    git blob id {'as' if month.blob_matches else 'NOT as'} reported for it ({taxi.GIT_BLOB})")
-    click.echo(f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}")
+    return [
+        f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within Manhattan's 69 zones, as expected",
+        f"    sha256 {month.sha256}",
+        f"    git blob id {'as' if month.blob_matches else 'NOT as'} reported for it ({taxi.GIT_BLOB})",
+        f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}",
+    ], 0
 
 
 @main.command()
@@ -164,7 +172,7 @@ def fetch(url: str | None) -> None:
 @click.option("--limit", metavar="E,D", help="What they may spend in all; makes a new budget.")
 @click.option("--check", is_flag=True, help="Only tell you what would be counted, and what not.")
 @click.option("--seed", type=int, metavar="N", help="A simulation, which must not be published.")
-def release(files: tuple[str, ...], **options: Any) -> None:
+def release(files: tuple[str, ...], **options: Any) -> Said:
     """Make a private Markov chain of a table of events, counts or visits.
 
     FILES are csv, tsv (also .gz) or Parquet, or a folder. Without states or a
@@ -173,11 +181,13 @@ def release(files: tuple[str, ...], **options: Any) -> None:
     """
     from dpsim import release as release_
 
-    try:
-        for line in release_.run(list(files), **options):
-            click.echo(line.text, err=line.private)
-    except ImportError as error:
-        raise ValueError(str(error)) from error
+    public = []
+    for line in release_.run(list(files), **options):
+        if line.private:
+            click.echo(line.text, err=True)
+        else:  # once all is written
+            public.append(line.text)
+    return public, 0
 
 
 @main.command()
@@ -188,29 +198,28 @@ def release(files: tuple[str, ...], **options: Any) -> None:
 @click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Privacy losses.")
 @click.option("--delta", default=0.0, show_default=True, help="Slack on top of the factor e^epsilon, in [0, 1).")
 @click.option("--pairs", type=int, help="How many pairs a declared graph allows (default: all).")
-def plan(**options: Any) -> None:
+def plan(**options: Any) -> Said:
     """Show what noise and error a release would have, from public numbers, before anything is spent."""
     from dpsim import release as release_
 
-    for line in release_.plan_lines(**options):
-        click.echo(line)
+    return release_.plan_lines(**options), 0
 
 
 @main.command()
 @click.argument("run_a")
 @click.argument("run_b")
-def diff(run_a: str, run_b: str) -> None:
+def diff(run_a: str, run_b: str) -> Said:
     """Compare the numbers of two runs: folders, notebooks' names, or <notebook>/<key> of build/runs."""
-    click.echo(runner.describe(run_a, run_b))
+    return [runner.describe(run_a, run_b)], 0
 
 
 @main.command()
 @click.argument("names", nargs=-1)
-def notebooks(names: tuple[str, ...]) -> None:
+def notebooks(names: tuple[str, ...]) -> Said:
     """Put the outputs of the last default run into the committed notebooks."""
-    for name in names or paths.notebook_names():
-        runner.refresh_outputs([name])
-        click.echo(f"notebooks/{name}.ipynb")
+    names = names or tuple(paths.notebook_names())
+    runner.refresh_outputs(names)
+    return [f"notebooks/{name}.ipynb" for name in names], 0
 
 
 class Progress:
@@ -225,23 +234,20 @@ class Progress:
         """Show where a run is, or how it ended."""
         what = " ".join([run.name, *(f"{parameter}={value}" for parameter, value in run.point.items())])
         self.running[run.output] = f"{what} cell {run.cell} of {run.cells}"
+        ended = ""
         if run.status != "running":
             del self.running[run.output]
             self.ended += run.status != "waiting"
             cost = f", {run.seconds:.1f} s" if run.seconds else ""
             text = run.message if run.status == "waiting" else f"{run.status}{cost} ({self.ended} of {self.total})"
-            self._show("")
-            click.echo(f"{what}: {text}", err=True)
-        self._show(", ".join(self.running.values()))
-
-    def _show(self, text: str) -> None:
-        """Put a text in the place of the line."""
+            ended = f"{what}: {text}\n"
         if self.live:
-            width = shutil.get_terminal_size().columns - 1
-            click.echo(f"\r{text[:width]:<{width}}\r", err=True, nl=False)
+            line = ", ".join(self.running.values())[: shutil.get_terminal_size().columns - 1]
+            ended = f"\r\033[K{ended}{line}"  # in the place of the line before
+        click.echo(ended, err=True, nl=False)
 
 
-def _outcomes(runs: list[runner.Run]) -> str:
+def _outcomes(runs: list[runner.Run]) -> list[str]:
     """Return how each notebook ended, a line each."""
     width = max(len(one.name) for one in runs)
     lines = []
@@ -249,16 +255,14 @@ def _outcomes(runs: list[runner.Run]) -> str:
         cost = f"{one.seconds:6.1f} s wall {one.cpu_seconds:6.1f} s CPU {one.peak_mib:6.0f} MiB" if one.seconds else ""
         where = one.message or os.path.relpath(one.output)
         lines.append(f"{one.name:<{width}}  {one.status:<11} {cost:<38} {where}".rstrip())
-    return "\n".join(lines)
+    return lines
 
 
 def _write_readme(summary: str) -> None:
     """Write the verdicts of the papers between the README's two markers."""
     path = paths.root() / "README.md"
     start, end = "<!-- report: generated by `make report` -->", "<!-- end of report -->"
-    pattern = re.escape(start) + ".*?" + re.escape(end)
-    text = f"{start}\n\n{summary}\n{end}"
-    whole, found = re.subn(pattern, lambda _: text, path.read_text("utf-8"), flags=re.DOTALL)
-    if found != 1:
-        raise ValueError(f"README.md must have the markers {start!r} and {end!r} once, found {found}")
-    files.write_text(path, whole)
+    head, *found = path.read_text("utf-8").split(start)
+    if len(found) != 1 or found[0].count(end) != 1:
+        raise ValueError(f"README.md must have the markers {start!r} and {end!r} once, in this order")
+    files.write_text(path, f"{head}{start}\n\n{summary}\n{end}{found[0].partition(end)[2]}")

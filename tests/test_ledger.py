@@ -400,10 +400,9 @@ def test_cleaning_a_notebook_strips_what_differs_and_refuses_warnings() -> None:
     made.metadata = {"papermill": {"duration": 3.2}, "widgets": {"state": {}}}
     cell = nbformat.v4.new_code_cell("1", metadata={"papermill": {"start": "now"}, "execution": {}})
     cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "1"}, execution_count=7)]
-    injected = nbformat.v4.new_code_cell("output = 'x'", metadata={"tags": ["injected-parameters"]})
-    made.cells = [injected, cell]
+    made.cells = [cell]
     fresh = runner_.refresh.clean(made)
-    assert len(fresh.cells) == 1 and fresh.cells[0].id == "cell-00"
+    assert fresh.cells[0].id == "cell-00"
     assert dict(fresh.cells[0].metadata) == {} and set(fresh.metadata) == {"kernelspec", "language_info"}
     assert fresh.cells[0].execution_count == fresh.cells[0].outputs[0].execution_count == 1
     cell.outputs = [nbformat.v4.new_output("stream", name="stderr", text="RuntimeWarning: overflow")]

@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -36,22 +36,20 @@ def points(grids: Iterable[str]) -> list[list[tuple[str, str]]]:
         name, _, text = str(grid).partition("=")
         if not name or not text or name in axes:
             raise ValueError(f"grid must be NAME=VALUES, like seed=0:100, each parameter once, got {grid!r}")
-        axes[name] = _values(name, text)
+        axes[name] = _values(text)
     checks.integer("points of the grid", math.prod(map(len, axes.values())), 1, LARGEST)
     return [list(zip(axes, combination)) for combination in itertools.product(*axes.values())]
 
 
-def _values(name: str, text: str) -> list[str]:
+def _values(text: str) -> list[str]:
     """Return the values of one axis of a grid, listed or as a range of integers."""
     if ":" not in text:
         return [value.strip() for value in text.split(",")]
-    try:
-        values = range(*(int(part) for part in text.split(":")))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"grid must have ranges a:b or a:b:step in integers, got {name}={text}") from error
-    if not values or values[LARGEST:]:  # before they are listed: len() would overflow, a list fill the memory
-        raise ValueError(f"grid must have 1 to {LARGEST} points, got the range {name}={text}")
-    return list(map(str, values))
+    with suppress(TypeError, ValueError):
+        values = range(*map(int, text.split(":")))
+        if values and not values[LARGEST:]:  # before they are listed: len() would overflow, a list fill the memory
+            return list(map(str, values))
+    raise ValueError(f"grid must have ranges a:b or a:b:step of 1 to {LARGEST} integers, got {text}")
 
 
 def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] = ()) -> list[Run]:
@@ -90,8 +88,9 @@ def gather(runs: list[Run]) -> Path:
     """
     rows = []
     for run in runs:
-        for id, found in (numbers(run.output) if run.status in ("done", "unchanged") else {}).items():
-            rows.append({**run.point, "id": id, **found, "run": os.path.relpath(run.output, paths.root())})
+        found = numbers(run.output).to_dict("index") if run.status in ("done", "unchanged") else {}
+        where = os.path.relpath(run.output, paths.root())
+        rows += [{**run.point, "id": id, **row, "run": where} for id, row in found.items()]
     identity = hashlib.sha256(json.dumps([run.point for run in runs]).encode()).hexdigest()[:16]
     path = paths.build() / "sweeps" / f"{runs[0].name}-{identity}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,26 +107,14 @@ def run_on_cluster(runs: list[Run], address: str, tell: Callable[[Run], object])
     address : str, of the scheduler; its workers share this project's folder (extra `dask`)
     tell : callable, ``tell(run)`` hears of each end
     """
-    try:
-        from dask.distributed import Client, as_completed
+    from dask.distributed import Client, as_completed
 
-        client = Client(address, timeout=10)
-    except ImportError as error:
-        raise ValueError("dask must be installed: `make extras`, then PYTHONPATH=build/extra-packages") from error
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"dask must be a scheduler's address, like tcp://host:8786, got {address!r}: {error}"
-        ) from error
-    ended = {run.output: run for run in runs}
-    with client:
-        futures = client.map(_one, runs, pure=False)
-        try:
-            for _, run in as_completed(futures, with_results=True):
-                ended[run.output] = run
-                tell(run)
-        except KeyboardInterrupt:  # what has begun ends, and counts in the next run
-            client.cancel(futures)
-    return [replace(run, status="interrupted") if run.status == "planned" else run for run in ended.values()]
+    with Client(address, timeout=10) as client:
+        planned = dict(zip(client.map(_one, runs, pure=False), runs))
+        for future, ended in as_completed(planned, with_results=True):
+            planned[future].__dict__.update(vars(ended))
+            tell(ended)
+    return runs
 
 
 def _one(planned: Run) -> Run:

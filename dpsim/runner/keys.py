@@ -7,7 +7,6 @@ import hashlib
 import importlib.metadata
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from dpsim import files, paths
 
@@ -40,7 +40,7 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     output. The stamps (inode, mtime, ctime) tell of a file that was changed and restored meanwhile: nobody can set the
     ctime.
     """
-    package = Path(__file__).parents[1]
+    package, root = Path(__file__).parents[1], paths.root()
     read = {f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")}
     read = {f for f in read if f.relative_to(package).parts[0] not in APART}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
@@ -52,12 +52,14 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     for value in values.values():
         if isinstance(value, str) and os.path.isabs(value) and os.path.exists(value):
             read |= {Path(value), *Path(value).rglob("*")}
-    stamps = {_label(f): (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for f in sorted(read) for s in [f.stat()]}
+    stamps = {
+        os.path.relpath(f, root): (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for f in sorted(read) for s in [f.stat()]
+    }
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     whole = {
         "cells": [[cell["source"], "parameters" in cell["metadata"].get("tags", [])] for cell in code],
         "parameters": dict(values),
-        "files": {_label(f): files.sha256(f) for f in sorted(read) if f.is_file()},
+        "files": {os.path.relpath(f, root): files.sha256(f) for f in sorted(read) if f.is_file()},
         "versions": versions(),
         "python": sys.version,
     }
@@ -67,21 +69,11 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
 @functools.cache  # reading the metadata of 90 packages takes 0.2 s, and a grid asks at every point
 def versions() -> dict[str, str]:
     """Return the installed version of every distribution that LIBRARIES need, by name."""
-    found: dict[str, str] = {}
-    waiting = list(LIBRARIES)
-    while waiting:
-        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        if name in found:
-            continue
+    found, names = {}, list(LIBRARIES)
+    for name in map(canonicalize_name, names):  # which grow meanwhile
         with suppress(importlib.metadata.PackageNotFoundError):
             distribution = importlib.metadata.distribution(name)
-            found[name] = distribution.version
-            needs = [Requirement(text) for text in distribution.requires or []]
-            waiting += [each.name for each in needs if not each.marker or each.marker.evaluate({"extra": ""})]
+            needs = [Requirement(text) for text in distribution.requires or [] if name not in found]
+            names += [each.name for each in needs if not each.marker or each.marker.evaluate({"extra": ""})]
+            found[str(name)] = distribution.version
     return dict(sorted(found.items()))
-
-
-def _label(path: Path) -> str:
-    """Return a file's name in the key: relative inside the project, so that a moved clone keeps its keys."""
-    base = paths.root()
-    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)

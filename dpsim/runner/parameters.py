@@ -13,10 +13,9 @@ from typing import Any
 
 from dpsim import checks, paths
 
-TYPES = ("int", "float", "str", "bool", "list[int]", "list[float]", "list[str]")
-"""Annotations that a value on the command line can have."""
-
-EXAMPLES = {"int": "an integer", "float": "a number", "bool": "true or false"}
+TYPES = {"int": "an integer", "float": "a number", "str": "text", "bool": "true or false"}
+TYPES |= {f"list[{kind}]": "a list like 1,2,3" for kind in ("int", "float", "str")}
+"""Annotations that a value on the command line can have, in words."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,9 @@ class Parameter:
     help: str
 
 
-def load(path: Path) -> dict[str, Any]:
+def load(name: str) -> dict[str, Any]:
     """Return a notebook's json, each source as one string; ValueError if it is none, as after a conflicting merge."""
+    path = notebook_path(name)
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
@@ -43,9 +43,7 @@ def load(path: Path) -> dict[str, Any]:
 
 def notebook_path(name: str) -> Path:
     """Return the path of a notebook; ValueError, with the nearest name, when it does not exist."""
-    names = paths.notebook_names()
-    if name not in names:
-        raise ValueError(f"no notebook is called {name!r}{_nearest(name, names)}; there are {', '.join(names)}")
+    _known("notebook", name, paths.notebook_names())
     return paths.notebooks() / f"{name}.ipynb"
 
 
@@ -89,9 +87,8 @@ def parse(parameter: Parameter, text: str) -> Any:
         if kind == "bool":
             return {"true": True, "false": False}[text.lower()]
         return {"str": str, "int": int, "float": float}[kind](text)
-    except (json.JSONDecodeError, RecursionError, KeyError, ValueError) as error:
-        example = EXAMPLES.get(kind, "a list like 1,2,3")
-        raise ValueError(f"{parameter.name} must be {example} ({kind}), got {text[:80]!r}") from error
+    except (RecursionError, KeyError, ValueError) as error:
+        raise ValueError(f"{parameter.name} must be {TYPES[kind]} ({kind}), got {text[:80]!r}") from error
 
 
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -106,28 +103,24 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     for given, text in overrides:
         if given == "output":
             raise ValueError("output is set by the runner: use --output DIR")
-        if given not in known:
-            others = sorted(set(known) - {"output"})
-            raise ValueError(
-                f"{given} is not a parameter of {name}{_nearest(given, others)}; it has {', '.join(others)}"
-            )
+        _known(f"parameter of {name}", given, sorted(set(known) - {"output"}))
         values[given] = value = parse(known[given], text)
         if isinstance(value, str) and value != known[given].default and os.path.exists(value):
             values[given] = str(Path(value).resolve())
     for source in _tagged(name, "checks"):
-        exec(
-            compile(source, f"{name}: checks of the parameters", "exec"),
-            {k: p.default for k, p in known.items()} | values,
-        )
+        code = compile(source, f"{name}: checks of the parameters", "exec")
+        exec(code, {parameter.name: parameter.default for parameter in known.values()} | values)
     return values
 
 
 def _tagged(name: str, tag: str) -> list[str]:
     """Return the sources of a notebook's cells with a tag."""
-    return [c["source"] for c in load(notebook_path(name))["cells"] if tag in c["metadata"].get("tags", [])]
+    return [cell["source"] for cell in load(name)["cells"] if tag in cell["metadata"].get("tags", [])]
 
 
-def _nearest(word: str, words: Iterable[str]) -> str:
-    """Return a question for the nearest known word, or nothing."""
-    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
-    return f": did you mean {close[0]}?" if close else ""
+def _known(kind: str, word: str, words: list[str]) -> None:
+    """Refuse a word that is none of these, with the nearest one."""
+    if word not in words:
+        close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+        question = f": did you mean {close[0]}?" if close else ""
+        raise ValueError(f"{word!r} is no {kind}{question}; there are {', '.join(words)}")

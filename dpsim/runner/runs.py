@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import itertools
 import json
 import os
 import platform
@@ -12,16 +13,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from dpsim import checks, files, paths
 from dpsim.runner.keys import fingerprint, versions
-from dpsim.runner.parameters import load, notebook_path, resolve
+from dpsim.runner.parameters import load, resolve
 
 
 @dataclass
@@ -76,39 +76,26 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
     overrides, planned = list(overrides), []
     for name in sorted(dict.fromkeys(names) or paths.notebook_names(), key=paths.stage):
         values = resolve(name, overrides)
-        key, _ = fingerprint(name, load(notebook_path(name)), values)
+        key, _ = fingerprint(name, load(name), values)
         record = paths.build() / "runs" / name / (key[:16] if values else "default")
         target = record if values else paths.figures() / name
         if output is not None:
             target = record = Path(output).resolve() / name
             if target.is_relative_to(paths.figures().resolve()):
-                raise ValueError(
-                    f"output must be outside {paths.figures()}, which default runs alone write, got {output}"
-                )
-            used = target.exists() and (not target.is_dir() or any(target.iterdir()))
-            if used and recorded(target).get("output") != str(target):
-                raise ValueError(f"output must be new, empty or an earlier run's: {target} holds other files")
+                raise ValueError(f"output must be outside {paths.figures()}, of default runs alone, got {output}")
+            if os.path.lexists(target) and not (target / "manifest.json").is_file():
+                raise ValueError(f"output must be new or of an earlier run: {target} holds other files")
         planned.append(Run(name, values, key, target, record, dict(overrides)))
     return planned
 
 
-def recorded(record: Path) -> dict[str, Any]:
-    """Return the manifest in the record of a run; nothing where there is none, or a damaged one."""
-    try:
-        found = json.loads((record / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def is_current(run: Run) -> bool:
     """Return whether the recorded run has the same key and its outputs their sha256 (PDF=1: and figures as pdf)."""
-    was = recorded(run.record)
-    if (was.get("key"), was.get("output")) != (run.key, str(run.output)) or (_with_pdf() and not was.get("pdf")):
-        return False
     try:
-        return all(files.sha256(run.output / name) == digest for name, digest in was["outputs"].items() or [("", "")])
-    except (OSError, KeyError, TypeError, AttributeError):  # outputs that are missing, or not listed
+        was = json.loads((run.record / "manifest.json").read_text(encoding="utf-8"))
+        same = [files.sha256(run.output / name) == digest for name, digest in was["outputs"].items()]
+        return was["key"] == run.key and was["pdf"] >= _with_pdf() and bool(same) and all(same)
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):  # missing, or damaged
         return False
 
 
@@ -122,7 +109,7 @@ def run(
 ) -> list[Run]:
     """Return the runs, each saying how it ended: the overview runs after all others.
 
-    SIGTERM and Ctrl-C stop the notebooks; what was finished stays, and the next run goes on from there.
+    KeyboardInterrupt stops the notebooks; what was finished stays, and the next run goes on from there.
 
     Parameters
     ----------
@@ -132,105 +119,105 @@ def run(
     tell : callable, ``tell(run)`` hears of every cell, wait and end
     """
     workers = min(cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024), len(runs))
-    try:
-        asyncio.run(_all(runs, workers, force, tell))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        for one in runs:
-            if one.status in ("planned", "waiting", "running"):
-                one.status, one.message = "interrupted", ""
-                tell(one)
+    asyncio.run(_all(runs, workers, force, tell))
     return runs
 
 
 async def _all(runs: list[Run], workers: int, force: bool, tell: Callable[[Run], object]) -> None:
     """Run one stage after the other, so many notebooks at a time."""
-    task, free, threads = asyncio.current_task(), asyncio.Semaphore(workers), max(1, cores() // workers)
-    if task and threading.current_thread() is threading.main_thread():
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    free, threads = asyncio.Semaphore(workers), max(1, cores() // workers)
 
     async def one(run: Run) -> None:
         async with free:
             try:
-                async with _locked(run, tell) as lock:
-                    await _run(run, threads, force, tell, lock)
+                with _lock(run.output) as lock:
+                    while not _is_ours(lock):
+                        if run.status != "waiting":
+                            run.status, run.message = "waiting", "waits for another run, which writes the same output"
+                            tell(run)
+                        await asyncio.sleep(0.05)
+                    run.message = ""
+                    await _run(run, threads, force, tell)
             except (OSError, ValueError) as error:
                 run.status, run.message = "failed", str(error)
             tell(run)
 
-    for stage in sorted({paths.stage(run.name) for run in runs}):
+    for _, stage in itertools.groupby(runs, lambda run: paths.stage(run.name)):
         async with asyncio.TaskGroup() as group:
-            for run in runs:
-                if paths.stage(run.name) == stage:
-                    group.create_task(one(run))
+            for run in stage:
+                group.create_task(one(run))
 
 
-@asynccontextmanager
-async def _locked(run: Run, tell: Callable[[Run], object]) -> AsyncIterator[BinaryIO]:
-    """Hold the lock of an output folder; the worker holds it too, so that a killed runner's is not taken too early."""
+def _lock(output: Path) -> BinaryIO:
+    """Return the open file whose lock says who may write to an output folder."""
     folder = paths.build() / "locks"
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / str(run.output).replace("/", "%")[-150:]).open("wb") as lock:
-        while True:
-            with suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            if run.status != "waiting":
-                run.status, run.message = "waiting", "waits for another run, which writes the same output"
-                tell(run)
-            await asyncio.sleep(0.05)
-        run.message = ""
-        yield lock
+    return (folder / str(output).replace("/", "%")[-150:]).open("wb")
 
 
-async def _run(run: Run, threads: int, force: bool, tell: Callable[[Run], object], lock: BinaryIO) -> None:
+def _is_ours(lock: BinaryIO) -> bool:
+    """Return whether this process holds the lock now."""
+    with suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+async def _run(run: Run, threads: int, force: bool, tell: Callable[[Run], object]) -> None:
     """Execute a notebook into a folder beside its output and publish that folder, whole."""
-    notebook = load(notebook_path(run.name))
+    notebook = load(run.name)
     before = fingerprint(run.name, notebook, run.parameters)  # under the lock: what this run will read
     run.key = before[0]
     if not force and is_current(run):
         run.status = "unchanged"
         return
-    staging, previous = (run.output.with_name(f".{run.output.name}.{word}") for word in ("partial", "previous"))
-    _tidy(run.output, previous, staging)
+    _tidy(run.output)
+    staging = run.output.with_name(f".{run.output.name}.{os.getpid()}.partial")
     staging.mkdir(parents=True)
     executed = staging / f"{run.name}.ipynb"
     try:
         files.write_json(executed, notebook)
-        await _execute(run, staging, threads, tell, lock)
-        made = executed.read_text(encoding="utf-8")
-        executed.unlink()
-        if run.status != "done":
+        await _execute(run, staging, threads, tell)
+        if run.message:
             kept = paths.build() / "runs" / run.name / f"failed-{run.key[:16]}.ipynb"
             kept.parent.mkdir(parents=True, exist_ok=True)
-            files.write_text(kept, made)
+            shutil.move(executed, kept)
             raise ValueError(f"{run.message} (see {kept})")
         after = fingerprint(run.name, notebook, run.parameters)
         if before != after:
             changed = sorted({name for name, _ in before[1].items() ^ after[1].items()})
             raise ValueError(f"{', '.join(changed) or 'a version'} changed while it ran: run it again")
-        outputs = {str(f.relative_to(staging)): files.sha256(f) for f in sorted(staging.rglob("*")) if f.is_file()}
+        made = [f for f in sorted(staging.rglob("*")) if f.is_file() and f != executed]
+        manifest = _manifest(run, {str(f.relative_to(staging)): files.sha256(f) for f in made})
         home = staging if run.record == run.output else run.record
         home.mkdir(parents=True, exist_ok=True)
-        files.write_text(home / executed.name, made)
-        files.write_json(home / "manifest.json", _manifest(run, outputs))
+        shutil.move(executed, home / executed.name)
+        files.write_json(home / "manifest.json", manifest)
         if run.output.exists():
-            os.replace(run.output, previous)
+            os.replace(run.output, _previous(run.output))
         os.replace(staging, run.output)
     finally:
-        _tidy(run.output, previous, staging)
+        _tidy(run.output)
 
 
-def _tidy(output: Path, previous: Path, staging: Path) -> None:
+def _previous(output: Path) -> Path:
+    """Return where an output folder is while the next one takes its place."""
+    return output.with_name(f".{output.name}.previous")
+
+
+def _tidy(output: Path) -> None:
     """Put back what a publication that was cut in two has moved away, and remove what is left beside the output."""
-    if previous.exists() and not output.exists():
-        os.replace(previous, output)
-    for leftover in (previous, staging):
+    if _previous(output).exists() and not output.exists():
+        os.replace(_previous(output), output)
+    for leftover in (_previous(output), *output.parent.glob(f".{output.name}.*.partial")):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-async def _execute(run: Run, folder: Path, threads: int, tell: Callable[[Run], object], lock: BinaryIO) -> None:
-    """Execute the notebook in a folder, in place, and let the run say how that went: done, or why not."""
+async def _execute(run: Run, folder: Path, threads: int, tell: Callable[[Run], object]) -> None:
+    """Execute the notebook in a folder, in place; the run's message says why it failed."""
     run.status = "running"
+    parameters = {**run.parameters, "output": str(folder)}
+    job = {"file": f"{run.name}.ipynb", "folder": str(paths.notebooks()), "parameters": parameters}
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "dpsim.runner.worker"),
@@ -240,12 +227,9 @@ async def _execute(run: Run, folder: Path, threads: int, tell: Callable[[Run], o
             stdout=subprocess.PIPE,
             stderr=errors,
             start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops this one and all it started
-            pass_fds=[lock.fileno()],
         )
         try:
             assert process.stdin and process.stdout
-            parameters = {**run.parameters, "output": str(folder)}
-            job = {"file": f"{run.name}.ipynb", "folder": str(paths.notebooks()), "parameters": parameters}
             process.stdin.write(json.dumps(job).encode() + b"\n")
             async for line in process.stdout:
                 vars(run).update(json.loads(line))
@@ -257,12 +241,12 @@ async def _execute(run: Run, folder: Path, threads: int, tell: Callable[[Run], o
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
-        if run.status == "running" and not run.message:
+        if run.status != "done":
             errors.seek(0)
             last = (errors.read().strip().splitlines() or ["it wrote nothing"])[-1]
             run.message = f"ended the process, with exit code {process.returncode}: {last}"
         if run.message:
-            run.message = f"cell {run.cell} {run.message}" if run.cell else run.message
+            run.message = f"cell {run.cell} {run.message}"
 
 
 LEFT_OUT = ("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT")
@@ -291,7 +275,7 @@ def _environment(threads: int) -> dict[str, str]:
 def _manifest(run: Run, outputs: dict[str, str]) -> dict[str, Any]:
     """Return the record of a run: what decided it, what came out, and what it took."""
     kept = {name: getattr(run, name) for name in ("name", "parameters", "key", "seconds", "cpu_seconds", "peak_mib")}
-    kept |= {"output": str(run.output), "outputs": outputs, "pdf": _with_pdf(), "git_commit": _commit()}
+    kept |= {"outputs": outputs, "pdf": _with_pdf(), "git_commit": _commit()}
     return kept | {"python": platform.python_version(), "versions": versions()}
 
 
@@ -302,9 +286,7 @@ def _with_pdf() -> bool:
 
 def _commit() -> str | None:
     """Return the commit of the project's clone; None in an unpacked archive, and where there is no git."""
-    if not (paths.root() / ".git").exists():  # git would look further up, and find somebody else's
-        return None
     with suppress(OSError):
-        command = ["git", "rev-parse", "HEAD"]
-        return subprocess.run(command, cwd=paths.root(), capture_output=True, text=True).stdout.strip() or None
+        command = ["git", f"--git-dir={paths.root() / '.git'}", "rev-parse", "HEAD"]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip() or None
     return None

@@ -14,20 +14,16 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
-SPARED = ("debugpy", "ipywidgets", "rfc3987_syntax", "scipy.stats")
-"""What the imports below load where it is installed, each for a use that no run has: two processor seconds."""
-sys.modules |= dict.fromkeys(SPARED)  # type: ignore[arg-type]  # not importable
-
-import papermill  # noqa: E402
-import seaborn  # noqa: E402, F401
-from ipykernel.inprocess.blocking import BlockingInProcessKernelClient  # noqa: E402
-from ipykernel.inprocess.ipkernel import InProcessKernel  # noqa: E402
-from nbformat.v4 import output_from_msg  # noqa: E402
-from papermill.engines import Engine, papermill_engines  # noqa: E402
-from papermill.exceptions import PapermillExecutionError  # noqa: E402
-from traitlets.config import Config  # noqa: E402
+import papermill
+from ipykernel.inprocess.blocking import BlockingInProcessKernelClient
+from ipykernel.inprocess.ipkernel import InProcessKernel
+from nbformat.v4 import output_from_msg
+from papermill.engines import Engine, papermill_engines
+from papermill.exceptions import PapermillExecutionError
+from traitlets.config import Config
 
 JOBS, EVENTS = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
 SHOWN = ("stream", "display_data", "execute_result", "error")
@@ -43,34 +39,27 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill says no types
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **_: Any) -> None:
-        """Execute until a cell raises; the notebook is written once, at the end."""
-        nb_man.save = lambda **_: None  # else twice a cell: seconds, and nobody reads it before the end
+        """Execute until a cell raises; papermill writes the notebook once, at the end."""
         kernel = InProcessKernel(config=Config({"HistoryManager": {"enabled": False}}))
         client = BlockingInProcessKernelClient(kernel=kernel, session=kernel.session)
         client.start_channels()
-        for name in SPARED:  # a cell may import them
-            sys.modules.pop(name, None)
-        written = [cell for cell in nb_man.nb.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
-        for index, cell in enumerate(nb_man.nb.cells):
-            if cell in written:
-                tell(cell=written.index(cell) + 1, cells=len(written))
+        number = 0
+        for cell in nb_man.nb.cells:
+            number += "injected-parameters" not in cell.metadata.get("tags", [])
+            tell(cell=number, cells=len(nb_man.nb.cells) - 1)
             if cell.cell_type != "code":
                 continue
-            nb_man.cell_start(cell, index)
             client.execute(cell.source, allow_stdin=False)
-            state = None
-            while state != "idle":
-                message = client.get_iopub_msg()
-                state = message["content"].get("execution_state")
-                if message["msg_type"] in SHOWN:
+            while (content := (message := client.get_iopub_msg())["content"]).get("execution_state") != "idle":
+                cell.execution_count = content.get("execution_count", cell.execution_count)
+                last = cell.outputs[-1] if cell.outputs else {}
+                if "name" in content and content["name"] == last.get("name"):  # timing alone separates these pieces
+                    last["text"] += content["text"]
+                elif message["msg_type"] in SHOWN:
                     cell.outputs.append(output_from_msg(message))
-                if message["msg_type"] == "execute_input":
-                    cell.execution_count = message["content"]["execution_count"]
-            if any(output.output_type == "error" for output in cell.outputs):
-                nb_man.cell_exception(cell, index)
-                break
-            nb_man.cell_complete(cell, index)
-        del nb_man.save
+                if message["msg_type"] == "error":
+                    tell(message="raised {ename}: {evalue}".format(**content)[:10_000])
+                    return
 
 
 def watch() -> None:
@@ -86,20 +75,14 @@ def main() -> None:
     os.dup2(2, 1)  # a cell's programs neither read jobs nor write events
     job = json.loads(JOBS.readline())
     threading.Thread(target=watch, daemon=True).start()
-    for library in ("papermill", "matplotlib.font_manager"):  # the latter tells cells when it builds its cache
-        logging.getLogger(library).setLevel(logging.ERROR)
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it tells cells when it builds its cache
     sys.path.append(job["folder"])
     papermill_engines.register("dpsim", InProcess)
     start, form = time.perf_counter(), {"kernel_name": "python3", "engine_name": "dpsim", "progress_bar": False}
-    try:
+    with suppress(PapermillExecutionError):  # which has been told
         papermill.execute_notebook(job["file"], job["file"], job["parameters"], cwd=job["folder"], **form)
-    except PapermillExecutionError as error:
-        tell(message=f"raised {error.ename}: {error.evalue}"[:10_000])
-    else:
-        used = [resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        cpu_seconds = sum(of.ru_utime + of.ru_stime for of in used)
-        peak_mib = max(of.ru_maxrss for of in used) / (2**20 if sys.platform == "darwin" else 2**10)
-        tell(status="done", seconds=time.perf_counter() - start, cpu_seconds=cpu_seconds, peak_mib=peak_mib)
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    tell(status="done", seconds=time.perf_counter() - start, cpu_seconds=time.process_time(), peak_mib=peak_mib)
     EVENTS.close()
 
 

@@ -473,6 +473,8 @@ def test_random_vectors_counts_what_the_mechanism_perturbs():
     assert mdps.startup_mdp().random_vectors == 12
     assert MODELS["example 2"].random_vectors == 100
     assert MODELS["action sets"].random_vectors == MODELS["action sets"].allowed.sum()
+    releases = mdps.perturb(mdps.startup_mdp(), 1e-4, 1, size=50)  # most draws underflow: a vector is one state
+    assert ((releases.transitions > 0).sum(axis=-1) > 1).sum() < 50 and releases.random_vectors == 12
 
 
 @pytest.mark.parametrize("kind", ["union", "exact"])

@@ -103,6 +103,18 @@ def test_intervals_of_chosen_pairs_hold_given_that_they_were_chosen(count: int) 
         assert np.mean(passed - intervals.half_width(noise, 0.9) <= count) < 0.9  # without the condition: too high
 
 
+def test_intervals_of_chosen_pairs_end_where_a_tail_is_half_of_what_is_left() -> None:
+    """By summing the law of the noisy count over all that pass, for each true count."""
+    noise, threshold = laplace_noise(1.0), 15
+    passing, seen = np.arange(threshold, 200), np.arange(threshold, 40)
+    law = np.exp(-np.abs(passing - np.arange(1, 100)[:, None]) / noise.scale)
+    law /= law.sum(axis=1, keepdims=True)
+    above, below = law[:, ::-1].cumsum(axis=1)[:, ::-1], law.cumsum(axis=1)
+    low, high = intervals.conditional_interval(seen, threshold, noise, 0.9)
+    assert low.tolist() == (1 + (above[:, : seen.size] >= 0.05).argmax(axis=0)).tolist()
+    assert high.tolist() == np.maximum((below[:, : seen.size] >= 0.05).sum(axis=0), 1).tolist()
+
+
 def test_pairs_chosen_privately_have_the_bars_of_their_counts_alone() -> None:
     ends = {"origin": list("aabb"), "destination": list("abab"), "trips": [900, 400, 40, 700]}
     chain = release.release_chain(release.Counts(pd.DataFrame(ends)), epsilon=1.0, delta=1e-6, rng=1)

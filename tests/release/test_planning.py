@@ -39,6 +39,17 @@ def test_no_table_errs_more_than_the_bound_in_the_mean() -> None:
     assert max(near) > 0.5  # by half as much noise the bound would fail
 
 
+def test_the_bound_of_rows_that_are_alike_is_that_of_one() -> None:
+    """Without the number of states it would be 1.34, below the 1.51 events that a row errs by."""
+    row = (1000, 20, 20)
+    exact = error_of_a_row(row, laplace_noise(1.0), 14)
+    one, many = (
+        float(release.plan(states, states * sum(row), epsilons=[1.0], pairs=3 * states)["error_bound"].iloc[0])
+        for states in (1, 400)
+    )
+    assert exact <= one and many == pytest.approx(one)
+
+
 def test_the_tables_of_a_hostile_reader() -> None:
     """Few states: the estimate is the plain one, so that the bound is of what is released."""
     for counts in ([[25, 25], [50, 0]], [[10, 0], [0, 10]], [[49, 1], [3, 47]]):

@@ -564,6 +564,14 @@ def test_staircase_with_the_best_offset_is_optimal(n, m, b, spent):
     assert errors[best_offset(log_integers(counts), 2 * spent, b)] == min(errors) == best
 
 
+@pytest.mark.parametrize(("offset", "stairs"), [(0, [0, 1, 1, 2]), (1, [1, 1, 2, 2])])
+def test_the_staircase_rises_by_one_every_b_letters_from_its_offset_on(offset, stairs):
+    counts, epsilon = np.array([1, 3, 3, 1]), 1.3
+    law = counts * np.exp(-epsilon / 2 * np.array(stairs))
+    error = expected_error(counts, epsilon, 2, mechanism="staircase", offset=offset)
+    assert error == pytest.approx(law @ np.arange(4) / law.sum(), rel=1e-12)
+
+
 def test_reference_values_of_the_staircase():
     counts = alphabet_counts(5, 2)
     assert expected_error(counts, 10.0, 2) == pytest.approx(0.245, abs=5e-4)

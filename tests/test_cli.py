@@ -1,0 +1,78 @@
+"""The command line where standard output or the records of a run are broken: one line, and files as they should be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from toy_project import ROOT
+
+from dpsim import load_release
+from dpsim.cli import main
+
+FULL = Path("/dev/full")
+
+
+def said_nowhere(*words: str) -> str:
+    """Return what a command says on standard error when standard output is on a full device."""
+    if not FULL.exists():
+        pytest.skip("this system has no full device")
+    with FULL.open("w") as full:
+        command = [sys.executable, "-m", "dpsim", *words]
+        found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert found.returncode == 2 and "Traceback" not in found.stderr, found.stderr
+    return found.stderr.splitlines()[-1]
+
+
+def test_a_release_is_written_though_standard_output_is_full(tmp_path: Path) -> None:
+    table, states = tmp_path / "events.csv", tmp_path / "states.txt"
+    table.write_text("from,to\n" + "home,shop\nshop,home\n" * 50)
+    states.write_text("home\nshop\n")
+    columns = ["--origin", "from", "--destination", "to", "--categories", str(states)]
+    line = said_nowhere("release", str(table), *columns, "--epsilon", "1", "--output", str(tmp_path / "made"))
+    assert "release has ended and its files are written, but standard output cannot be" in line
+    assert "No space left" in line
+    assert list(load_release(tmp_path / "made").labels) == ["home", "shop"]
+
+
+def test_figures_are_written_though_standard_output_is_full(toy: Path) -> None:
+    assert "run has ended and its files are written" in said_nowhere("run")
+    assert (toy / "figures/quick/fig1_draws.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    "words", [["diff", "matrix_dirichlet", "matrix_dirichlet"], ["report", "--results", "figures"]]
+)
+def test_a_comparison_says_that_standard_output_is_full(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    assert "standard output cannot be" in said_nowhere(*words)
+
+
+DAMAGES = {
+    "null": "null",
+    "a list": "[]",
+    "cut off": '{"k": {"value": 1.5, "stand',
+    "deep": "[" * 100_000,
+    "a number": "1",
+    "numbers of nothing": '{"k": 1.5}',
+    "values that are text": '{"k": {"value": "x", "standard_error": null}}',
+}
+
+
+@pytest.mark.parametrize("file", ["results.json", "numbers.json"])
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_damaged_results_are_refused_in_one_line_that_names_the_file(tmp_path: Path, kind: str, file: str) -> None:
+    if (kind, file) == ("numbers of nothing", "numbers.json"):
+        pytest.skip("which is what this file holds")
+    for run in ("a", "b"):
+        (tmp_path / run).mkdir()
+        (tmp_path / run / "results.json").write_text("{}")
+    damaged = tmp_path / "b" / file
+    damaged.write_text(DAMAGES[kind])
+    result = CliRunner().invoke(main, ["diff", str(tmp_path / "a"), str(tmp_path / "b")])
+    assert result.exit_code == 2 and len(result.output.splitlines()) == 1 and str(damaged) in result.output
