@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 def interval(low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> str:
@@ -117,7 +118,7 @@ def size(name: str, value: Any) -> tuple[int, ...]:
     return tuple(lengths.reshape(-1).tolist())
 
 
-def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Mask:
     """Return booleans broadcast to a shape; raises ValueError for anything else."""
     array = np.asarray(value)
     if array.dtype != bool or isinstance(value, np.ma.MaskedArray):

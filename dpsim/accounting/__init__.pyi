@@ -15,7 +15,6 @@ from .noise import (
     laplace_scale as laplace_scale,
 )
 from .audit import (
-    clopper_pearson as clopper_pearson,
     delta_bounds as delta_bounds,
 )
 from . import composition as composition, dirichlet as dirichlet, noise as noise, audit as audit

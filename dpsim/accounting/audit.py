@@ -35,8 +35,8 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Ar
     >>> [float(bound.round(4)) for bound in clopper_pearson(5, 100, 0.025)]
     [0.0164, 0.1128]
     """
-    draws = _whole("draws", draws, 1.0)
-    hits = _whole("hits", hits, 0.0)
+    draws = checks.integers("draws", draws, 1, LARGEST_COUNT)
+    hits = checks.integers("hits", hits, 0, LARGEST_COUNT)
     alpha = checks.scalar("alpha", alpha, SMALLEST_ALPHA, 0.5)
     if (hits > draws).any():
         raise ValueError(f"hits must be at most draws, got {float(np.max(hits - draws)):g} more")
@@ -70,11 +70,3 @@ def delta_bounds(
     low_p, high_p = clopper_pearson(hits_p, draws, alpha)
     low_q, high_q = clopper_pearson(hits_q, draws, alpha)
     return checks.plain(low_p - weight * high_q), checks.plain(high_p - weight * low_q)
-
-
-def _whole(name: str, value: ArrayLike, low: float) -> Array:
-    """Return integers as floats, which hold them exactly up to LARGEST_COUNT; ValueError for anything else."""
-    array = checks.real(name, value, low, LARGEST_COUNT)
-    if (array != np.floor(array)).any():
-        raise ValueError(f"{name} must be integers, got {array[array != np.floor(array)].flat[0]:g}")
-    return array

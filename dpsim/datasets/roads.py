@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpsim.datasets.tables import Array, Integers, Mask, read_table
+from dpsim.checks import Array, Integers, Mask
+from dpsim.datasets.tables import read_table
 from dpsim.numerics import simplex
 
 # The border of the simplex in Fallin et al. 2023, Section V.
@@ -25,11 +26,9 @@ class RoadChain:
     intersections : DataFrame, columns node, name, lat, lon (degrees)
     adjacency : bool array (n, n), True where the chain may go from i to j
     traffic_matrix : ndarray, shape (n, n), P_ij proportional to the traffic of j over the j allowed from i; reversible
-    stationary : ndarray, shape (n,), the stationary distribution of traffic_matrix, in closed form
     transition_matrix : ndarray, shape (n, n)
         For the core traffic_matrix with each row projected on the bordered simplex (ETA, ETA_BAR; no longer
         reversible), else traffic_matrix itself.
-    largest_change : float, the largest absolute difference of an entry of transition_matrix and of traffic_matrix
     trip : array of int
         The sensitive trip: trip[0] the start, trip[1:] the word of 14 letters (13 in the core, which lacks the last
         segment).
@@ -39,9 +38,7 @@ class RoadChain:
     intersections: pd.DataFrame
     adjacency: Mask
     traffic_matrix: Array
-    stationary: Array
     transition_matrix: Array
-    largest_change: float
     trip: Integers
 
 
@@ -71,24 +68,17 @@ def load_gainesville(core: bool = False) -> RoadChain:
     traffic = segments["aadt_2022"].to_numpy(float)
     flow = adjacency * traffic  # flow[i] sums to the traffic that can follow i
     matrix = flow / flow.sum(axis=1, keepdims=True)
-    stationary = traffic * flow.sum(axis=1)
-    projected = _bordered(matrix) if core else matrix
+    projected = matrix
+    if core:
+        protected = simplex.protected_entries(matrix)
+        border = {"eta": ETA, "eta_bar": ETA_BAR}
+        projected = simplex.project_to_bordered_simplex(matrix, protected=protected, support=adjacency, **border)
     order = segments["trip_position"].dropna().sort_values().index
     return RoadChain(
         segments=segments.drop(columns=["core", "trip_position"]),
         intersections=read_table("gainesville/intersections.csv"),
         adjacency=adjacency,
         traffic_matrix=matrix,
-        stationary=stationary / stationary.sum(),
         transition_matrix=projected,
-        largest_change=float(np.abs(projected - matrix).max()),
         trip=order.to_numpy(np.int64),
-    )
-
-
-def _bordered(matrix: Array) -> Array:
-    """Return the rows on the simplex with the papers' border for protected entries."""
-    protected = simplex.protected_entries(matrix)
-    return simplex.project_to_bordered_simplex(
-        matrix, eta=ETA, eta_bar=ETA_BAR, protected=protected, support=matrix > 0
     )

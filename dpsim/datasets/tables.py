@@ -8,22 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpsim import checks, paths
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-
 
 def checksums() -> dict[str, str]:
-    """Return the sha256 of every table, by its path relative to data/; ValueError when no data/ is beside the package.
-
-    >>> from dpsim import datasets
-    >>> len(datasets.checksums()["nyc/zones.geojson"])
-    64
-    """
+    """Return the sha256 of every table by its path in data/; ValueError when no data/ is beside the package."""
     listing = paths.data() / "checksums.txt"
     if not listing.is_file():
         raise ValueError(
@@ -36,18 +26,8 @@ def checksums() -> dict[str, str]:
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the contents of one table of data/ once its sha256 is right, else ValueError with the remedy.
-
-    Parameters
-    ----------
-    name : str, its path relative to data/
-
-    Examples
-    --------
-    >>> from dpsim import datasets
-    >>> datasets.read_bytes("nyc/zones.geojson")[:1]
-    b'{'
-    """
+    """Return the contents of one table of data/, named by its path there, once its sha256 is right, else ValueError
+    with the remedy."""
     recorded = checksums()
     checks.choice("name", name, recorded)
     remedy = f"restore it with `git checkout -- data/{name}`"
@@ -64,18 +44,7 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """Return one csv table of data/, its checksum verified.
-
-    Parameters
-    ----------
-    name : as in `read_bytes`
-
-    Examples
-    --------
-    >>> from dpsim import datasets
-    >>> datasets.read_table("sources.csv").columns[0]
-    'file'
-    """
+    """Return one csv table of data/, its checksum verified."""
     return pd.read_csv(io.BytesIO(read_bytes(name)))
 
 
@@ -123,14 +92,3 @@ def _labels(path: Path, name: str, column: pd.Series) -> pd.Series:
         row = int(np.flatnonzero(missing)[0])
         raise ValueError(f"{path}: column {name} must have a label in each row, got none in data row {row + 1}")
     return words
-
-
-def _whole_numbers(path: Path, name: str, column: pd.Series, low: int = 0) -> pd.Series:
-    """Return a column as integers; ValueError with the first values that are none."""
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan)
-    bad = ~((numbers >= low) & (numbers <= 2**53) & (numbers == np.floor(numbers)))
-    if bad.any() or pd.api.types.is_bool_dtype(column.dtype):
-        values = list(dict.fromkeys(map(str, column[bad if bad.any() else ~bad])))
-        shown = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
-        raise ValueError(f"{path}: column {name} must be integers of at least {low}, got {shown}")
-    return pd.Series(numbers.astype(np.int64))

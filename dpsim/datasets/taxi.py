@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from dpsim import checks, paths
-from dpsim.datasets.tables import Integers, Mask, _labels, _whole_numbers, read_bytes, read_table
+from dpsim.checks import Integers, Mask
+from dpsim.datasets.tables import _labels, read_bytes, read_table
 
 TRIP_COLUMNS = ("origin", "destination", "trips")
 MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by one")
@@ -50,12 +51,7 @@ def load_zone_adjacency() -> Mask:
 
 
 def counts_file() -> Path:
-    """Return the path of the counts between the 63 zones: columns origin, destination, trips; git ignores it.
-
-    >>> from dpsim import datasets
-    >>> datasets.counts_file().parts[-3:]
-    ('build', 'data', 'yellow_2025-01_od.csv')
-    """
+    """Return the path of the counts between the 63 zones: columns origin, destination, trips; git ignores it."""
     return paths.build() / "data" / "yellow_2025-01_od.csv"
 
 
@@ -95,8 +91,9 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     ends = pd.concat([_labels(path, name, table[name]) for name in ("origin", "destination")], ignore_index=True)
     if ends.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
         ends = ends.astype(np.int64)
-    table = pd.DataFrame({"origin": ends[: len(table)].array, "destination": ends[len(table) :].array,
-                          "trips": _whole_numbers(path, "trips", table["trips"])})  # fmt: skip
+    trips = checks.integers(f"{path}: column trips", table["trips"].to_numpy(), 0, 2**53)
+    columns = ends[: len(table)].array, ends[len(table) :].array, trips
+    table = pd.DataFrame(dict(zip(TRIP_COLUMNS, columns)))
     twice = table.duplicated(["origin", "destination"])
     if twice.any():
         origin, destination = table.loc[twice, ["origin", "destination"]].iloc[0]
@@ -105,11 +102,12 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Return a table as it is written: every field of a text file is text."""
+    """Return a table as it is written: labels in a text file are text."""
     try:
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
-        return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        labels = {"origin": str, "destination": str}
+        return pd.read_csv(path, dtype=labels, keep_default_na=False, encoding="utf-8-sig")
     except (OSError, ValueError, EOFError, zlib.error) as error:  # pandas' and Arrow's own are ValueErrors
         raise ValueError(
             f'trips must be "surrogate", "official" or a table (csv, csv.gz or Parquet) with columns '
@@ -201,10 +199,14 @@ def merge_zones(
     ([[15]], [0, 0])
     """
     rule = checks.choice("rule", rule, MERGE_RULES)
-    merged, touches = _square_counts(counts), _square_adjacency(adjacency)
-    n = len(merged)
-    if len(touches) != n:
-        raise ValueError(f"adjacency must have the shape of counts {merged.shape}, got {touches.shape}")
+    merged = checks.integers("counts", counts, 0)
+    n = len(np.atleast_1d(merged))
+    if merged.shape != (n, n) or not n:
+        raise ValueError(f"counts must be a square matrix, got shape {merged.shape}")
+    touches = np.array(checks.mask("adjacency", adjacency, merged.shape))
+    if (touches != touches.T).any():
+        raise ValueError(f"adjacency must be symmetric, got {np.argwhere(touches > touches.T)[0]} one way alone")
+    np.fill_diagonal(touches, False)
     target = checks.integer("target", target, connected_components(touches, directed=False)[0] or 1, n)
 
     group = np.arange(n)  # each zone's group, named by its lowest zone
@@ -239,25 +241,3 @@ def _next_pair(counts: Integers, touches: Mask, group: Integers, rule: str) -> t
     sign = -1 if rule == "busiest neighbour" else 1
     held = -zones[near] if rule == "one by one" else np.zeros(len(near))
     return int(leaving), int(near[np.lexsort((near, sign * departures[near], held))[0]])
-
-
-def _square_counts(counts: ArrayLike) -> Integers:
-    """Return counts as a square matrix of integers."""
-    entries = checks.real("counts", counts, 0.0, 2.0**53)
-    if entries.ndim != 2 or entries.shape[0] != entries.shape[1] or not entries.size:
-        raise ValueError(f"counts must be a square matrix, got shape {entries.shape}")
-    if (entries != np.floor(entries)).any():
-        raise ValueError(f"counts must be integers, got {entries[entries != np.floor(entries)][0]:g}")
-    return entries.astype(np.int64)
-
-
-def _square_adjacency(adjacency: ArrayLike) -> Mask:
-    """Return which zones touch, symmetric, with no zone beside itself."""
-    touches = np.array(adjacency)
-    if touches.dtype != bool or touches.ndim != 2 or touches.shape[0] != touches.shape[1]:
-        raise ValueError(f"adjacency must be a square boolean matrix, got {touches.dtype} of shape {touches.shape}")
-    if (touches != touches.T).any():
-        i, j = np.argwhere(touches != touches.T)[0].tolist()
-        raise ValueError(f"adjacency must be symmetric, got {touches[i, j]} at ({i}, {j}) and not at ({j}, {i})")
-    np.fill_diagonal(touches, False)
-    return touches

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import accounting, checks, private
-from dpsim.checks import Array
+from dpsim.checks import Array, Mask
 from dpsim.dirichlet import matrix, mechanism
 from dpsim.numerics import simplex
-from dpsim.numerics.simplex import Mask
 
 SMALLEST_SHAPE = 0.5  # of k eta: below it a change of many entries at once can cost more than one of two
 SMALLEST_COMPOSED = 1e-3  # of b / 2 and eta where losses add: below it their grid is coarse
@@ -121,21 +120,22 @@ def privatize(
 
 
 class _Public(NamedTuple):
-    """What is known of a release before its value is looked at."""
+    """What is known of a release before its value is looked at.
+
+    inside: the protected entries of the paper's domain, None for all of the support. shift: how far a row of a
+    neighbour can be in total variation, shape of the rows, 0 where a row has no choice. together: how many rows move at
+    once. words: what is protected.
+    """
 
     epsilon: float
     delta: float
     support: Mask
     eta: float
     inside: Mask | None
-    """The protected entries of the paper's domain; None: all of the support."""
     eta_bar: float
     shift: Array
-    """How far a row of a neighbour can be in total variation, shape of the rows; 0 where a row has no choice."""
     together: int
-    """How many rows move at once."""
     words: str
-    """What is protected."""
 
 
 def _public(

@@ -9,9 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
-from dpsim import checks
+from dpsim.checks import Array
 from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, size
 
 VALUES = {
@@ -63,9 +62,7 @@ def _draw_line(ax: Any, table: pd.DataFrame, name: str, label: str, up: int, pas
     ax.annotate(label, spot, (0, 4 * up), textcoords="offset points", **text)
 
 
-def draw_startups(
-    ax: Any, prices: ArrayLike, closing: ArrayLike, chances: ArrayLike, terminal: Mapping[str, float]
-) -> None:
+def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, terminal: Mapping[str, float]) -> None:
     """Draw the model of four startups: search, deals, what holding or investing does, success and failure.
 
     No text is on an arrow.
@@ -73,8 +70,8 @@ def draw_startups(
     Parameters
     ----------
     ax : Axes
-    prices, closing : array_like, shape (4,), price of a deal, and the probability that it closes
-    chances : array_like, shape (4, 2, 2), probabilities of success and failure in a stage, held and invested in
+    prices, closing : ndarray, shape (4,), price of a deal, and the probability that it closes
+    chances : ndarray, shape (4, 2, 2), probabilities of success and failure in a stage, held and invested in
     terminal : mapping, what the states end with
     """
     shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
@@ -83,8 +80,7 @@ def draw_startups(
     boxes = {
         name: ax.text(*spot, f"{name}\nworth {terminal[name]:g}", **look, zorder=3) for name, spot in spots.items()
     }
-    deals = checks.real("prices", prices), checks.real("closing", closing), checks.real("chances", chances)
-    for i, (price, closes, (held, invested)) in enumerate(zip(*deals)):
+    for i, (price, closes, (held, invested)) in enumerate(zip(prices, closing, chances)):
         name = f"startup {i + 1}"
         spots[name] = (5.6, 3.6 - 2.4 * i)
         lines = [f"{name}, worth {terminal[name]:g}"]

@@ -14,12 +14,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patches import FancyArrowPatch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dpsim import checks
+from dpsim.checks import Array
 from dpsim.figures import house_style
 
-Array = NDArray[np.float64]
 State = tuple[int, int, Hashable]
 
 NODE, INNER = 25.0, 21.0  # diameters of a state and of the second circle of an accepting one, in points
@@ -86,16 +85,7 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     adjacency : array_like, shape (m, m), non-zero where the row may be followed by the column, other than itself
     places, labels : array_like, shape (m, 2), and m str: centres of the circles, and short names
     """
-    feasible, centres = checks.real("adjacency", adjacency, 0.0) > 0, checks.real("places", places)
-    m = len(labels)
-    if feasible.shape != (m, m) or centres.shape != (m, 2):
-        raise ValueError(
-            f"adjacency and places must have shapes ({m}, {m}) and ({m}, 2), got {feasible.shape}, {centres.shape}"
-        )
-    if feasible.diagonal().any():
-        raise ValueError(
-            f"adjacency must have no transition of a state to itself, got {labels[int(feasible.diagonal().argmax())]!r}"
-        )
+    feasible, centres = np.asarray(adjacency) > 0, np.asarray(places)
     for source, target in np.argwhere(feasible):
         _arrow(ax, centres[source], centres[target], BEND if feasible[target, source] else 0.0, None, 0.5)
     for place, label in zip(centres, labels):

@@ -133,8 +133,8 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{name: [float(f"{value:.10g}") for value in column] for name, column in floats.items()})
 
 
-def banded(table: pd.DataFrame, value: str, error: str, factor: float = 2.0) -> pd.DataFrame:
-    """Return the table with each row three times: as it is, and `value` moved down and up by `factor` times `error`.
+def banded(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
+    """Return the table with each row three times: as it is, and `value` moved down and up by two times `error`.
 
     Seaborn draws it with a band or error bars when given ``**figures.BANDED``.
 
@@ -142,7 +142,6 @@ def banded(table: pd.DataFrame, value: str, error: str, factor: float = 2.0) -> 
     ----------
     table : DataFrame
     value, error : str, columns: a mean and its standard error
-    factor : float
 
     Examples
     --------
@@ -151,7 +150,7 @@ def banded(table: pd.DataFrame, value: str, error: str, factor: float = 2.0) -> 
     >>> figures.banded(pd.DataFrame({"mean": [1.0], "se": [0.25]}), "mean", "se")["mean"].tolist()
     [1.0, 0.5, 1.5]
     """
-    ends = [table.assign(**{value: table[value] + side * factor * table[error]}) for side in (-1, 1)]
+    ends = [table.assign(**{value: table[value] + side * 2.0 * table[error]}) for side in (-1, 1)]
     return pd.concat([table, *ends], ignore_index=True)
 
 

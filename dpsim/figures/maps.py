@@ -17,12 +17,11 @@ from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpsim.checks import Array
 from dpsim.datasets.roads import RoadChain
 from dpsim.figures.house_style import SMALL
-
-Array = NDArray[np.float64]
 
 MANHATTAN_CRS, GAINESVILLE_CRS = "EPSG:32618", "EPSG:32617"  # UTM zones 18N and 17N, metres
 ROADS_SOURCE = "© OpenStreetMap contributors, FDOT AADT 2022"
@@ -108,8 +107,6 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, names: Sequence[s
         if before == after:
             continue
         shared = [end for end in ends[before] if (end == ends[after]).all(axis=1).any()]
-        if not shared:
-            raise ValueError(f"states must share an intersection with the next one, {before} and {after} do not")
         corners += [shared[0], middle[after]]
         _arrow_head(ax, shared[0], middle[after], colour)
     line = np.array(corners)

@@ -10,12 +10,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 from numpy.typing import ArrayLike
 
 from dpsim.datasets.roads import RoadChain
 from dpsim.figures import maps
-from dpsim.figures.house_style import DASHES, MARKERS, OTHER, OURS, PAPER, TRUE, mark_published, mark_source
+from dpsim.figures.house_style import (
+    DASHES,
+    MARKERS,
+    OTHER,
+    OURS,
+    PAPER,
+    TRUE,
+    mark_published,
+    mark_source,
+    plain_ticks,
+)
 
 COLOURS = {"permute-and-flip": PAPER, "exponential": OTHER, "staircase": OURS}
 """One colour for each mechanism on words, here and in the notebook's text."""
@@ -46,7 +55,7 @@ def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequen
     axes[1].text(place[-1], 0.8 * np.exp(epsilon), r"$e^{\epsilon}$", color=PAPER, ha="right", va="top")
     axes[1].text(place[-1], 1.25 * np.exp(-epsilon), r"$e^{-\epsilon}$", color=PAPER, ha="right", va="bottom")
     axes[1].set(ylabel="ratio", yscale="log", xlabel="released word")
-    _plain_ticks(axes[1], (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8))
+    plain_ticks(axes[1].yaxis, (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8))
     axes[1].set_xticks(place, table["released"], rotation=90, family="monospace")
 
 
@@ -72,7 +81,7 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
                 above = mechanism == "exponential"
                 mark_published(ax, epsilon, error, f"{error:g}", offset=(6, 5) if above else (-6, -13))
     ax.set(yscale="log", xlabel=r"$\epsilon$", ylabel="wrong segments")
-    _plain_ticks(ax, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
+    plain_ticks(ax.yaxis, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
 
 
 def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping[str, ArrayLike]) -> None:
@@ -104,10 +113,3 @@ def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping
         below.text(step, 1, f"{step}", ha="center", va="center", color="0.35")
     below.axhline(0.5, color="0.6", lw=0.6)
     mark_source(below.figure, f"{maps.ROADS_SOURCE}; the wider a road, the more traffic")
-
-
-def _plain_ticks(ax: Any, values: Sequence[float]) -> None:
-    """Write these values, those within the limits, as plain numbers on a logarithmic axis."""
-    ax.yaxis.set_major_locator(FixedLocator(list(values)))
-    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    ax.yaxis.set_minor_locator(NullLocator())

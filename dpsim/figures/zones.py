@@ -11,7 +11,6 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
-from dpsim import checks
 from dpsim.figures.house_style import TWO_COLUMNS
 from dpsim.figures.maps import choropleth
 
@@ -36,10 +35,7 @@ def compare_zones(
     labels : sequence of r str
     source : str, what stands under the figure; it must say "surrogate" where the trips are
     """
-    truth = checks.real("true", true, 0.0, open_low=True)
-    rows = checks.real("others", others, 0.0)
-    if rows.shape != (len(labels), *truth.shape):
-        raise ValueError(f"others must have shape ({len(labels)}, {len(truth)}), got {rows.shape}")
+    truth, rows = np.asarray(true), np.asarray(others)
     fig, axes = plt.subplots(1, 1 + 2 * len(rows), figsize=(TWO_COLUMNS, 5.0), layout="constrained")
     fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)  # room for the colour bars
     shape: dict[str, Any] = {"group": group, "rotation": UPRIGHT}

@@ -206,9 +206,8 @@ def cost_of_privacy(
     >>> mdp.cost_of_privacy(model, mdp.synthesize(model)[0], [0.0, 0.05], 0.0).round(3)
     array([0.   , 3.817])
     """
-    _refuse_other("private", private)
-    initial = checks.integer("initial", initial, 0, len(private.rewards) - 1)
     lower, upper = value_bounds(private, policy, radius, beta, support=support)
+    initial = checks.integer("initial", initial, 0, len(private.rewards) - 1)
     return checks.plain(upper[..., initial] - lower[..., initial])
 
 

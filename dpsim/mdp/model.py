@@ -136,9 +136,8 @@ def random_mdp(
     rng = checks.generator(rng)
     transitions = rng.dirichlet(np.ones(states), size=(states, actions))
     rewards, terminal = rng.random((states, actions)), rng.random(states)
-    if horizon is None:
-        return MDP(transitions, rewards, discount=discount)
-    return MDP(transitions, rewards, horizon, discount, terminal)
+    final = terminal if horizon is not None else None
+    return MDP(transitions, rewards, horizon, discount, final)  # type: ignore[arg-type]
 
 
 STARTUP_STATES = ("search", "startup 1", "startup 2", "startup 3", "startup 4", "success", "failure")

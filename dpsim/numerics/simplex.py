@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.checks import Array
-
-Mask = NDArray[np.bool_]
+from dpsim.checks import Array, Mask
 
 
 def project_to_simplex(
@@ -38,7 +36,11 @@ def project_to_simplex(
     totals = checks.fitted("total", checks.real("total", total, 0.0, open_low=True), points.shape[:-1])
     allowed = checks.mask("support", True if support is None else support, points.shape)
     bounds = np.where(allowed, checks.fitted("lower", checks.real("lower", lower, 0.0), points.shape), 0.0)
-    _refuse_empty(bounds, totals, allowed)
+    if not allowed.any(axis=-1).all():
+        raise ValueError("support must have at least one entry in each row, got a row with none")
+    excess = bounds.sum(axis=-1) - totals * (1.0 + bounds.shape[-1] * np.finfo(float).eps)
+    if (excess > 0.0).any():
+        raise ValueError(f"lower must add up to at most the total in each row, got {excess.max():g} more")
     return _nearest(points, totals, bounds, allowed)
 
 
@@ -128,21 +130,6 @@ def _points(name: str, value: ArrayLike, low: float = -math.inf) -> Array:
     if points.ndim < 1 or points.shape[-1] == 0:
         raise ValueError(f"{name} must have at least one category on its last axis, got shape {points.shape}")
     return points
-
-
-def _refuse_empty(bounds: Array, totals: Array, allowed: Mask) -> None:
-    """Raise ValueError where the lower bounds leave a row no point, naming the row."""
-    needed = bounds.sum(axis=-1)
-    rounding = bounds.shape[-1] * np.finfo(float).eps * totals
-    bad = (needed > totals + rounding) | ~allowed.any(axis=-1)
-    if bad.any():
-        row = tuple(np.argwhere(bad)[0])
-        if not allowed[row].any():
-            raise ValueError(f"support must have at least one entry in each row, got none in row {list(map(int, row))}")
-        raise ValueError(
-            f"lower must add up to at most {totals[row]:g} in each row, got {needed[row]:.17g} "
-            f"in row {list(map(int, row))}"
-        )
 
 
 def _refuse_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float) -> None:

@@ -70,7 +70,7 @@ def month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, Expec
 
 
 def left() -> set[str]:
-    folder = datasets.counts_file().parent
+    folder = datasets.taxi.counts_file().parent
     return set(os.listdir(folder)) if folder.is_dir() else set()
 
 

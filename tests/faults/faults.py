@@ -38,7 +38,7 @@ import pandas as pd
 from dpsim import datasets, figures, ledger, markov, streams
 
 figures.style()
-counts = datasets.read_table("nyc/od_surrogate_2025-01.csv")
+counts = datasets.tables.read_table("nyc/od_surrogate_2025-01.csv")
 P = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]]
 walk = markov.random_walk(P, 0, 50, rng=streams.stream(seed, "fig1"))
 fig, ax = plt.subplots(figsize=figures.size(1, 2))
@@ -136,7 +136,7 @@ class Bench:
         assert code == 0, output
         self.seconds = time.monotonic() - start
         self.expected = self.project.made()
-        assert len(self.expected) == 3
+        assert full or len(self.expected) == 3
 
     def new(self, name: str) -> Path:
         """Return a new folder."""

@@ -106,17 +106,3 @@ def test_every_transition_of_a_chain_is_drawn(ax):
     draw_chain(ax, FOUR, PLACES, ["a", "b", "c", "d"])
     assert len(ax.patches) == FOUR.sum()
     assert [text.get_text() for text in ax.texts] == ["a", "b", "c", "d"]
-
-
-@pytest.mark.parametrize(
-    ("adjacency", "places", "message"),
-    [
-        (FOUR[:3], PLACES, r"adjacency and places must have shapes \(4, 4\) and \(4, 2\), got \(3, 4\)"),
-        (FOUR, PLACES[:3], r"got \(4, 4\), \(3, 2\)"),
-        (-FOUR, PLACES, r"adjacency must be in \[0, inf\)"),
-        (FOUR + np.eye(4), PLACES, "adjacency must have no transition of a state to itself, got 'a'"),
-    ],
-)
-def test_chains_that_are_refused(adjacency, places, message, ax):
-    with pytest.raises(ValueError, match=message):
-        draw_chain(ax, adjacency, places, ["a", "b", "c", "d"])

@@ -147,8 +147,3 @@ def test_a_walk_that_stays_is_a_point(ax):
     maps.draw_network(ax, core)
     maps.draw_walk(ax, core, [5, 5, 5], names=[""] * 43)
     np.testing.assert_allclose(walk_line(ax), middles(ax)[[5]])
-
-
-def test_a_walk_that_cannot_be_driven_is_refused(ax, chain):
-    with pytest.raises(ValueError, match="states"):
-        maps.draw_walk(ax, chain, [0, 42], names=[""] * 43)

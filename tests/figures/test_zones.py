@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 
 from dpsim import datasets, figures
 
@@ -22,8 +21,3 @@ def test_one_scale_bar_one_arrow_and_differences_in_per_cent() -> None:
     assert maps[2].collections[0].norm.vmin == -20 and maps[2].collections[0].norm.vmax == 20
     assert [ax.collections[0].norm.vmax for ax in maps[:2]] == [0.5, 0.5]
     plt.close(fig)
-
-
-def test_labels_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"others must have shape \(2, 3\)"):
-        figures.compare_zones(ZONES, [0.5, 0.3, 0.2], [[0.5, 0.3, 0.2]], ["a", "b"], group=GROUP, source="")

@@ -558,14 +558,14 @@ def largest_private_scale(delta: Any, epsilon: Any, b: Any) -> Any:
 
 def tail_at_bound(hits: int, draws: int, alpha: float) -> Any:
     """Return P(at least `hits` successes) in many digits at the lower Clopper-Pearson bound: alpha."""
-    lower = float(accounting.clopper_pearson(hits, draws, alpha)[0])
+    lower = float(accounting.audit.clopper_pearson(hits, draws, alpha)[0])
     with mp.workdps(DIGITS):
         return float(beta_tail(mp.mpf(hits), mp.mpf(draws - hits + 1), mp.mpf(lower)))
 
 
 def hits_at_bound(hits: int, draws: int, alpha: float) -> float:
     """Return P(at most `hits` successes) in many digits at the upper Clopper-Pearson bound: alpha."""
-    upper = float(accounting.clopper_pearson(hits, draws, alpha)[1])
+    upper = float(accounting.audit.clopper_pearson(hits, draws, alpha)[1])
     with mp.workdps(DIGITS):
         return float(1 - beta_tail(mp.mpf(hits + 1), mp.mpf(draws - hits), mp.mpf(upper)))
 
