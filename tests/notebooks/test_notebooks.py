@@ -191,7 +191,7 @@ def test_every_drawing_cell_runs_again_last_cell_first_with_the_same_numbers(nam
 
 
 def test_plain_papermill_from_another_folder_writes_nothing_but_its_copy(tmp_path: Path) -> None:
-    name = "mdp_policy_synthesis"
+    name = "permute_and_flip"
     command = [sys.executable, "-m", "papermill", str(paths.notebooks() / f"{name}.ipynb"), "copy.ipynb"]
     for key, value in REDUCED[name].items():
         command += ["-p", key, str(value)]
