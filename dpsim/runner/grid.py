@@ -107,9 +107,14 @@ def run_on_cluster(runs: list[Run], address: str, tell: Callable[[Run], object])
     address : str, of the scheduler; its workers share this project's folder (extra `dask`)
     tell : callable, ``tell(run)`` hears of each end
     """
-    from dask.distributed import Client, as_completed
+    try:
+        from dask.distributed import Client, as_completed
 
-    with Client(address, timeout=10) as client:
+        client = Client(address, timeout=10)
+    except (ImportError, OSError, ValueError) as error:
+        wanted = "dask must be a scheduler's address, like tcp://host:8786, and Dask installed (`make extras`)"
+        raise ValueError(f"{wanted}, got {address!r}: {error}") from error
+    with client:
         planned = dict(zip(client.map(_one, runs, pure=False), runs))
         for future, ended in as_completed(planned, with_results=True):
             planned[future].__dict__.update(vars(ended))
