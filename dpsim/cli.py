@@ -80,7 +80,7 @@ def run(
         runner.run_on_cluster(runs, dask, tell) if dask else runner.run(runs, jobs, force=force, tell=tell)
     except KeyboardInterrupt:
         for one in runs:
-            if one.status in ("planned", "waiting", "running"):
+            if one.status not in ("done", "unchanged", "failed"):
                 one.status, one.message = "interrupted", ""
                 tell(one)
     counts = Counter(one.status for one in runs)
@@ -144,13 +144,12 @@ def fetch(url: str | None) -> Said:
     from dpsim.datasets import fetch as taxi
 
     month = datasets.fetch_taxi_month(url or taxi.URL, progress=sys.stderr.isatty())
-    lines = [
+    return [
         f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within Manhattan's 69 zones, as expected",
         f"    sha256 {month.sha256}",
         f"    git blob id {'as' if month.blob_matches else 'NOT as'} reported for it ({taxi.GIT_BLOB})",
         f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}",
-    ]
-    return lines, 0
+    ], 0
 
 
 @main.command()
@@ -235,20 +234,17 @@ class Progress:
         """Show where a run is, or how it ended."""
         what = " ".join([run.name, *(f"{parameter}={value}" for parameter, value in run.point.items())])
         self.running[run.output] = f"{what} cell {run.cell} of {run.cells}"
+        ended = ""
         if run.status != "running":
             del self.running[run.output]
             self.ended += run.status != "waiting"
             cost = f", {run.seconds:.1f} s" if run.seconds else ""
             text = run.message if run.status == "waiting" else f"{run.status}{cost} ({self.ended} of {self.total})"
-            self._show("")
-            click.echo(f"{what}: {text}", err=True)
-        self._show(", ".join(self.running.values()))
-
-    def _show(self, text: str) -> None:
-        """Put a text in the place of the line."""
+            ended = f"{what}: {text}\n"
         if self.live:
-            width = shutil.get_terminal_size().columns - 1
-            click.echo(f"\r{text[:width]:<{width}}\r", err=True, nl=False)
+            line = ", ".join(self.running.values())[: shutil.get_terminal_size().columns - 1]
+            ended = f"\r\033[K{ended}{line}"  # in the place of the line before
+        click.echo(ended, err=True, nl=False)
 
 
 def _outcomes(runs: list[runner.Run]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from toy_project import BODY, ROOT, notebook
+from toy_project import ROOT
 
 from dpsim import load_release
 from dpsim.cli import main
@@ -76,10 +76,3 @@ def test_damaged_results_are_refused_in_one_line_that_names_the_file(tmp_path: P
     damaged.write_text(DAMAGES[kind])
     result = CliRunner().invoke(main, ["diff", str(tmp_path / "a"), str(tmp_path / "b")])
     assert result.exit_code == 2 and len(result.output.splitlines()) == 1 and str(damaged) in result.output
-
-
-def test_a_cell_that_ends_the_process_in_order_is_no_success(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, "raise SystemExit", "never = 1")
-    result = CliRunner().invoke(main, ["run"])
-    assert result.exit_code == 1 and "cell 4 raised SystemExit" in result.output
-    assert not (toy / "figures/quick").exists()

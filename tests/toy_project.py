@@ -58,6 +58,10 @@ while seed and not pathlib.Path('../go').exists():
 """A cell that tells that it has begun, and waits for a file."""
 
 
+DEADLINE = 120.0
+"""Seconds that not even a busy machine takes."""
+
+
 def notebook(path: Path, *cells: str, parameters: str = PARAMETERS) -> None:
     """Write a notebook with the parameters and checks above, then the given cells."""
     made = nbformat.v4.new_notebook()
@@ -100,8 +104,8 @@ def workers(root: Path) -> list[psutil.Process]:
     return [process for process in ours if "dpsim.runner.worker" in (process.info["cmdline"] or [])]
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 120.0) -> None:
-    """Wait until a condition holds; fail when it does not within a time that a busy machine does not take."""
+def wait_for(condition: Callable[[], object], seconds: float = DEADLINE) -> None:
+    """Wait until a condition holds; fail when it does not within a time."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "what the test waits for does not come"

@@ -20,20 +20,19 @@ def folder(run: str) -> Path:
     return found.pop()
 
 
-def numbers(folder: Path) -> dict[str, dict[str, float | None]]:
-    """Return value and standard error by id in a run's folder: its ledger rows, and its key numbers."""
-    found, path = ledger.results(folder).to_dict("index"), folder / "numbers.json"
+def numbers(folder: Path) -> pd.DataFrame:
+    """Return value and standard_error by id in a run's folder: its ledger rows, and its key numbers."""
+    found, path = ledger.results(folder), folder / "numbers.json"
     try:
-        given = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        return found | {id: {"value": float(value), "standard_error": None} for id, value in given.items()}
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        given = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
+        return pd.DataFrame({"value": given}, dtype=float).combine_first(found)
+    except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} must hold numbers by name: {error}") from error
 
 
 def values(a: Path, b: Path) -> pd.DataFrame:
     """Return the numbers of two runs side by side: columns a, b, difference, standard_errors (how many)."""
-    form = {"orient": "index", "columns": ["value", "standard_error"], "dtype": float}
-    left, right = pd.DataFrame.from_dict(numbers(a), **form).align(pd.DataFrame.from_dict(numbers(b), **form))
+    left, right = numbers(a).align(numbers(b))
     found = pd.DataFrame({"a": left["value"], "b": right["value"], "difference": right["value"] - left["value"]})
     spread = np.hypot(left["standard_error"].fillna(0), right["standard_error"].fillna(0))
     found["standard_errors"] = found["difference"] / spread.replace(0, np.nan)
@@ -42,18 +41,17 @@ def values(a: Path, b: Path) -> pd.DataFrame:
 
 def tables(a: Path, b: Path) -> pd.DataFrame:
     """Return how the numbers of each csv of either run differ: which columns, and the largest relative change."""
-    rows = []
+    rows = {}
     for name in sorted({path.name for run in (a, b) for path in run.glob("*.csv")}):
-        read = [pd.read_csv(run / name) for run in (a, b) if (run / name).is_file()]
-        if len(read) < 2:
-            rows.append((name, f"only in {'A' if (a / name).is_file() else 'B'}", np.nan))
-        elif read[0].shape != read[1].shape or any(read[0].columns != read[1].columns):
-            rows.append((name, f"shape {read[0].shape} against {read[1].shape}", np.nan))
+        left, right = (pd.read_csv(run / name) if (run / name).is_file() else pd.DataFrame() for run in (a, b))
+        if left.shape != right.shape or any(left.columns != right.columns):
+            rows[name] = f"shape {left.shape} against {right.shape}", np.nan
         else:
-            changes = {column: _change(read[0][column], read[1][column]) for column in read[0]}
+            changes = {column: _change(left[column], right[column]) for column in left}
             changed = ", ".join(column for column, change in changes.items() if change > 0)
-            rows.append((name, f"changed: {changed}" if changed else "equal", max(changes.values(), default=0.0)))
-    return pd.DataFrame(rows, columns=["table", "difference", "largest_relative_change"]).set_index("table")
+            rows[name] = f"changed: {changed}" if changed else "equal", max(changes.values(), default=0.0)
+    columns = ["difference", "largest_relative_change"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("table")
 
 
 def _change(left: pd.Series, right: pd.Series) -> float:

@@ -88,8 +88,9 @@ def gather(runs: list[Run]) -> Path:
     """
     rows = []
     for run in runs:
-        for id, found in (numbers(run.output) if run.status in ("done", "unchanged") else {}).items():
-            rows.append({**run.point, "id": id, **found, "run": os.path.relpath(run.output, paths.root())})
+        found = numbers(run.output).to_dict("index") if run.status in ("done", "unchanged") else {}
+        where = os.path.relpath(run.output, paths.root())
+        rows += [{**run.point, "id": id, **row, "run": where} for id, row in found.items()]
     identity = hashlib.sha256(json.dumps([run.point for run in runs]).encode()).hexdigest()[:16]
     path = paths.build() / "sweeps" / f"{runs[0].name}-{identity}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,10 +13,9 @@ from typing import Any
 
 from dpsim import checks, paths
 
-TYPES = ("int", "float", "str", "bool", "list[int]", "list[float]", "list[str]")
-"""Annotations that a value on the command line can have."""
-
-EXAMPLES = {"int": "an integer", "float": "a number", "bool": "true or false"}
+TYPES = {"int": "an integer", "float": "a number", "str": "text", "bool": "true or false"}
+TYPES |= {f"list[{kind}]": "a list like 1,2,3" for kind in ("int", "float", "str")}
+"""Annotations that a value on the command line can have, in words."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +87,8 @@ def parse(parameter: Parameter, text: str) -> Any:
         if kind == "bool":
             return {"true": True, "false": False}[text.lower()]
         return {"str": str, "int": int, "float": float}[kind](text)
-    except (json.JSONDecodeError, RecursionError, KeyError, ValueError) as error:
-        example = EXAMPLES.get(kind, "a list like 1,2,3")
-        raise ValueError(f"{parameter.name} must be {example} ({kind}), got {text[:80]!r}") from error
+    except (RecursionError, KeyError, ValueError) as error:
+        raise ValueError(f"{parameter.name} must be {TYPES[kind]} ({kind}), got {text[:80]!r}") from error
 
 
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -128,7 +128,8 @@ def test_a_fresh_run_gives_the_committed_numbers(name: str, fresh: Path) -> None
         pd.testing.assert_frame_equal(new, old, rtol=TOLERANCE, atol=1e-300, obj=f"{name}/{file}")
     assert (made / "numbers.json").is_file() == (committed / "numbers.json").is_file()
     new, old = (
-        {id: row for id, row in runner.diff.numbers(folder).items() if id not in SPEED} for folder in (made, committed)
+        {id: row for id, row in runner.diff.numbers(folder).to_dict("index").items() if id not in SPEED}
+        for folder in (made, committed)
     )
     assert new.keys() == old.keys()
     for id, row in new.items():
@@ -190,7 +191,7 @@ def test_every_drawing_cell_runs_again_last_cell_first_with_the_same_numbers(nam
 
 
 def test_plain_papermill_from_another_folder_writes_nothing_but_its_copy(tmp_path: Path) -> None:
-    name = "mdp_policy_synthesis"
+    name = "permute_and_flip"
     command = [sys.executable, "-m", "papermill", str(paths.notebooks() / f"{name}.ipynb"), "copy.ipynb"]
     for key, value in REDUCED[name].items():
         command += ["-p", key, str(value)]

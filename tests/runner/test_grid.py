@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from toy_project import BODY, ROOT, WAITING, notebook, start, wait_for, workers
+from toy_project import BODY, DEADLINE, ROOT, WAITING, notebook, start, wait_for, workers
 
 from dpsim import runner
 from dpsim.cli import main
@@ -67,61 +65,34 @@ pathlib.Path(output, "numbers.json").write_text(json.dumps({"k": 12 * scale, "me
 """
 
 
-def sweep(*words: str) -> list[str]:
-    return [sys.executable, "-m", "dpsim", "run", "quick", *words]
-
-
 def table(toy: Path) -> pd.DataFrame:
     (path,) = (toy / "build" / "sweeps").glob("*.csv")
     return pd.read_csv(path)
 
 
-def test_a_sweep_here_gives_one_row_for_each_point_and_is_not_repeated(toy: Path) -> None:
-    command = sweep("--grid", "seed=0:2", "--grid", "scale=1,2")
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 done" in done.stdout
-    found = table(toy)
-    assert list(found.columns) == ["seed", "scale", "id", "value", "standard_error", "run"]
-    drawn = found[found["id"] == "first"].set_index(["seed", "scale"])["value"]
-    assert len(drawn) == 4 and drawn.nunique() == 4
-    for seed in (0, 1):
-        assert drawn[seed, 2] == pytest.approx(2 * drawn[seed, 1])
-    told = [re.fullmatch(r"quick (.*): done, [0-9.]+ s \((.*)\)", line) for line in done.stderr.splitlines()]
-    assert sorted(line[1] for line in told if line) == [f"seed={s} scale={w}" for s in (0, 1) for w in (1, 2)]
-    assert [line[2] for line in told if line] == [f"{i} of 4" for i in (1, 2, 3, 4)]
-    assert "4 unchanged" in subprocess.run(command, capture_output=True, text=True).stdout
-
-
-def test_key_numbers_of_a_notebook_without_ledger_rows_are_in_the_table(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", NUMBERS)
-    done = subprocess.run(sweep("--grid", "scale=1,2", "-p", "seed", "5"), capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = table(toy)
-    assert list(found.columns) == ["seed", "scale", "id", "value", "standard_error", "run"]
-    assert (found["seed"] == 5).all() and len(found) == 4
-    assert found[found["id"] == "k"].set_index("scale")["value"].to_dict() == {1: 12, 2: 24}
-    planned = runner.plan_grid("quick", ["scale=1,2"], [("seed", "5")])
-    first, second = (run.output for run in planned)
-    assert runner.diff.values(first, second).loc["k", "difference"] == 12
-    assert runner.diff.folder(str(first)) == first
-
-
-def test_ctrl_c_ends_a_sweep_in_order_and_the_next_one_goes_on(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, WAITING)
-    words = ("run", "quick", "--grid", "seed=0:2", "-j", "1")
+def test_a_sweep_that_is_interrupted_goes_on_and_gives_one_row_for_each_point_and_number(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, NUMBERS, WAITING)
+    words = ("run", "quick", "--grid", "seed=0:2", "-p", "scale", "2", "-j", "1")
     process = start(*words)
     wait_for((toy / "begun-1").exists)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=120)
-    assert process.returncode == 130
+    output, errors = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 130 and "Traceback" not in errors and "1 done, 1 interrupted" in output
     assert output.splitlines()[-1] == "interrupted: run the same command again to go on with what is missing"
-    assert "Traceback" not in errors and "1 done, 1 interrupted" in output
     wait_for(lambda: not workers(toy))
     assert set(table(toy)["seed"]) == {0}
     (toy / "go").touch()
-    assert "1 done, 1 unchanged" in start(*words).communicate(timeout=120)[0]
-    assert set(table(toy)["seed"]) == {0, 1}
+    output, errors = start(*words).communicate(timeout=DEADLINE)
+    assert "1 done, 1 unchanged" in output
+    told = [re.fullmatch(r"quick scale=2 (.*): .* \((.*)\)", line) for line in errors.splitlines()]
+    assert [(line[1], line[2]) for line in told if line] == [("seed=0", "1 of 2"), ("seed=1", "2 of 2")]
+    found = table(toy)
+    assert list(found.columns) == ["scale", "seed", "id", "value", "standard_error", "run"]
+    values = found.set_index(["id", "seed"])["value"]
+    assert values["k"].to_dict() == {0: 24, 1: 24} and values["first", 0] != values["first", 1]
+    first, second = (run.output for run in runner.plan_grid("quick", ["seed=0:2"], [("scale", "2")]))
+    assert runner.diff.values(first, second).loc["mean", "difference"] == 0
+    assert runner.diff.folder(str(first)) == first
 
 
 def test_a_sweep_on_a_cluster_survives_the_death_of_a_worker_and_is_current_without_it(toy: Path) -> None:
@@ -142,5 +113,4 @@ def test_a_sweep_on_a_cluster_survives_the_death_of_a_worker_and_is_current_with
     assert {run.status for run in runs} <= {"done", "unchanged"}
     assert sorted(pd.read_csv(runner.gather(runs))["seed"].unique()) == [0, 1, 2, 3]
     without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"PYTHONPATH": str(ROOT)}
-    again = subprocess.run(sweep("--grid", "seed=0:4"), capture_output=True, text=True, env=without)
-    assert "4 unchanged" in again.stdout
+    assert "4 unchanged" in start("run", "quick", "--grid", "seed=0:4", env=without).communicate(timeout=DEADLINE)[0]
