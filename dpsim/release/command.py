@@ -166,11 +166,12 @@ def run(
             counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=most, rng=seed
         )
         place.write(chain, counts)
+    far = place.owner / files.OWNER  # told first: what follows may go to a pipe that breaks or a device that is full
+    yield Line(f"for you only: written to {output}; how far it is from your table: {far}", private=True)
     yield Line(chain.text)
     if budget is None and seed is None:
         yield Line("no budget file was named: keep account yourself, the losses of releases from the same data add up")
     yield Line(f"written to {output}" + (": all of it may be published" if seed is None else ""))
-    yield Line(f"for you only, how far it is from your table: {place.owner / files.OWNER}", private=True)
 
 
 def _counted_aloud(source: Any, support: Any, table: dict[str, Any]) -> tuple[Counts, list[Line]]:

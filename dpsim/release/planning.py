@@ -10,6 +10,7 @@ import pandas as pd
 from dpsim import checks
 from dpsim.release import estimate
 from dpsim.release.noise import laplace_noise, pair_threshold
+from dpsim.release.unit import LARGEST
 
 MANY = 10**9
 COLUMNS = f"""\
@@ -73,12 +74,12 @@ def plan(
     [[0.00058, 0.0007]]
     """
     states, events = checks.integer("states", states, 1, MANY), checks.integer("events", events, 1, MANY)
-    cells = checks.integer("pairs", states * states if pairs is None else pairs, 1)
+    cells = checks.integer("pairs", states * states if pairs is None else pairs, 1, MANY**2)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
-    kept_of_each = checks.integers("limits", limits, 1).ravel().tolist() if len(limits) else []
+    kept_of_each = checks.integers("limits", limits, 1, LARGEST).ravel().tolist() if len(limits) else []
     if kept_of_each and persons is None:
         raise ValueError("persons must be given with limits, about how many persons the events belong to, got None")
-    each = None if persons is None else events / checks.integer("persons", persons, 1)
+    each = None if persons is None else events / checks.integer("persons", persons, 1, MANY)
     rows = []
     for epsilon in checks.real("epsilons", epsilons, 0.0, open_low=True).ravel().tolist():
         for most in kept_of_each or (None,):

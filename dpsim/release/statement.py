@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import functools
 import platform
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,14 @@ def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: 
         "moves": moves,
         "threshold": threshold,
         "randomness": "a generator that was given" if simulation else _ENTROPY,
-        "versions": {"python": platform.python_version()} | {name: metadata.version(name) for name in _PACKAGES},
+        "versions": _versions(),
     }
+
+
+@functools.cache  # slow to look up
+def _versions() -> dict[str, str]:
+    """Return the versions of what makes a release."""
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in _PACKAGES}
 
 
 def trust(chain: PrivateChain) -> str:

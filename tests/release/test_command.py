@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -215,6 +216,14 @@ def test_one_call_from_python(run: Callable[..., Result]) -> None:
     assert private.statement["unit"] == {"events": 5, "column": "user"} and private.statement["moves"]
 
 
+def test_what_is_written_is_told_before_standard_output_can_fail(run: Callable[..., Result]) -> None:
+    """On a full device exit code 2 alone read as if nothing had been released."""
+    options = {"origin": "page", "destination": "next", "categories": "pages.txt", "graph": None, "pairs": None}
+    lines = release.run(["events.csv.gz"], epsilon=1.0, output="out", seed=1, **options)
+    before = list(itertools.takewhile(lambda line: line.private, lines))
+    assert "written to out;" in before[-1].text and dpsim.load_release("out").labels == ("home", "shop", "cart")
+
+
 def test_a_plain_install_is_told_what_to_install(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     there = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "duckdb" else there(name))
@@ -241,6 +250,15 @@ def test_plan_speaks_of_persons() -> None:
     result = CliRunner().invoke(cli.main, words.split())
     assert result.exit_code == 0 and "25000" in result.stdout and "events_kept" in result.stdout
     assert CliRunner().invoke(cli.main, words.replace("--persons 5000 ", "").split()).exit_code == 2
+
+
+@pytest.mark.parametrize("option", ["states", "events", "persons", "limits", "pairs", "epsilon", "delta"])
+def test_a_number_of_400_digits_is_refused_in_one_line(option: str) -> None:
+    """Three of them ended in a traceback: 10^400 is no float."""
+    words = {"states": "9", "events": "100", "persons": "5", "limits": "3", option: "9" * 400}
+    result = CliRunner().invoke(cli.main, ["plan", *(f"--{name}={value}" for name, value in words.items())])
+    assert result.exit_code == 2 and result.stdout == ""
+    assert result.stderr.startswith(f"dpsim: {option}") and result.stderr.count("\n") == 1
 
 
 NASTY = [

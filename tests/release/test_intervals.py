@@ -26,7 +26,7 @@ def random_rows(n: int, each: int, alpha: float) -> np.ndarray:
     return np.array([rng.multinomial(each, p) for p in rng.dirichlet(np.full(n, alpha), n)])
 
 
-def coverage(counts: np.ndarray, epsilon: float, target: str, draws_: int = 100) -> dict[str, tuple[float, float]]:
+def coverage(counts: np.ndarray, epsilon: float, target: str, draws_: int = 60) -> dict[str, tuple[float, float]]:
     """Return how often each kind was given, and the mean share of true values inside, at nominal 0.9."""
     rng, rows = np.random.default_rng([len(counts), int(100 * epsilon)]), counts.sum(axis=1)
     truth = counts / rows[:, None]
@@ -59,7 +59,7 @@ TINY = np.array([[3, 2, 1], [1, 4, 2], [2, 2, 2]])
 def test_coverage_where_rows_have_many_events(counts: np.ndarray, epsilon: float, target: str) -> None:
     for given, share in coverage(counts, epsilon, target).values():
         assert given == 1.0
-        assert share >= 0.9 - 3.0 * 0.3 / np.sqrt(100 * 2)  # the entries of one release hang together
+        assert share >= 0.9 - 3.0 * 0.3 / np.sqrt(60 * 2)  # the entries of one release hang together
 
 
 @pytest.mark.parametrize("target", ["table", "process"])

