@@ -80,7 +80,7 @@ def run(
         runner.run_on_cluster(runs, dask, tell) if dask else runner.run(runs, jobs, force=force, tell=tell)
     except KeyboardInterrupt:
         for one in runs:
-            if one.status in ("planned", "waiting", "running"):
+            if one.status not in ("done", "unchanged", "failed"):
                 one.status, one.message = "interrupted", ""
                 tell(one)
     counts = Counter(one.status for one in runs)

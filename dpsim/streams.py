@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
-import randomgen
 
 from dpsim import checks
 
@@ -31,6 +30,8 @@ def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
 
 def private() -> np.random.Generator:
     """Return a generator that nobody can predict: ChaCha20 with a new key of 256 bits from the operating system."""
+    import randomgen  # a release draws from it, a figure does not
+
     return np.random.Generator(randomgen.ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20))
 
 

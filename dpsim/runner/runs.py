@@ -34,7 +34,7 @@ class Run:
         Of the notebook, what is not the default, the hash of what decides its outputs, what was asked for.
     output, record : Path, the folders of its outputs, and of its manifest and executed copy
     status : str
-        planned, waiting, running; in the end done (its outputs are published), unchanged (they are those that a run
+        planned, waiting, running, ended; then done (its outputs are published), unchanged (they are those that a run
         would make), failed or interrupted (those of the run before are still there).
     message : str, why it failed, or what it waits for
     cell, cells : int, which cell runs, of how many
@@ -83,7 +83,8 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
             target = record = Path(output).resolve() / name
             if target.is_relative_to(paths.figures().resolve()):
                 raise ValueError(f"output must be outside {paths.figures()}, of default runs alone, got {output}")
-            if os.path.lexists(target) and not (target / "manifest.json").is_file():
+            ours = all((target / file).is_file() for file in ("manifest.json", f"{name}.ipynb"))
+            if os.path.lexists(target) and not ours:
                 raise ValueError(f"output must be new or of an earlier run: {target} holds other files")
         planned.append(Run(name, values, key, target, record, dict(overrides)))
     return planned
@@ -196,6 +197,7 @@ async def _run(run: Run, threads: int, force: bool, tell: Callable[[Run], object
         if run.output.exists():
             os.replace(run.output, _previous(run.output))
         os.replace(staging, run.output)
+        run.status = "done"
     finally:
         _tidy(run.output)
 
@@ -241,7 +243,7 @@ async def _execute(run: Run, folder: Path, threads: int, tell: Callable[[Run], o
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
-        if run.status != "done":
+        if run.status != "ended":
             errors.seek(0)
             last = (errors.read().strip().splitlines() or ["it wrote nothing"])[-1]
             run.message = f"ended the process, with exit code {process.returncode}: {last}"

@@ -167,7 +167,7 @@ def test_an_output_folder_is_ones_own_or_of_a_run_before(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", "1 / 0")
     before = written(mine)
     assert CliRunner().invoke(main, command).exit_code == 1 and written(mine) == before
-    (mine / "manifest.json").unlink()
+    (mine / "quick.ipynb").unlink()
     (mine / "thesis.txt").write_text("years of work")
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 2 and "holds other files" in result.output
