@@ -151,9 +151,6 @@ def test_a_unit_is_an_event_or_a_column_with_a_limit() -> None:
         (lambda: Unit(True, "user"), "events"),
         (lambda: Unit(2), "column"),
         (lambda: Unit(2, ""), "column"),
-        (lambda: laplace_noise(0), "epsilon"),
-        (lambda: pair_threshold(laplace_noise(1, 2), 2, 0), "delta"),
-        (lambda: pair_threshold(laplace_noise(1, 2), 2, 1), "delta"),
     ],
 )
 def test_refusals(call: object, words: str) -> None:

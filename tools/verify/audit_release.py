@@ -145,5 +145,5 @@ def release_cases(everything: bool = True) -> Iterator[Case]:
         return
     yield noisy_case(Release("12 events cut to 4", MANY, four, 1.5, fault="truncation"))
     yield noisy_case(Release("3 events on one pair", ((0, 1),) * 3, three, 1.5))
-    yield pairs_case(Release("4 events on one pair", ((0, 1),) * 4, four, 8.0, 0.01))
+    yield pairs_case(Release("4 events on one pair", ((0, 1),) * 4, four, 3.0, 0.05))
     yield pairs_case(Release("3 events in 3 rows", ((0, 1), (1, 2), (2, 0)), three, 1.0, 0.05))
