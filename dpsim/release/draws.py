@@ -30,6 +30,7 @@ def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | Non
     """
     values = checks.integers("counts", counts, 0, LARGEST_COUNT)
     if rng is not None:
+        rng = checks.generator(rng)
         p = -np.expm1(-1.0 / noise.scale)  # in double precision, for simulations alone: quick, and not exact
         return values + (rng.geometric(p, values.size) - rng.geometric(p, values.size))
     import opendp.prelude as dp  # half a second to import, and only real releases need it

@@ -13,6 +13,7 @@ import pandas as pd
 from dpsim.checks import Integers
 from dpsim.release import labels as naming
 from dpsim.release import sources, text
+from dpsim.release.counts import Counts
 
 LARGEST_DENSE = 3_000  # labels up to which all pairs may be allowed
 ALL_PAIRS = "all pairs of the declared labels"
@@ -158,7 +159,7 @@ def from_pairs(labels: Sequence[Any], rows: Integers, columns: Integers, kind: s
 
 def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     """Return the counts of a declared support, aligned with its pairs, and how many events are on no pair of it."""
-    n = len(support.labels)
+    trips, n = Counts(trips).trips, len(support.labels)  # which refuses other tables
     origin, destination = (naming.positions(trips[column], support.labels) for column in ("origin", "destination"))
     keys = support.rows * n + support.indices
     wanted = origin * n + destination
