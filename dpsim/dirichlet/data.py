@@ -108,7 +108,8 @@ def private_counts(
     (array([0.19, 0.28, 0.53]), 2.212, 0.001)
     """
     row = rows(counts)
-    low = np.broadcast_to(checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True), row.total.shape)
+    low = checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True)
+    low = checks.fitted("eta", low, np.shape(row.total))
     if (low > row.eta * (1 + 1e-12)).any():
         raise ValueError(f"eta must be at most the smallest share of each row, got {low.max():g}")
     epsilon, delta = row_privacy(counts, k=k, eta=eta, gamma=gamma)
@@ -135,12 +136,16 @@ def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: Array
     (0.616, 0.0007)
     """
     row, found = rows(counts), []
-    public = (checks.numeric(*named) for named in (("k", k), ("eta", eta), ("gamma", gamma)))
-    for k_i, eta_i, gamma_i, N_i, n_i in np.broadcast(*public, row.total, row.categories):
+    shape, named = np.shape(row.total), (("k", k), ("eta", eta), ("gamma", gamma))
+    k, eta, gamma = (checks.fitted(name, checks.numeric(name, value), shape) for name, value in named)
+    lacking = (row.categories < 2) | (np.minimum(row.categories, 3) * eta + 1.0 / row.total > 1.0 + 1e-9)
+    if lacking.any():
+        raise ValueError(f"counts must leave each row a neighbour, got none in row {np.argwhere(lacking)[0]}")
+    for k_i, eta_i, gamma_i, N_i, n_i in np.broadcast(k, eta, gamma, row.total, row.categories):
         epsilon = theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma_i, n=int(n_i))
         delta = theorem1.delta_bounds(k_i, eta=eta_i, gamma=gamma_i, n=int(n_i))[1]
         found.append((float(epsilon), float(delta)))
-    both = np.array(found).T.reshape(2, *np.shape(row.total))
+    both = np.array(found).T.reshape(2, *shape)
     return checks.plain(both[0]), checks.plain(both[1])
 
 

@@ -290,17 +290,17 @@ def delta_monte_carlo(
     """
     rng = checks.generator(rng)
     k = checks.scalar("k", k, 0.0, LARGEST_K, open_low=True)
-    vertices = np.atleast_2d(_parameters(p, k)[0])
+    vertices = _parameters(p, k)[0]
     gamma = checks.scalar("gamma", gamma, 0.0, 1.0, open_low=True, open_high=True)
     n = vertices.shape[-1]
     m = n if protected is None else checks.integer("protected", protected, 1, n)
     numbers = checks.integers("draws", draws, 1)
     checkpoints = numbers.reshape(-1)
-    if (np.diff(checkpoints) <= 0).any():
+    if not checkpoints.size or (np.diff(checkpoints) <= 0).any():
         raise ValueError(f"draws must increase, got {checkpoints.tolist()}")
     ends = np.union1d(checkpoints, np.arange(0, checkpoints[-1], max(1, BLOCK // n)))
     left = []
-    for vertex in vertices:
+    for vertex in vertices.reshape(-1, n):
         blocks = (dirichlet_mechanism(vertex, k, size=int(drawn), rng=rng) for drawn in np.diff(ends))
         below = [(block[:, :m][:, vertex[:m] > 0.0] < gamma).any(axis=1).sum() for block in blocks]
         left.append(np.cumsum(below)[np.searchsorted(ends[1:], checkpoints)])

@@ -59,7 +59,7 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill says no types
                 elif message["msg_type"] in SHOWN:
                     cell.outputs.append(output_from_msg(message))
                 if message["msg_type"] == "error":
-                    tell(message="raised {ename}: {evalue}".format(**content)[:10_000])
+                    tell(message="raised {ename}: {evalue}".format(**content)[:5_000])  # as json below 64 KiB
                     return
 
 

@@ -274,6 +274,9 @@ def test_sampled_delta_at_nested_numbers_of_draws():
     worst = dirichlet.delta_monte_carlo(p, 8.0, gamma=0.01, draws=counts, rng=np.random.default_rng(1))
     assert worst.shape == (3,)
     assert (worst >= nested).all()
+    several = p.reshape(2, 2, 4)  # leading axes are more rows
+    again = dirichlet.delta_monte_carlo(several, 8.0, gamma=0.01, draws=counts, rng=np.random.default_rng(1))
+    np.testing.assert_array_equal(again, worst)
 
 
 # ------------------------------------------------------------------------------------------------ draws
@@ -456,6 +459,7 @@ def test_limits_hold_entry_by_entry():
         ("protected", lambda: dirichlet.delta_bounds(1.0, eta=0.1, gamma=0.1, n=3, protected=3)),
         ("eta", lambda: dirichlet.delta_bounds(1.0, eta=0.5, gamma=0.1, n=3)),
         ("draws", lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=[5, 3])),
+        ("draws", lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=[])),
         ("k", lambda: dirichlet.delta_bounds(1e13, eta=0.1, gamma=0.1, n=3)),
         ("eta", lambda: dirichlet.delta_bounds(1.0, eta=1e-300, gamma=0.1, n=3)),
         ("eta", lambda: dirichlet.extreme_points(4, 0.3)),

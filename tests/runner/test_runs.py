@@ -214,6 +214,11 @@ def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
     wait_for(lambda: not workers(toy))
 
 
+def test_a_long_message_in_signs_that_json_spells_out_arrives(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", "raise ValueError(chr(0x1F600) * 20_000)")
+    assert ran().message.startswith("cell 3 raised ValueError: \U0001f600")
+
+
 def test_a_cell_that_ends_the_process_in_order_is_no_success(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", BODY, "raise SystemExit", "never = 1")
     result = CliRunner().invoke(main, ["run"])
