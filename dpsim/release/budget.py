@@ -47,11 +47,11 @@ def spend(
     ValueError, and nothing recorded, when the limit would be passed, for another column or limit than the file's, and
     for a file that is no budget or has several names (hard links).
     """
-    loss = _checked("budget", epsilon, delta)
+    loss = checked("budget", epsilon, delta)
     path = Path(os.path.realpath(file))
     try:
         with _locked(path):
-            book, mode = _read(path, unit, None if limit is None else _checked("limit", *limit))
+            book, mode = _read(path, unit, None if limit is None else checked("limit", *limit))
             most = Limit(*book["limit"])
             spent = [sum(_exact(release[name]) for release in book["releases"]) for name in Limit._fields]
             after = [before + _exact(more) for before, more in zip(spent, loss)]
@@ -68,7 +68,7 @@ def spend(
     return float(after[0]), float(after[1])
 
 
-def _checked(name: str, epsilon: Any, delta: Any) -> Limit:
+def checked(name: str, epsilon: Any, delta: Any) -> Limit:
     """Return a pair of losses once both are in their ranges."""
     return Limit(
         checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True),
@@ -94,11 +94,11 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
         book = json.loads(path.read_text(encoding="utf-8"))
         if book["version"] != VERSION:
             raise ValueError(f"its version is {book['version']}, not {VERSION}: start another file with what is left")
-        most, releases, column = _checked("limit", *book["limit"]), book["releases"], book["column"]
+        most, releases, column = checked("limit", *book["limit"]), book["releases"], book["column"]
         if not isinstance(releases, list) or not isinstance(column, str | None):
             raise TypeError("releases must be a list and column a name or null")
         for release in releases:
-            _checked("releases", release["epsilon"], release["delta"])
+            checked("releases", release["epsilon"], release["delta"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"budget: {path} is no budget file ({type(error).__name__}: {error})") from error
     if limit is not None and limit != most:

@@ -166,9 +166,10 @@ class PrivateChain:
         """
         return intervals.intervals(self, of, level, target)
 
-    def named(self, places: Integers) -> Any:
-        """Return the labels of the states at these places, as integers where all are."""
-        return pd.Series(self.labels, dtype=None if self.labels else str).to_numpy()[np.asarray(places, dtype=np.int64)]
+    def named(self, places: Integers) -> pd.Series:
+        """Return the labels of the states at these places: integers where all are, else text, even of none."""
+        labels = pd.Series(self.labels, dtype=None if self.labels else str)
+        return labels.iloc[np.asarray(places, dtype=np.int64)].reset_index(drop=True)
 
 
 def release_chain(
@@ -216,6 +217,7 @@ def release_chain(
     noise = laplace_noise(epsilon, unit.events)
     threshold, spent = pair_threshold(noise, unit.events, delta) if chosen else (None, 0.0)
     generator = None if rng is None else checks.generator(rng)
+    facts = statement.facts(noise, unit, threshold, spent, counts.moves, generator is not None)  # may be refused
     if budget is not None and generator is None:
         spend(budget, epsilon=noise.epsilon, delta=spent, unit=unit, limit=limit)
     if isinstance(support, PrivatePairs):
@@ -223,7 +225,6 @@ def release_chain(
     else:
         numbers, _ = supports.counts_on(counts.trips, support)
         found, noisy = support, draws.noisy_counts(np.minimum(numbers, draws.LARGEST_COUNT), noise, generator)
-    facts = statement.facts(noise, unit, threshold, spent, counts.moves, generator is not None)
     facts |= {"support": found.kind, "pairs": int(noisy.size)}
     return PrivateChain(found, noisy, facts | {"estimate": estimate.rule(found), "empty_rows": estimate.EMPTY_RULE})
 

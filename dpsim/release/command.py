@@ -15,7 +15,7 @@ from dpsim.release import chain as chains
 from dpsim.release import files, owner
 from dpsim.release import planning as plans
 from dpsim.release import support as supports
-from dpsim.release.budget import Limit
+from dpsim.release.budget import Limit, checked
 from dpsim.release.counts import Counts
 from dpsim.release.noise import laplace_noise
 from dpsim.release.table import count_trajectories, count_transitions
@@ -154,7 +154,7 @@ def run(
         return
     if epsilon is None or output is None:
         raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
-    most = None if limit is None else Limit(*_numbers("limit", limit, float, 2))
+    most = None if limit is None else checked("limit", *_numbers("limit", limit, float, 2))
     if most is not None and budget is None:
         raise ValueError("limit belongs to a budget: give --budget FILE too")
     support = _asked(epsilon, delta, table)

@@ -7,13 +7,14 @@ import multiprocessing
 import os
 import threading
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from dpsim import release
-from dpsim.release import budget
+from dpsim.release import budget, statement
 from dpsim.release import chain as release_module
 from dpsim.release.budget import Limit
 from dpsim.release.unit import EVENT, Unit
@@ -157,6 +158,22 @@ def test_a_release_is_spent_before_it_is_drawn_and_a_simulation_never(
     with pytest.raises(ValueError, match="would pass the limit"):
         release.release_chain(counts, **settings)  # type: ignore[arg-type]
     assert len(book(file)) == 1 and book(file)[0]["epsilon"] <= 0.6
+
+
+def test_a_copy_that_is_not_installed_is_refused_before_it_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement names the versions; where one is unknown the budget was spent and nothing came of it."""
+
+    def unknown(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    settings = {"support": release.all_pairs(["a", "b"]), "budget": tmp_path / "budget", "limit": Limit(1.0, 0.0)}
+    statement._versions.cache_clear()
+    monkeypatch.setattr(metadata, "version", unknown)
+    with pytest.raises(ImportError, match="No package metadata"):
+        release.release_chain(release.Counts(TRIPS), epsilon=0.6, **settings)  # type: ignore[arg-type]
+    assert not settings["budget"].exists()  # type: ignore[attr-defined]
 
 
 def both_read_before_either_writes(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,7 @@ def test_events_left_out_are_told_to_the_owner_alone(run: Callable[..., Result])
         ("nowhere.csv --trajectory user,at,page --time-format today --events 2 --delta 1e-6", "time_format must be"),
         ("events.csv.gz --trajectory user,at,page --events 2 --delta 1e-6", "time_format must be given for"),
         (f"events.csv.gz {ENDS} --categories pages.txt --limit 1,0", "limit belongs to a budget"),
+        ("nowhere.csv --delta 1e-6 --budget spent --limit 0,0", "limit: epsilon must be in (0, inf), got 0"),
     ],
 )
 def test_refusals_speak_of_options(run: Callable[..., Result], words: str, said: str) -> None:

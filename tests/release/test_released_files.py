@@ -98,6 +98,9 @@ def test_a_release_of_nothing(tmp_path: Path) -> None:
         chain, counts = released(declared=declared, counts=counted(0), rng=None)
         written(chain, tmp_path / str(declared), counts)
         assert dpsim.load_release(tmp_path / str(declared)) == chain
+        for name, column in (("counts", "origin"), ("chain", "destination"), ("states", "label")):  # text, as ever
+            schema = pyarrow.parquet.read_schema(tmp_path / str(declared) / f"{name}.parquet")
+            assert str(schema.field(column).type) == "large_string"
         facts = json.loads((tmp_path / f"{declared}_OWNER_ONLY" / "owner.json").read_text())
         assert facts["mean_row_total_variation"] is None
 
