@@ -37,7 +37,7 @@ def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: 
         "moves": moves,
         "threshold": threshold,
         "randomness": "a generator that was given" if simulation else _ENTROPY,
-        "versions": _versions(),
+        "versions": dict(_versions()),
     }
 
 
