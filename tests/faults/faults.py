@@ -226,9 +226,9 @@ def narrow_umask(bench: Bench) -> str:
     return bench.works(umask=0o077)
 
 
-@fault("40 open files at most")
+@fault("64 open files at most")
 def few_files(bench: Bench) -> str:
-    return bench.works(prefix=["sh", "-c", 'ulimit -n 40; exec "$@"', "sh"])
+    return bench.works(prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"])
 
 
 @fault("locale C, without UTF-8")
