@@ -156,13 +156,13 @@ class Bench:
         return "the same figures"
 
     def refused(self, reason: str, *words: str, **settings: Any) -> str:
-        """Run; it must fail with the reason, in one line, and without a traceback."""
+        """Run; it must fail with the reason, in one line a notebook, and without a traceback."""
         code, output = self.project.run(*words, **settings)
         assert code in (1, 2), f"exit code {code}: {output}"
         assert reason in output and "Traceback" not in output, output
         self.project.settle()
         lines = [re.sub(r"\s+", " ", line).strip() for line in output.splitlines() if reason in line]
-        assert len(lines) == 1, output
+        assert len({line.split()[0] for line in lines}) == len(lines) and (self.full or len(lines) == 1), output
         return f"refused: {lines[0][:150]}"
 
 
