@@ -38,6 +38,8 @@ class Commands(click.Group):
             raise
         except (ValueError, OSError, ImportError) as error:
             click.echo(f"dpsim: {done}{error}", err=True)
+            if done:  # else Python tries to write the rest once more when it ends, and its exit code is 120
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 2
         ctx.exit(code)
 

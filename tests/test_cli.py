@@ -23,7 +23,8 @@ def said_nowhere(*words: str) -> str:
         pytest.skip("this system has no full device")
     with FULL.open("w") as full:
         command = [sys.executable, "-m", "dpsim", *words]
-        found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=buffered)
     assert found.returncode == 2 and "Traceback" not in found.stderr, found.stderr
     return found.stderr.splitlines()[-1]
 
