@@ -86,7 +86,9 @@ def in_words(chain: PrivateChain) -> str:
     lines += _of_the_long_run(chain)
     if s["epsilon"] > WORTH_A_WARNING:
         lines.append(f"Warning: epsilon is above {WORTH_A_WARNING:g}, which protects little.")
-    lines.append("Another release on the same units, from these data or others, adds its epsilon and delta to these.")
+    lines.append(
+        "Another release from these data, or from others on the same units, adds its epsilon and delta to these."
+    )
     return "\n".join(lines)
 
 
