@@ -333,7 +333,7 @@ def test_one_release_composes_to_the_exact_profile():
     lower, upper = composed.delta_bounds(epsilon)
     assert np.all(lower <= exact) and np.all(exact <= upper) and np.all(upper <= exact * (1 + 1e-4) + 1e-11)
     np.testing.assert_array_equal(composed.delta(epsilon), upper)
-    low, high = composed.epsilon_bounds([1e-3, 1e-6])
+    low, high = composed.epsilon_lower_bound([1e-3, 1e-6]), composed.epsilon([1e-3, 1e-6])
     truth = accounting.exact_epsilon([1e-3, 1e-6], 20.6, **GRADES)
     assert np.all(low <= truth) and np.all(truth <= high) and np.all(high - low < 1e-5)
     assert composed.epsilon(0.9) == 0.0
