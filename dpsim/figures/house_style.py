@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
@@ -52,6 +51,9 @@ BANDED: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
 SMALL = 8.5
 """Points of the smallest text at print size."""
 
+DPI = 200
+"""Dots an inch of a png."""
+
 LOOK = {
     "mathtext.fontset": "dejavusans",
     "axes.linewidth": 0.6,
@@ -60,7 +62,7 @@ LOOK = {
     "legend.frameon": False,
     "lines.markersize": 4,
     "figure.dpi": 110,
-    "savefig.dpi": 200,
+    "savefig.dpi": DPI,
     "figure.constrained_layout.use": True,
     "pdf.fonttype": 42,
     "svg.hashsalt": "dpsim",
@@ -161,9 +163,7 @@ def plain_ticks(axis: Any, values: Sequence[float]) -> None:
     ----------
     axis, values : ``ax.xaxis`` or ``ax.yaxis``, and a sequence of float
     """
-    axis.set_major_locator(FixedLocator(list(values)))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_locator(NullLocator())
+    axis.set(major_locator=FixedLocator(list(values)), major_formatter="{x:g}", minor_locator=NullLocator())
 
 
 def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5)) -> None:
@@ -211,10 +211,9 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
         raise ValueError(f"data must hold the plotted numbers of {name}, got an empty table")
     if not output:
         return
+    save_table(data, name, output)
     folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
-    canvas, dpi, wanted = fig.canvas, fig.dpi, mpl.rcParams["savefig.dpi"]
-    fig.dpi = dpi if wanted == "figure" else wanted
+    fig.dpi = DPI
     with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
     if os.environ.get("PDF") == "1":
@@ -223,13 +222,10 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
         fig.set_layout_engine("none")  # the png's layout is also that of the pdf
         with files.replacing(folder / f"{name}.pdf") as partial:
             FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
-    fig.set_canvas(canvas)
-    fig.dpi = dpi
     if get_ipython() is not None:  # the page shows what was saved, at half the size, not a drawing of its own
         plt.close(fig)
         with Image.open(folder / f"{name}.png") as picture:
             display(picture.reduce(2))  # type: ignore[no-untyped-call]
-    save_table(data, name, output)
 
 
 def save_table(data: pd.DataFrame, name: str, output: str) -> None:
