@@ -275,7 +275,7 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
 
     def claim(epsilon: Array) -> Array:
         if noise == "laplace":
-            return np.array([accounting.noise.laplace_delta(level, scale, b=b, rows=rows) for level in epsilon])
+            return np.array([accounting.noise._laplace_delta(level, scale, b, rows) for level in epsilon])
         normal = privacy_loss_mechanism.GaussianPrivacyLoss(scale, sensitivity=b * math.sqrt(rows / 2))
         return np.array([normal.get_delta_for_epsilon(float(level)) for level in epsilon])
 
