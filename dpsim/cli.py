@@ -173,7 +173,7 @@ def fetch(url: str | None) -> Said:
 @click.option("--budget", metavar="FILE", help="Record of what these data have spent so far.")
 @click.option("--limit", metavar="E,D", help="What they may spend in all; makes a new budget.")
 @click.option("--check", is_flag=True, help="Only tell you what would be counted, and what not.")
-@click.option("--seed", type=int, metavar="N", help="A simulation, which must not be published.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="A simulation, which must not be published.")
 def release(files: tuple[str, ...], **options: Any) -> Said:
     """Make a private Markov chain of a table of events, counts or visits.
 
@@ -183,13 +183,7 @@ def release(files: tuple[str, ...], **options: Any) -> Said:
     """
     from dpsim import release as release_
 
-    public = []
-    for line in release_.run(list(files), **options):
-        if line.private:
-            click.echo(line.text, err=True)
-        else:  # once all is written
-            public.append(line.text)
-    return public, 0
+    return release_.run(list(files), lambda line: click.echo(line, err=True), **options), 0
 
 
 @main.command()

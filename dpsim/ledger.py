@@ -42,22 +42,6 @@ VERDICTS = {
 }
 """The four words, and what they mean."""
 
-BASES = {
-    "rounding": "agrees within half a unit of the last printed digit",
-    "sampling": "agrees within that and three standard errors, of the paper's draws and of ours together",
-    "qualitative": "agrees when ours has the direction that the paper states without a number",
-    "reading": "agrees or differs as the text is read; the sentence says how",
-    "identity": "agrees by construction; no row of the scoreboard",
-    "formula": "contradicted: the paper's own formula is more than one unit of the last digit away",
-    "contradiction": "contradicted: what is printed and `limit`, another statement or a bound, exclude each other",
-    "false": "contradicted: a counterexample passes `limit`, what is stated, by more than three standard errors",
-    "surrogate": "not tested: public data stand in for the paper's",
-    "calibrated": "not tested: an input of ours was chosen to come near the printed number",
-    "missing": "not tested: the paper's formula or data are missing",
-    "speed": "not tested: seconds, measured in each run; no row of the scoreboard",
-}
-"""What the word of a row rests on, the column `basis`, and the rule that gives it."""
-
 LEGEND = "".join(f"- `{word}`: {meaning}.\n" for word, meaning in VERDICTS.items())
 """What the words mean, as Markdown."""
 
@@ -154,7 +138,7 @@ def judge(rows: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `verdict` is one of `VERDICTS` by the rule of the row's basis (`BASES`), and says what is wrong where `ok` is
+        `verdict` is one of `VERDICTS` by the rule of the basis (data/README.md), and says what is wrong where `ok` is
         False: for a row without a value, for one whose evidence does not carry its basis, and for one that misses
         `expected`, what was verified, by more than the unit of its last digit and chance (`FALSE_ALARM`), or whose
         word is another one there. Rows of speed are always in order.

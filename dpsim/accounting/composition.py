@@ -84,10 +84,6 @@ class Composition:
         """Return a lower bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
         return _each(lambda d: self._bracket(self._lower, d)[0], checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
-    def epsilon_bounds(self, delta: ArrayLike) -> tuple[Array, Array]:
-        """Return (lower, upper) bounds of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return self.epsilon_lower_bound(delta), self.epsilon(delta)
-
     def _lower(self, epsilon: float) -> float:
         """Return a proven lower bound on delta: the optimistic grid, less what its transforms may have added."""
         pmf, offset = self.optimistic

@@ -46,29 +46,10 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     return b * math.sqrt(rows / 2) * sigma * (1.0 + MARGIN)
 
 
-def laplace_delta(epsilon: float, scale: float, *, b: float, rows: int = 1) -> float:
+def _laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int = CELLS) -> float:
     """Return delta(epsilon) of Laplace noise on every entry. One row, exactly: 1 - (1 + v/2) e^-v with
-    v = (b/scale - epsilon) / 2, and 0 where v < 0. More: an upper bound, 2 rows losses convolved, rounded up to a grid.
-
-    Parameters
-    ----------
-    epsilon, b, rows : as in `gaussian_scale`
-    scale : float, above 0; mean absolute value of the noise
-
-    Examples
-    --------
-    >>> round(laplace_delta(1.0, 0.0125, b=0.025), 4)
-    0.2418
-    """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0)
-    scale = checks.scalar("scale", scale, 0.0, open_low=True)
-    return _laplace_delta(
-        epsilon, scale, checks.scalar("b", b, 0.0, 1.0, open_low=True), checks.integer("rows", rows, 1), CELLS
-    )
-
-
-def _laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int) -> float:
-    """Return `laplace_delta` on a grid of so many cells."""
+    v = (b/scale - epsilon) / 2, and 0 where v < 0. More: an upper bound, 2 rows losses convolved, rounded up to a grid
+    of so many cells."""
     if epsilon >= rows * b / scale:
         return 0.0
     if rows == 1:

@@ -51,9 +51,15 @@ def fetch_taxi_month(url: str = URL, *, expected: tuple[int, int] = EXPECTED, pr
     expected : tuple of int, the number of rows it must hold, and of those within Manhattan
     progress : bool, whether to say how far the download is
     """
+    import pooch
+
     file = counts_file().with_name(url.rsplit("/", 1)[-1])
-    if not file.is_file():
-        _download(url, file, progress)
+    pooch.get_logger().setLevel("ERROR")
+    downloader = pooch.HTTPDownloader(progressbar=progress, timeout=30)
+    try:
+        pooch.retrieve(url, known_hash=None, fname=file.name, path=file.parent, downloader=downloader)
+    except (OSError, ValueError) as error:  # requests' errors are OSErrors
+        raise ValueError(f"{url} could not be downloaded ({error})"[:500]) from error
     zones = load_taxi_zones()["zone"].tolist()
     try:
         table = pd.read_parquet(file, columns=ENDS).set_axis(["origin", "destination"], axis=1)
@@ -69,15 +75,3 @@ def fetch_taxi_month(url: str = URL, *, expected: tuple[int, int] = EXPECTED, pr
     blob = hashlib.sha1(f"blob {len(contents)}\0".encode() + contents, usedforsecurity=False).hexdigest()
     sha256 = hashlib.sha256(contents).hexdigest()
     return Month(file, counts_file(), *found, int(trips["trips"].sum()), sha256, blob == GIT_BLOB)
-
-
-def _download(url: str, file: Path, progress: bool) -> None:
-    """Download a file to its place."""
-    import pooch
-
-    pooch.get_logger().setLevel("ERROR")
-    downloader = pooch.HTTPDownloader(progressbar=progress, timeout=30)
-    try:
-        pooch.retrieve(url, known_hash=None, fname=file.name, path=file.parent, downloader=downloader)
-    except (OSError, ValueError) as error:  # requests' errors are OSErrors
-        raise ValueError(f"{url} could not be downloaded ({error})"[:500]) from error

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from dpsim import checks, paths
@@ -59,10 +57,7 @@ def load_sources() -> pd.DataFrame:
     {'intact'}
     """
     sources = read_table("sources.csv")
-    recorded = checksums()
-    return sources.assign(
-        sha256=[recorded[name] for name in sources["file"]], status=[_status(name) for name in sources["file"]]
-    )
+    return sources.assign(sha256=sources["file"].map(checksums()), status=sources["file"].map(_status))
 
 
 def _status(name: str) -> str:
@@ -82,13 +77,3 @@ def load_grades() -> pd.DataFrame:
     98
     """
     return read_table("grades/calculus_1.csv")
-
-
-def _labels(path: Path, name: str, column: pd.Series) -> pd.Series:
-    """Return a column as words, of which none may be missing; 97.0 is 97."""
-    words = column.astype("str").str.strip().str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
-    missing = column.isna() | (words == "")
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise ValueError(f"{path}: column {name} must have a label in each row, got none in data row {row + 1}")
-    return words

@@ -16,9 +16,10 @@ from scipy.sparse.csgraph import connected_components
 
 from dpsim import checks, paths
 from dpsim.checks import Integers, Mask
-from dpsim.datasets.tables import _labels, read_bytes, read_table
+from dpsim.datasets.tables import read_bytes, read_table
 
-TRIP_COLUMNS = ("origin", "destination", "trips")
+ENDS = ["origin", "destination"]
+TRIP_COLUMNS = [*ENDS, "trips"]
 MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by one")
 
 
@@ -83,32 +84,30 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
             )
     path = Path(source)
     table = _read(path)
-    missing = [name for name in TRIP_COLUMNS if name not in table]
-    if missing:
-        raise ValueError(f"{path}: there is no column {missing[0]!r} among {', '.join(map(repr, table.columns[:10]))}")
     if table.empty:
         raise ValueError(f"{path}: the table has no rows, it must have at least one")
-    ends = pd.concat([_labels(path, name, table[name]) for name in ("origin", "destination")], ignore_index=True)
-    if ends.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
-        ends = ends.astype(np.int64)
-    trips = checks.integers(f"{path}: column trips", table["trips"].to_numpy(), 0, 2**53)
-    columns = ends[: len(table)].array, ends[len(table) :].array, trips
-    table = pd.DataFrame(dict(zip(TRIP_COLUMNS, columns)))
-    twice = table.duplicated(["origin", "destination"])
-    if twice.any():
-        origin, destination = table.loc[twice, ["origin", "destination"]].iloc[0]
-        raise ValueError(f"{path}: origin {origin}, destination {destination} must occur once, got two rows or more")
-    return table
+    labels = table[ENDS].astype("str").apply(lambda ends: ends.str.strip())
+    labels = labels.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)  # 97.0 is 97
+    missing = np.argwhere((table[ENDS].isna() | (labels == "")).to_numpy())
+    if len(missing):
+        row, end = missing[0]
+        raise ValueError(f"{path}: column {ENDS[end]} must have a label in each row, got none in data row {row + 1}")
+    if labels.apply(lambda ends: ends.str.fullmatch(r"0|-?[1-9]\d{0,17}")).all(axis=None):
+        labels = labels.astype(np.int64)
+    if (twice := labels.duplicated()).any():
+        pair = labels[twice].iloc[0].tolist()
+        raise ValueError(f"{path}: each pair of origin and destination must occur once, got {pair} in two rows or more")
+    return labels.assign(trips=checks.integers(f"{path}: column trips", table["trips"].to_numpy(), 0, 2**53))
 
 
 def _read(path: Path) -> pd.DataFrame:
     """Return a table as it is written: labels in a text file are text."""
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        labels = {"origin": str, "destination": str}
-        return pd.read_csv(path, dtype=labels, keep_default_na=False, encoding="utf-8-sig")
-    except (OSError, ValueError, EOFError, zlib.error) as error:  # pandas' and Arrow's own are ValueErrors
+            return pd.read_parquet(path, columns=TRIP_COLUMNS)
+        as_text = dict.fromkeys(ENDS, str)
+        return pd.read_csv(path, dtype=as_text, keep_default_na=False, encoding="utf-8-sig")[TRIP_COLUMNS]
+    except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:  # pandas' and Arrow's own are ValueErrors
         raise ValueError(
             f'trips must be "surrogate", "official" or a table (csv, csv.gz or Parquet) with columns '
             f"{', '.join(TRIP_COLUMNS)}, got {os.fspath(path)!r} ({str(error)[:200]})"
@@ -155,15 +154,11 @@ def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Inte
     index = pd.Index(zones)
     if not index.is_unique:
         raise ValueError(f"zones must be distinct, got {index[index.duplicated()][0]} more than once")
-    ends = {}
-    for column in ("origin", "destination"):
-        ends[column] = index.get_indexer(trips[column])
-        if (ends[column] < 0).any():
-            stranger = trips[column][ends[column] < 0].iloc[0]
-            raise ValueError(f"trips: {column} must be one of the {len(index)} zones, got {stranger}")
-    counts = np.zeros((len(index), len(index)), dtype=np.int64)
-    np.add.at(counts, (ends["origin"], ends["destination"]), trips["trips"].to_numpy(np.int64))
-    return counts
+    strangers = trips.loc[~trips[ENDS].isin(index).all(axis=1), ENDS]
+    if len(strangers):
+        raise ValueError(f"trips must be between the {len(index)} zones, got {strangers.iloc[0].tolist()}")
+    table = trips.groupby(ENDS)["trips"].sum().unstack(fill_value=0)
+    return table.reindex(index=index, columns=index, fill_value=0).to_numpy(np.int64)
 
 
 def merge_zones(
@@ -213,13 +208,11 @@ def merge_zones(
     for _ in range(n - target):
         leaving, joined = _next_pair(merged, touches, group, rule)
         low, high = sorted((leaving, joined))
-        merged[low] += merged[high]
-        merged[:, low] += merged[:, high]
-        touches[low] |= touches[high]
-        touches[:, low] |= touches[:, high]
-        touches[low, low] = False
-        for array in (merged, touches):  # the row and column given up must not count any more
+        for array in (merged, touches):  # booleans: either one; the row and column given up must not count any more
+            array[low] += array[high]
+            array[:, low] += array[:, high]
             array[high], array[:, high] = 0, 0
+        touches[low, low] = False
         group[group == high] = low
     alive, label = np.unique(group, return_inverse=True)
     return merged[np.ix_(alive, alive)], label
@@ -229,11 +222,10 @@ def _next_pair(counts: Integers, touches: Mask, group: Integers, rule: str) -> t
     """Return the two groups to join next, among the groups that have a neighbour."""
     departures, zones = counts.sum(axis=1), np.bincount(group, minlength=len(counts))
     movable = np.flatnonzero(touches.any(axis=1))
-    if rule == "one by one":
-        movable = movable[zones[movable] == zones[movable].min()]
     positive = np.where(counts > 0, counts, np.iinfo(np.int64).max)
     rarest = positive.min(axis=1)
     if rule == "one by one":
+        movable = movable[zones[movable] == zones[movable].min()]
         rarest = np.minimum(rarest, positive.min(axis=0))
     keys = [movable, departures[movable]] + ([rarest[movable]] if rule in ("rarest trip", "one by one") else [])
     leaving = movable[np.lexsort(keys)[0]]

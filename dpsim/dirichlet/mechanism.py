@@ -55,9 +55,9 @@ def dirichlet_mechanism(
     rows = parameters.reshape(-1, parameters.shape[-1])
     sizes = checks.size("size", size)
     out = np.empty((math.prod(sizes), *rows.shape))
-    offset, scale = _marsaglia_tsang(rows)
+    offset = np.where(rows < 1.0, rows + 1.0, rows) - 1.0 / 3.0  # `_fill` undoes the raising by 1
     in_logs = np.where(rows > 0.0, rows, np.inf).min(axis=-1) < LOG_SPACE_BELOW
-    _fill(rng, rows, offset, scale, in_logs | log, log, out)
+    _fill(rng, rows, offset, 1.0 / np.sqrt(9.0 * offset), in_logs | log, log, out)
     return out.reshape(sizes + parameters.shape)
 
 
@@ -72,12 +72,6 @@ def _parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Array]:
     if ((parameters < SMALLEST_PARAMETER) & (p > 0.0)).any():
         raise ValueError(f"k must be at least {SMALLEST_PARAMETER:g} / p_i at positive p_i, got {k.min():g}")
     return p, k[..., None], parameters
-
-
-def _marsaglia_tsang(parameters: Array) -> tuple[Array, Array]:
-    """Return the two constants of `_gamma`; parameters below 1 are raised by 1, which the caller undoes."""
-    offset = np.where(parameters < 1.0, parameters + 1.0, parameters) - 1.0 / 3.0
-    return offset, 1.0 / np.sqrt(9.0 * offset)
 
 
 @njit(inline="always")  # a call would count references to the generator, as long as the draw itself

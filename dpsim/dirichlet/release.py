@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import accounting, checks, private
-from dpsim.checks import Array, Mask
+from dpsim.checks import Array, Integers
 from dpsim.dirichlet import matrix, mechanism
 from dpsim.numerics import simplex
 
@@ -93,83 +93,65 @@ def privatize(
     vectors = checks.simplex("P", values)
     if vectors.ndim > 2:
         raise ValueError(f"P must be one vector or one matrix, got shape {vectors.shape}")
-    public = _public(vectors.shape, epsilon, delta, support, eta, records, b, protected, eta_bar)
-    k = _largest_k(public)
-    generator, simulation = private.source(rng)
-    if public.inside is None:
-        brought = simplex.project_to_simplex(vectors, lower=public.eta, support=public.support)
-    else:
-        brought = simplex.project_to_bordered_simplex(
-            vectors, eta=public.eta, eta_bar=public.eta_bar, protected=public.inside, support=public.support
-        )
-        if np.abs(brought - vectors).max() > INSIDE:
-            raise ValueError(
-                f"P must lie in the domain: zero off the support, protected entries of at least eta = {public.eta:g}, "
-                f"together at most 1 - eta_bar = {1.0 - public.eta_bar:g} in each row"
-            )
-    return private.made(
-        labelled(mechanism.dirichlet_mechanism(brought, k, rng=generator)),
-        _statement(public, k),
-        epsilon=public.epsilon,
-        delta=public.delta,
-        simulation=simulation,
-        k=k,
-        eta=public.eta,
-        shift=checks.plain(public.shift),
-    )
-
-
-class _Public(NamedTuple):
-    """What is known of a release before its value is looked at.
-
-    inside: the protected entries of the paper's domain, None for all of the support. shift: how far a row of a
-    neighbour can be in total variation, shape of the rows, 0 where a row has no choice. together: how many rows move at
-    once. words: what is protected.
-    """
-
-    epsilon: float
-    delta: float
-    support: Mask
-    eta: float
-    inside: Mask | None
-    eta_bar: float
-    shift: Array
-    together: int
-    words: str
-
-
-def _public(
-    shape: tuple[int, ...],
-    epsilon: float,
-    delta: float,
-    support: ArrayLike,
-    eta: float,
-    records: ArrayLike | None,
-    b: float | None,
-    protected: ArrayLike | None,
-    eta_bar: float | None,
-) -> _Public:
-    """Return everything public about a release, checked; the private entries have not been looked at here."""
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1e30, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
-    allowed = checks.mask("support", support, shape)
-    if (records is None) == (b is None):
-        raise ValueError("exactly one of records and b must be given: it says what is protected")
+    allowed = checks.mask("support", support, vectors.shape)
     if (protected is None) != (eta_bar is None) or (protected is not None and b is None):
         raise ValueError("protected and eta_bar must be given together, with b")
-    outer, inside = 0.0, None if protected is None else checks.mask("protected", protected, shape)
-    moving = allowed if inside is None else inside
-    if inside is not None:
+    inside, outer = allowed, 0.0
+    if protected is not None:
+        inside = checks.mask("protected", protected, vectors.shape)
         outer = checks.scalar("eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True)
         simplex._refuse_protected(inside, allowed & ~inside, allowed, eta, outer)
-    possible = moving.sum(axis=-1)
+    entries = inside.sum(axis=-1)
+    shift, together, adjacency = _neighbours(entries, 1.0 - outer, eta, records, b)
+    k = _largest_k(epsilon, delta, eta, shift, together, two_move=protected is not None)
+    generator, simulation = private.source(rng)
+    if protected is None:
+        brought = simplex.project_to_simplex(vectors, lower=eta, support=allowed)
+        domain = "for all probability vectors: each row is projected onto entries of at least "
+        domain += f"eta = {eta:g} on a public support of {_range(entries)} entries, then"
+    else:
+        brought = simplex.project_to_bordered_simplex(
+            vectors, eta=eta, eta_bar=outer, protected=inside, support=allowed
+        )
+        if np.abs(brought - vectors).max() > INSIDE:
+            raise ValueError(
+                f"P must lie in the domain: zero off the support, protected entries of at least eta = {eta:g}, "
+                f"together at most 1 - eta_bar = {1.0 - outer:g} in each row"
+            )
+        domain = f"between neighbours in one public domain: in each row {_range(entries)} protected entries "
+        domain += f"of at least eta = {eta:g}, together at most {1.0 - outer:g}; each row is"
+    exact = together == 1 and (protected is not None or (records is None and entries.min() > 2))
+    statement = (
+        f"({epsilon:g}, {delta:g})-differentially private, {'exact' if exact else 'a proven bound'}; "
+        f"neighbours: {adjacency}. It holds {domain} drawn from Dir(k P), k = {_range(k)}."
+    )
+    return private.made(
+        labelled(mechanism.dirichlet_mechanism(brought, k, rng=generator)),
+        statement,
+        epsilon=epsilon,
+        delta=delta,
+        simulation=simulation,
+        k=k,
+        eta=eta,
+        shift=checks.plain(shift),
+    )
+
+
+def _neighbours(
+    possible: Integers, room: float, eta: float, records: ArrayLike | None, b: float | None
+) -> tuple[Array, int, str]:
+    """Return how far a row of a neighbour can be in total variation, shape of the rows, 0 where a row has no choice,
+    how many rows move at once, and what is protected. A row has so many `possible` entries, each at least eta, together
+    at most `room`."""
+    if (records is None) == (b is None):
+        raise ValueError("exactly one of records and b must be given: it says what is protected")
     if (possible == 0).any() or not (possible > 1).any():
         raise ValueError(f"support must leave each row an entry and some row a choice, got {possible.tolist()} entries")
-    if possible.max() * eta >= 1.0 - outer:
-        raise ValueError(
-            f"eta must be below {(1.0 - outer) / possible.max():g}, got {eta:g}: the border leaves no room"
-        )
+    if possible.max() * eta >= room:
+        raise ValueError(f"eta must be below {room / possible.max():g}, got {eta:g}: the border leaves no room")
     if records is not None:
         step = 1.0 / checks.fitted("records", checks.real("records", records, 1.0, 1e15), possible.shape)
         together, words = 1, "one record of one row replaced, the number of records of each row being public"
@@ -180,18 +162,17 @@ def _public(
     if together > 1:
         checks.scalar("eta", eta, SMALLEST_COMPOSED)
         checks.real("b", 2.0 * step, 2.0 * SMALLEST_COMPOSED)
-    shift = np.where(possible > 1, np.minimum(step, 1.0 - outer - possible * eta), 0.0)
-    return _Public(epsilon, delta, allowed, eta, inside, outer, shift, together, words)
+    shift = np.where(possible > 1, np.minimum(step, room - possible * eta), 0.0)
+    return shift, together, words
 
 
-def _largest_k(public: _Public) -> Any:
+def _largest_k(epsilon: float, delta: float, eta: float, shifts: Array, together: int, two_move: bool) -> Any:
     """Return the largest k for the target, one for each row unless their losses add."""
-    epsilon, delta, eta, moving = public.epsilon, public.delta, public.eta, public.shift > 0.0
-    shift = public.shift[moving]
-    least = SMALLEST_SHAPE / eta
-    if public.inside is not None:  # two entries move: any k in the accounting's range
+    moving = shifts > 0.0
+    shift, least = shifts[moving], SMALLEST_SHAPE / eta
+    if two_move:  # any k in the accounting's range
         least = accounting.dirichlet.PARAMETER_RANGE[0] / min(eta, shift.min()) * (1.0 + 1e-9)
-    if public.together > 1:
+    if together > 1:
         return matrix.largest_k(epsilon, delta, shift=shift, eta=eta, least=least)
     cost = float(accounting.exact_epsilon(delta, least, shift=shift, eta=eta).max())
     if epsilon < cost:
@@ -203,25 +184,6 @@ def _largest_k(public: _Public) -> Any:
     k = np.full(moving.shape, of_moving.max())  # any will do for rows without a choice
     k[moving] = of_moving
     return checks.plain(k)
-
-
-def _statement(public: _Public, k: Any) -> str:
-    """Return the sentence that a release carries: what it promises, to whom, and how it was made."""
-    entries, eta = public.support.sum(axis=-1), public.eta
-    if public.inside is None:
-        kind = "a proven bound" if public.together > 1 or "record" in public.words or entries.min() < 3 else "exact"
-        domain = (
-            f"for all probability vectors: each row is projected onto entries of at least eta = {eta:g} on a public"
-        )
-        domain += f" support of {_range(entries)} entries, then"
-    else:
-        kind = "a proven bound" if public.together > 1 else "exact"
-        domain = f"between neighbours in one public domain: in each row {_range(public.inside.sum(axis=-1))} protected"
-        domain += f" entries of at least eta = {eta:g}, together at most {1.0 - public.eta_bar:g}; each row is"
-    return (
-        f"({public.epsilon:g}, {public.delta:g})-differentially private, {kind}; neighbours: {public.words}. It holds "
-        f"{domain} drawn from Dir(k P), k = {_range(k)}."
-    )
 
 
 def _range(values: ArrayLike) -> str:

@@ -180,16 +180,15 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
 
 
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
-    """Return the probability, within 1e-6 relative, that one of some entries of Dir(k p) is below gamma: 1 minus the
-    integral of Lemma 2 of Fallin et al. 2023. The m-fold integral, one entry after the other: given that one is x, the
-    others are 1 - x times a Dirichlet draw, and one of them is below gamma when its share is below gamma / (1 - x). All
-    terms are positive.
+    """Return the probability, within 1e-6 relative, that one of two entries of Dir(k p) is below gamma: 1 minus the
+    integral of Lemma 2 of Fallin et al. 2023. Given that the first is x, the other is 1 - x times a Beta variable, and
+    below gamma when that is below gamma / (1 - x). All terms are positive.
 
     Parameters
     ----------
-    p : array_like, shape (m,); means of the protected entries, 1 to 3, each above 0, with a sum below 1
+    p : array_like, shape (2,); means of the two protected entries, each above 0, with a sum below 1
     k : float, in [1e-3, 1000]
-    gamma : float, in [1e-20, 1/m)
+    gamma : float, in [1e-20, 1/2)
 
     Examples
     --------
@@ -197,30 +196,19 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     0.01883
     """
     means = checks.real("p", p, 0.0, 1.0, open_low=True, open_high=True)
-    if means.ndim != 1 or not 1 <= means.size <= 3 or means.sum() >= 1.0:
-        raise ValueError(f"p must be 1 to 3 numbers with a sum below 1, got {means.tolist()}")
+    if means.shape != (2,) or means.sum() >= 1.0:
+        raise ValueError(f"p must be 2 numbers with a sum below 1, got {means.tolist()}")
     k = checks.scalar("k", k, 1e-3, 1e3)
-    gamma = checks.scalar("gamma", gamma, 1e-20, 1.0 / means.size, open_high=True)
-    return float(_leaving(np.array([gamma]), k * means, k)[0])
-
-
-def _leaving(gamma: Array, shapes: Array, total: float) -> Array:
-    """Return P(some entry < gamma) at each gamma, of entries with these shapes of a Dirichlet vector of that total."""
-    first, others = shapes[0], shapes[1:]
-    below = betainc(first, total - first, gamma)
-    if not others.size:
-        return below
-    low, high = np.log(gamma), np.log1p(-others.size * gamma)  # beyond the high end another one is below gamma
-    low, high = low - np.log1p(-gamma), high - np.log(others.size * gamma)  # logits
-    width = min(6.0 * math.sqrt(total / (first * (total - first))), 4.0)  # of a panel: the density bends at logit 0 too
-    panels = math.ceil((high - low).max() / width)
-    nodes = (np.arange(panels)[:, None] + 0.5 * (1.0 + NODES)).ravel() / panels
-    logit = low[:, None] + (high - low)[:, None] * nodes
-    normaliser = log_beta(np.asarray(first), np.asarray(total - first))
-    density = np.exp(-first * np.logaddexp(0.0, -logit) - (total - first) * np.logaddexp(0.0, logit) - normaliser)
-    inner = _leaving(np.ravel(gamma[:, None] * (1.0 + np.exp(logit))), others, total - first).reshape(logit.shape)
-    weights = np.tile(0.5 * WEIGHTS, panels) / panels * (high - low)[:, None]
-    return below + (weights * density * inner).sum(axis=1) + betainc(total - first, first, others.size * gamma)
+    gamma = checks.scalar("gamma", gamma, 1e-20, 0.5, open_high=True)
+    (first, second), rest = k * means, k * (1.0 - means)[0]
+    edge = math.log1p(-gamma) - math.log(gamma)  # x in [gamma, 1 - gamma]: its logit is in [-edge, edge]
+    width = min(6.0 * math.sqrt(k / (first * rest)), 4.0)  # of a panel: the density bends at logit 0 too
+    panels = math.ceil(2.0 * edge / width)
+    logit = (np.arange(panels)[:, None] + 0.5 * (1.0 + NODES)) * (2.0 * edge / panels) - edge
+    logs = -first * np.logaddexp(0.0, -logit) - rest * np.logaddexp(0.0, logit) - log_beta(np.asarray(first), rest)
+    inner = betainc(second, rest - second, gamma * (1.0 + np.exp(logit)))
+    between = (WEIGHTS * np.exp(logs) * inner).sum() * edge / panels
+    return float(betainc(first, rest, gamma) + between + betainc(rest, first, gamma))
 
 
 def extreme_points(n: int, eta: float, *, protected: int | None = None, eta_bar: float | None = None) -> Array:

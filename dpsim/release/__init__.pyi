@@ -18,7 +18,6 @@ from .sources import (
 )
 from .labels import (
     positions as positions,
-    in_order as in_order,
 )
 from .support import (
     declared as declared,

@@ -37,12 +37,13 @@ class Limit(NamedTuple):
 
 
 def spend(
-    file: str | os.PathLike[str], *, epsilon: float, delta: float, unit: Unit, limit: Limit | None = None
-) -> tuple[float, float]:
-    """Record a release before it is drawn, and return epsilon and delta of all that the file then holds.
+    file: str | os.PathLike[str], *, epsilon: float, delta: float, unit: Unit, limit: Limit | None, dry: bool = False
+) -> None:
+    """Record a release before it is drawn.
 
     file: made when it does not exist, with the limit (needed then; else it must be the file's) and for this unit;
-    afterwards its own hold. A link is followed, so that its target is read, locked and replaced.
+    afterwards its own hold. A link is followed, so that its target is read, locked and replaced. dry: only
+    refuse what would be refused, before a long count for instance.
 
     ValueError, and nothing recorded, when the limit would be passed, for another column or limit than the file's, and
     for a file that is no budget or has several names (hard links).
@@ -54,18 +55,17 @@ def spend(
             book, mode = _read(path, unit, None if limit is None else checked("limit", *limit))
             most = Limit(*book["limit"])
             spent = [sum(_exact(release[name]) for release in book["releases"]) for name in Limit._fields]
-            after = [before + _exact(more) for before, more in zip(spent, loss)]
-            if any(sum_ > _exact(end) for sum_, end in zip(after, most)):
+            if any(before + _exact(more) > _exact(end) for before, more, end in zip(spent, loss, most)):
                 raise ValueError(
                     f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the limit of {most.epsilon:g}, "
                     f"{most.delta:g} in {file}: epsilon {float(spent[0]):g}, delta {float(spent[1]):g} are spent"
                 )
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            book["releases"].append({**loss._asdict(), "events": unit.events, "time": now})
-            _write(path, book, mode)
+            if not dry:
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                book["releases"].append({**loss._asdict(), "events": unit.events, "time": now})
+                _write(path, book, mode)
     except OSError as error:
         raise ValueError(f"budget: {os.fspath(file)!r} cannot be read and written ({error.strerror})") from error
-    return float(after[0]), float(after[1])
 
 
 def checked(name: str, epsilon: Any, delta: Any) -> Limit:
@@ -104,7 +104,7 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
     if limit is not None and limit != most:
         raise ValueError(f"limit must be that of {path}, {most.epsilon:g},{most.delta:g}, got {limit}")
     if column != unit.column:
-        names = ["single events" if c is None else f"the units of the column {c!r}" for c in (column, unit.column)]
+        names = [f"the column {c!r}" if c else "single events" for c in (column, unit.column)]
         raise ValueError(f"budget: {path} is kept for {names[0]}, got a release for {names[1]}: they do not add up")
     return book, stat.S_IMODE(found.st_mode)
 
@@ -131,15 +131,14 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _write(path: Path, book: dict[str, Any], mode: int) -> None:
     """Write whole or not at all, on the disk when this returns; the file keeps its mode."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(missing_ok=True)  # one that a killed run left, or a link, which is never followed
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        os.fchmod(descriptor, mode)
-        stream.write(json.dumps(book, indent=2) + "\n")
-        stream.flush()
-        os.fsync(descriptor)
-    os.replace(partial, path)
+    with files.replacing(path) as partial:
+        partial.unlink(missing_ok=True)  # one that a killed run left, or a link, which is never followed
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            os.fchmod(descriptor, mode)
+            stream.write(json.dumps(book, indent=2) + "\n")
+            stream.flush()
+            os.fsync(descriptor)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -28,6 +28,7 @@ from dpsim.release.counts import Counts
 from dpsim.release.labels import positions
 from dpsim.release.noise import Noise, laplace_noise, pair_threshold
 from dpsim.release.support import PrivatePairs, Support
+from dpsim.release.unit import Unit
 
 Integers = NDArray[np.int64]
 
@@ -51,19 +52,13 @@ class PrivateChain:
 
     def __repr__(self) -> str:
         s = self.statement
-        return (
-            f"PrivateChain({len(self.labels)} labels, {self.noisy.size} pairs, epsilon {s['epsilon']:.4g}, "
-            f"delta {s['delta']:.3g}{', SIMULATION' if s['simulation'] else ''})"
-        )
+        said = f"{len(self.labels)} labels, {self.noisy.size} pairs, epsilon {s['epsilon']:.4g}, delta {s['delta']:.3g}"
+        return f"PrivateChain({said}{', SIMULATION' if s['simulation'] else ''})"
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PrivateChain):
-            return NotImplemented
-        same = self.labels == other.labels and self.statement == other.statement
-        mine, theirs = ((c.support.indptr, c.support.indices, c.noisy) for c in (self, other))
-        return same and all(np.array_equal(a, b) for a, b in zip(mine, theirs))
-
-    __hash__ = None  # type: ignore[assignment]
+        if not isinstance(other, PrivateChain) or self.statement != other.statement:
+            return False
+        return self.labels == other.labels and self.counts.equals(other.counts)
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -129,9 +124,7 @@ class PrivateChain:
         closed, _ = self.closed_classes
         if len(closed) > 1:
             some = ", ".join(repr(self.labels[states[0]]) for states in closed)
-            raise ValueError(
-                f"the released chain must have one class of states that is never left, got those of {some}"
-            )
+            raise ValueError(f"the chain must have one class of states that is never left, got those of {some}")
         pi = markov.stationary_distribution(self.estimate.matrix)
         return pd.Series(pi, index=pd.Index(self.labels, name="label"), name="stationary")
 
@@ -207,19 +200,11 @@ def release_chain(
     support = PrivatePairs(None) if support is None else support
     if not isinstance(counts, Counts):
         raise TypeError(f"counts must be Counts, as count_transitions gives them, got {type(counts).__name__}")
-    if not isinstance(support, Support | PrivatePairs):
-        raise TypeError(
-            f"support must be made by all_pairs, declared_graph or private_pairs, got {type(support).__name__}: the "
-            "pairs must not be read from the data, where one event that makes a pair possible is seen by everybody"
-        )
-    unit, chosen = counts.unit, isinstance(support, PrivatePairs)
-    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=chosen, open_high=True)
-    noise = laplace_noise(epsilon, unit.events)
-    threshold, spent = pair_threshold(noise, unit.events, delta) if chosen else (None, 0.0)
     generator = None if rng is None else checks.generator(rng)
-    facts = statement.facts(noise, unit, threshold, spent, counts.moves, generator is not None)  # may be refused
+    noise, threshold, spent = losses(epsilon, delta, counts.unit, support)
+    facts = statement.facts(noise, counts.unit, threshold, spent, counts.moves, generator is not None)
     if budget is not None and generator is None:
-        spend(budget, epsilon=noise.epsilon, delta=spent, unit=unit, limit=limit)
+        spend(budget, epsilon=noise.epsilon, delta=spent, unit=counts.unit, limit=limit)
     if isinstance(support, PrivatePairs):
         found, noisy = _private_pairs(counts.trips, support, noise, threshold or 0, generator)
     else:
@@ -227,6 +212,24 @@ def release_chain(
         found, noisy = support, draws.noisy_counts(np.minimum(numbers, draws.LARGEST_COUNT), noise, generator)
     facts |= {"support": found.kind, "pairs": int(noisy.size)}
     return PrivateChain(found, noisy, facts | {"estimate": estimate.rule(found), "empty_rows": estimate.EMPTY_RULE})
+
+
+def losses(
+    epsilon: float, delta: float, unit: Unit, support: Support | PrivatePairs
+) -> tuple[Noise, int | None, float]:
+    """Return the noise of a release, the threshold of pairs chosen privately, and the delta that these spend."""
+    if not isinstance(support, Support | PrivatePairs):
+        raise TypeError(
+            "support must be made by all_pairs, declared_graph or private_pairs, got "
+            f"{type(support).__name__}: the pairs must not be read from the data"
+        )
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
+    noise = laplace_noise(epsilon, unit.events)
+    if isinstance(support, Support):
+        return noise, None, 0.0
+    if delta == 0.0:
+        raise ValueError("delta must be above 0 (1e-6, say), got 0: pairs are private without categories or a graph")
+    return noise, *pair_threshold(noise, unit.events, delta)
 
 
 def _private_pairs(

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dpsim import checks
-from dpsim.release import chain as chains
 from dpsim.release import files, owner
 from dpsim.release import planning as plans
-from dpsim.release import support as supports
-from dpsim.release.budget import Limit, checked
+from dpsim.release.budget import Limit, checked, spend
+from dpsim.release.chain import PrivateChain, losses, release_chain
 from dpsim.release.counts import Counts
-from dpsim.release.noise import laplace_noise
+from dpsim.release.support import PrivatePairs, Support, declared
 from dpsim.release.table import count_trajectories, count_transitions
 from dpsim.release.unit import EVENT, Unit
-
-
-class Line(NamedTuple):
-    """A line of text."""
-
-    text: str
-    private: bool = False
-    """Whether it is for the owner of the data alone: it goes to standard error, the rest may be published."""
 
 
 def privatize(
@@ -39,8 +29,9 @@ def privatize(
     budget: str | os.PathLike[str] | None = None,
     limit: Limit | None = None,
     rng: np.random.Generator | int | None = None,
+    tell: Callable[[str], None] | None = None,
     **table: Any,
-) -> chains.PrivateChain:
+) -> PrivateChain:
     """Return a private chain of a table of events, of counts or of visits: what `dpsim release` does, in one call.
 
     Parameters
@@ -48,6 +39,7 @@ def privatize(
     source, table : the table, what its columns are and what is declared, as in `counted` and `support.declared`
     epsilon, delta, budget, limit, rng : as in `release_chain`
     output : new folder of the release; what is for you alone goes beside it (output_OWNER_ONLY). None: not written
+    tell : is called with each line that is for you alone: what was counted, what was left out and why
 
     Examples
     --------
@@ -57,10 +49,16 @@ def privatize(
     >>> chain.stationary().round(2).tolist()
     [0.5, 0.5]
     """
-    support = _asked(epsilon, delta, table)
+    support = declared(*(table.pop(name, None) for name in ("categories", "graph", "pairs")))
+    unit = _unit(*(table.get(name) for name in ("trajectory", "unit", "events")))
+    noise, _, spent = losses(epsilon, delta, unit, support)
+    if limit is not None and budget is None:
+        raise ValueError("limit belongs to a budget, the file that holds it (--budget FILE), got none")
+    if budget is not None and rng is None:  # what would be refused in the end is refused before a row is read
+        spend(budget, epsilon=noise.epsilon, delta=spent, unit=unit, limit=limit, dry=True)
     with nullcontext() if output is None else files.prepared(output, budget) as place:
-        counts = counted(source, support, **table)
-        chain = chains.release_chain(
+        counts = counted(source, support, **table) if tell is None else _counted_aloud(source, support, table, tell)
+        chain = release_chain(
             counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=limit, rng=rng
         )
         if place is not None:
@@ -68,22 +66,17 @@ def privatize(
     return chain
 
 
-def _asked(epsilon: float, delta: float, table: dict[str, Any]) -> supports.Support | supports.PrivatePairs:
-    """Return what a table's options declare, taken out of them, once the losses fit it: before a row is read."""
-    laplace_noise(epsilon)
-    support = supports.declared(*(table.pop(name, None) for name in ("categories", "graph", "pairs")))
-    checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
-    if isinstance(support, supports.PrivatePairs) and delta == 0.0:
-        raise ValueError(
-            "delta must be above 0 (1e-6, say), got 0: without categories or a graph, or with pairs private, the pairs "
-            "are chosen privately"
-        )
-    return support
+def _unit(trajectory: str | None, unit: str | None, events: int | None) -> Unit:
+    """Return whom a table's options protect."""
+    column = unit if trajectory is None else trajectory.split(",")[0].strip()
+    if (column is None) != (events is None):
+        raise ValueError("events must go with a unit (or trajectory), and a unit with events: how many of it are kept")
+    return EVENT if events is None else Unit(events, column)
 
 
 def counted(
     source: Any,
-    support: supports.Support | supports.PrivatePairs,
+    support: Support | PrivatePairs,
     *,
     origin: str | None = None,
     destination: str | None = None,
@@ -105,24 +98,20 @@ def counted(
     unit : str, the column of the person, car or session to protect as a whole; None: single events are protected
     events : int, with a unit or a trajectory: how many events of a unit are counted, at most
     """
-    if (origin is None or destination is None) == (trajectory is None) or (trajectory and (origin or destination)):
-        raise ValueError("origin and destination must be given, or for a table of visits trajectory (USER,TIME,PLACE)")
-    visits = None if trajectory is None else [name.strip() for name in trajectory.split(",")]
-    if visits is None and not (time_format is max_gap is None):
-        raise ValueError("time_format and max_gap belong to trajectory, got no trajectory")
-    if visits is not None and (len(visits) != 3 or not all(visits)):
+    protected = _unit(trajectory, unit, events)
+    if trajectory is None:
+        if origin is None or destination is None:
+            raise ValueError(
+                "origin and destination must be given, or for a table of visits trajectory (USER,TIME,PLACE)"
+            )
+        if not (time_format is max_gap is None):
+            raise ValueError("time_format and max_gap belong to trajectory, got no trajectory")
+        return count_transitions(source, origin, destination, count=count, categories=support.labels, unit=protected)
+    visits = [name.strip() for name in trajectory.split(",")]
+    if len(visits) != 3 or not all(visits):
         raise ValueError(f"trajectory must be three columns, USER,TIME,PLACE, got {trajectory!r}")
-    if visits is not None and (count is not None or unit not in (None, visits[0])):
-        raise ValueError("trajectory protects its first column: neither count nor another unit can be given")
-    column = unit if visits is None else visits[0]
-    if (column is None) != (events is None):
-        said = "a column to protect (unit, or trajectory)" if events else "the number of events kept of each unit"
-        raise ValueError(f"events must go with a unit: {said} is missing")
-    protected = EVENT if events is None else Unit(events, column)
-    if visits is None:
-        return count_transitions(
-            source, str(origin), str(destination), count=count, categories=support.labels, unit=protected
-        )
+    if not (origin is destination is count is unit is None):
+        raise ValueError("trajectory protects its first column: no origin, destination, count or unit beside it")
     return count_trajectories(
         source, protected, *visits[1:], time_format=time_format, max_gap=max_gap, categories=support.labels
     )
@@ -133,70 +122,56 @@ def counted(
 
 def run(
     source: Any,
+    tell: Callable[[str], None],
     *,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    output: str | None = None,
     check: bool = False,
-    budget: str | None = None,
+    epsilon: float | None = None,
+    output: str | None = None,
     limit: str | None = None,
     seed: int | None = None,
+    delta: float = 0.0,
+    budget: str | None = None,
     **table: Any,
-) -> Iterator[Line]:
-    """Yield lines of text while counting, releasing and writing; every refusal (ValueError) leaves nothing behind.
+) -> list[str]:
+    """Release and write, or only `check`; return the lines that may be published, and tell the owner the others.
 
-    table: the options of `counted` and of `support.declared`. check: only count, for the owner's eyes.
+    table: the options of `counted` and of `support.declared`. Every refusal (ValueError) leaves nothing behind.
     """
     if check:
-        support = supports.declared(*(table.pop(name) for name in ("categories", "graph", "pairs")))
-        yield Line("for you only (nothing is drawn, spent or written):", private=True)
-        yield from _counted_aloud(source, support, table)[1]
-        return
+        support = declared(*(table.pop(name, None) for name in ("categories", "graph", "pairs")))
+        _counted_aloud(source, support, table, tell)
+        tell("nothing was drawn, spent or written")
+        return []
     if epsilon is None or output is None:
         raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
     most = None if limit is None else checked("limit", *_numbers("limit", limit, float, 2))
-    if most is not None and budget is None:
-        raise ValueError("limit belongs to a budget: give --budget FILE too")
-    support = _asked(epsilon, delta, table)
-    with files.prepared(output, budget) as place:
-        counts, said = _counted_aloud(source, support, table)
-        yield Line("for you only:", private=True)
-        yield from said
-        chain = chains.release_chain(
-            counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=most, rng=seed
-        )
-        place.write(chain, counts)
-    far = place.owner / files.OWNER  # told first: what follows may go to a pipe that breaks or a device that is full
-    yield Line(f"for you only: written to {output}; how far it is from your table: {far}", private=True)
-    yield Line(chain.text)
+    chain = privatize(
+        source, epsilon=epsilon, delta=delta, output=output, budget=budget, limit=most, rng=seed, tell=tell, **table
+    )
+    folder = f"{os.path.abspath(output)}_OWNER_ONLY"
+    tell(f"for you only: written to {output}; how far it is from your table: {folder}/{files.OWNER}")
+    lines = [chain.text, f"written to {output}" + (": all of it may be published" if seed is None else "")]
     if budget is None and seed is None:
-        yield Line("no budget file was named: keep account yourself, the losses of releases from the same data add up")
-    yield Line(f"written to {output}" + (": all of it may be published" if seed is None else ""))
+        lines.append("no budget file was named: keep account yourself, losses of releases from the same data add up")
+    return lines
 
 
-def _counted_aloud(source: Any, support: Any, table: dict[str, Any]) -> tuple[Counts, list[Line]]:
-    """Return the counts, and what their owner is told of them."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.filterwarnings("always", message="each row counts as one event")
+def _counted_aloud(source: Any, support: Any, table: dict[str, Any], tell: Callable[[str], None]) -> Counts:
+    """Return the counts, once their owner was told of them."""
+    told = ["for you only:"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = lambda message, *_: told.append(f"warning: {message}")
         counts = counted(source, support, **table)
-    said = [f"warning: {found.message} (--count)" for found in caught]
-    return counts, [Line(line, private=True) for line in [*said, *owner.told(counts, support)]]
+    for line in told + owner.told(counts, support):
+        tell(line)
+    return counts
 
 
-def plan_lines(
-    *,
-    states: int,
-    events: int,
-    epsilon: str,
-    delta: float,
-    persons: int | None = None,
-    limits: str | None = None,
-    pairs: int | None = None,
-) -> Iterator[str]:
+def plan_lines(*, epsilon: str, limits: str | None = None, **numbers: Any) -> Iterator[str]:
     """Yield the table of `planning.plan`, and what its columns mean."""
     epsilons, kept = _numbers("epsilon", epsilon, float), [] if limits is None else _numbers("limits", limits, int)
-    table = plans.plan(states, events, epsilons=epsilons, persons=persons, limits=kept, delta=delta, pairs=pairs)
+    table = plans.plan(epsilons=epsilons, limits=kept, **numbers)
     yield table.to_string(index=False, float_format=lambda x: f"{x:.4g}")
     yield plans.COLUMNS
 

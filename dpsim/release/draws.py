@@ -38,12 +38,7 @@ def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | Non
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     sampler = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=noise.scale)
-    noisy = np.empty(values.size, dtype=np.int64)
-
-    def fill(start: int) -> None:
-        part = slice(start, start + _CHUNK)
-        noisy[part] = sampler(values[part].tolist())
-
+    parts = np.array_split(values, values.size // _CHUNK + 1)
     with ThreadPoolExecutor(streams.threads()) as pool:
-        list(pool.map(fill, range(0, values.size, _CHUNK)))
-    return noisy
+        noisy = pool.map(lambda part: np.array(sampler(part.tolist()), dtype=np.int64), parts)
+        return np.concatenate(list(noisy))

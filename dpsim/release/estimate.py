@@ -14,7 +14,6 @@ tables that had no part in the choice, beside simpler rules.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,11 +96,10 @@ def weak_rows(support: Support, noisy: Integers, noise: Noise) -> NDArray[np.boo
     return np.asarray(row_sums(noisy.astype(float), support) <= WEAK * deviation)
 
 
-def _groups(expected: Array) -> Iterator[Integers]:
-    """Yield the places of pairs whose expected counts are alike; those about the mean are one group."""
+def _groups(expected: Array) -> list[Integers]:
+    """Return the places of pairs whose expected counts are alike; those about the mean are one group."""
     kinds = np.rint(np.log(expected / expected.mean()) / math.log(RATIO))
-    for kind in np.unique(kinds):
-        yield np.flatnonzero(kinds == kind)
+    return [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
 
 
 def _positive(counts: Array, noise: Noise) -> tuple[Array, Array]:

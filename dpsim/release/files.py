@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,7 +59,7 @@ class Place(NamedTuple):
 def prepared(output: str | os.PathLike[str], budget: str | os.PathLike[str] | None = None) -> Iterator[Place]:
     """Make the folders of a release, so that all that can be refused is refused before anything is spent.
 
-    output: a new or empty folder; what is for the owner goes beside it, with "_OWNER_ONLY" at the end of its name.
+    output: a new or empty folder, in one that is there; what is for the owner goes beside it, as output_OWNER_ONLY.
     Within the block both can be written to; at its end nothing is left but what was moved into place. ValueError for
     what is there already or cannot be made, and for a budget file in either.
     """
@@ -69,18 +69,15 @@ def prepared(output: str | os.PathLike[str], budget: str | os.PathLike[str] | No
     file = Path(os.path.realpath(budget or os.curdir))
     if {Path(os.path.realpath(folder)) for folder in place} & {file, *file.parents} and budget is not None:
         raise ValueError(f"budget must be a file outside the folders of the release, got {os.fspath(budget)!r}")
-    new = [parent for parent in target.parents if not parent.exists()]
     lock = None
     try:
         try:
-            hidden.mkdir(mode=0o700, parents=True, exist_ok=True)
+            hidden.mkdir(mode=0o700, exist_ok=True)
             lock = files.lock(hidden, os.O_RDONLY | os.O_DIRECTORY)
             os.fchmod(lock, 0o700)
             for folder in place:
                 if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
-                    raise ValueError(
-                        f"output: {os.fspath(folder)!r} must be new or an empty folder: none is overwritten"
-                    )
+                    raise ValueError(f"output: {os.fspath(folder)!r} must be new or an empty folder")
             for whole, mode in (("public", 0o777), ("private", 0o700)):
                 shutil.rmtree(hidden / whole, ignore_errors=True)  # of a run that was killed
                 (hidden / whole).mkdir(mode=mode)
@@ -91,9 +88,6 @@ def prepared(output: str | os.PathLike[str], budget: str | os.PathLike[str] | No
         if lock is not None:
             shutil.rmtree(hidden, ignore_errors=True)
             os.close(lock)
-        for parent in new:
-            with suppress(OSError):  # what was written is there
-                parent.rmdir()
 
 
 def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
@@ -111,12 +105,10 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
     place = Path(folder)
     try:
         statement = json.loads((place / STATEMENT).read_text(encoding="utf-8"))
-        states = pa.parquet.read_table(place / "states.parquet")
-        counts = pa.parquet.read_table(place / "counts.parquet")
-        labels = states["label"].to_pylist()
-        index = pd.Index(labels)
-        rows, columns = (index.get_indexer(counts[name].to_pandas()).astype(np.int64) for name in ENDS)
-        noisy = counts["noisy_count"].to_numpy().astype(np.int64)
+        labels = pd.read_parquet(place / "states.parquet")["label"].tolist()
+        counts = pd.read_parquet(place / "counts.parquet")
+        rows, columns = (pd.Index(labels).get_indexer(counts[name]).astype(np.int64) for name in ENDS)
+        noisy = counts["noisy_count"].to_numpy(np.int64)
         pairs, kind = statement["pairs"], statement["support"]
     except (OSError, KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as error:
         raise ValueError(f"folder: {os.fspath(folder)!r} holds no release that can be read ({error})") from error
@@ -149,10 +141,8 @@ def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
     places = np.arange(len(chain.labels))
     filled = np.isin(places, chain.estimate.empty)
     states = pd.DataFrame({"label": chain.named(places), "departures": chain.departures(), "filled": filled})
-    try:
-        states["stationary"] = chain.stationary().to_numpy()
-    except ValueError:  # the released chain is reducible, or empty: seen by everybody
-        states["stationary"] = np.nan
+    unique = bool(chain.labels) and len(chain.closed_classes[0]) == 1  # seen by everybody
+    states["stationary"] = chain.stationary().to_numpy() if unique else np.nan
     for end in ("low", "high"):
         states[f"stationary_{end}"] = np.nan if bars is None else bars[end].to_numpy()
     return states

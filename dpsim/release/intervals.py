@@ -38,8 +38,6 @@ from dpsim.release.noise import Noise
 if TYPE_CHECKING:
     from dpsim.release.chain import PrivateChain
 
-KINDS = ("stationary", "probabilities", "counts")
-TARGETS = ("table", "process")
 LARGEST = 2_000  # labels up to which the whole chain's intervals are computed
 SECOND = 0.25  # of the first order: the largest second one (tests/release/test_intervals.py measures the coverage)
 PSEUDO_EVENTS = 1.0  # added to a count where its sampling variance is estimated from it
@@ -47,9 +45,9 @@ PSEUDO_EVENTS = 1.0  # added to a count where its sampling variance is estimated
 
 def intervals(chain: PrivateChain, of: str, level: float, target: str) -> pd.DataFrame:
     """Return a table with low and high of what `PrivateChain.intervals` names; ValueError where they would not hold."""
-    checks.choice("of", of, KINDS)
+    checks.choice("of", of, ("stationary", "probabilities", "counts"))
     level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
-    checks.choice("target", target, TARGETS)
+    checks.choice("target", target, ("table", "process"))
     if of == "counts":
         return count_intervals(chain, level)
     if chain.statement["threshold"] is not None:
@@ -88,13 +86,12 @@ def conditional_interval(noisy: Any, threshold: int, noise: Noise, level: float)
 
     def upper(c: Array) -> Array:
         """Return log P(Y >= y | Y >= threshold): rises with c."""
-        return _log_tail(seen - c, noise) - _log_tail(threshold - c, noise)
+        return np.asarray(noise.log_tail(seen - c) - noise.log_tail(threshold - c))
 
     def lower(c: Array) -> Array:
         """Return log P(Y <= y | Y >= threshold), which falls with c."""
-        passed = _log_tail(threshold - c, noise)
-        above = np.minimum(_log_tail(seen + 1 - c, noise) - passed, 0.0)
-        return np.log(np.maximum(-np.expm1(above), 1e-300))
+        above = noise.log_tail(seen + 1 - c) - noise.log_tail(threshold - c)
+        return np.log(np.maximum(-np.expm1(np.minimum(above, 0.0)), 1e-300))
 
     reach = np.int64(math.ceil(60.0 * noise.scale) + 60)
     low = _least(lambda c: upper(c) >= share, np.zeros(seen.size, np.int64), seen + reach)
@@ -110,12 +107,6 @@ def _least(holds: Any, fails: Any, good: Any) -> Any:
         yes = holds(middle)
         high, low = np.where(yes, middle, high), np.where(yes, low, middle)
     return high
-
-
-def _log_tail(least: Any, noise: Noise) -> Array:
-    """Return log P(Z >= least) for any integers."""
-    far = -np.abs(np.where(least >= 1, least, 1 - least)) / noise.scale - math.log1p(math.exp(-1.0 / noise.scale))
-    return np.where(least >= 1, far, np.log1p(-np.exp(far)))
 
 
 def _probabilities(chain: PrivateChain, level: float, target: str) -> pd.DataFrame:

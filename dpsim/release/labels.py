@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from dpsim.checks import Integers
 
 WHOLE = r"0|-?[1-9]\d{0,17}"  # words that are integers
 BLANKS = " \t\r\n"
+LONGEST = 22  # characters of a label that are shown: its ends, which tell "North" from "South"
 
 
 def whole_word(value: Any) -> str | None:
@@ -65,23 +67,6 @@ def as_declared(words: Sequence[str]) -> list[Any]:
     return [int(word) for word in words] if whole else list(words)
 
 
-def in_order(labels: Sequence[Any]) -> list[Any]:
-    """Return labels in order: whole numbers by size, then words by code point; that of two depends on them alone.
-
-    >>> in_order(["10", "shop", "2", "Shop", "007"])
-    ['2', '10', '007', 'Shop', 'shop']
-    """
-    return sorted(labels, key=_place)
-
-
-def _place(label: Any) -> tuple[int, int, str]:
-    """Return the sorting key of a label: whole numbers first, by value, then words."""
-    word = str(label)
-    sign, digits = word.startswith("-"), word.removeprefix("-")
-    whole = digits.isascii() and digits.isdigit() and (word == "0" or digits[0] != "0")
-    return (0, -int(digits) if sign else int(digits), word) if whole else (1, 0, word)
-
-
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     """Return the place of each value among distinct labels, from 0, compared as words; -1 for a value that is no label.
 
@@ -96,9 +81,23 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     return np.append(found, -1)[codes].astype(np.int64)
 
 
-def in_sorted_rows(pairs: pd.DataFrame, declared: Sequence[Any] | None) -> pd.DataFrame:
-    """Return pairs of words sorted by origin and destination, as integers where integers were declared."""
-    order = in_order(pd.unique(pd.concat([pairs["origin"], pairs["destination"]])))
-    ranks = [pd.Categorical(pairs[end], categories=order).codes for end in ("destination", "origin")]
-    kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
-    return pairs.iloc[np.lexsort(ranks)].reset_index(drop=True).astype({"origin": kind, "destination": kind})
+def shown(label: Any) -> str:
+    """Return a label as text for a page or a terminal: invisible marks spelled out, long words cut.
+
+    >>> print(shown(chr(0x202E) + "x"), shown("a very long label of a place"))
+    \\u202ex a very long …f a place
+    """
+    word = str(label)
+    return seen(word if len(word) <= LONGEST else f"{word[: LONGEST - 10]}…{word[-9:]}")
+
+
+def listed(labels: Sequence[Any]) -> str:
+    """Return the first ten labels as they are shown, and dots for the others."""
+    return ", ".join(map(shown, labels[:10])) + (", ..." if len(labels) > 10 else "")
+
+
+def seen(text: str) -> str:
+    """Return a text with its control and format characters, and halves of pairs, as codes."""
+    hidden = ("Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn")
+    codes = (mark.encode("unicode_escape", "surrogatepass").decode() for mark in text)
+    return "".join(code if unicodedata.category(mark) in hidden else mark for mark, code in zip(text, codes))

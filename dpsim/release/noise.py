@@ -19,7 +19,9 @@ from __future__ import annotations
 import bisect
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from dpsim import checks
 
@@ -50,9 +52,10 @@ class Noise(NamedTuple):
         """E|Z|, the expected absolute value of one count's noise, in counts."""
         return 2.0 * math.exp(-1.0 / self.scale) / -math.expm1(-2.0 / self.scale)
 
-    def log_tail(self, least: int) -> float:
-        """Return log P(Z >= least) for an integer least >= 1."""
-        return -least / self.scale - math.log1p(math.exp(-1.0 / self.scale))
+    def log_tail(self, least: Any) -> Any:
+        """Return log P(Z >= least) for integers; of those below 1 by symmetry, 1 - P(Z >= 1 - least)."""
+        far = -np.where(least >= 1, least, 1 - least) / self.scale - math.log1p(math.exp(-1.0 / self.scale))
+        return np.where(least >= 1, far, np.log1p(-np.exp(far)))
 
 
 def laplace_noise(epsilon: float, events: int = 1) -> Noise:

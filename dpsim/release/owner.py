@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,9 @@ from scipy import sparse
 from dpsim import markov
 from dpsim.release.chain import PrivateChain
 from dpsim.release.counts import Counts
-from dpsim.release.labels import positions
+from dpsim.release.labels import listed, positions
 from dpsim.release.support import PrivatePairs, Support, counts_on
 
-NOT_COMPARED = "not compared: not every state was released, or one of the chains has no single stationary distribution"
 REASONS = {
     "damaged": "lines that are no rows of the table (too many or too few fields, a lone quote, no UTF-8)",
     "count": "rows whose count is no whole number from 0 to 10^9",
@@ -47,10 +47,7 @@ def told(counts: Counts, support: Support | PrivatePairs) -> list[str]:
     seen = {*map(str, counts.trips["origin"]), *map(str, counts.trips["destination"])}
     lines.append(f"{report['kept'] - report.get('barred', 0):>15,} events counted, between {len(seen):,} states")
     never = [str(label) for label in support.labels or () if str(label) not in seen]
-    if never:
-        shown = ", ".join(never[:10]) + (", ..." if len(never) > 10 else "")
-        lines.append(f"{len(never):>15,} declared states occur in no event: {shown}"[:500])
-    return lines
+    return lines + [f"{len(never):>15,} declared states occur in no event: {listed(never)}"] * bool(never)
 
 
 def compared(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
@@ -83,10 +80,10 @@ def compared(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
 
 def _stationary(chain: PrivateChain, shares: sparse.csr_array, seen: Any) -> float | str:
     """Return the distance of the released from the true stationary distribution, or why there is none."""
-    try:
-        truth = np.zeros(shares.shape[0])
+    truth = np.zeros(shares.shape[0])
+    with suppress(ValueError):
         truth[seen] = markov.stationary_distribution(shares[seen][:, seen])  # refused where events end outside of these
         released = np.append(chain.stationary().to_numpy(), 0.0)
-    except ValueError:
-        return NOT_COMPARED
-    return NOT_COMPARED if truth[-1] else float(0.5 * np.abs(truth - released).sum())
+        if not truth[-1]:
+            return float(0.5 * np.abs(truth - released).sum())
+    return "not compared: not every state was released, or a chain has no single stationary distribution"

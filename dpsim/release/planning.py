@@ -14,16 +14,11 @@ from dpsim.release.unit import LARGEST
 
 MANY = 10**9
 COLUMNS = f"""\
-unit: one event, or a person of whom so many events are kept. events_kept: at most, if persons have about as many each.
-mean_noise: E|Z| of a count. threshold: the noisy count from which a pair chosen privately is released.
-expected_error: of a row, in total variation, mean over events, where all rows have as many events and most pairs have
-counts above their noise; rows that differ have less. An approximation, to first order in noise / events of a row.
-error_bound: proven for the mean over releases, whatever the table, of noisy counts set to at least 0 and normalised:
-that is what is released from fewer than {estimate.LEAST_PAIRS} pairs.
-From more pairs the estimate mostly errs less, and may err more.
-Both are against the table of the events kept: what the limit leaves out, or pairs not released, comes on top.
-An epsilon above 10 protects little. A delta must be far below 1 / the number of units: at 1 / persons it would allow
-the data of one of them to be published as they are."""
+unit: one event, or a person of whom so many events are kept. threshold: of the noisy count of a pair chosen privately.
+expected_error: of a row, in total variation, mean over events, where rows have as many events and most counts are above
+their noise: an approximation. error_bound: proven, whatever the table, for fewer than {estimate.LEAST_PAIRS} pairs; the
+estimate from more mostly errs less. Both are against the events kept: what is left out comes on top.
+An epsilon above 10 protects little; a delta must be far below 1 / the number of units, else one may be published."""
 """What the columns of `plan` mean, for the command line."""
 
 
@@ -88,9 +83,7 @@ def plan(
             threshold = pair_threshold(noise, most or 1, delta)[0] if delta > 0.0 else None
             moved = cells * noise.mean_absolute / (2.0 * kept)
             bound = min(1.0, moved + math.sqrt(states * cells * noise.variance) / (2.0 * kept))
-            unit = "event" if most is None else str(most)
-            rows.append(
-                (epsilon, unit, kept, noise.scale, noise.mean_absolute, threshold, moved / (1.0 + moved), bound)
-            )
+            row = epsilon, str(most or "event"), kept, noise.scale, noise.mean_absolute, threshold
+            rows.append((*row, moved / (1.0 + moved), bound))
     columns = ["epsilon", "unit", "events_kept", "scale", "mean_noise", "threshold", "expected_error", "error_bound"]
     return pd.DataFrame(rows, columns=columns).astype({"threshold": "Int64"})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
+import functools
 import os
+import platform
 import shutil
 import tempfile
 import weakref
 from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,22 @@ from dpsim import files, streams
 
 MEMORY_LIMIT = "1GiB"  # of the embedded DuckDB; it spills beyond
 PREFIX = "dpsim-spill-"
-MAGIC = "*?[]{}"  # in DuckDB, a path with these may name other files
+PACKAGES = ("dpsim-compendium", "numpy", "scipy", "pandas", "opendp", "ibis-framework", "duckdb")
+
+
+@functools.cache  # slow to look up
+def versions() -> dict[str, str]:
+    """Return the versions of what makes a release; ImportError where something is not installed."""
+    try:
+        return {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
+    except metadata.PackageNotFoundError as error:
+        how = 'pip install "dpsim-compendium[release]", or in a checkout pip install -e ".[release]"'
+        raise ImportError(f"releases need {error.name}, which is not installed: {how}") from None
 
 
 def ibis() -> Any:
     """Return the module Ibis, slow to import, once all is there that a release needs and a plain install lacks."""
-    if not all(importlib.util.find_spec(name) for name in ("duckdb", "ibis", "opendp")):
-        raise ImportError('releases need libraries of their own: pip install "dpsim-compendium[release]"')
+    versions()
     import ibis
 
     return ibis
@@ -34,8 +45,6 @@ def connect() -> tuple[Any, Path]:
     locked before it gets the name that other runs look for, so that none takes a living one.
     """
     place = Path(tempfile.gettempdir()).resolve()
-    if set(str(place)) & set(MAGIC):
-        raise ValueError(f"TMPDIR must be a folder without any of {' '.join(MAGIC)} in its path, got {str(place)!r}")
     for left in place.glob(f"{PREFIX}*"):
         if (lock := _lock(left)) is not None:
             _remove(left, lock)

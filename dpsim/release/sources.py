@@ -23,7 +23,6 @@ ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
 WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
 AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # no TRIM: for Spark, Ibis 12 lists "v" and "f" among the blanks
-EXACT = 2.0**53  # from here on, neighbouring whole numbers are one float
 
 Expression = Any
 """A column of an Ibis table."""
@@ -77,22 +76,12 @@ def words(values: Expression) -> Expression:
     return values.nullif("")
 
 
-def fetched(table: Any, source: Any) -> pd.DataFrame:
+def fetched(table: Any) -> pd.DataFrame:
     """Return what a query gives; a database that cannot read the source says so in one line (ValueError)."""
     try:
         return table.to_pyarrow().to_pandas()
     except Exception as error:  # each database has its own classes
-        shown = source if isinstance(source, str | os.PathLike) else ""
-        raise ValueError(f"source {shown}: {_reason(error)}") from error
-
-
-def is_table(file: str) -> bool:
-    """Return whether the name of a file ends as that of a table that `read` takes.
-
-    >>> is_table("pages.csv.gz"), is_table("pages.txt")
-    (True, False)
-    """
-    return file.lower().endswith(ENDINGS)
+        raise ValueError(f"source: {_reason(error)}") from error
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -103,7 +92,7 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
     paths = [os.fspath(path) for path in named]
     files = _files(paths)
     kinds = {file.lower().endswith(".parquet") for file in files}
-    if len(kinds) != 1 or not all(map(is_table, files)):
+    if len(kinds) != 1 or not all(file.lower().endswith(ENDINGS) for file in files):
         raise ValueError(f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}")
     connection, folder = scratch.connect()
     parquet = kinds.pop()
@@ -134,10 +123,8 @@ def _files(paths: Sequence[str]) -> list[str]:
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            every = ((file, file.relative_to(path).parts) for file in sorted(Path(path).rglob("*")))
-            inside = [
-                str(file) for file, parts in every if is_table(file.name) and not any(p[0] in "._" for p in parts)
-            ]
+            tables = [file for file in sorted(Path(path).rglob("*")) if file.name.lower().endswith(ENDINGS)]
+            inside = [str(file) for file in tables if not any(p[0] in "._" for p in file.relative_to(path).parts)]
             if not inside:
                 raise ValueError(f"source: the folder {path!r} holds no file that ends in {FORMATS}")
         for file in inside:
@@ -148,10 +135,8 @@ def _files(paths: Sequence[str]) -> list[str]:
 
 def ordinary(file: str) -> str:
     """Return the name of a file that is there and no pipe or device, which could keep us waiting (ValueError)."""
-    if not os.path.exists(file):
-        raise ValueError(f"source: there is no file {file!r}")
     if not os.path.isfile(file):
-        raise ValueError(f"source: {file!r} must be an ordinary file or a folder of such")
+        raise ValueError(f"source: there is no ordinary file {file!r}")
     return file
 
 
@@ -181,35 +166,35 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
 
     frame = frame.collect() if hasattr(frame, "collect") else frame  # a lazy frame of Polars
     frame = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
-    if isinstance(frame, pd.DataFrame):
-        frame, names = _pandas_columns(frame, wanted)
-    elif isinstance(frame, pa.Table):
-        names = frame.column_names
-        _refuse_others(wanted, names)
-        frame = frame.select(wanted)
-        kinds = [pa.string() if pa.types.is_null(kind) else kind for kind in frame.schema.types]
-        frame = frame.cast(pa.schema(zip(wanted, kinds)))
-    else:
+    of_pandas = isinstance(frame, pd.DataFrame)
+    if not of_pandas and not isinstance(frame, pa.Table):
         raise TypeError(f"source must be a path, a DataFrame or an Ibis table, got {type(frame).__name__}")
-    connection, _ = scratch.connect()
-    return connection.create_table(f"events_{uuid.uuid4().hex}", obj=frame, temp=True), names
+    frame = frame.rename(columns=str) if of_pandas else frame
+    names = list(frame) if of_pandas else frame.column_names
+    _refuse_others(wanted, names)
+    try:
+        table = (
+            pa.Table.from_pandas(_in_words(frame[wanted]), preserve_index=False) if of_pandas else frame.select(wanted)
+        )
+        kinds = [pa.string() if pa.types.is_null(kind) else kind for kind in table.schema.types]
+        connection, _ = scratch.connect()
+        table = table.cast(pa.schema(zip(wanted, kinds)))
+        return connection.create_table(f"events_{uuid.uuid4().hex}", obj=table, temp=True), names
+    except Exception as error:  # a type of column that Arrow or the database does not have
+        raise ValueError(f"source: {_reason(error)}") from error
 
 
-def _pandas_columns(frame: pd.DataFrame, wanted: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the columns that are wanted, words where their values have no one type, and the names of all."""
-    frame = frame.reset_index(drop=True).rename(columns=str)
-    if not frame.columns.is_unique:
-        raise ValueError(f"source: the column {frame.columns[frame.columns.duplicated()][0]!r} occurs twice")
-    _refuse_others(wanted, list(frame))
-    chosen = frame[list(wanted)]
-    for name in chosen.select_dtypes(object, exclude="str"):
-        chosen = chosen.assign(**{name: pd.array([whole_word(value) for value in chosen[name]], dtype="str")})
-    return chosen, list(frame)
+def _in_words(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose columns of Python objects are words."""
+    mixed = frame.select_dtypes(object, exclude="str")
+    return frame.assign(**{name: pd.array([whole_word(value) for value in mixed[name]], dtype="str") for name in mixed})
 
 
 def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Raise ValueError with the nearest name where a column that is wanted is not there."""
+    """Raise ValueError where a column that is wanted is not there, with the nearest name, or is there twice."""
     for name in wanted:
+        if list(names).count(name) > 1:
+            raise ValueError(f"source: the column {name!r} occurs twice")
         if name not in names:
             near = difflib.get_close_matches(str(name), names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""

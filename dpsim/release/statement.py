@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import decimal
-import functools
-import platform
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from dpsim.private import SIMULATION
-from dpsim.release import estimate
+from dpsim.release import scratch
+from dpsim.release.labels import listed
 from dpsim.release.noise import Noise
 from dpsim.release.unit import Unit
 
@@ -21,7 +19,6 @@ LAPLACE = "discrete Laplace"
 WORTH_A_WARNING = 10.0  # epsilon
 _ENTROPY = "OpenDP, whose bits come from OpenSSL's generator with a key from the operating system"
 _HELP = "Declared states (--categories), coarser ones, more events, a larger epsilon or delta would help."
-_PACKAGES = ("dpsim-compendium", "numpy", "scipy", "pandas", "opendp", "ibis-framework", "duckdb")
 
 
 def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: bool, simulation: bool) -> Any:
@@ -37,14 +34,8 @@ def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: 
         "moves": moves,
         "threshold": threshold,
         "randomness": "a generator that was given" if simulation else _ENTROPY,
-        "versions": dict(_versions()),
+        "versions": dict(scratch.versions()),
     }
-
-
-@functools.cache  # slow to look up
-def _versions() -> dict[str, str]:
-    """Return the versions of what makes a release."""
-    return {"python": platform.python_version()} | {name: metadata.version(name) for name in _PACKAGES}
 
 
 def trust(chain: PrivateChain) -> str:
@@ -62,12 +53,11 @@ def trust(chain: PrivateChain) -> str:
 def in_words(chain: PrivateChain) -> str:
     """Return the statement of a release in plain sentences; every epsilon and delta in it is rounded up."""
     s, unit = chain.statement, Unit(**chain.statement["unit"])
-    least = "exact: a unit with as many events as may count reaches it"
-    proven = least if s["threshold"] is None else "a proven bound"
+    proven = "a proven bound" if s["threshold"] else "exact: a unit with as many events as may count reaches it"
     given = "a release with secret noise would have " if s["simulation"] else ""
     moves = "; an event is a move from one visit of the unit to its next" if s["moves"] else ""
-    lines = [SIMULATION] if s["simulation"] else []
-    lines += [
+    lines = [
+        *[SIMULATION] * s["simulation"],
         trust(chain),
         f"Guarantee: {given}(epsilon, delta)-differential privacy with epsilon {_rounded_up(s['epsilon'], 6)}, "
         f"delta {_rounded_up(s['delta'], 3)} ({proven}; proofs: dpsim.release.noise). Any set of outputs is at most "
@@ -92,7 +82,7 @@ def in_words(chain: PrivateChain) -> str:
         )
     lines.append(f"The chain is estimated from the noisy counts alone: {s['estimate']}.")
     if chain.empty:
-        lines.append(f"Rows that were filled, {_some(chain.empty)}. Rule: {s['empty_rows']}.")
+        lines.append(f"Rows that were filled, {len(chain.empty)}: {listed(chain.empty)}. Rule: {s['empty_rows']}.")
     lines += _of_the_long_run(chain)
     if s["epsilon"] > WORTH_A_WARNING:
         lines.append(f"Warning: epsilon is above {WORTH_A_WARNING:g}, which protects little.")
@@ -108,30 +98,19 @@ def _of_the_long_run(chain: PrivateChain) -> list[str]:
         return []
     closed, transient = chain.closed_classes
     if len(closed) > 1:
-        ends = ", ".join(repr(chain.labels[states[0]]) for states in closed[:5])
+        ends = listed([chain.labels[states[0]] for states in closed])
         return [
             "There is no single stationary distribution: the released chain has several classes of states that it "
             f"never leaves, those of {ends} for instance. {_HELP}"
         ]
     lines = []
     if len(transient):
-        names = [chain.labels[i] for i in transient]
-        lines.append(
-            "The stationary distribution is 0 on states to which the released chain never returns, "
-            f"{_some(names)}. {_HELP}"
-        )
+        never = f"{len(transient)}: {listed([chain.labels[i] for i in transient])}"
+        lines.append(f"The stationary distribution is 0 on states to which the chain never returns, {never}. {_HELP}")
     if chain.weak:
-        share = float(chain.stationary()[chain.weak].sum())
-        lines.append(
-            f"Of the stationary distribution {share:.1%} lies on states whose rows the data say nothing about: their "
-            f"noisy counts add up to at most {estimate.WEAK:g} standard deviations of their noise "
-            f"({_some(chain.weak)})."
-        )
+        share, weak = float(chain.stationary()[chain.weak].sum()), f"{len(chain.weak)}: {listed(chain.weak)}"
+        lines.append(f"{share:.1%} of the stationary distribution lies on states whose rows say nothing, {weak}.")
     return lines
-
-
-def _some(labels: list[Any]) -> str:
-    return f"{len(labels)}: {', '.join(map(str, labels[:10]))}{', ...' if len(labels) > 10 else ''}"
 
 
 def _rounded_up(value: float, digits: int) -> str:

@@ -59,10 +59,8 @@ def all_pairs(labels: Sequence[Any]) -> Support:
     listed = naming.distinct_labels("categories", labels)
     n = len(listed)
     if n > LARGEST_DENSE:
-        raise ValueError(
-            f"categories must be at most {LARGEST_DENSE} when all pairs are allowed, got {n}: declare a public graph "
-            "of the transitions that are possible, or let the pairs be chosen privately"
-        )
+        how = "declare a graph of those that are possible, or let them be chosen privately"
+        raise ValueError(f"categories must be at most {LARGEST_DENSE} when all pairs are allowed, got {n}: {how}")
     return Support(tuple(listed), np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), ALL_PAIRS)
 
 
@@ -75,7 +73,7 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
         raise ValueError(f"graph must be a table with the columns origin and destination, got {graph!r:.80}")
     ends = graph[["origin", "destination"]]
     if labels is None:
-        labels = naming.in_order(pd.unique(pd.concat([ends["origin"], ends["destination"]])))
+        labels = pd.factorize(pd.concat([ends["origin"], ends["destination"]]), sort=True)[1].tolist()
     listed = naming.distinct_labels("categories", labels)
     origin, destination = (naming.positions(ends[column], listed) for column in ("origin", "destination"))
     if (origin < 0).any() or (destination < 0).any():
@@ -83,11 +81,11 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
         raise ValueError(f"graph: the pair {bad['origin']}, {bad['destination']} is not among the categories")
     n = len(listed)
     keys = np.unique(origin * n + destination)
-    indptr = np.searchsorted(keys, np.arange(n + 1, dtype=np.int64) * n)
-    if (np.diff(indptr) == 0).any():
-        closed = listed[int(np.flatnonzero(np.diff(indptr) == 0)[0])]
+    support, _ = from_pairs(listed, keys // n, keys % n, GRAPH)
+    if (support.sizes == 0).any():
+        closed = listed[int(support.sizes.argmin())]
         raise ValueError(f"graph must allow a transition from each category, got none from {closed}: add a self-loop")
-    return Support(tuple(listed), indptr, keys % n, GRAPH)
+    return support
 
 
 def declared(
@@ -97,10 +95,9 @@ def declared(
 ) -> Support | PrivatePairs:
     """Return what is declared without the data: all pairs of the categories, a graph, or pairs to be chosen privately.
 
-    categories: the labels; or a file with a label a line and no header; or a table (by its ending) with the column
-    label. graph: a table of the possible pairs, columns origin and destination; with categories, these are its labels,
-    in their order. pairs: with categories, whether "all" have a noisy count (default), or, "private", those that occur
-    often enough.
+    categories: the labels; or a file with a label a line and no header. graph: a table of the possible pairs, columns
+    origin and destination; with categories, these are its labels, in their order. pairs: with categories, whether "all"
+    have a noisy count (default), or, "private", those that occur often enough.
 
     >>> declared(["a", "b"]).kind, declared().labels
     ('all pairs of the declared labels', None)
@@ -114,35 +111,26 @@ def declared(
 
 
 def read_categories(file: str | os.PathLike[str]) -> list[Any]:
-    """Return the labels of a public file, a line each or in the column label of a table; integers when all are."""
-    if sources.is_table(os.fspath(file)):
-        words = _words(file, "label", what="categories")["label"].tolist()
-    else:
-        try:
-            lines = Path(sources.ordinary(os.fspath(file))).read_text(encoding="utf-8-sig").split("\n")
-        except (OSError, ValueError) as error:
-            raise ValueError(f"categories: {os.fspath(file)!r} cannot be read as UTF-8 text ({error})") from error
-        words = [word for line in lines if (word := naming.whole_word(line)) is not None]
+    """Return the labels of a public file, a line each; integers when all are."""
+    try:
+        lines = Path(sources.ordinary(os.fspath(file))).read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"categories: {os.fspath(file)!r} cannot be read as UTF-8 text ({error})") from error
+    words = [word for line in lines if (word := naming.whole_word(line)) is not None]
     return naming.distinct_labels("categories", naming.as_declared(words))
 
 
 def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
     """Return the columns origin and destination of a public table of pairs; integers when all labels are."""
-    pairs = _words(file, "origin", "destination", what="graph")
+    try:
+        read, _ = sources.read(file, {"origin": "origin", "destination": "destination"})
+        pairs = sources.fetched(read)
+    except ValueError as error:
+        raise ValueError(f"graph: {error}") from error
+    if text.rejected(read.get_backend()) or pairs.isna().any(axis=None):
+        raise ValueError(f"graph: {os.fspath(file)!r} must have origin and destination in each row, got one without")
     labels = naming.as_declared(pairs["origin"].tolist() + pairs["destination"].tolist())
     return pd.DataFrame({"origin": labels[: len(pairs)], "destination": labels[len(pairs) :]})
-
-
-def _words(file: str | os.PathLike[str], *columns: str, what: str) -> pd.DataFrame:
-    """Return columns of a table that is declared, as words, none of them missing."""
-    try:
-        read, _ = sources.read(file, {name: name for name in columns})
-        table = sources.fetched(read, file)
-    except ValueError as error:
-        raise ValueError(f"{what}: {error}") from error
-    if text.rejected(read.get_backend()) or table.isna().any(axis=None):
-        raise ValueError(f"{what}: {os.fspath(file)!r} must have {' and '.join(columns)} in each row, got one without")
-    return table
 
 
 def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
@@ -160,15 +148,13 @@ def from_pairs(labels: Sequence[Any], rows: Integers, columns: Integers, kind: s
 def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     """Return the counts of a declared support, aligned with its pairs, and how many events are on no pair of it."""
     trips, n = Counts(trips).trips, len(support.labels)  # which refuses other tables
-    origin, destination = (naming.positions(trips[column], support.labels) for column in ("origin", "destination"))
-    keys = support.rows * n + support.indices
-    wanted = origin * n + destination
-    place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    fits = (origin >= 0) & (destination >= 0) & (keys[place] == wanted)
-    numbers = trips["trips"].to_numpy(np.int64)
+    _, rows, columns, numbers = seen_pairs(trips, support.labels)
+    keys, found = support.rows * n + support.indices, rows * n + columns
+    place = np.minimum(np.searchsorted(keys, found), keys.size - 1)
+    fits = keys[place] == found
     counts = np.zeros(keys.size, dtype=np.int64)
-    np.add.at(counts, place[fits], numbers[fits])
-    return counts, int(numbers[~fits].sum())
+    counts[place[fits]] = numbers[fits]
+    return counts, int(trips["trips"].sum()) - int(counts.sum())
 
 
 def seen_pairs(

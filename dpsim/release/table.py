@@ -7,9 +7,12 @@ rows. What cannot be read is left out by itself, and no row refuses the table.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from dpsim.release import labels, sources, text, times
 from dpsim.release.counts import Counts
@@ -31,7 +34,7 @@ def count_transitions(
 ) -> Counts:
     """Return how often each transition occurs in a table with a row for each event, or for a number of them.
 
-    The pairs are sorted by origin and destination (`labels.in_order`). The report has what became of the rows: "rows"
+    The pairs are sorted by origin and destination. The report has what became of the rows: "rows"
     read, "damaged" lines, those "missing" an origin, a destination or a unit, those with no "count"; and of the events
     that the others stand for those "outside" the categories, those "truncated" for the unit's sake, those "kept".
 
@@ -75,7 +78,7 @@ def count_transitions(
         good = ((whole.cast("float64") == value) & whole.between(0, LARGEST_COUNT)).fill_null(False)
         reason = reason.coalesce(good.ifelse(none, "count"))
         number = good.ifelse(whole, 0)
-    return _counted(events.mutate(reason=reason, number=number), categories, unit, source)
+    return _counted(events.mutate(reason=reason, number=number), categories, unit)
 
 
 def count_trajectories(
@@ -124,14 +127,12 @@ def count_trajectories(
     order = ibis.window(group_by=[visits.unit, visits.reason], order_by=[visits.time, visits.place])
     one, none = ibis.literal(1, "int64"), ibis.null("string")
     moves = visits.mutate(next=visits.place.lead().over(order), then=visits.time.lead().over(order))
-    late = (
-        none
-        if gap is None
-        else (moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))).ifelse("late", none)
-    )
-    reason = moves.reason.coalesce(moves.then.isnull().ifelse("last", none), late)
+    reason = moves.reason.coalesce(moves.then.isnull().ifelse("last", none))
+    if gap is not None:
+        late = moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))
+        reason = reason.coalesce(late.ifelse("late", none))
     events = moves.select("unit", origin=moves.place, destination=moves.next, reason=reason, number=one)
-    return _counted(events, categories, unit, source, moves=True)
+    return _counted(events, categories, unit, moves=True)
 
 
 def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
@@ -139,13 +140,13 @@ def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
     found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
     if found:
         warnings.warn(
-            f"each row counts as one event, although the table has a column {found[0]!r}: name it as the count if a "
-            "row stands for that many events",
+            f"each row counts as one event, although the table has a column {found[0]!r}: name it (--count) if a row "
+            "stands for that many events",
             stacklevel=3,
         )
 
 
-def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, source: Any, *, moves: bool = False) -> Counts:
+def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves: bool = False) -> Counts:
     """Return the counts of a table of events: unit (where it has one), origin, destination, number, and why not."""
     declared = None if categories is None else labels.distinct_labels("categories", categories)
     summed = _grouped(events, declared)
@@ -153,29 +154,21 @@ def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, source: 
         kept = summed.mutate(kept=(summed.reason == "kept").ifelse(_kept(summed, unit.events), 0))
         totals = {name: _total(kept[name]) for name in ("rows", "trips", "kept")}
         summed = kept.group_by(["reason", "origin", "destination"]).aggregate(**totals)
-    table = sources.fetched(summed, source)
+    table = sources.fetched(summed)
     if unit.column is None:
         table["kept"] = (table["reason"] == "kept") * table["trips"]
     pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][["origin", "destination", "trips", "kept"]]
-    pairs = labels.in_sorted_rows(pairs.reset_index(drop=True), declared)
+    kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
+    pairs = pairs.astype({"origin": kind, "destination": kind}).sort_values(["origin", "destination"])
     trips = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
-    report = _report(
-        table.groupby("reason")[["rows", "trips", "kept"]].sum().T.to_dict(), text.rejected(events.get_backend()), moves
-    )
-    return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
-
-
-def _report(found: dict[str, dict[str, int]], rejected: int, moves: bool) -> dict[str, int]:
-    """Return what became of the rows, in numbers for their owner."""
-
-    def of(reason: str, what: str) -> int:
-        return int(found.get(reason, {}).get(what, 0))
-
-    rows = {"rows": sum(of(reason, "rows") for reason in found) + rejected, "damaged": of("damaged", "rows") + rejected}
-    lost = {"time": of("time", "rows"), "late": of("late", "trips")} if moves else {"count": of("count", "rows")}
-    kept = of("kept", "kept")
-    ends = {"missing": of("missing", "rows"), "outside": of("outside", "trips")}
-    return rows | lost | ends | {"truncated": of("kept", "trips") - kept, "kept": kept}
+    reasons = ["damaged", "missing", *(["time", "late"] if moves else ["count"])]
+    of = table.groupby("reason")[["rows", "trips", "kept"]].sum().reindex([*reasons, "outside", "kept"], fill_value=0)
+    report = {"rows": int(table["rows"].sum()), **of.loc[reasons, "rows"].to_dict(), "outside": of["trips"]["outside"]}
+    report |= {"truncated": of["trips"]["kept"] - of["kept"]["kept"], "kept": of["kept"]["kept"]}
+    unread = text.rejected(events.get_backend())
+    report |= {name: report[name] + unread for name in ("rows", "damaged")}
+    before = pairs.drop(columns="kept").reset_index(drop=True)
+    return Counts(trips, unit, before, {name: int(number) for name, number in report.items()}, moves)
 
 
 # --- grouping and truncation ------------------------------------------------------------------------------------------
@@ -193,9 +186,7 @@ def _grouped(events: Any, declared: list[Any] | None) -> Any:
     import ibis
 
     ends = [name for name in ("origin", "destination", "unit") if name in events.columns]
-    missing = events.origin.isnull() | events.destination.isnull()
-    if "unit" in ends:
-        missing |= events.unit.isnull()
+    missing = ibis.or_(*(events[name].isnull() for name in ends))
     inside = ibis.literal(True)
     if declared is not None:
         known = ibis.memtable({"label": [labels.whole_word(label) for label in declared]})
@@ -228,9 +219,7 @@ def _kept(grouped: Any, most: int) -> Any:
 
 def _hash(*words: Any) -> Any:
     """Return a key to sort by that depends on these words alone, so that every database keeps the same rows."""
-    joined = words[0]
-    for word in words[1:]:
-        joined = joined.concat("\x1f", word)
+    joined = functools.reduce(lambda one, other: one.concat("\x1f", other), words)
     return joined.hexdigest("md5").left(12)  # 48 bits: short enough for databases to keep in place
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import re
 import uuid
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -22,58 +20,41 @@ DAMAGED = "(damaged)"
 """Column that is true for a line which is no row of the table."""
 
 LONGEST = 10_000_000  # bytes of a row
+SPANNED = 10_000  # lines of one
 UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
 
 
-@contextmanager
-def _opened(file: str) -> Iterator[IO[bytes]]:
-    """Open a file, packed or not; ValueError where it is damaged."""
+def _lines(file: str) -> Iterator[str]:
+    """Yield the lines of a file, packed or not: bytes as latin-1, all ends alike; ValueError where it is damaged."""
     try:
-        with cast(IO[bytes], gzip.open(file) if file.lower().endswith(".gz") else open(file, "rb")) as stream:
-            yield stream
+        with (gzip.open if file.lower().endswith(".gz") else open)(file, "rt", encoding="latin-1") as stream:
+            yield from cast(IO[str], stream)
     except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{file}: the file is damaged ({error})") from error
+        raise ValueError(f"{file}: the file is damaged or closed to you ({error})") from error
 
 
 def header(file: str) -> tuple[str, tuple[str, ...]]:
     """Return the delimiter and the names of the columns, from the first line alone (ValueError)."""
-    with _opened(file) as stream:
-        line = (stream.readline(LONGEST).splitlines() or [b""])[0]
     try:
-        text = line.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file}: the file {UTF8}") from error
-    delimiters = "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else DELIMITERS
-    tried = {delimiter: _fields(text, delimiter) for delimiter in delimiters}
+        line = next(_lines(file), "").removesuffix("\n").encode("latin-1").decode("utf-8-sig")
+        delimiters = "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else DELIMITERS
+        tried = {delimiter: tuple(next(csv.reader([line], delimiter=delimiter), ())) for delimiter in delimiters}
+    except (UnicodeDecodeError, csv.Error) as error:
+        why = UTF8 if isinstance(error, UnicodeDecodeError) else f"names no columns ({error})"
+        raise ValueError(f"{file}: the first line {why}") from error
     delimiter = next((delimiter for delimiter, names in tried.items() if len(names) > 1), delimiters[0])
     if not any(tried[delimiter]):
         raise ValueError(f"{file}: the first line must name the columns, it is empty")
-    named = [name or f"column{place}" for place, name in enumerate(tried[delimiter])]
-    small = [name.lower() for name in (*named, DAMAGED)]
-    twice = [name for place, name in enumerate(small) if name in small[:place]]
-    if twice:
-        raise ValueError(f"{file}: the header must name each column once, it has {twice[0]!r} again")
-    return delimiter, tuple(named)
-
-
-def _fields(line: str, delimiter: str) -> list[str]:
-    """Return the fields of one line, none where they cannot be told apart."""
-    try:
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:  # a field of more than 128 KiB
-        return []
+    return delimiter, tried[delimiter]
 
 
 def with_rows_on_lines(file: str, delimiter: str, columns: int, folder: Path) -> str:
     """Return the file, or a copy of it in the folder where rows that span lines stand on one; ValueError if damaged."""
-    with _opened(file) as stream:
-        lines = io.TextIOWrapper(stream, encoding="latin-1", newline=None)  # as bytes, but with all ends of lines
-        if not any(line.count('"') % 2 for line in lines):  # read to the end, where a packed file has its checksum
-            return file
+    if not any(line.count('"') % 2 for line in _lines(file)):  # to the end, where a packed file has its checksum
+        return file
     copy = folder / f"{uuid.uuid4().hex}.csv"
-    with _opened(file) as stream, open(copy, "w", encoding="latin-1") as joined:
-        lines = io.TextIOWrapper(stream, encoding="latin-1", newline=None)
-        joined.writelines(_joined(lines, delimiter, columns))
+    with open(copy, "w", encoding="latin-1") as joined:
+        joined.writelines(_joined(_lines(file), delimiter, columns))
     return str(copy)
 
 
@@ -82,21 +63,17 @@ def _joined(lines: Iterator[str], delimiter: str, columns: int) -> Iterator[str]
     field = f'(?:"[^"]*(?:""[^"]*)*"|[^"{delimiter}]*)'
     row = re.compile(f"{field}(?:[{delimiter}]{field}){{{columns - 1}}}")
     held: list[str] = []
-    size = 0
     for line in lines:
-        odd = line.count('"') % 2
-        if held and odd and row.fullmatch(whole := " ".join(part.rstrip("\n") for part in [*held, line])):
-            yield whole + "\n"
-            held = []
-        elif held and (odd or size > LONGEST):  # the first of them was damaged, and the others are what they are
-            yield from held
-            held, size = [line] * odd, len(line)
-            yield from [line] * (1 - odd)
-        elif held or odd:
-            held.append(line)
-            size = len(line) + (size if len(held) > 1 else 0)
-        else:
-            yield line
+        held.append(line)
+        if line.count('"') % 2 == 0:
+            if len(held) == 1 or len(held) > SPANNED:  # the first of many was damaged, and the others are what they are
+                yield from held
+                held = []
+        elif len(held) > 1:
+            whole = " ".join(part.rstrip("\n") for part in held)
+            joins = row.fullmatch(whole)
+            yield from [f"{whole}\n"] if joins else held[:-1]
+            held = [] if joins else [line]
     yield from held
 
 

@@ -255,9 +255,9 @@ def test_refusals_of_merging(name, changes):
 def test_counts_matrix_refuses_strangers_and_repeated_zones():
     trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "c"], "trips": [3, 4]})
     np.testing.assert_array_equal(datasets.counts_matrix(trips, ["c", "b", "a"]), [[0, 0, 0], [4, 0, 0], [0, 3, 0]])
-    with pytest.raises(ValueError, match="destination must be one of the 2 zones, got c"):
+    with pytest.raises(ValueError, match=r"^trips must be"):
         datasets.counts_matrix(trips, ["a", "b"])
-    with pytest.raises(ValueError, match="zones must be distinct, got a"):
+    with pytest.raises(ValueError, match=r"^zones must be"):
         datasets.counts_matrix(trips, ["a", "b", "c", "a"])
 
 
@@ -288,10 +288,10 @@ def test_the_surrogate_reads_the_same_as_a_path():
     [
         ("No columns", ""),
         ("no rows", "origin,destination,trips\n"),
-        ("no column 'destination'", "origin,trips\n1,2\n"),
+        ("'destination'", "origin,trips\n1,2\n"),
         *[("column trips", f"origin,destination,trips\n1,2,{trips}\n") for trips in ("-3", "2.5", "many", "", "1e300")],
         ("column origin", "origin,destination,trips\n,2,1\n"),
-        ("origin 1, destination 2", "origin,destination,trips\n1,2,1\n1,2,4\n"),
+        ("origin and destination", "origin,destination,trips\n1,2,1\n1,2,4\n"),
         ("Expected 3 fields", "origin,destination,trips\n1,2\n1,2,3,4,5\n"),
     ],
 )

@@ -251,7 +251,6 @@ add(
 
 # ------------------------------------------------------------------------------------------------ special functions
 
-leave_out("numerics.special.stirling_error", "one number of stirling_rest, which is fuzzed")
 leave_out("numerics.special.tail_series", "one term of log_beta_tail, which is fuzzed")
 arrays = reals(1e-8, 1e12).map(np.asarray)
 tails = {"x": real(1e-6, 0.99).map(np.asarray), "p": real(1e-6, 0.999).map(np.asarray), "k": real(1e-3, 1e6)}
@@ -266,7 +265,7 @@ add("numerics.special.log_minus_psi", non_negative, x=arrays, checked=False)
 quantiles = {"a": reals(0.5, 1e9), "b": reals(0.5, 1e9), "tail": reals(1e-12, 0.999)}
 add("numerics.special.beta_quantile", probability, **quantiles, checked=False)
 add("numerics.special.beta_upper_quantile", probability, **quantiles, checked=False)
-leave_out("numerics.hockey_stick.*", "kernels behind accounting, which checks their arguments; fuzzed through it")
+leave_out("numerics.hockey_stick.*", "behind accounting, which checks their arguments; fuzzed through it")
 
 # -------------------------------------------------------------------------------------------- Dirichlet mechanism
 
@@ -322,8 +321,8 @@ best = st.fixed_dictionaries(
 )
 add("dirichlet.theorem1.best_epsilon_bound", non_negative, best)
 add("dirichlet.theorem1.extreme_points", sums_to_one, n=st.integers(2, 6), eta=real(1e-9, 1 / 6))
-triples = vectors(4).map(lambda p: 0.9 * p[:3] + 0.02)
-add("dirichlet.theorem1.leaving_probability", probability, p=triples, k=real(0.1, 1e3), gamma=real(1e-6, 0.3))
+pairs = vectors(3).map(lambda p: 0.9 * p[:2] + 0.02)
+add("dirichlet.theorem1.leaving_probability", probability, p=pairs, k=real(0.1, 1e3), gamma=real(1e-6, 0.3))
 add(
     "dirichlet.theorem1.delta_monte_carlo",
     probability,
@@ -393,7 +392,7 @@ add("accounting.dirichlet.calibrate_kappa", non_negative, reachable_posterior())
 def composed(epsilon: Any = 1.0, delta: Any = 0.01, **groups: Any) -> Any:
     """Return what a composition says of epsilon and delta."""
     made = accounting.compose(**groups)
-    return made.delta_bounds(epsilon), made.epsilon_bounds(delta), made.delta(epsilon), made.epsilon(delta)
+    return made.delta_bounds(epsilon), made.epsilon_lower_bound(delta), made.delta(epsilon), made.epsilon(delta)
 
 
 groups = borders(k=real(0.01, 1e3), count=st.integers(1, 4), epsilon=epsilons, delta=reals(1e-9, 1.0))
@@ -516,7 +515,6 @@ leave_out("numerics.search.*", "behind the inverses, which check their arguments
 
 moved = {"b": real(1e-3, 1.0), "rows": st.integers(1, 3)}
 one_row = {"b": real(1e-3, 1.0), "rows": st.just(1)}
-add("accounting.noise.laplace_delta", probability, epsilon=levels.map(np.max), scale=real(1e-6, 1e6), **one_row)
 targets = {"epsilon": real(0.01, 30.0), "delta": real(1e-12, 0.99)}
 add("accounting.noise.gaussian_scale", non_negative, **targets, **moved)
 add("accounting.noise.laplace_scale", non_negative, **targets, **one_row)
@@ -699,7 +697,6 @@ add(
 leave_out("boltzmann.epsilon.log_normalisers", "sums behind exact_epsilon_limit, which checks their arguments")
 add("boltzmann.epsilon.exact_epsilon_limit", non_negative, spaces(t=warmth))
 small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
-add("boltzmann.epsilon.delta_at_epsilon", probability, **small, epsilon=epsilons)
 add("boltzmann.epsilon.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999))
 chain = {"t": warmth, **kinds}
 add("boltzmann.mixing.transition_matrix", probability, histograms(**chain))

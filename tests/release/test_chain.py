@@ -120,7 +120,7 @@ def test_a_pair_passes_from_the_threshold_on_and_not_before() -> None:
 
 
 def test_private_pairs_need_a_delta() -> None:
-    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\), got 0"):
+    with pytest.raises(ValueError, match="delta must be above 0"):
         released(support=None)
 
 
@@ -317,9 +317,7 @@ def test_a_transient_state_has_no_share_of_the_long_run() -> None:
         assert pi["a"] == 0.0 and pi.sum() == pytest.approx(1.0)
         np.testing.assert_allclose(pi @ P, pi, atol=1e-15)
         np.testing.assert_allclose(MarkovChain(P).stationary_distributions[0], pi, atol=1e-12)
-        assert (
-            "The stationary distribution is 0 on states to which the released chain never returns, 1: a" in chain.text
-        )
+        assert "The stationary distribution is 0 on states to which the chain never returns, 1: a" in chain.text
     bars = only(graph, list("abc")).intervals()
     assert bars["stationary"].tolist() == only(graph, list("abc")).stationary().tolist()
     assert bars.loc["a"].tolist() == pytest.approx([0.0, 0.0, 0.0], abs=1e-12)
@@ -330,7 +328,7 @@ def test_a_chain_in_two_parts_is_refused_by_label() -> None:
     for chain in (only(ends), only(ends, list("abcd"))):
         with pytest.raises(ValueError, match="one class of states that is never left, got those of 'a', 'c'"):
             chain.stationary()
-        assert "There is no single stationary distribution" in chain.text and "'a', 'c'" in chain.text
+        assert "There is no single stationary distribution" in chain.text and "those of a, c for" in chain.text
         with pytest.raises(ValueError, match=r"of must be|one class of states"):
             chain.intervals("stationary")
 
@@ -341,5 +339,5 @@ def test_the_share_of_the_long_run_on_rows_of_noise_is_said() -> None:
     table = table[table["origin"] != "shop"]
     chain = released(table, epsilon=0.5)
     assert chain.weak == ["shop"]
-    assert f"Of the stationary distribution {chain.stationary()['shop']:.1%} lies on states" in chain.text
-    assert "Of the stationary distribution" not in released().text
+    share = f"{chain.stationary()['shop']:.1%} of the stationary distribution lies on states whose rows say nothing"
+    assert share in chain.text and "of the stationary distribution lies on" not in released().text

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
-import itertools
 import os
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from click.testing import CliRunner, Result
 
 import dpsim
 from dpsim import cli, release
-from dpsim.release import Unit, report
+from dpsim.release import Unit, report, scratch
 from dpsim.release import support as supports
 
 PICTURES = report._pictures
@@ -36,8 +35,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     table.to_parquet("visits.parquet")
     Path("pages.txt").write_text("home\nshop\ncart\n")
     Path("header.txt").write_text("page\nhome\nshop\ncart\n")
-    Path("nameless.csv").write_text("home\nshop\ncart\n")
-    Path("pages.csv").write_text('label\n"cart"\n home \nshop\n')
+    Path("pages.csv").write_text("cart\n home \r\nshop\n\n")
     Path("latin.txt").write_bytes("höme\nshop\n".encode("latin-1"))
     Path("sink.csv").write_text("origin,destination\nhome,shop\nhome,cart\nshop,home\n")
     Path("graph.tsv").write_text("origin\tdestination\nhome\tshop\nshop\thome\ncart\tcart\n")
@@ -91,7 +89,6 @@ def test_events_left_out_are_told_to_the_owner_alone(run: Callable[..., Result])
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (f"events.csv.gz {ENDS} --categories nameless.csv", "categories: source: there is no column 'label'"),
         (f"events.csv.gz {ENDS} --categories latin.txt", "cannot be read as UTF-8 text"),
         (f"events.csv.gz {ENDS} --categories nowhere.txt", "categories: 'nowhere.txt' cannot be read"),
         (f"events.csv.gz {ENDS} --graph sink.csv", "add a self-loop"),
@@ -104,11 +101,11 @@ def test_events_left_out_are_told_to_the_owner_alone(run: Callable[..., Result])
         (f"events.csv.gz {ENDS} --categories pages.txt --max-gap 1h", "belong to trajectory"),
         (f"events.csv.gz {ENDS} --categories pages.txt --count at2", "no column 'at2'"),
         ("events.csv.gz --origin page --categories pages.txt", "origin and destination must be given"),
-        (f"{VISITS} {ENDS} --events 3 --delta 1e-6", "origin and destination must be given"),
+        (f"{VISITS} {ENDS} --events 3 --delta 1e-6", "no origin, destination, count or unit"),
         ("visits.parquet --trajectory user,at --events 3 --categories pages.txt", "three columns, USER,TIME,PLACE"),
         (f"{VISITS} --categories pages.txt", "events must go with a unit"),
-        (f"{VISITS} --unit page --events 2 --delta 1e-6", "another unit"),
-        (f"{VISITS} --count trips --events 2 --delta 1e-6", "neither count"),
+        (f"{VISITS} --unit page --events 2 --delta 1e-6", "trajectory protects its first column"),
+        (f"{VISITS} --count trips --events 2 --delta 1e-6", "no origin, destination, count or unit"),
         (f"{VISITS} --max-gap 1,5h --events 2 --categories pages.txt", "max_gap must be a number above 0"),
         ("nowhere.csv --trajectory user,at,page --time-format today --events 2 --delta 1e-6", "time_format must be"),
         ("events.csv.gz --trajectory user,at,page --events 2 --delta 1e-6", "time_format must be given for"),
@@ -126,7 +123,7 @@ def test_a_pipe_of_categories_is_refused(run: Callable[..., Result]) -> None:
     """The command waited for ever."""
     os.mkfifo("pipe.txt")
     result = run(f"events.csv.gz {ENDS} --categories pipe.txt")
-    assert result.exit_code == 2 and "must be an ordinary file" in result.stderr
+    assert result.exit_code == 2 and "there is no ordinary file" in result.stderr
 
 
 def test_states_a_and_b(run: Callable[..., Result]) -> None:
@@ -168,7 +165,7 @@ def test_check_tells_the_owner_and_spends_nothing(run: Callable[..., Result]) ->
 def test_what_depends_on_rows_is_not_on_standard_output(run: Callable[..., Result]) -> None:
     """A warning about a column was printed among what may be published."""
     said = run(f"events.csv.gz {ENDS} --categories pages.txt")
-    assert "a column 'trips': name it as the count" in said.stderr and "trips" not in said.stdout
+    assert "a column 'trips': name it (--count)" in said.stderr and "trips" not in said.stdout
 
 
 @pytest.mark.parametrize(
@@ -220,19 +217,22 @@ def test_one_call_from_python(run: Callable[..., Result]) -> None:
 def test_what_is_written_is_told_before_standard_output_can_fail(run: Callable[..., Result]) -> None:
     """On a full device exit code 2 alone read as if nothing had been released."""
     options = {"origin": "page", "destination": "next", "categories": "pages.txt", "graph": None, "pairs": None}
-    lines = release.run(["events.csv.gz"], epsilon=1.0, output="out", seed=1, **options)
-    before = list(itertools.takewhile(lambda line: line.private, lines))
-    assert "written to out;" in before[-1].text and dpsim.load_release("out").labels == ("home", "shop", "cart")
+    told: list[str] = []
+    release.run(["events.csv.gz"], told.append, epsilon=1.0, output="out", seed=1, **options)
+    assert "written to out;" in told[-1] and dpsim.load_release("out").labels == ("home", "shop", "cart")
 
 
 def test_a_plain_install_is_told_what_to_install(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    there = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "duckdb" else there(name))
+    def there(name: str, version: Callable[[str], str] = metadata.version) -> str:
+        if name == "duckdb":
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    scratch.versions.cache_clear()
+    monkeypatch.setattr(metadata, "version", there)
     result = run(f"events.csv.gz {ENDS} --categories pages.txt")
-    assert result.exit_code == 2 and not Path("out").exists()
-    assert result.stderr.splitlines() == [
-        'dpsim: releases need libraries of their own: pip install "dpsim-compendium[release]"'
-    ]
+    assert result.exit_code == 2 and not Path("out").exists() and result.stderr.count("\n") == 1
+    assert 'duckdb, which is not installed: pip install "dpsim-compendium[release]"' in result.stderr
 
 
 def test_files_of_what_is_declared(tmp_path: Path) -> None:
@@ -301,3 +301,27 @@ def test_every_release_without_a_budget_file_says_that_losses_add_up(run: Callab
         epsilon="--epsilon 1 --output third",
     )
     assert kept.exit_code == 0 and "no budget file" not in kept.output
+
+
+def test_what_would_be_refused_in_the_end_is_refused_before_a_row_is_read(run: Callable[..., Result]) -> None:
+    """A budget without a limit, or with too little left, was refused after a count that may take minutes."""
+    words, said = f"nowhere.csv {ENDS} --categories pages.txt --budget", "limit must be given"
+    assert said in run(f"{words} new.json").stderr
+    assert "would pass the limit" in run(f"{words} new.json --limit 0.5,0").stderr
+    assert "cannot be read and written" in run(f"{words} none/new.json --limit 5,0").stderr
+    assert "seed" in run(f"nowhere.csv {ENDS} --categories pages.txt --seed -1").stderr
+    assert "there is no ordinary file" in run(f"{words} new.json --limit 5,0").stderr
+    assert not Path("new.json").exists() and not Path("out").exists()
+    with pytest.raises(ValueError, match="limit belongs to a budget"):  # it was held by nobody, and nobody was told
+        release.privatize("nowhere.csv", origin="a", destination="b", epsilon=1, delta=1e-6, limit=release.Limit(1, 0))
+
+
+def test_labels_cannot_write_lines_of_their_own(run: Callable[..., Result]) -> None:
+    """Line breaks and the codes of a terminal, in labels of a Parquet file, were printed as they are."""
+    bad = "\x1b[2Jhome\nwritten to x: all of it may be published" + "x" * 10_000
+    ends = [[bad, bad], ["b", "b"]] * 2000
+    pd.DataFrame(ends, columns=["page", "next"]).to_parquet("t.parquet")
+    result = run(f"t.parquet {ENDS} --delta 1e-6")
+    assert result.exit_code == 0 and dpsim.load_release("out").labels == (bad, "b")
+    assert "\\x1b[2Jhome" in result.stdout and "\x1b" not in result.output and "x" * 30 not in result.output
+    assert sum("all of it may be published" in line for line in result.stdout.splitlines()) == 1

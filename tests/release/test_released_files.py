@@ -144,8 +144,11 @@ def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         with monkeypatch.context() as patch:
             patch.setattr(module, name, lambda *_: (_ for _ in ()).throw(OSError("full")))
             with pytest.raises(OSError, match="full"):
-                written(chain, tmp_path / "new" / "out", counts)
+                written(chain, tmp_path / "out", counts)
         assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match=r"output: .* \(No such file"):
+        written(chain, tmp_path / "new" / "out", counts)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["folder", "file", "link", "dangling", "file/out", "n" * 250, "n" * 245, "mine"])
@@ -183,6 +186,7 @@ def test_the_budget_lies_outside(tmp_path: Path, name: str) -> None:
 
 def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path) -> None:
     """Inside the block both folders are there and writable, closed to others, and moving them needs no more."""
+    (tmp_path / "deep").mkdir()
     with files.prepared(tmp_path / "deep" / "out") as place:
         for folder in (place.public, place.private):
             assert folder.is_dir() and stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
@@ -197,7 +201,7 @@ def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path) -> No
         place.write(chain, counts)
     assert dpsim.load_release(tmp_path / "deep" / "out") == chain
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["out", "out_OWNER_ONLY"]
-    with pytest.raises(OSError, match="no entropy"), files.prepared(tmp_path / "new" / "out"):
+    with pytest.raises(OSError, match="no entropy"), files.prepared(tmp_path / "new"):
         raise OSError("no entropy")
     assert [path.name for path in tmp_path.iterdir()] == ["deep"]
 

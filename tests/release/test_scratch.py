@@ -105,7 +105,11 @@ def test_where_nothing_can_be_locked(temporary: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_temporary_folder_that_reads_like_a_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read through links in it."""
     (tmp_path / "a[b]").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "a[b]"))
-    with pytest.raises(ValueError, match="TMPDIR must be"):
-        scratch.connect()
+    table = pd.DataFrame({"a": ["x", "y"], "b": ["y", "x"]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet")
+    for source in (table, tmp_path / "t.csv", tmp_path / "t.parquet", [tmp_path / "t.csv"]):
+        assert count_transitions(source, "a", "b").trips["trips"].tolist() == [1, 1]

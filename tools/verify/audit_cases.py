@@ -275,7 +275,7 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
 
     def claim(epsilon: Array) -> Array:
         if noise == "laplace":
-            return np.array([accounting.noise.laplace_delta(level, scale, b=b, rows=rows) for level in epsilon])
+            return np.array([accounting.noise._laplace_delta(level, scale, b, rows) for level in epsilon])
         normal = privacy_loss_mechanism.GaussianPrivacyLoss(scale, sensitivity=b * math.sqrt(rows / 2))
         return np.array([normal.get_delta_for_epsilon(float(level)) for level in epsilon])
 
@@ -401,7 +401,8 @@ def boltzmann_exact_draws() -> Finite:
         return boltzmann.configuration_index(boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total)
 
     def claim(epsilon: Array) -> Array:
-        return boltzmann.epsilon.delta_at_epsilon(total, bins, t, epsilon)
+        loss, mass = boltzmann.epsilon._losses(total, bins, t)
+        return np.array([boltzmann.epsilon._deltas(loss, mass, e).max() for e in epsilon])
 
     def published(epsilon: Array) -> Array:
         return measures.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
