@@ -697,7 +697,6 @@ add(
 leave_out("boltzmann.epsilon.log_normalisers", "sums behind exact_epsilon_limit, which checks their arguments")
 add("boltzmann.epsilon.exact_epsilon_limit", non_negative, spaces(t=warmth))
 small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
-add("boltzmann.epsilon.delta_at_epsilon", probability, **small, epsilon=epsilons)
 add("boltzmann.epsilon.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999))
 chain = {"t": warmth, **kinds}
 add("boltzmann.mixing.transition_matrix", probability, histograms(**chain))
