@@ -281,7 +281,7 @@ def _measure(comparison: Comparison, way: str, size: int, pipe: Any) -> None:
     data = comparison.prepare(size)
     before = forgotten_peak()
     seconds: list[float] = []
-    while len(seconds) < 3 or sum(seconds) < 0.7:
+    while len(seconds) < 3 or sum(seconds) < 0.5:
         start = perf_counter()
         answer = work(data)
         seconds.append(perf_counter() - start)
