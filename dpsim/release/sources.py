@@ -123,7 +123,8 @@ def _files(paths: Sequence[str]) -> list[str]:
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            tables = [file for file in sorted(Path(path).rglob("*")) if file.name.lower().endswith(ENDINGS)]
+            every = sorted(Path(at, name) for at, _, names in os.walk(path, onerror=_refuse) for name in names)
+            tables = [file for file in every if file.name.lower().endswith(ENDINGS)]
             inside = [str(file) for file in tables if not any(p[0] in "._" for p in file.relative_to(path).parts)]
             if not inside:
                 raise ValueError(f"source: the folder {path!r} holds no file that ends in {FORMATS}")
@@ -131,6 +132,11 @@ def _files(paths: Sequence[str]) -> list[str]:
             status = os.stat(ordinary(file))
             found.setdefault((status.st_dev, status.st_ino), file)
     return list(found.values())
+
+
+def _refuse(error: OSError) -> None:
+    """Raise the error of a folder that is closed to us: a table that lacks what lies in there would be counted."""
+    raise error
 
 
 def ordinary(file: str) -> str:

@@ -159,16 +159,16 @@ def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves
         table["kept"] = (table["reason"] == "kept") * table["trips"]
     pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][["origin", "destination", "trips", "kept"]]
     kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
-    pairs = pairs.astype({"origin": kind, "destination": kind}).sort_values(["origin", "destination"])
+    pairs = pairs.astype({"origin": kind, "destination": kind})
+    pairs = pairs.sort_values(["origin", "destination"], ignore_index=True)
     trips = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
     reasons = ["damaged", "missing", *(["time", "late"] if moves else ["count"])]
-    of = table.groupby("reason")[["rows", "trips", "kept"]].sum().reindex([*reasons, "outside", "kept"], fill_value=0)
-    report = {"rows": int(table["rows"].sum()), **of.loc[reasons, "rows"].to_dict(), "outside": of["trips"]["outside"]}
-    report |= {"truncated": of["trips"]["kept"] - of["kept"]["kept"], "kept": of["kept"]["kept"]}
-    unread = text.rejected(events.get_backend())
-    report |= {name: report[name] + unread for name in ("rows", "damaged")}
-    before = pairs.drop(columns="kept").reset_index(drop=True)
-    return Counts(trips, unit, before, {name: int(number) for name, number in report.items()}, moves)
+    sums = table.groupby("reason")[["rows", "trips", "kept"]].sum().reindex([*reasons, "outside", "kept"], fill_value=0)
+    of, unread = sums.astype(int).to_dict("index"), text.rejected(events.get_backend())
+    report = {"rows": int(table["rows"].sum()) + unread} | {reason: of[reason]["rows"] for reason in reasons}
+    report |= {"damaged": report["damaged"] + unread, "outside": of["outside"]["trips"], "kept": of["kept"]["kept"]}
+    report["truncated"] = of["kept"]["trips"] - report["kept"]
+    return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
 
 
 # --- grouping and truncation ------------------------------------------------------------------------------------------

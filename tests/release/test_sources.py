@@ -357,6 +357,24 @@ def test_folders(tmp_path: Path) -> None:
         counted(tmp_path)
 
 
+def test_a_folder_that_is_closed_to_us_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lay in a folder that cannot be read was left out, and nobody was told."""
+    (tmp_path / "closed").mkdir()
+    for place in (tmp_path / "a.csv", tmp_path / "closed" / "b.csv"):
+        write("csv", TABLE, place)
+    assert sum(counted(tmp_path).values()) == 8
+    scan = os.scandir
+
+    def scandir(place: Any = ".") -> Any:
+        if Path(place).name == "closed":
+            raise PermissionError(13, "Permission denied", str(place))
+        return scan(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(OSError, match=r"Permission denied: .*closed"):
+        counted(tmp_path)
+
+
 def test_other_things() -> None:
     with pytest.raises(TypeError, match="source must be a path, a DataFrame or an Ibis table, got int"):
         counted(3)
