@@ -28,7 +28,7 @@ def whole_word(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return str(value).lower()
-    text = str(value).strip(" \t\r\n")
+    text = str(value).encode("utf-8", "replace").decode().strip(" \t\r\n")
     whole, _, fraction = text.rpartition(".")
     digits = whole.removeprefix("-")
     return whole if digits.isascii() and digits.isdigit() and fraction and not fraction.strip("0") else text or None

@@ -24,12 +24,9 @@ FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
 WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
 AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # no TRIM: for Spark, Ibis 12 lists "v" and "f" among the blanks
 
-Expression = Any
-"""A column of an Ibis table."""
-
 
 def read(
-    source: Any, columns: Mapping[str, str], how: Mapping[str, Callable[[Expression], Expression]] | None = None
+    source: Any, columns: Mapping[str, str], how: Mapping[str, Callable[[Any], Any]] | None = None
 ) -> tuple[Any, list[str]]:
     """Return an Ibis table of `columns` (from new name to name in the source), and all columns of the source.
 
@@ -59,7 +56,7 @@ def read(
     return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [name for _, names in read for name in names]
 
 
-def words(values: Expression) -> Expression:
+def words(values: Any) -> Any:
     """Return a column as words, missing ones null; the type of the column and each value alone decide."""
     kind = values.type()
     if kind.is_floating():

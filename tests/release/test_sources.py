@@ -297,6 +297,7 @@ def test_words_of_single_values() -> None:
               ".0", "-3.0", " 97.0\t", "  fix a v "]  # fmt: skip
     words = ["97"] * 5 + ["true"] + [None] * 6 + ["0.", ".0", "-3", "97", "fix a v"]
     assert [labels.whole_word(value) for value in values] == words
+    assert labels.whole_word("a\ud800b") == "a?b"  # half a pair of UTF-16 refused the whole table
     table = pd.DataFrame({"from": pd.Series(values, dtype=object), "to": "z"})
     kept = {("97", "z"): 6, ("-3", "z"): 1, (".0", "z"): 1, ("0.", "z"): 1, ("true", "z"): 1, ("fix a v", "z"): 1}
     assert counted(table) == kept
