@@ -58,6 +58,8 @@ while seed and not pathlib.Path('../go').exists():
 """A cell that tells that it has begun, and waits for a file."""
 
 
+WORKER = str(ROOT / "dpsim" / "runner" / "worker.py")
+
 DEADLINE = 120.0
 """Seconds that not even a busy machine takes."""
 
@@ -101,7 +103,7 @@ def workers(root: Path) -> list[psutil.Process]:
     """Return the processes of notebooks that belong to a toy project."""
     every = list(psutil.process_iter(["cmdline", "environ"]))
     ours = [process for process in every if (process.info["environ"] or {}).get("DPSIM_ROOT") == str(root)]
-    return [process for process in ours if "dpsim.runner.worker" in (process.info["cmdline"] or [])]
+    return [process for process in ours if WORKER in (process.info["cmdline"] or [])]
 
 
 def wait_for(condition: Callable[[], object], seconds: float = DEADLINE) -> None:

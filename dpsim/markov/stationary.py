@@ -75,11 +75,12 @@ def stationary_distribution(P: Any) -> Array:
     pi, state = np.empty((len(chains), n)), np.empty(len(chains), dtype=np.int64)
     workers = min(len(chains), int(len(chains) * n**3 / MIN_WORK_PER_THREAD))
     if workers < 2 or (workers := min(workers, streams.threads())) < 2:
-        solved = _solve_each(chains, pi, state)
+        solved = _solve_each(chains, np.empty((n, n)), pi, state)
     else:  # threads of our own: numba's parallel loops may not run inside other threads or after a fork
         parts = [slice(len(chains) * i // workers, len(chains) * (i + 1) // workers) for i in range(workers)]
         with ThreadPoolExecutor(workers) as pool:
-            solved = all(list(pool.map(lambda part: _solve_each(chains[part], pi[part], state[part]), parts)))
+            each = pool.map(lambda part: _solve_each(chains[part], np.empty((n, n)), pi[part], state[part]), parts)
+            solved = all(list(each))
     if solved:
         return pi.reshape(P.shape[:-1])
     if (state == NO_CHAIN).any():
@@ -100,11 +101,10 @@ def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def _solve_each(chains, pi, state):  # type: ignore[no-untyped-def]
-    """Return whether every chain was solved, each read and checked, as `checks.simplex` does, in one scratch."""
+def _solve_each(chains, a, pi, state):  # type: ignore[no-untyped-def]
+    """Return whether every chain was solved, each read and checked, as `checks.simplex` does, in the scratch a."""
     n = chains.shape[1]
-    a = np.empty((n, n))
-    rounding = max(5e-15, n * 2.220446049250313e-16)
+    rounding, solved = max(5e-15, n * 2.220446049250313e-16), True
     for c in range(chains.shape[0]):
         state[c] = SOLVED
         for i in range(n):
@@ -122,10 +122,11 @@ def _solve_each(chains, pi, state):  # type: ignore[no-untyped-def]
                     a[i, j] /= total
         if state[c] == SOLVED and not (_eliminate(a) and _substitute(a, pi[c])):
             state[c] = OUT_OF_RANGE
-    return (state == SOLVED).all()
+        solved = solved and state[c] == SOLVED
+    return solved
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _eliminate(a):  # type: ignore[no-untyped-def]
     """Censor the states n-1..1 in place: the chain watched on the others; False where a pivot is below SAFE."""
     for k in range(a.shape[0] - 1, 0, -1):
@@ -143,7 +144,7 @@ def _eliminate(a):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _substitute(a, x):  # type: ignore[no-untyped-def]
     """Fill x from an eliminated chain; False where a probability is below SAFE."""
     n = a.shape[0]

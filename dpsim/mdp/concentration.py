@@ -56,7 +56,8 @@ def _exact_radius(k: float, beta: float) -> float:
     grid = np.concatenate([np.geomspace(1e-12, 0.01, 100), np.linspace(0.01, 0.999, 400)])
 
     def excess(radius: float) -> float:
-        worst = int(np.argmax(_scaled_tail(k, grid, radius)))
+        rough = 8 * int(np.argmax(_scaled_tail(k, grid[::8], radius)))
+        worst = max(rough - 8, 0) + int(np.argmax(_scaled_tail(k, grid[max(rough - 8, 0) : rough + 9], radius)))
         near = np.linspace(grid[max(worst - 1, 0)], grid[min(worst + 1, grid.size - 1)], 200)
         return float(_scaled_tail(k, near, radius).max()) - beta
 
@@ -78,13 +79,13 @@ def _is_certified(k: float, beta: float, radius: float) -> bool:
     edges = np.unique([*np.linspace(0.0, 1.0, 65), radius, 1 - radius])  # the tails start at the last two
     low, high = edges[:-1], edges[1:]
     for _ in range(50):
-        if low.size > 2**16:
-            return False
+        if not 0 < low.size <= 2**16:
+            break
+        unsettled = _scaled_tail_bound(k, low, high, radius) * (1 + slack) > beta
+        low, high = low[unsettled], high[unsettled]
         middle = (low + high) / 2
         if (_scaled_tail(k, middle, radius) > beta).any():
             return False
-        unsettled = _scaled_tail_bound(k, low, high, radius) * (1 + slack) > beta
-        low, middle, high = low[unsettled], middle[unsettled], high[unsettled]
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
     return low.size == 0
 

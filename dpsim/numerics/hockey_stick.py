@@ -18,21 +18,25 @@ the mode of f; on the side where f falls doubly exponentially no panel is wider 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import njit, vectorize
+from numpy.typing import ArrayLike
+from scipy.optimize import elementwise
+from scipy.special import expit
 
 from dpsim.checks import Array
-from dpsim.numerics.special import NODES, WEIGHTS, stirling_error
+from dpsim.numerics.special import NODES, STIRLING, WEIGHTS, minus_log1p, stirling_rest
 
 _NEGLIGIBLE = -60.0  # log f relative to its largest value; what lies beyond is below 1e-22 of the integral
-_STEPS = 80
 # Declared error of log delta: absolute, and relative for the huge ones. Inverses are rounded up by this much.
 ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-12
 REPLACE, ADD_REMOVE = 0, 1  # the two pairs
 
 
-@njit(cache=True)
+@njit
 def _log1pmx(x: float) -> float:
     """Return log(1+x) - x without cancellation."""
     if x < -0.4 or x > 0.6:
@@ -45,7 +49,7 @@ def _log1pmx(x: float) -> float:
     return ratio * (2.0 * square * series - x)
 
 
-@njit(cache=True)
+@njit
 def _log_density(d: float, a: float, c: float, q: float, r: float) -> float:
     """Return log f(reference + d) - log f(reference), the form in the module's docstring."""
     z = math.expm1(-d)
@@ -53,7 +57,7 @@ def _log_density(d: float, a: float, c: float, q: float, r: float) -> float:
     return a * first - c * _log1pmx(q * z) + r * z
 
 
-@njit(cache=True)
+@njit
 def _panel(
     low: float,
     high: float,
@@ -76,7 +80,7 @@ def _panel(
     return half * total
 
 
-@njit(cache=True)
+@vectorize(cache=True)
 def _log_integral(peak: float, t: float, a: float, c: float, q: float, r: float) -> float:
     """Return the log of the integral over v > 0, relative to f at v = peak >= 0, where f is largest.
 
@@ -84,65 +88,47 @@ def _log_integral(peak: float, t: float, a: float, c: float, q: float, r: float)
     """
     steepest = t + a + (a - r)  # slope of the integrand's factors near its two sharp places
     narrow = 0.5 / max(1.0, steepest)
-    total, y, width = 0.0, 0.0, narrow
-    while y == 0.0 or _log_density(y, a, c, q, r) > _NEGLIGIBLE:  # from the peak to the right
-        total += _panel(y, y + width, peak, 0.0, t, a, c, q, r)
-        y += width
-        width = y
-    half = 0.5 * peak
-    y, width = 0.0, min(narrow, half)
-    while y < half:  # from the peak to the left
-        total += _panel(-y - width, -y, peak, 0.0, t, a, c, q, r)
-        y += width
-        if _log_density(-y, a, c, q, r) < _NEGLIGIBLE:
-            return math.log(total)
-        width = min(y, 1.0, half - y)
-    y, width = 0.0, min(narrow, half)
-    while y < half:  # from v = 0 to the right
-        total += _panel(y, y + width, 0.0, -peak, t, a, c, q, r)
-        y += width
-        width = min(y, 1.0, half - y)
+    total = 0.0
+    for part in range(3):  # from the peak to the right, from the peak to the left, from v = 0 to the right
+        start = 0.0 if part == 2 else peak
+        side = -1.0 if part == 1 else 1.0
+        end = np.inf if part == 0 else 0.5 * peak
+        widest = np.inf if part == 0 else 1.0
+        y, width = 0.0, min(narrow, end)
+        while y < end:
+            low = y if side > 0.0 else -y - width
+            total += _panel(low, low + width, start, start - peak, t, a, c, q, r)
+            y += width
+            if part < 2 and _log_density(side * y, a, c, q, r) < _NEGLIGIBLE:
+                if part == 1:
+                    return math.log(total)
+                break
+            width = min(y, widest, end - y)
     return math.log(total)
 
 
-@njit(cache=True)
-def _log_beta_peak(a: float, t: float) -> float:
+def _log_beta_peak(a: Any, t: Any) -> Any:
     """Return log f at the mode of the logit of Beta(a+t, a)."""
     c = 2.0 * a + t
-    correction = stirling_error(c) - stirling_error(a + t) - stirling_error(a)
-    return 0.5 * math.log(a * ((a + t) / c) / (2.0 * math.pi)) + correction
+    correction = stirling_rest(c) - stirling_rest(a + t) - stirling_rest(a)
+    return 0.5 * np.log(a * ((a + t) / c) / (2.0 * np.pi)) + correction
 
 
-@njit(cache=True)
-def _log_beta_pair(epsilon: float, a: float, t: float) -> float:
-    """Return log delta of Beta(a+t, a) against Beta(a, a+t); x is the logit, its mode log(1 + t/a)."""
-    c = 2.0 * a + t
-    start = epsilon / t
-    beyond = start - math.log1p(t / a)
-    peak_height = _log_beta_peak(a, t)
-    if beyond <= 0.0:
-        return peak_height + _log_integral(-beyond, t, a, c, a / c, 0.0)
-    height = peak_height + _log_density(beyond, a, c, a / c, 0.0)
-    odds = math.exp(-start)
-    r = -a * math.expm1(-beyond) / (1.0 + odds)  # a - c q without cancellation
-    return height + _log_integral(0.0, t, a, c, odds / (1.0 + odds), r)
-
-
-@njit(cache=True)
-def _growth(a: float, t: float) -> float:
+def _growth(a: Array, t: Array) -> Array:
     """Return log Gamma(a+t) - log Gamma(a) - t log(a+t), to full relative precision for small t."""
-    z = a if a >= 10.0 else a + 10.0
-    total = z * _log1pmx(t / z) - 0.5 * math.log1p(t / z) + stirling_error(z + t) - stirling_error(z)
-    if a < 10.0:
-        total += t * math.log1p(10.0 / (a + t))
-        for j in range(10):
-            total -= math.log1p(t / (a + j))
-    return total
+    z = np.where(a < 10.0, a + 10.0, a)
+    u = t / z
+    rest = sum(c / z**m * np.expm1(-m * np.log1p(u)) for m, c in zip(range(1, 15, 2), STIRLING))
+    total = rest - z * minus_log1p(u, 1.0 + u) - 0.5 * np.log1p(u)
+    raised = t * np.log1p(10.0 / (a + t)) - sum(np.log1p(t / (a + j)) for j in range(10))
+    return total + np.where(a < 10.0, raised, 0.0)
 
 
-@njit(cache=True)
-def _log_gamma_pair(epsilon: float, a: float, t: float) -> float:
-    """Return log delta of Gamma(a) against Gamma(a+t), the larger of both directions; the loss falls with x = log g.
+def log_delta(epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Array:
+    """Return log delta(epsilon) >= -inf of the pair, epsilon >= 0, a and t > 0 (REPLACE or ADD_REMOVE).
+
+    REPLACE is Beta(a+t, a) against Beta(a, a+t); x is the logit. ADD_REMOVE is Gamma(a) against Gamma(a+t), the larger
+    of both directions; the loss falls with x = log g. Both modes are at log(1 + t/a).
 
     Proof that the reverse is never larger. With Z = dGamma(a+t) / dGamma(a) under Gamma(a) and y = e^epsilon >= 1
     the difference is G(y) = E(1 - y Z)_+ - E(Z - y)_+, with G(1) = 0 as E Z = 1, and G(y) -> 0 for large y. G'' has
@@ -150,94 +136,84 @@ def _log_gamma_pair(epsilon: float, a: float, t: float) -> float:
     Gamma(a): convex in u and 0 at 0, so that G is concave up to some y and convex from there on. On the convex part
     G falls to 0 and is not negative; on the concave part it lies above its chord, whose ends are not negative.
     """
-    beyond = (epsilon - _growth(a, t)) / t - math.log1p(t / a)
-    height = 0.5 * math.log(a / (2.0 * math.pi)) - stirling_error(a)
-    if beyond <= 0.0:
-        return height + _log_integral(-beyond, t, a, 0.0, 0.0, 0.0)
-    height += _log_density(beyond, a, 0.0, 0.0, 0.0)
-    return height + _log_integral(0.0, t, a, 0.0, 0.0, -a * math.expm1(-beyond))
-
-
-@njit(cache=True)
-def _log_delta(epsilon: float, a: float, t: float, pair: int) -> float:
+    epsilon, a, t = map(np.asarray, (epsilon, a, t))
+    mode = np.log1p(t / a)
     if pair == REPLACE:
-        return _log_beta_pair(epsilon, a, t)
-    return _log_gamma_pair(epsilon, a, t)
+        start, height, c = epsilon / t, _log_beta_peak(a, t), 2.0 * a + t
+        at_mode, q, slope = a / c, expit(-np.maximum(start, mode)), a * expit(start)
+    else:
+        start, height, c = (epsilon - _growth(a, t)) / t, 0.5 * np.log(a / (2.0 * np.pi)) - stirling_rest(a), 0.0
+        at_mode, q, slope = 0.0, 0.0, a
+    beyond = np.maximum(start - mode, 0.0)  # of x0, beyond the mode; there the reference is x0, else the mode
+    z, near = np.expm1(-beyond), np.expm1(-np.minimum(beyond, 0.2))
+    fall = np.where(beyond < 0.2, minus_log1p(near, 1.0 + near), beyond + z)
+    height = height - a * fall + c * minus_log1p(at_mode * z, 1.0 + at_mode * z)
+    return height + _log_integral(np.maximum(mode - start, 0.0), t, a, c, q, -slope * z)  # a - c q, nothing cancels
 
 
-@njit(cache=True)
-def _excess(epsilon: float, a: float, t: float, pair: int, log_target: float) -> float:
-    """Return how far log delta may be above the target if it errs by as much as is declared."""
-    value = _log_delta(epsilon, a, t, pair)
-    return value + ABSOLUTE_ERROR + RELATIVE_ERROR * abs(value) - log_target
-
-
-@vectorize(cache=True)
-def log_delta(epsilon: float, a: float, t: float, pair: int) -> float:
-    """Return log delta(epsilon) >= -inf of the pair, epsilon >= 0, a and t > 0 (REPLACE or ADD_REMOVE)."""
-    return _log_delta(epsilon, a, t, pair)
-
-
-@vectorize(cache=True)
-def epsilon_for(log_target: float, a: float, t: float, pair: int) -> float:
+def epsilon_for(log_target: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Array:
     """Return the smallest epsilon >= 0 with log delta <= log_target, rounded up."""
-    above = _excess(0.0, a, t, pair, log_target)
-    if above <= 0.0:
-        return 0.0
-    low, high = 0.0, t / (a + math.sqrt(a))
-    below = _excess(high, a, t, pair, log_target)
-    while below > 0.0:
-        low, high, above = high, 2.0 * high, below
-        below = _excess(high, a, t, pair, log_target)
-    for i in range(_STEPS):  # false position (Illinois), every third step a bisection
-        if high - low <= 1e-13 * high:
-            break
-        share = 0.5 if i % 3 == 2 else above / (above - below)
-        middle = low + (high - low) * min(max(share, 1e-9), 1.0 - 1e-9)
-        value = _excess(middle, a, t, pair, log_target)
-        if value > 0.0:
-            low, above, below = middle, value, 0.5 * below
-        else:
-            high, below, above = middle, value, 0.5 * above
-    return high
+    goal, a, t = np.broadcast_arrays(log_target, a, t)
+
+    def excess(epsilon: Array, a: Array, t: Array, goal: Array) -> Array:
+        return _excess(epsilon, a, t, pair, goal)
+
+    low, high = np.zeros(a.shape), t / (a + np.sqrt(a))
+    some = excess(low, a, t, goal) > 0.0
+    while (short := some & (excess(high, a, t, goal) > 0.0)).any():
+        low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
+    return np.where(some, _last_kept(excess, high, low, (a, t, goal)), 0.0)[()]
 
 
-@vectorize(cache=True)
-def scale_for(log_target: float, epsilon: float, a: float, t: float, pair: int, lowest: float, highest: float) -> float:
+def scale_for(
+    log_target: ArrayLike, epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int, lowest: Array, highest: Array
+) -> Array:
     """Return the largest x in [lowest, highest] with log delta(epsilon) <= log_target for (a x, t x).
 
     Rounded down; 0 when there is none, and highest when all do.
     """
-    if _excess(epsilon, a * lowest, t * lowest, pair, log_target) > 0.0:
-        return 0.0
-    if _excess(epsilon, a * highest, t * highest, pair, log_target) <= 0.0:
-        return highest
-    low, high = math.log(lowest), math.log(highest)
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        if middle <= low or middle >= high:
-            break
-        if _excess(epsilon, a * math.exp(middle), t * math.exp(middle), pair, log_target) <= 0.0:
-            low = middle
-        else:
-            high = middle
-    return math.exp(low)
+
+    def excess(log_x: Array, epsilon: Array, a: Array, t: Array, goal: Array) -> Array:
+        return _excess(epsilon, a * np.exp(log_x), t * np.exp(log_x), pair, goal)
+
+    args = tuple(map(np.asarray, (epsilon, a, t, log_target)))
+    low, high = np.log(lowest), np.log(highest)
+    found = np.where(excess(high, *args) <= 0.0, highest, np.exp(_last_kept(excess, low, high, args)))
+    return np.where(excess(low, *args) <= 0.0, found, 0.0)[()]
 
 
-@njit(cache=True)
-def loss_cells(a: float, t: float, interval: float, count: int) -> tuple[Array, Array, Array]:
-    """Return three integrals over each cell i interval < loss < (i+1) interval of the Beta pair, i < count.
+def _excess(epsilon: Array, a: Array, t: Array, pair: int, log_target: Array) -> Array:
+    """Return how far log delta may be above the target if it errs by as much as is declared."""
+    value = log_delta(epsilon, a, t, pair)
+    return value + ABSOLUTE_ERROR + RELATIVE_ERROR * np.abs(value) - log_target
+
+
+def _last_kept(excess: Callable[..., Array], kept: Array, broken: Array, args: tuple[Array, ...]) -> Array:
+    """Return points where excess <= 0, as at `kept`, each within rounding of one towards `broken` where it is above."""
+    exact = {"xatol": 0.0, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0}
+    found = elementwise.find_root(excess, (kept, broken), args=args, tolerances=exact)
+    return np.where(found.f_x <= 0.0, found.x, np.where(found.f_bracket[0] <= 0.0, *found.bracket))
+
+
+def loss_cells(a: float, t: float, interval: float, count: int) -> Array:
+    """Return (3, count): three integrals over each cell i interval < loss < (i+1) interval of the Beta pair, i < count.
 
     The mass p under Beta(a+t, a); the part of it, up, that goes to the upper end when p is split between both
     ends and the other law keeps its mass; and q, the mass under the other law times e^(i interval), which
     does not underflow.
     """
+    cells = np.zeros((3, count))
+    _fill_cells(a, t, interval, math.exp(_log_beta_peak(a, t)), cells)
+    return cells
+
+
+@njit(cache=True)
+def _fill_cells(a: float, t: float, interval: float, height: float, cells: Array) -> None:
+    """Add the three integrals of `loss_cells`; f at its mode is the height."""
     c = 2.0 * a + t
     mode = math.log1p(t / a)
-    height = math.exp(_log_beta_peak(a, t))
     narrow = min(1.0, math.sqrt(c / (a + t) / a))
-    p, up, q = np.zeros(count), np.zeros(count), np.zeros(count)
-    for i in range(count):
+    for i in range(cells.shape[1]):
         x, end = i * interval / t, (i + 1) * interval / t
         while x < end:
             panel_end = min(x + max(narrow, x - mode), end)
@@ -245,8 +221,7 @@ def loss_cells(a: float, t: float, interval: float, count: int) -> tuple[Array, 
             for j in range(NODES.size):
                 y = x + half * (1.0 + NODES[j])
                 mass = height * half * WEIGHTS[j] * math.exp(_log_density(y - mode, a, c, a / c, 0.0))
-                p[i] += mass
-                up[i] += mass * math.expm1(i * interval - t * y) / math.expm1(-interval)
-                q[i] += mass * math.exp(i * interval - t * y)
+                cells[0, i] += mass
+                cells[1, i] += mass * math.expm1(i * interval - t * y) / math.expm1(-interval)
+                cells[2, i] += mass * math.exp(i * interval - t * y)
             x = panel_end
-    return p, up, q

@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit, vectorize
+from numba import vectorize
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, psi
 
 from dpsim.checks import Array
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
+STIRLING = np.array([1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156])
+"""Of 1/z, 1/z^3, ... in Stirling's series of log Gamma(z)."""
 
 
 def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
@@ -58,20 +60,15 @@ def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
     return math.log(total)
 
 
-@njit(cache=True)
-def stirling_error(z: float) -> float:
+@vectorize(cache=True)
+def stirling_rest(z):  # type: ignore[no-untyped-def]
     """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
     if z < 10.0:
         return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
-    w = 1.0 / (z * z)
-    tail = 1 / 1680 - w * (1 / 1188 - w * (691 / 360360 - w / 156))
-    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * tail))) / z
-
-
-@vectorize(cache=True)
-def stirling_rest(z: float) -> float:
-    """Return `stirling_error` of arrays."""
-    return stirling_error(z)
+    total, w = 0.0, 1.0 / (z * z)
+    for c in STIRLING[::-1]:
+        total = total * w + c
+    return total / z
 
 
 def log_beta(a: Array, b: Array) -> Array:

@@ -98,7 +98,7 @@ def test_log_delta_agrees_with_90_digits(epsilon, a, t):
 
 
 @pytest.mark.parametrize("a", [1e-2, 0.7, 15.0, 400.0])
-@pytest.mark.parametrize("t", [1e-6, 1e-3, 1.0, 30.0, 80.0])
+@pytest.mark.parametrize("t", [1e-9, 1e-6, 1e-3, 1.0, 30.0, 80.0])
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 4.0])
 def test_add_remove_agrees_with_60_digits(a, t, ratio):
     alpha, epsilon = a / t, ratio * t
