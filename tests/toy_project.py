@@ -58,6 +58,8 @@ while seed and not pathlib.Path('../go').exists():
 """A cell that tells that it has begun, and waits for a file."""
 
 
+WORKER = str(ROOT / "dpsim" / "runner" / "worker.py")
+
 DEADLINE = 120.0
 """Seconds that not even a busy machine takes."""
 
@@ -83,6 +85,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(ROOT / "data" / "published.csv", tmp_path / "data")
     shutil.copy(ROOT / "requirements.lock", tmp_path)
     notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)
+    monkeypatch.setattr("dpsim.runner.runs.SHARED", ())  # which cost seconds
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
     monkeypatch.setenv("CI", "true")
     monkeypatch.chdir(tmp_path)
@@ -101,7 +104,7 @@ def workers(root: Path) -> list[psutil.Process]:
     """Return the processes of notebooks that belong to a toy project."""
     every = list(psutil.process_iter(["cmdline", "environ"]))
     ours = [process for process in every if (process.info["environ"] or {}).get("DPSIM_ROOT") == str(root)]
-    return [process for process in ours if "dpsim.runner.worker" in (process.info["cmdline"] or [])]
+    return [process for process in ours if WORKER in (process.info["cmdline"] or [])]
 
 
 def wait_for(condition: Callable[[], object], seconds: float = DEADLINE) -> None:

@@ -89,20 +89,6 @@ def _representatives(total: int, bins: int, w: Array):  # type: ignore[no-untype
     return x, lambda z: np.searchsorted(numbers, index(-np.sort(-z, axis=-1)))
 
 
-def delta_at_epsilon(total: int, bins: int, t: float, epsilon: ArrayLike) -> Array:
-    """Return the exact delta of one draw of pi(z | x) at each epsilon >= 0, in its shape, for W = identity.
-
-    It is the largest over neighbours x, y of the sum over z of (pi(z | x) - e^epsilon pi(z | y))_+.
-
-    >>> from dpsim.boltzmann import epsilon
-    >>> epsilon.delta_at_epsilon(20, 3, 78.0, [0.0, 0.2]).round(4)
-    array([0.0799, 0.0181])
-    """
-    levels = checks.real("epsilon", epsilon, 0.0)
-    loss, mass = _losses(total, bins, t)
-    return checks.plain(np.array([_deltas(loss, mass, e).max() for e in levels.ravel()]).reshape(levels.shape))
-
-
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
     """Return the exact epsilon of one draw of pi(z | x) at each delta, in its shape, for W = identity.
 
@@ -138,18 +124,19 @@ def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
             f"total {total} and bins {bins} must need at most {LARGEST_TABLE} numbers, got {len(x)} histograms"
         )
     own, moved = normaliser[row(x)], normaliser[row(after_move(x, 0, 1))]
-    difference = np.arange(-total, total + 1)[:, None]
-    loss = (2 * (difference - (x[:, 0] - x[:, 1])) + 2) / t - (own - moved)
-    kernel = np.exp(-((np.arange(total + 1)[:, None] - np.arange(total + 1)) ** 2.0) / t)
+    difference, apart = np.arange(-total, total + 1)[:, None], x[:, 0] - x[:, 1]
+    loss = (2 * difference + 2) / t - (2 * apart / t + own - moved)
+    # (z_0 - x_0)^2 + (z_1 - x_1)^2 is half the square of the change of z_0 - z_1 and half that of z_0 + z_1, which is
+    # at least |z_0 - z_1| and of its parity
     rest, place = np.unique(x[:, 2:], axis=0, return_inverse=True)
-    others, place = _sums(rest, total, np.full(bins - 2, 1 / t))[:, ::-1].T.copy(), place.ravel()
-    mass = np.zeros(loss.shape)
-    for part in np.array_split(np.arange(len(x)), 1 + len(x) // 2000):  # small enough for the processor's cache
-        first, second, left = kernel[:, x[part, 0]], kernel[:, x[part, 1]], others[:, place[part]]
-        law = np.zeros((2 * total + 1, part.size))
-        for a in range(total + 1):  # z_0 = a, z_1 = b, the other bins N - a - b
-            law[2 * a : total + a + 1] += first[a] * (second[: total + 1 - a] * left[a:])[::-1]
-        mass[:, part] = law / np.exp(own[part])
+    both = np.arange(total + 1)[:, None]
+    chances = np.exp(-((both - (total - rest.sum(axis=1))) ** 2) / (2 * t))
+    chances *= _sums(rest, total, np.full(bins - 2, 1 / t))[:, ::-1].T
+    for parity in (0, 1):
+        chances[parity::2] = chances[parity::2][::-1].cumsum(axis=0)[::-1]
+    mass = np.take(np.exp(-((difference - difference.T) ** 2) / (2 * t)), apart + total, axis=1)
+    mass *= np.take(chances[np.abs(difference.ravel())], place.ravel(), axis=1)
+    mass /= np.exp(own)
     return loss, mass
 
 

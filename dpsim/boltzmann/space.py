@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,11 +78,17 @@ def configurations(total: int, bins: int) -> Integers:
         raise ValueError(
             f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {rows} histograms"
         )
-    # n - 1 bars among N + n - 1 places: the gaps between them are the counts
-    bars = chain.from_iterable(combinations(range(total + bins - 1), bins - 1))
-    places = np.fromiter(bars, np.int64, rows * (bins - 1)).reshape(rows, bins - 1)[::-1]
-    ends = np.full((rows, 1), total + bins - 1)
-    return np.diff(np.hstack([np.full((rows, 1), -1), places, ends]), axis=1) - 1
+    ways = np.ones((bins, total + 1), np.int64)  # how many ways the bins from i on can hold so many
+    for i in reversed(range(bins - 1)):
+        ways[i] = ways[i + 1].cumsum()
+    states, left = np.empty((rows, bins), np.int64), np.array([total])
+    for i in range(bins - 1):
+        splits = left + 1  # bin i takes all that are left, or one less, down to none
+        rest = np.arange(splits.sum()) - np.repeat(splits.cumsum() - splits, splits)
+        states[:, i] = np.repeat(np.repeat(left, splits) - rest, ways[i + 1, rest])
+        left = rest
+    states[:, -1] = left
+    return states
 
 
 def _count(total: int, bins: int) -> int:

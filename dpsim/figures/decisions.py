@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from dpsim.checks import Array
 from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, size
 
-VALUES = {
-    "optimistic": ("--", PAPER, 1, 3),
-    "private": ("-", PAPER, 1, 3),
-    "true": ("-", TRUE, -1, 3),
-    "pessimistic": ("--", PAPER, -1, 6),
+VALUES: dict[str, dict[str, Any]] = {
+    "optimistic": {"ls": "--", "color": PAPER, "label": "bounds on both"},
+    "private": {"ls": "-", "color": PAPER, "label": "in the private model"},
+    "true": {"ls": "-", "color": TRUE, "label": "in the true model"},
+    "pessimistic": {"ls": "--", "color": PAPER},
 }
-"""Dashes and colour of a policy's four values; whether the name stands above or below its line, and past how many k."""
+"""How a policy's four values look, and their names."""
 
 
 def draw_plans(table: pd.DataFrame) -> Figure:
@@ -32,10 +32,12 @@ def draw_plans(table: pd.DataFrame) -> Figure:
     fig, axes = plt.subplots(1, 3, figsize=size(2, 2.8))
     for ax, marker, (name, part) in zip(axes, "os", table.groupby("example", sort=False)):
         draw_values(ax, part, f"value, {name}")
-        _draw_line(axes[2], part, "cost", str(name), 1, 6, marker=marker, mfc="w", color=PAPER)
+        _draw_line(axes[2], part, "cost", {"label": name, "marker": marker, "mfc": "w", "color": PAPER})
     axes[2].set(xscale="log", xlabel="$k$", ylabel="cost of privacy", ylim=(0, None))
+    axes[2].legend(loc="lower left")
     for ax, letter in zip(axes, "abc"):
         ax.set_title(letter, loc="left", fontweight="bold")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
     return fig
 
 
@@ -48,18 +50,14 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
     table : DataFrame, columns k and, for each name in VALUES, <name>_mean and <name>_sd
     label : str, of the values
     """
-    for name, (dashes, colour, up, past) in VALUES.items():
-        _draw_line(ax, table, name, name, up, past, ls=dashes, color=colour)
+    for name, look in VALUES.items():
+        _draw_line(ax, table, name, look)
     ax.set(xscale="log", xlabel="$k$", ylabel=label)
 
 
-def _draw_line(ax: Any, table: pd.DataFrame, name: str, label: str, up: int, past: int, **look: Any) -> None:
-    """Draw means with one standard deviation against k, named at the right end, clear of the last error bars."""
-    mean, sd = table[f"{name}_mean"], table[f"{name}_sd"]
-    ax.errorbar(table["k"], mean, sd, lw=1, elinewidth=0.6, capsize=1.5, **look)
-    spot = table["k"].iloc[-1], (up * mean + sd).iloc[-past:].max() * up
-    text: dict[str, Any] = {"ha": "right", "va": "bottom" if up > 0 else "top", "color": look["color"]}
-    ax.annotate(label, spot, (0, 4 * up), textcoords="offset points", **text)
+def _draw_line(ax: Any, table: pd.DataFrame, name: str, look: Mapping[str, Any]) -> None:
+    """Draw means with one standard deviation against k."""
+    ax.errorbar(table["k"], table[f"{name}_mean"], table[f"{name}_sd"], lw=1, elinewidth=0.6, capsize=1.5, **look)
 
 
 def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, terminal: Mapping[str, float]) -> None:

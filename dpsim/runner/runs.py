@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import itertools
 import json
 import os
 import platform
 import shutil
-import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,15 +29,15 @@ class Run:
 
     Attributes
     ----------
-    name, parameters, key, point
-        Of the notebook, what is not the default, the hash of what decides its outputs, what was asked for.
+    name, parameters, key
+        Of the notebook, what was asked for, the hash of what decides its outputs.
     output, record : Path, the folders of its outputs, and of its manifest and executed copy
     status : str
         planned, waiting, running, ended; then done (its outputs are published), unchanged (they are those that a run
         would make), failed or interrupted (those of the run before are still there).
     message : str, why it failed, or what it waits for
     cell, cells : int, which cell runs, of how many
-    seconds, cpu_seconds, peak_mib : float, what it took
+    seconds, cpu_seconds, peak_mib : float, what its process took, without the imports before its first cell
     """
 
     name: str
@@ -46,7 +45,6 @@ class Run:
     key: str
     output: Path
     record: Path
-    point: dict[str, str]
     status: str = "planned"
     message: str = ""
     cell: int = 0
@@ -86,7 +84,7 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
             ours = all((target / file).is_file() for file in ("manifest.json", f"{name}.ipynb"))
             if os.path.lexists(target) and not ours:
                 raise ValueError(f"output must be new or of an earlier run: {target} holds other files")
-        planned.append(Run(name, values, key, target, record, dict(overrides)))
+        planned.append(Run(name, values, key, target, record))
     return planned
 
 
@@ -98,6 +96,10 @@ def is_current(run: Run) -> bool:
         return was["key"] == run.key and was["pdf"] >= _with_pdf() and bool(same) and all(same)
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):  # missing, or damaged
         return False
+
+
+SHARED = ("matplotlib.pyplot", "numba", "scipy.stats", "seaborn")
+"""What nearly every notebook imports, for seconds: imported once where several run."""
 
 
 def cores() -> int:
@@ -127,46 +129,43 @@ def run(
 async def _all(runs: list[Run], workers: int, force: bool, tell: Callable[[Run], object]) -> None:
     """Run one stage after the other, so many notebooks at a time."""
     free, threads = asyncio.Semaphore(workers), max(1, cores() // workers)
+    shared = SHARED if len(runs) > 1 and sys.platform != "darwin" else ()
 
     async def one(run: Run) -> None:
         async with free:
             try:
-                with _lock(run.output) as lock:
-                    while not _is_ours(lock):
-                        if run.status != "waiting":
-                            run.status, run.message = "waiting", "waits for another run, which writes the same output"
-                            tell(run)
-                        await asyncio.sleep(0.05)
-                    run.message = ""
-                    await _run(run, threads, force, tell)
+                lock = await _locked(run, tell)
+                try:
+                    await _run(run, forks, force, tell)
+                finally:
+                    os.close(lock)
             except (OSError, ValueError) as error:
                 run.status, run.message = "failed", str(error)
             tell(run)
 
-    for _, stage in itertools.groupby(runs, lambda run: paths.stage(run.name)):
-        async with asyncio.TaskGroup() as group:
-            for run in stage:
-                group.create_task(one(run))
+    with closing(_Forks(threads, shared)) as forks:
+        for _, stage in itertools.groupby(runs, lambda run: paths.stage(run.name)):
+            async with asyncio.TaskGroup() as group:
+                for run in stage:
+                    group.create_task(one(run))
 
 
-def _lock(output: Path) -> BinaryIO:
-    """Return the open file whose lock says who may write to an output folder."""
-    folder = paths.build() / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    return (folder / str(output).replace("/", "%")[-150:]).open("wb")
+async def _locked(run: Run, tell: Callable[[Run], object]) -> int:
+    """Return the descriptor of the lock of an output folder, when nobody else writes there."""
+    path = paths.build() / "locks" / str(run.output).replace("/", "%")[-150:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        with suppress(BlockingIOError):
+            return files.lock(path, os.O_CREAT | os.O_WRONLY)
+        if run.status != "waiting":
+            run.status, run.message = "waiting", "waits for another run, which writes the same output"
+            tell(run)
+        await asyncio.sleep(0.05)
 
 
-def _is_ours(lock: BinaryIO) -> bool:
-    """Return whether this process holds the lock now."""
-    with suppress(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
-
-
-async def _run(run: Run, threads: int, force: bool, tell: Callable[[Run], object]) -> None:
+async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]) -> None:
     """Execute a notebook into a folder beside its output and publish that folder, whole."""
-    notebook = load(run.name)
+    run.message, notebook = "", load(run.name)
     before = fingerprint(run.name, notebook, run.parameters)  # under the lock: what this run will read
     run.key = before[0]
     if not force and is_current(run):
@@ -178,7 +177,7 @@ async def _run(run: Run, threads: int, force: bool, tell: Callable[[Run], object
     executed = staging / f"{run.name}.ipynb"
     try:
         files.write_json(executed, notebook)
-        await _execute(run, staging, threads, tell)
+        await _execute(run, staging, forks, tell)
         if run.message:
             kept = paths.build() / "runs" / run.name / f"failed-{run.key[:16]}.ipynb"
             kept.parent.mkdir(parents=True, exist_ok=True)
@@ -215,38 +214,68 @@ def _tidy(output: Path) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-async def _execute(run: Run, folder: Path, threads: int, tell: Callable[[Run], object]) -> None:
+class _Forks:
+    """The process from which those of the notebooks are forked: it starts with the first."""
+
+    process: subprocess.Popen[bytes] | None = None
+
+    def __init__(self, threads: int, modules: Iterable[str]) -> None:
+        self.threads, self.modules = threads, modules
+
+    def new(self, errors: BinaryIO) -> socket.socket:
+        """Return the socket of a notebook's new process, which writes its standard error to a file."""
+        if self.process is None or self.process.poll() is not None:
+            self.jobs, theirs = socket.socketpair()
+            with theirs:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-P", str(Path(__file__).with_name("worker.py")), *self.modules],
+                    env=_environment(self.threads),
+                    stdin=theirs.fileno(),
+                    stdout=errors,
+                    stderr=errors,
+                    start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops the notebooks
+                )
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self.jobs, [b"1"], [theirs.fileno(), errors.fileno()])
+        return ours
+
+    def close(self) -> None:
+        """Wait until it has ended, with all its processes."""
+        if self.process:
+            self.jobs.close()
+            self.process.wait()
+
+
+async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], object]) -> None:
     """Execute the notebook in a folder, in place; the run's message says why it failed."""
-    run.status = "running"
-    parameters = {**run.parameters, "output": str(folder)}
-    job = {"file": f"{run.name}.ipynb", "folder": str(paths.notebooks()), "parameters": parameters}
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "dpsim.runner.worker"),
-            cwd=folder,
-            env=_environment(threads),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops this one and all it started
-        )
+    run.status, exit_code = "running", ""
+    job: dict[str, Any] = {"file": f"{run.name}.ipynb", "output": str(folder), "folder": str(paths.notebooks())}
+    job["parameters"] = {**run.parameters, "output": str(folder)}
+    with tempfile.TemporaryFile() as errors:
+        reader, writer = await asyncio.open_unix_connection(sock=forks.new(errors))
         try:
-            assert process.stdin and process.stdout
-            process.stdin.write(json.dumps(job).encode() + b"\n")
-            async for line in process.stdout:
-                vars(run).update(json.loads(line))
+            writer.write(json.dumps(job).encode() + b"\n")
+            async for line in reader:
+                event = json.loads(line)
+                if "exit_code" in event:  # what the notebook started is gone as well
+                    exit_code = ", with exit code {exit_code}".format(**event)
+                    break
+                vars(run).update(event)
                 if run.status == "running":
                     tell(run)
-            with suppress(TimeoutError):  # threads of a cell's that do not end
-                await asyncio.wait_for(process.wait(), 5)
+        except ConnectionResetError:
+            pass  # it has ended before it read the job
+        except asyncio.CancelledError:
+            writer.write_eof()  # which stops it
+            await reader.read()
+            raise
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+            writer.close()
         if run.status != "ended":
             errors.seek(0)
-            last = (errors.read().strip().splitlines() or ["it wrote nothing"])[-1]
-            run.message = f"ended the process, with exit code {process.returncode}: {last}"
+            last = (errors.read().decode(errors="replace").strip().splitlines() or ["it wrote nothing"])[-1]
+            run.message = f"ended the process{exit_code}: {last}"
         if run.message:
             run.message = f"cell {run.cell} {run.message}"
 
@@ -260,6 +289,7 @@ def _environment(threads: int) -> dict[str, str]:
     package = Path(__file__).parents[1]
     settings = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
     settings |= {
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # only a process without threads may fork
         "IPYTHONDIR": str(paths.build() / "ipython"),  # no start-up files
         "MATPLOTLIBRC": os.devnull,
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",

@@ -302,6 +302,7 @@ def test_words_of_single_values() -> None:
               ".0", "-3.0", " 97.0\t", "  fix a v "]  # fmt: skip
     words = ["97"] * 5 + ["true"] + [None] * 6 + ["0.", ".0", "-3", "97", "fix a v"]
     assert [labels.whole_word(value) for value in values] == words
+    assert labels.whole_word("a\ud800b") == "a?b"  # half a pair of UTF-16 refused the whole table
     table = pd.DataFrame({"from": pd.Series(values, dtype=object), "to": "z"})
     kept = {("97", "z"): 6, ("-3", "z"): 1, (".0", "z"): 1, ("0.", "z"): 1, ("true", "z"): 1, ("fix a v", "z"): 1}
     assert counted(table) == kept
@@ -359,6 +360,24 @@ def test_folders(tmp_path: Path) -> None:
     TABLE.to_csv(tmp_path / "a.csv")
     TABLE.to_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match="all text or all Parquet"):
+        counted(tmp_path)
+
+
+def test_a_folder_that_is_closed_to_us_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lay in a folder that cannot be read was left out, and nobody was told."""
+    (tmp_path / "closed").mkdir()
+    for place in (tmp_path / "a.csv", tmp_path / "closed" / "b.csv"):
+        write("csv", TABLE, place)
+    assert sum(counted(tmp_path).values()) == 8
+    scan = os.scandir
+
+    def scandir(place: Any = ".") -> Any:
+        if Path(place).name == "closed":
+            raise PermissionError(13, "Permission denied", str(place))
+        return scan(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(OSError, match=r"Permission denied: .*closed"):
         counted(tmp_path)
 
 

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from click.testing import CliRunner
 from papermill.inspection import inspect_notebook
-from toy_project import BODY, DEADLINE, PARAMETERS, WAITING, notebook, start, wait_for, workers
+from toy_project import BODY, DEADLINE, PARAMETERS, WAITING, WORKER, notebook, start, wait_for, workers
 
 from dpsim import paths, runner
 from dpsim.cli import main
@@ -226,10 +227,13 @@ def test_a_cell_that_ends_the_process_in_order_is_no_success(toy: Path) -> None:
     assert not (toy / "figures/quick").exists()
 
 
+PROGRAM = f"import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :', {WORKER!r}])"
+"""A cell that starts a program, which would go on for ten minutes."""
+
+
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: signal.Signals) -> None:
-    program = "import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :', 'dpsim.runner.worker'])"
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, program, WAITING)
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM, WAITING)
     process = start("run", "quick", stderr=subprocess.STDOUT)
     wait_for((toy / "begun-1").exists)
     assert workers(toy)
@@ -244,6 +248,58 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
     if sign == signal.SIGKILL:
         (toy / "go").touch()
         assert ran().status == "done" and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
+
+
+SHARED = runner.runs.SHARED
+FORKED = """\
+import os, pathlib, signal, subprocess
+import numpy as np
+
+def parent(process):
+    return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]
+
+threads = os.listdir(f"/proc/{parent(os.getppid())}/task") if pathlib.Path("/proc/self").exists() else ["1"]
+assert len(threads) == 1, threads
+assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL and subprocess.run(["sh", "-c", "exit 3"]).returncode == 3
+pathlib.Path(output, "random").write_text(str(np.random.rand()))
+"""
+
+
+def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no_threads(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner.runs, "SHARED", SHARED)
+    for name in ("first", "quick"):
+        notebook(toy / "notebooks" / f"{name}.ipynb", BODY, FORKED)
+    first, second = runner.run(runner.plan(), 1)
+    assert first.status == second.status == "done", first.message + second.message
+    assert (first.output / "random").read_text() != (second.output / "random").read_text()
+
+
+def test_a_broken_installation_is_told_of_each_notebook(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook(toy / "notebooks" / "first.ipynb", BODY)
+    monkeypatch.setattr(runner.runs, "SHARED", ("no_such_library",))
+    told = "cell 0 ended the process: ModuleNotFoundError: No module named 'no_such_library'"
+    assert all(told in run.message for run in runner.run(runner.plan(), 1))
+
+
+def test_what_notebooks_are_forked_from_holds_no_source_of_dpsim() -> None:
+    program = "import runpy, sys; runpy.run_path(sys.argv[1]); print('dpsim' in sys.modules)"
+    command = [sys.executable, "-P", "-c", program, WORKER]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE).stdout == "False\n"
+
+
+def test_the_death_of_what_they_are_forked_from_does_not_hold_the_notebooks(toy: Path) -> None:
+    for name in ("first", "quick"):
+        notebook(toy / "notebooks" / f"{name}.ipynb", BODY, WAITING)
+    process = start("run", "-j", "1")
+    wait_for((toy / "begun-1").exists)
+    (forks,) = psutil.Process(process.pid).children()
+    forks.kill()
+    (toy / "go").touch()
+    output, _ = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 0 and output.count("done") == 2
+    wait_for(lambda: not workers(toy))
 
 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
@@ -325,7 +381,7 @@ def test_what_changed_while_it_ran_is_not_published(toy: Path, kind: str) -> Non
 def test_prose_may_be_edited_while_a_notebook_runs_and_threads_that_do_not_end_do_not_hold_it(toy: Path) -> None:
     path = toy / "notebooks" / "quick.ipynb"
     sleeper = "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()"
-    notebook(path, BODY, "p = pathlib.Path('quick.ipynb'); p.write_text(p.read_text() + ' ')", sleeper)
+    notebook(path, BODY, "p = pathlib.Path('quick.ipynb'); p.write_text(p.read_text() + ' ')", sleeper, PROGRAM)
     assert ran().status == "done" and ran().status == "unchanged"
     assert not workers(toy)
 

@@ -401,7 +401,8 @@ def boltzmann_exact_draws() -> Finite:
         return boltzmann.configuration_index(boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total)
 
     def claim(epsilon: Array) -> Array:
-        return boltzmann.epsilon.delta_at_epsilon(total, bins, t, epsilon)
+        loss, mass = boltzmann.epsilon._losses(total, bins, t)
+        return np.array([boltzmann.epsilon._deltas(loss, mass, e).max() for e in epsilon])
 
     def published(epsilon: Array) -> Array:
         return measures.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)

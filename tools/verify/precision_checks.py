@@ -467,18 +467,8 @@ def discrete_checks() -> list[Check]:
         logs = words.automaton.log_integers(np.array(counts, dtype=object))
         return words.laws.Law("permute-and-flip", epsilon, b).log_f(logs)[distance]
 
-    def level(t: float, share: float) -> float:
-        return share * boltzmann.exact_epsilon_limit(7, 3, float(t))
-
     return [
         Check("words.laws.Law.log_f, permute-and-flip", flip, permute_and_flip, laws[::3], 1e-10, log=True),
-        Check(
-            "boltzmann.epsilon.delta_at_epsilon",
-            lambda t, share: boltzmann.epsilon.delta_at_epsilon(7, 3, t, level(t, share)),
-            lambda t, share: largest_delta(t, level(t, float(share))),
-            grid(powers(-1, 4), [0.0, 0.3, 0.9]),
-            1e-9,
-        ),
         Check(
             "boltzmann.epsilon_at_delta",
             lambda delta, t: boltzmann.epsilon_at_delta(7, 3, t, delta),
