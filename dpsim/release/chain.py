@@ -153,6 +153,10 @@ class PrivateChain:
     def intervals(self, of: str = "stationary", *, level: float = 0.9, target: str = "table") -> pd.DataFrame:
         """Return error bars, which cost no privacy (dpsim.release.intervals), for the counts after any limits.
 
+        Those of the stationary distribution are refused (ValueError) where the noise is large. Of all releases, refused
+        ones among them, about 1 - level at most have an interval that misses a state's value; where nearly all are
+        refused, the few that are given mostly miss.
+
         of: "stationary" (distribution), "probabilities" (each) or "counts" (each; alone for pairs chosen privately).
         level: in (0, 1). target: "table", the chain of the table's own counts, or "process", the one behind the table,
         of which these are a sample.

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsim.release import files, owner
-from dpsim.release import planning as plans
+from dpsim.release import files, owner, planning
 from dpsim.release.budget import Limit, checked, spend
 from dpsim.release.chain import PrivateChain, losses, release_chain
 from dpsim.release.counts import Counts
@@ -171,9 +170,9 @@ def _counted_aloud(source: Any, support: Any, table: dict[str, Any], tell: Calla
 def plan_lines(*, epsilon: str, limits: str | None = None, **numbers: Any) -> Iterator[str]:
     """Yield the table of `planning.plan`, and what its columns mean."""
     epsilons, kept = _numbers("epsilon", epsilon, float), [] if limits is None else _numbers("limits", limits, int)
-    table = plans.plan(epsilons=epsilons, limits=kept, **numbers)
+    table = planning.plan(epsilons=epsilons, limits=kept, **numbers)
     yield table.to_string(index=False, float_format=lambda x: f"{x:.4g}")
-    yield plans.COLUMNS
+    yield planning.COLUMNS
 
 
 def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list[Any]:

@@ -13,7 +13,6 @@ import pandas as pd
 from dpsim.checks import Integers
 
 WHOLE = r"0|-?[1-9]\d{0,17}"  # words that are integers
-BLANKS = " \t\r\n"
 LONGEST = 22  # characters of a label that are shown: its ends, which tell "North" from "South"
 
 
@@ -29,7 +28,7 @@ def whole_word(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return str(value).lower()
-    text = str(value).strip(BLANKS)
+    text = str(value).encode("utf-8", "replace").decode().strip(" \t\r\n")
     whole, _, fraction = text.rpartition(".")
     digits = whole.removeprefix("-")
     return whole if digits.isascii() and digits.isdigit() and fraction and not fraction.strip("0") else text or None

@@ -16,7 +16,7 @@ from dpsim.release.support import PrivatePairs, Support, counts_on
 
 REASONS = {
     "damaged": "lines that are no rows of the table (too many or too few fields, a lone quote, no UTF-8)",
-    "count": "rows whose count is no whole number from 0 to 10^9",
+    "count": "rows whose count is no whole number of at least 0",
     "missing": "without an origin, a destination or a unit",
     "time": "visits without a time that can be read",
     "late": "moves that took longer than the gap",

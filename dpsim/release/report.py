@@ -82,8 +82,8 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
         return drawn
     top = bars.sort_values("stationary", ascending=False, kind="stable").head(BARS)
     caption = (
-        "The stationary distribution in the busiest states. The red intervals are those of the delta method: at most "
-        f"{1 - COVERAGE:.0%} of releases show one that does not hold the value of the table's own chain."
+        "The stationary distribution in the busiest states, with red intervals by the delta method. Of each state, at "
+        f"most {1 - COVERAGE:.0%} of all releases show one that misses the table's own value; some releases show none."
     )
     return drawn + _figure(map(shown, top.index), top["stationary"], top, "share of time", caption)
 

@@ -24,12 +24,9 @@ FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
 WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
 AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # no TRIM: for Spark, Ibis 12 lists "v" and "f" among the blanks
 
-Expression = Any
-"""A column of an Ibis table."""
-
 
 def read(
-    source: Any, columns: Mapping[str, str], how: Mapping[str, Callable[[Expression], Expression]] | None = None
+    source: Any, columns: Mapping[str, str], how: Mapping[str, Callable[[Any], Any]] | None = None
 ) -> tuple[Any, list[str]]:
     """Return an Ibis table of `columns` (from new name to name in the source), and all columns of the source.
 
@@ -59,7 +56,7 @@ def read(
     return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [name for _, names in read for name in names]
 
 
-def words(values: Expression) -> Expression:
+def words(values: Any) -> Any:
     """Return a column as words, missing ones null; the type of the column and each value alone decide."""
     kind = values.type()
     if kind.is_floating():
@@ -123,7 +120,8 @@ def _files(paths: Sequence[str]) -> list[str]:
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            tables = [file for file in sorted(Path(path).rglob("*")) if file.name.lower().endswith(ENDINGS)]
+            every = sorted(Path(at, name) for at, _, names in os.walk(path, onerror=_refuse) for name in names)
+            tables = [file for file in every if file.name.lower().endswith(ENDINGS)]
             inside = [str(file) for file in tables if not any(p[0] in "._" for p in file.relative_to(path).parts)]
             if not inside:
                 raise ValueError(f"source: the folder {path!r} holds no file that ends in {FORMATS}")
@@ -131,6 +129,11 @@ def _files(paths: Sequence[str]) -> list[str]:
             status = os.stat(ordinary(file))
             found.setdefault((status.st_dev, status.st_ino), file)
     return list(found.values())
+
+
+def _refuse(error: OSError) -> None:
+    """Raise the error of a folder that is closed to us: a table that lacks what lies in there would be counted."""
+    raise error
 
 
 def ordinary(file: str) -> str:

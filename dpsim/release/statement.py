@@ -43,10 +43,10 @@ def trust(chain: PrivateChain) -> str:
     if not chain.noisy.size:
         return "Nothing was released, so there is nothing to trust."
     states, weak = len(chain.labels), len(chain.weak)
-    rest = "; the others say nothing" if weak else ""
     return (
         f"Each count is off by {chain.noise.mean_absolute:.3g} events in the mean, so that rows with many more events "
-        f"than that are close to the table's: {states - weak:,} of {states:,} rows stand out from the noise{rest}."
+        f"than that are close to the table's: {states - weak:,} of {states:,} rows stand out from the noise"
+        f"{'; the others say nothing' * bool(weak)}."
     )
 
 

@@ -48,8 +48,9 @@ def count_transitions(
     source : the table, as in `sources.read`
     origin, destination : str, the columns of the state that an event leaves, and of the state that it enters
     count : str, optional
-        A column that says for how many events a row stands, a whole number from 0 to 10^9; other rows are left out.
-        Without it each row is one event, and a column called trips, count, counts or n raises a warning.
+        A column that says for how many events a row stands, a whole number of at least 0; other rows are left out,
+        and what is above 10^9 counts as that. Without it each row is one event, and a column called trips, count,
+        counts or n raises a warning.
     categories : sequence, optional
         The states that may occur, declared without looking at the data: other events are left out. Their labels come
         back as declared, without blanks at their ends; undeclared labels are words.
@@ -74,8 +75,9 @@ def count_transitions(
         _warn_of_counts(names, columns.values())
     else:
         value = events["count"].try_cast("float64")
-        whole = value.try_cast("int64")  # rounded: a fraction, and what is too large, does not come back
-        good = ((whole.cast("float64") == value) & whole.between(0, LARGEST_COUNT)).fill_null(False)
+        value = value.between(LARGEST_COUNT, 1e308).ifelse(float(LARGEST_COUNT), value)  # one more takes no row away
+        whole = value.try_cast("int64")  # rounded: a fraction, and what is infinite, does not come back
+        good = ((whole.cast("float64") == value) & (whole >= 0)).fill_null(False)
         reason = reason.coalesce(good.ifelse(none, "count"))
         number = good.ifelse(whole, 0)
     return _counted(events.mutate(reason=reason, number=number), categories, unit)
@@ -159,16 +161,16 @@ def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves
         table["kept"] = (table["reason"] == "kept") * table["trips"]
     pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][["origin", "destination", "trips", "kept"]]
     kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
-    pairs = pairs.astype({"origin": kind, "destination": kind}).sort_values(["origin", "destination"])
+    pairs = pairs.astype({"origin": kind, "destination": kind})
+    pairs = pairs.sort_values(["origin", "destination"], ignore_index=True)
     trips = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
     reasons = ["damaged", "missing", *(["time", "late"] if moves else ["count"])]
-    of = table.groupby("reason")[["rows", "trips", "kept"]].sum().reindex([*reasons, "outside", "kept"], fill_value=0)
-    report = {"rows": int(table["rows"].sum()), **of.loc[reasons, "rows"].to_dict(), "outside": of["trips"]["outside"]}
-    report |= {"truncated": of["trips"]["kept"] - of["kept"]["kept"], "kept": of["kept"]["kept"]}
-    unread = text.rejected(events.get_backend())
-    report |= {name: report[name] + unread for name in ("rows", "damaged")}
-    before = pairs.drop(columns="kept").reset_index(drop=True)
-    return Counts(trips, unit, before, {name: int(number) for name, number in report.items()}, moves)
+    sums = table.groupby("reason")[["rows", "trips", "kept"]].sum().reindex([*reasons, "outside", "kept"], fill_value=0)
+    of, unread = sums.astype(int).to_dict("index"), text.rejected(events.get_backend())
+    report = {"rows": int(table["rows"].sum()) + unread} | {reason: of[reason]["rows"] for reason in reasons}
+    report |= {"damaged": report["damaged"] + unread, "outside": of["outside"]["trips"], "kept": of["kept"]["kept"]}
+    report["truncated"] = of["kept"]["trips"] - report["kept"]
+    return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
 
 
 # --- grouping and truncation ------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 The delimiter follows from the header. A field may stand in quotes, doubled inside it, and may then hold delimiters and
 line breaks, which count as blanks. A line that is no row is left out alone: a quote too many takes no others along.
+Two lines with one too many are a row with what is between them where that is what csv says they are: whoever writes
+csv has to double the quotes inside a field, as every library does.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from dpsim.release import sources
 
 SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # microseconds in one
 FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
-LATEST = 2.5e17  # microseconds from 1970 on: the year 9892
 PATTERN = re.compile(r"(?=.*%)([^%]|%-?[aAbBcdfgGHIjmMnpSuUVwWxXyYzZ%])+", re.DOTALL)
 LENGTH = re.compile(r"(\d+|\d*\.\d+)\s*(s|min|h|d)")
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
@@ -41,7 +40,7 @@ def _moments(time_format: str | None, values: Any) -> Any:
         moments = sources.words(values).try_cast("timestamp('UTC')")
     elif time_format in SCALES:
         number = sources.words(values).try_cast("float64") * SCALES[time_format]
-        whole = (number.abs() < LATEST).ifelse(number, None).round().cast("int64")
+        whole = (number.abs() < 2.5e17).ifelse(number, None).round().cast("int64")  # up to the year 9892
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
     elif values.get_backend().name == "duckdb":
         strptime = ibis.udf.scalar.builtin(

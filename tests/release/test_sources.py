@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars
 import pyarrow as pa
 import pytest
 
@@ -33,12 +32,18 @@ def write(kind: str, table: pd.DataFrame, path: Path) -> Path:
     return path
 
 
+def as_polars(table: pd.DataFrame) -> Any:
+    import polars
+
+    return polars.from_arrow(pa.Table.from_pandas(table))
+
+
 def counted(source: Any, **settings: Any) -> dict[tuple[Any, Any], int]:
     trips = count_transitions(source, "from", "to", **settings).trips
     return {(o, d): n for o, d, n in trips.itertuples(index=False)}
 
 
-EXPECTED = counted(TABLE)
+EXPECTED = {("1", "2"): 2, ("2", "3"): 1, ("3", "x"): 1}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -56,8 +61,8 @@ def test_every_kind_of_file(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     "frame",
     [
-        lambda: polars.from_arrow(pa.Table.from_pandas(TABLE)),
-        lambda: polars.from_arrow(pa.Table.from_pandas(TABLE)).lazy(),
+        lambda: as_polars(TABLE),
+        lambda: as_polars(TABLE).lazy(),
         lambda: pa.Table.from_pandas(TABLE),
         lambda: TABLE.astype({"from": "category", "to": object}),
         lambda: TABLE.set_index("km", drop=False),
@@ -297,6 +302,7 @@ def test_words_of_single_values() -> None:
               ".0", "-3.0", " 97.0\t", "  fix a v "]  # fmt: skip
     words = ["97"] * 5 + ["true"] + [None] * 6 + ["0.", ".0", "-3", "97", "fix a v"]
     assert [labels.whole_word(value) for value in values] == words
+    assert labels.whole_word("a\ud800b") == "a?b"  # half a pair of UTF-16 refused the whole table
     table = pd.DataFrame({"from": pd.Series(values, dtype=object), "to": "z"})
     kept = {("97", "z"): 6, ("-3", "z"): 1, (".0", "z"): 1, ("0.", "z"): 1, ("true", "z"): 1, ("fix a v", "z"): 1}
     assert counted(table) == kept
@@ -354,6 +360,24 @@ def test_folders(tmp_path: Path) -> None:
     TABLE.to_csv(tmp_path / "a.csv")
     TABLE.to_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match="all text or all Parquet"):
+        counted(tmp_path)
+
+
+def test_a_folder_that_is_closed_to_us_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lay in a folder that cannot be read was left out, and nobody was told."""
+    (tmp_path / "closed").mkdir()
+    for place in (tmp_path / "a.csv", tmp_path / "closed" / "b.csv"):
+        write("csv", TABLE, place)
+    assert sum(counted(tmp_path).values()) == 8
+    scan = os.scandir
+
+    def scandir(place: Any = ".") -> Any:
+        if Path(place).name == "closed":
+            raise PermissionError(13, "Permission denied", str(place))
+        return scan(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(OSError, match=r"Permission denied: .*closed"):
         counted(tmp_path)
 
 
