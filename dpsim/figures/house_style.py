@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
@@ -51,9 +52,6 @@ BANDED: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
 SMALL = 8.5
 """Points of the smallest text at print size."""
 
-DPI = 200
-"""Dots an inch of a png."""
-
 LOOK = {
     "mathtext.fontset": "dejavusans",
     "axes.linewidth": 0.6,
@@ -62,7 +60,7 @@ LOOK = {
     "legend.frameon": False,
     "lines.markersize": 4,
     "figure.dpi": 110,
-    "savefig.dpi": DPI,
+    "savefig.dpi": 200,
     "figure.constrained_layout.use": True,
     "pdf.fonttype": 42,
     "svg.hashsalt": "dpsim",
@@ -212,8 +210,8 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     if not output:
         return
     save_table(data, name, output)
-    folder = Path(output)
-    fig.dpi = DPI
+    folder, canvas, dpi, wanted = Path(output), fig.canvas, fig.dpi, mpl.rcParams["savefig.dpi"]
+    fig.dpi = dpi if wanted == "figure" else wanted
     with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
     if os.environ.get("PDF") == "1":
@@ -222,6 +220,8 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
         fig.set_layout_engine("none")  # the png's layout is also that of the pdf
         with files.replacing(folder / f"{name}.pdf") as partial:
             FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
+    fig.set_canvas(canvas)
+    fig.dpi = dpi
     if get_ipython() is not None:  # the page shows what was saved, at half the size, not a drawing of its own
         plt.close(fig)
         with Image.open(folder / f"{name}.png") as picture:
