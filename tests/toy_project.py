@@ -85,6 +85,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(ROOT / "data" / "published.csv", tmp_path / "data")
     shutil.copy(ROOT / "requirements.lock", tmp_path)
     notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)
+    monkeypatch.setattr("dpsim.runner.runs.SHARED", ())  # which cost seconds
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
     monkeypatch.setenv("CI", "true")
     monkeypatch.chdir(tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import itertools
 import json
 import os
@@ -30,8 +29,8 @@ class Run:
 
     Attributes
     ----------
-    name, parameters, key, point
-        Of the notebook, what is not the default, the hash of what decides its outputs, what was asked for.
+    name, parameters, key
+        Of the notebook, what was asked for, the hash of what decides its outputs.
     output, record : Path, the folders of its outputs, and of its manifest and executed copy
     status : str
         planned, waiting, running, ended; then done (its outputs are published), unchanged (they are those that a run
@@ -46,7 +45,6 @@ class Run:
     key: str
     output: Path
     record: Path
-    point: dict[str, str]
     status: str = "planned"
     message: str = ""
     cell: int = 0
@@ -86,7 +84,7 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
             ours = all((target / file).is_file() for file in ("manifest.json", f"{name}.ipynb"))
             if os.path.lexists(target) and not ours:
                 raise ValueError(f"output must be new or of an earlier run: {target} holds other files")
-        planned.append(Run(name, values, key, target, record, dict(overrides)))
+        planned.append(Run(name, values, key, target, record))
     return planned
 
 
@@ -136,14 +134,11 @@ async def _all(runs: list[Run], workers: int, force: bool, tell: Callable[[Run],
     async def one(run: Run) -> None:
         async with free:
             try:
-                with _lock(run.output) as lock:
-                    while not _is_ours(lock):
-                        if run.status != "waiting":
-                            run.status, run.message = "waiting", "waits for another run, which writes the same output"
-                            tell(run)
-                        await asyncio.sleep(0.05)
-                    run.message = ""
+                lock = await _locked(run, tell)
+                try:
                     await _run(run, forks, force, tell)
+                finally:
+                    os.close(lock)
             except (OSError, ValueError) as error:
                 run.status, run.message = "failed", str(error)
             tell(run)
@@ -155,24 +150,22 @@ async def _all(runs: list[Run], workers: int, force: bool, tell: Callable[[Run],
                     group.create_task(one(run))
 
 
-def _lock(output: Path) -> BinaryIO:
-    """Return the open file whose lock says who may write to an output folder."""
-    folder = paths.build() / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    return (folder / str(output).replace("/", "%")[-150:]).open("wb")
-
-
-def _is_ours(lock: BinaryIO) -> bool:
-    """Return whether this process holds the lock now."""
-    with suppress(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
+async def _locked(run: Run, tell: Callable[[Run], object]) -> int:
+    """Return the descriptor of the lock of an output folder, when nobody else writes there."""
+    path = paths.build() / "locks" / str(run.output).replace("/", "%")[-150:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        with suppress(BlockingIOError):
+            return files.lock(path, os.O_CREAT | os.O_WRONLY)
+        if run.status != "waiting":
+            run.status, run.message = "waiting", "waits for another run, which writes the same output"
+            tell(run)
+        await asyncio.sleep(0.05)
 
 
 async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]) -> None:
     """Execute a notebook into a folder beside its output and publish that folder, whole."""
-    notebook = load(run.name)
+    run.message, notebook = "", load(run.name)
     before = fingerprint(run.name, notebook, run.parameters)  # under the lock: what this run will read
     run.key = before[0]
     if not force and is_current(run):

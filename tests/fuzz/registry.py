@@ -906,9 +906,6 @@ leave_out(
 )
 leave_out("datasets.taxi.counts_file", "no argument")
 leave_out("datasets.fetch.*", "downloads and writes files; tests/test_fetch.py")
-axes = st.sampled_from(["zones=30,40,50", "zones=1", "zones=0:3", "zones=9:0:-2"])
-grids = axes.map(lambda zones: [zones, "seed=0:2"])
-add("runner.grid.points", anything, grids=grids)
 
 # ------------------------------------------------------------------------------------------------- data, figures
 

@@ -250,6 +250,7 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
         assert ran().status == "done" and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
 
 
+SHARED = runner.runs.SHARED
 FORKED = """\
 import os, pathlib, signal, subprocess
 import numpy as np
@@ -264,7 +265,10 @@ pathlib.Path(output, "random").write_text(str(np.random.rand()))
 """
 
 
-def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no_threads(toy: Path) -> None:
+def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no_threads(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner.runs, "SHARED", SHARED)
     for name in ("first", "quick"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY, FORKED)
     first, second = runner.run(runner.plan(), 1)
