@@ -8,7 +8,6 @@ import pytest
 from exact_deviation import deviation_probability
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quantecon.markov import DiscreteDP, backward_induction
 from scipy import integrate, optimize, sparse, special
 
 from dpsim import mdp as mdps
@@ -37,6 +36,8 @@ def holed(mdp, rng):
 
 def peer(mdp):
     """The same model in quantecon; forbidden actions earn minus infinity and stay where they are."""
+    from quantecon.markov import DiscreteDP
+
     rewards = np.where(mdp.allowed, mdp.rewards, -np.inf)
     stay = np.eye(len(rewards))[:, None, :]
     return DiscreteDP(rewards, np.where(mdp.allowed[..., None], mdp.transitions, stay), mdp.discount)
@@ -68,6 +69,8 @@ every = pytest.mark.parametrize("mdp", [*MODELS.values(), *DISCOUNTED.values()])
 @pytest.mark.filterwarnings("ignore:infinite horizon")
 @finite
 def test_backward_induction_agrees_with_quantecon(mdp):
+    from quantecon.markov import backward_induction
+
     policy, values = mdps.synthesize(mdp)
     peer_values, peer_policy = backward_induction(peer(mdp), mdp.horizon, mdp.terminal)
     np.testing.assert_allclose(values, peer_values[0], rtol=1e-13)
