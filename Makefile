@@ -39,8 +39,8 @@ types:
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-pytest:
-	$(BIN)/python -m pytest -n auto --dist worksteal $(TESTS) $(OPTIONS)
+pytest:  # a worker a core, so a thread a worker
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TESTS) $(OPTIONS)
 
 lab: env  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --ServerApp.root_dir=. notebooks/00_overview.ipynb

@@ -168,10 +168,9 @@ def test_what_depends_on_rows_is_not_on_standard_output(run: Callable[..., Resul
     assert "a column 'trips': name it (--count)" in said.stderr and "trips" not in said.stdout
 
 
-@pytest.mark.parametrize(
-    "lines",
-    ["p,0,home,x,1", "p,0,home", '"', "p,soon,home,shop,1", ",,,,", "p,0,home,shop,-1.5", "p,1e300,home,shop,1e300"],
-)
+ODD = ("p,0,home,x,1", "p,0,home", '"', "p,soon,home,shop,1", ",,,,", "p,0,home,shop,-1.5", "p,1e300,home,shop,1e300")
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -179,15 +178,13 @@ def test_what_depends_on_rows_is_not_on_standard_output(run: Callable[..., Resul
         "--trajectory user,at,page --time-format seconds --events 5 --delta 1e-6",
     ],
 )
-def test_no_exit_code_depends_on_a_row(run: Callable[..., Result], lines: str, words: str) -> None:
+def test_no_exit_code_depends_on_a_row(run: Callable[..., Result], words: str) -> None:
     """One count that is none, or one line too many fields, ended the command with exit code 2."""
     plain = ["user,at,page,next,trips", *(f"u{i % 50},{60 * i},home,shop,1" for i in range(500))]
-    Path("one.csv").write_text("\n".join(plain) + "\n")
-    Path("two.csv").write_text("\n".join([*plain, lines]) + "\n")
-    codes = [
-        run(f"{file}.csv {words}", epsilon=f"--epsilon 1 --output {file} --seed 1").exit_code for file in ("one", "two")
-    ]
-    assert codes == [0, 0]
+    for place, lines in enumerate([[], *([line] for line in ODD)]):
+        Path("t.csv").write_text("\n".join([*plain, *lines]) + "\n")
+        done = run(f"t.csv {words}", epsilon=f"--epsilon 1 --output out{place} --seed 1")
+        assert done.exit_code == 0, lines
 
 
 def test_help_fits_on_a_screen() -> None:
