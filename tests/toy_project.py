@@ -58,7 +58,7 @@ while seed and not pathlib.Path('../go').exists():
 """A cell that tells that it has begun, and waits for a file."""
 
 
-WORKER = str(ROOT / "dpsim" / "runner" / "worker.py")
+WORKER = str(ROOT / "dpsim" / "runner" / "forks.py")
 
 DEADLINE = 120.0
 """Seconds that not even a busy machine takes."""

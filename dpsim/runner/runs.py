@@ -98,8 +98,8 @@ def is_current(run: Run) -> bool:
         return False
 
 
-SHARED = ("matplotlib.pyplot", "numba", "scipy.stats", "seaborn")
-"""What nearly every notebook imports, for seconds: imported once where several run."""
+SHARED = ("papermill", "ipykernel.inprocess.ipkernel", "matplotlib.pyplot", "numba", "scipy.stats", "seaborn")
+"""What nearly every notebook imports, for seconds: once where several run, but on macOS, where it survives no fork."""
 
 
 def cores() -> int:
@@ -228,7 +228,7 @@ class _Forks:
             self.jobs, theirs = socket.socketpair()
             with theirs:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-P", str(Path(__file__).with_name("worker.py")), *self.modules],
+                    [sys.executable, "-P", str(Path(__file__).with_name("forks.py")), *self.modules],
                     env=_environment(self.threads),
                     stdin=theirs.fileno(),
                     stdout=errors,
