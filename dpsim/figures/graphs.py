@@ -20,6 +20,7 @@ from dpsim.checks import Array
 from dpsim.figures import house_style
 
 State = tuple[int, int, Hashable]
+Policy = Mapping[State, Mapping[tuple[State, Hashable], float]]
 
 NODE, INNER = 25.0, 21.0  # diameters of a state and of the second circle of an accepting one, in points
 WIDTH, HEIGHT = 1.6, 0.65  # distance of neighbouring states, in units of the axes
@@ -27,12 +28,7 @@ BEND = 0.13  # bow of arrows that join the same two states, as a share of their 
 
 
 def draw_automaton(
-    ax: Any,
-    V: Mapping[State, int],
-    mu: Mapping[State, Mapping[tuple[State, Hashable], float]],
-    start: State,
-    *,
-    highlight: Sequence[Hashable] = (),
+    ax: Any, V: Mapping[State, int], mu: Policy, start: State, *, highlight: Sequence[Hashable] = ()
 ) -> pd.DataFrame:
     """Return the transitions that a policy reaches from the start state, from the first letter on, once they are drawn.
 
@@ -92,7 +88,7 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     _frame(ax, centres, 0.35 * float(np.ptp(centres, axis=0).max()))
 
 
-def _reached(mu: Mapping[State, Any], start: State) -> list[tuple[State, Hashable, State, float]]:
+def _reached(mu: Policy, start: State) -> list[tuple[State, Hashable, State, float]]:
     """Return the edges (state, letter, next state, probability) that lead on from the start."""
     edges: list[tuple[State, Hashable, State, float]] = []
     states = [start]

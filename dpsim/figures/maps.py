@@ -46,13 +46,16 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str = "bl
     visited = np.asarray(states).tolist()
     ends = _segment_ends(chain)
     middle = ends.mean(axis=1)
+    shape = "-|>,head_length=0.35,head_width=0.18"
+    style = {"arrowstyle": shape, "color": colour, "lw": 0, "shrinkA": 0, "shrinkB": 0}
     corners = [middle[visited[0]]]
     for before, after in pairwise(visited):
         if before == after:
             continue
         shared = [end for end in ends[before] if (end == ends[after]).all(axis=1).any()]
         corners += [shared[0], middle[after]]
-        _arrow_head(ax, shared[0], middle[after], colour)
+        head = shared[0] + 0.72 * (middle[after] - shared[0])  # short of the end: heads do not pile up at the nodes
+        ax.annotate("", head, shared[0], arrowprops=style, zorder=5)
     line = np.array(corners)
     ax.plot(*line.T, color=colour, lw=1.4, solid_joinstyle="round", zorder=4, label="walk")
     ax.plot(*line[0], "o", ms=5.5, mfc="white", mec=colour, mew=1.2, zorder=7)
@@ -90,13 +93,6 @@ def _segment_ends(chain: RoadChain) -> Array:
     points = geopandas.GeoSeries(geopandas.points_from_xy(table["lon"], table["lat"]), crs="EPSG:4326")
     places = points.to_crs(GAINESVILLE_CRS).set_axis(table["node"]).get_coordinates()
     return np.stack([places.loc[chain.segments[end]].to_numpy() for end in ("from_node", "to_node")], axis=1)
-
-
-def _arrow_head(ax: Any, tail: Array, head: Array, colour: str) -> None:
-    """Draw the head of an arrow short of its end, so that heads do not pile up at the nodes."""
-    shape = "-|>,head_length=0.35,head_width=0.18"
-    style = {"arrowstyle": shape, "color": colour, "lw": 0, "shrinkA": 0, "shrinkB": 0}
-    ax.annotate("", xy=tail + 0.72 * (head - tail), xytext=tail, arrowprops=style, zorder=5)
 
 
 def _ink(ax: Any) -> Array:

@@ -35,7 +35,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
     table.to_parquet("visits.parquet")
     Path("pages.txt").write_text("home\nshop\ncart\n")
     Path("header.txt").write_text("page\nhome\nshop\ncart\n")
-    Path("pages.csv").write_text("cart\n home \r\nshop\n\n")
+    Path("pages.list").write_text("cart\n home \r\nshop\n\n")
     Path("latin.txt").write_bytes("höme\nshop\n".encode("latin-1"))
     Path("sink.csv").write_text("origin,destination\nhome,shop\nhome,cart\nshop,home\n")
     Path("graph.tsv").write_text("origin\tdestination\nhome\tshop\nshop\thome\ncart\tcart\n")
@@ -60,7 +60,7 @@ VISITS = "visits.parquet --trajectory user,at,page --time-format seconds"
         (f"visits.parquet {ENDS} --delta 1e-6 --categories pages.txt --pairs private", 3),
         (f"visits.parquet {ENDS} --categories pages.txt --unit user --events 5", 3),
         (f"{VISITS} --events 20 --max-gap 1h --categories pages.txt", 3),
-        (f"events.csv.gz events.csv.gz {ENDS} --categories pages.csv", 3),
+        (f"events.csv.gz events.csv.gz {ENDS} --categories pages.list", 3),
     ],
 )
 def test_one_command_and_three_lines(run: Callable[..., Result], words: str, states: int) -> None:
@@ -89,6 +89,7 @@ def test_events_left_out_are_told_to_the_owner_alone(run: Callable[..., Result])
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (f"events.csv.gz {ENDS} --categories events.csv.gz", "its name is that of a table"),
         (f"events.csv.gz {ENDS} --categories latin.txt", "cannot be read as UTF-8 text"),
         (f"events.csv.gz {ENDS} --categories nowhere.txt", "categories: 'nowhere.txt' cannot be read"),
         (f"events.csv.gz {ENDS} --graph sink.csv", "add a self-loop"),

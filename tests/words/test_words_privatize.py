@@ -122,7 +122,6 @@ def test_the_default_errs_least_at_an_equal_epsilon():
                 made["nominal_epsilon"],
                 made["b"],
                 mechanism=made["mechanism"],
-                offset=made["offset"] if made["mechanism"] == "staircase" else None,
             )
         assert errors[None] == min(errors.values())
         assert errors[None] == pytest.approx(words.least_expected_error(n, m, 2.0, b), rel=1e-6)
