@@ -256,7 +256,7 @@ class _Forks:
                     start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops the notebooks
                 )
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, suppress(BrokenPipeError):  # it has just died, which the socket tells
             socket.send_fds(self.jobs, [b"1"], [theirs.fileno(), errors.fileno()])
         return ours
 
@@ -284,7 +284,7 @@ async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], 
                 vars(run).update(event)
                 if run.status == "running":
                     tell(run)
-        except ConnectionResetError:
+        except ConnectionError:
             pass  # it has ended before it read the job
         except asyncio.CancelledError:
             writer.write_eof()  # which stops it

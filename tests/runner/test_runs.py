@@ -216,6 +216,12 @@ def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
     wait_for(lambda: not workers(toy))
 
 
+def test_a_notebook_that_cannot_be_written_is_told_with_the_reason(toy: Path) -> None:
+    """On a full disk the last line was one of the kernel's threads, which is ended in the middle."""
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, "p = pathlib.Path(output, 'quick.ipynb'); p.unlink(); p.mkdir()")
+    assert "cell 4 raised IsADirectoryError" in ran().message and not (toy / "figures/quick").exists()
+
+
 def test_a_long_message_in_signs_that_json_spells_out_arrives(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", "raise ValueError(chr(0x1F600) * 20_000)")
     assert ran().message.startswith("cell 3 raised ValueError: \U0001f600")
@@ -336,6 +342,18 @@ def test_signals_of_children_that_are_ignored_keep_no_program_alive(toy: Path) -
     process = start("run", "quick", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     process.communicate(timeout=DEADLINE)
     assert process.returncode == 0 and not workers(toy)
+
+
+def test_what_is_asked_of_a_process_that_has_just_died_ends_at_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was told as a broken pipe."""
+    with (toy / "errors").open("w+b") as errors:
+        forks = runner.runs._Forks(1, ("no_such_library",), errors)
+        forks.new(errors).close()
+        assert forks.process and forks.process.wait() == 1
+        monkeypatch.setattr(forks.process, "poll", lambda: None)
+        with forks.new(errors) as notebook:
+            assert notebook.recv(1) == b""
+        forks.close()
 
 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
