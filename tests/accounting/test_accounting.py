@@ -130,7 +130,9 @@ def test_huge_and_tiny_parameters_stay_finite():
 # --- reference values ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("k", "delta", "epsilon"), [(20.6, 0.0026, 0.629), (20.6, 1e-6, 1.737), (110.6, 1e-6, 2.836)])
+@pytest.mark.parametrize(
+    ("k", "delta", "epsilon"), [(20.6, 0.0026, 0.629), (20.6, 1e-6, 1.737), (110.6, 1e-6, 2.836), (1e10, 1.0, 0.0)]
+)
 def test_exact_epsilon_of_the_grades(k, delta, epsilon):
     assert accounting.exact_epsilon(delta, k, **GRADES) == pytest.approx(epsilon, abs=6e-4)
 
