@@ -39,20 +39,21 @@ types:
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-pytest:
-	$(BIN)/python -m pytest -n auto --dist worksteal $(TESTS) $(OPTIONS)
+pytest:  # a worker a core, so a thread a worker
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TESTS) $(OPTIONS)
 
 lab: env  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab --ServerApp.root_dir=. notebooks/00_overview.ipynb
 
 notebooks: env  ## run all notebooks and refresh what is committed: their outputs, the report, README's table
 	$(RUN) run
-	$(RUN) notebooks
-	$(RUN) report --readme
+	$(BIN)/python -m tools.notebooks
 	$(BIN)/python -m tools.archive --metadata
+	$(RUN) report
 
 report: env  ## print published and reproduced side by side
-	$(RUN) report --readme
+	$(BIN)/python -m tools.archive --metadata
+	$(RUN) report
 
 # The lock is complete, and leaves out one package on purpose (pyproject.toml, tool.uv): so nothing is resolved again (--no-deps).
 # Extras live beside .venv, not in it: the key of a run holds the installed versions, and these change no figure.

@@ -124,9 +124,8 @@ def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
             f"total {total} and bins {bins} must need at most {LARGEST_TABLE} numbers, got {len(x)} histograms"
         )
     own, moved = normaliser[row(x)], normaliser[row(after_move(x, 0, 1))]
-    difference = np.arange(-total, total + 1)[:, None]
-    away = difference - (x[:, 0] - x[:, 1])
-    loss = (2 * away + 2) / t - (own - moved)
+    difference, apart = np.arange(-total, total + 1)[:, None], x[:, 0] - x[:, 1]
+    loss = (2 * difference + 2) / t - (2 * apart / t + own - moved)
     # (z_0 - x_0)^2 + (z_1 - x_1)^2 is half the square of the change of z_0 - z_1 and half that of z_0 + z_1, which is
     # at least |z_0 - z_1| and of its parity
     rest, place = np.unique(x[:, 2:], axis=0, return_inverse=True)
@@ -135,8 +134,8 @@ def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
     chances *= _sums(rest, total, np.full(bins - 2, 1 / t))[:, ::-1].T
     for parity in (0, 1):
         chances[parity::2] = chances[parity::2][::-1].cumsum(axis=0)[::-1]
-    mass = chances[np.abs(difference), place.ravel()]
-    mass *= np.exp(-(np.arange(2 * total + 1) ** 2) / (2 * t))[np.abs(away)]
+    mass = np.take(np.exp(-((difference - difference.T) ** 2) / (2 * t)), apart + total, axis=1)
+    mass *= np.take(chances[np.abs(difference.ravel())], place.ravel(), axis=1)
     mass /= np.exp(own)
     return loss, mass
 

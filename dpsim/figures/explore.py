@@ -96,22 +96,16 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     shares : DataFrame, columns mechanism, epsilon, zone, percent, gap (its absolute value)
     """
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
-    outlines = json.loads(zones.to_json())["features"]
-    for feature in outlines:
-        feature["geometry"]["coordinates"] = _rounded(feature["geometry"]["coordinates"])
+    outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
     slider = {"input": "range", "min": 0, "max": len(epsilons) - 1, "step": 1, "name": "ε: step "}
     end = 10 * math.ceil(shares["percent"].abs().max() / 10)
+    wide = {"gradientLength": 400, "titleLimit": 400}
     colour = {
         "field": "percent",
         "type": "quantitative",
         "title": "difference of the stationary share, %",
         "scale": {"type": "symlog", "constant": 1, "domain": [-end, end], "scheme": "purpleorange", "clamp": True},
-        "legend": {
-            "values": [-end, -10, -1, 0, 1, 10, end],
-            "orient": "bottom",
-            "gradientLength": 400,
-            "titleLimit": 400,
-        },
+        "legend": {"values": [-end, -10, -1, 0, 1, 10, end], "orient": "bottom", **wide},
     }
     fields = {"data": {"values": outlines}, "key": "properties.zone", "fields": ["type", "geometry"]}
     tips = [{"field": "zone"}, {"field": "percent", "type": "quantitative", "format": "+.2f"}]
@@ -123,16 +117,8 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     }
     words = "['ε = ' + datum.epsilon, 'mean difference', format(datum.gap, '.3g') + ' %']"
     text = _words("mean", "gap", ["mechanism", "epsilon"], words, baseline="top", x=10, y=10)
-    maps = [
-        {
-            "title": way,
-            "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}],
-            "layer": [shapes, text],
-            "width": (WIDTH - 20) // len(ways),
-            "height": 460,
-        }
-        for way in ways
-    ]
+    look = {"layer": [shapes, text], "width": (WIDTH - 20) // len(ways), "height": 460}
+    maps = [look | {"title": way, "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}]} for way in ways]
     spec = {
         "datasets": {"shares": _text(shares)},
         "params": [{"name": "place", "value": len(epsilons) // 2, "bind": slider}],
@@ -212,10 +198,3 @@ def _table(name: str, table: pd.DataFrame) -> dict[str, Any]:
     """Return how a chart reads the text of that name."""
     parse = {str(column): "number" for column in table.select_dtypes("number")}  # or 10 would stand before 2
     return {"name": name, "format": {"type": "csv", "parse": parse}}
-
-
-def _rounded(coordinates: Any) -> Any:
-    """Return nested coordinates to five digits: about a metre."""
-    if isinstance(coordinates, (list, tuple)):
-        return [_rounded(part) for part in coordinates]
-    return round(float(coordinates), 5)

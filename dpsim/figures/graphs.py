@@ -20,20 +20,15 @@ from dpsim.checks import Array
 from dpsim.figures import house_style
 
 State = tuple[int, int, Hashable]
+Policy = Mapping[State, Mapping[tuple[State, Hashable], float]]
 
 NODE, INNER = 25.0, 21.0  # diameters of a state and of the second circle of an accepting one, in points
+WIDTH, HEIGHT = 1.6, 0.65  # distance of neighbouring states, in units of the axes
 BEND = 0.13  # bow of arrows that join the same two states, as a share of their length
 
 
 def draw_automaton(
-    ax: Any,
-    V: Mapping[State, int],
-    mu: Mapping[State, Mapping[tuple[State, Hashable], float]],
-    start: State,
-    *,
-    width: float,
-    height: float,
-    highlight: Sequence[Hashable] | None = None,
+    ax: Any, V: Mapping[State, int], mu: Policy, start: State, *, highlight: Sequence[Hashable] = ()
 ) -> pd.DataFrame:
     """Return the transitions that a policy reaches from the start state, from the first letter on, once they are drawn.
 
@@ -49,13 +44,12 @@ def draw_automaton(
         The number of words still open in each state (letters written, mismatches, last letter; "" over an alphabet).
     mu : mapping, the probability of each (next state, letter) in each state that is not accepting
     start : state
-    width, height : float, distance of neighbouring states, in units of the axes
     highlight : sequence of letters, a word whose path is drawn thick, in blue
     """
     edges = _reached(mu, start)
     nodes = list(dict.fromkeys([start, *(edge[2] for edge in edges)]))
-    places = _columns(nodes, width, height)
-    followed = _path(edges, start, highlight or [])
+    places = _columns(nodes)
+    followed = _path(edges, start, highlight)
     for source, target in dict.fromkeys((source, target) for source, _, target, _ in edges):
         arrows = [edge for edge in edges if (edge[0], edge[2]) == (source, target)]
         bends = BEND * (np.arange(len(arrows)) - (len(arrows) - 1) / 2) * 2
@@ -70,7 +64,7 @@ def draw_automaton(
         ax.text(*place, name, ha="center", va="center", fontsize=house_style.SMALL, linespacing=1.05, zorder=6)
         aside = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": house_style.SMALL}
         ax.annotate(f"{V[node]}", place, (0, -NODE / 2 - 1), zorder=6, color="0.4", **aside)
-    _frame(ax, np.array(list(places.values())), 0.5 * height)
+    _frame(ax, np.array(list(places.values())), 0.5 * HEIGHT)
     rows = [(*a[:2], a[2], y, b[1], b[2], p, V[a], V[b]) for a, y, b, p in edges]
     columns = "position mismatches state letter next_mismatches next_state probability words next_words"
     return pd.DataFrame(rows, columns=columns.split())
@@ -94,7 +88,7 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     _frame(ax, centres, 0.35 * float(np.ptp(centres, axis=0).max()))
 
 
-def _reached(mu: Mapping[State, Any], start: State) -> list[tuple[State, Hashable, State, float]]:
+def _reached(mu: Policy, start: State) -> list[tuple[State, Hashable, State, float]]:
     """Return the edges (state, letter, next state, probability) that lead on from the start."""
     edges: list[tuple[State, Hashable, State, float]] = []
     states = [start]
@@ -117,7 +111,7 @@ def _path(edges: list[Any], start: State, word: Sequence[Hashable]) -> list[Any]
     return taken
 
 
-def _columns(nodes: list[State], width: float, height: float) -> dict[State, Array]:
+def _columns(nodes: list[State]) -> dict[State, Array]:
     """Return where states go: letters written to the right, a column evenly from fewest mismatches (on top) down, but
     over an alphabet at the height of their mismatches.
     """
@@ -127,7 +121,7 @@ def _columns(nodes: list[State], width: float, height: float) -> dict[State, Arr
         column.sort(key=lambda node: (node[1], str(node[2])))
         for rank, node in enumerate(column):
             level = (len(column) - 1) / 2 - rank if node[2] else -node[1]
-            places[node] = np.array([width * position, height * level])
+            places[node] = np.array([WIDTH * position, HEIGHT * level])
     return places
 
 

@@ -161,9 +161,7 @@ def plain_ticks(axis: Any, values: Sequence[float]) -> None:
     ----------
     axis, values : ``ax.xaxis`` or ``ax.yaxis``, and a sequence of float
     """
-    axis.set_major_locator(FixedLocator(list(values)))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_locator(NullLocator())
+    axis.set(major_locator=FixedLocator(list(values)), major_formatter="{x:g}", minor_locator=NullLocator())
 
 
 def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5)) -> None:
@@ -211,9 +209,8 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
         raise ValueError(f"data must hold the plotted numbers of {name}, got an empty table")
     if not output:
         return
-    folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
-    canvas, dpi, wanted = fig.canvas, fig.dpi, mpl.rcParams["savefig.dpi"]
+    save_table(data, name, output)
+    folder, canvas, dpi, wanted = Path(output), fig.canvas, fig.dpi, mpl.rcParams["savefig.dpi"]
     fig.dpi = dpi if wanted == "figure" else wanted
     with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
@@ -229,7 +226,6 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
         plt.close(fig)
         with Image.open(folder / f"{name}.png") as picture:
             display(picture.reduce(2))  # type: ignore[no-untyped-call]
-    save_table(data, name, output)
 
 
 def save_table(data: pd.DataFrame, name: str, output: str) -> None:

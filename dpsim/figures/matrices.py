@@ -37,12 +37,8 @@ def stationary_errors(
     mosaic = [["true", "private", "change"], ["bound"] * 3, ["error"] * 3]
     fig, axes = plt.subplot_mosaic(mosaic, figsize=size(2, 5.6), height_ratios=[3, 1, 3])
     P, Q = np.asarray(P), np.asarray(private)
-    shown = {
-        "true": ("true matrix $P$", P),
-        "private": (r"private matrix $\tilde P$", Q),
-        "change": ("what was changed", Q - P),
-    }
-    for place, (title, values) in shown.items():
+    titles = "true matrix $P$", r"private matrix $\tilde P$", "what was changed"
+    for place, title, values in zip(mosaic[0], titles, (P, Q, Q - P)):
         low, high = (-1, np.abs(Q - P).max()) if place == "change" else (0, max(P.max(), Q.max()))
         scale = {"cmap": "PuOr" if low else "Greys", "vmin": low * high, "vmax": high}
         image = axes[place].imshow(np.where(P > 0, values, np.nan), **scale)
@@ -57,7 +53,7 @@ def stationary_errors(
         error.errorbar(part[column], part.mean_of_norms, 2 * part.standard_error, label=f"$b={b:g}$", **look)
         if look is looks[0]:
             bound.plot(part[column], part.theorem3, color=PAPER, dashes=BOUND, label="Theorem 3 (bound)")
-    for point, offset in zip(printed, ((7, 1), (6, -12))):
+    for point, offset in zip(printed, ((-20, -22), (6, -12))):
         mark_published(error, *point, f"{point[1]:g}", offset=offset)
     error.plot([], [], "D", mfc="none", mec=PUBLISHED, label="published")
     error.set(xlabel=r"$\epsilon$ of Theorem 1", ylabel=r"$\mathbb{E}\,\|\pi-\tilde\pi\|_1$", ylim=(0, 0.55))

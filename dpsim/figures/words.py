@@ -70,9 +70,7 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
     """
     for mechanism, part in table.groupby("mechanism", sort=False):
         colour = COLOURS[str(mechanism)]
-        line = {"color": colour, "label": mechanism, "zorder": 3} | (
-            {"dashes": DASHES[colour]} if DASHES[colour] else {}
-        )
+        line = {"color": colour, "label": mechanism, "zorder": 3, "dashes": DASHES[colour] or (None, None)}
         ax.plot(part["epsilon"], part["error_expected"], **line)
         dots = {"fmt": MARKERS[colour], "ms": 3, "lw": 0.6, "color": colour}
         ax.errorbar(part["epsilon"], part["error_sampled"], 2 * part["standard_error"], **dots)
@@ -95,13 +93,12 @@ def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping
     trips : mapping of str to array_like of int, shape (steps + 1,), equally long, by name
     """
     true = np.asarray(next(iter(trips.values())))
-    names = [str(state) for state in range(len(roads.segments))]
     below.set(xlim=(-3.0, len(true) - 0.4), ylim=(0.6 - len(trips), 1.5))
     below.set_axis_off()
     for row, (ax, (name, trip)) in enumerate(zip(axes, trips.items())):
         colour = PAPER if row else TRUE
         maps.draw_network(ax, roads)
-        maps.draw_walk(ax, roads, trip, colour=colour, names=names)
+        maps.draw_walk(ax, roads, trip, colour=colour)
         ax.set_title(name)
         below.text(-0.8, -row, name, ha="right", va="center", color=colour)
         for step, segment in enumerate(np.asarray(trip).tolist()):
@@ -113,3 +110,6 @@ def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping
         below.text(step, 1, f"{step}", ha="center", va="center", color="0.35")
     below.axhline(0.5, color="0.6", lw=0.6)
     mark_source(below.figure, f"{maps.ROADS_SOURCE}; the wider a road, the more traffic")
+    below.figure.draw_without_rendering()
+    for ax, trip in zip(axes, trips.values()):
+        maps.name_segments(ax, roads, trip, colour=PAPER if ax is not axes[0] else TRUE)

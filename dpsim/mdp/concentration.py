@@ -56,8 +56,7 @@ def _exact_radius(k: float, beta: float) -> float:
     grid = np.concatenate([np.geomspace(1e-12, 0.01, 100), np.linspace(0.01, 0.999, 400)])
 
     def excess(radius: float) -> float:
-        rough = 8 * int(np.argmax(_scaled_tail(k, grid[::8], radius)))
-        worst = max(rough - 8, 0) + int(np.argmax(_scaled_tail(k, grid[max(rough - 8, 0) : rough + 9], radius)))
+        worst = int(np.argmax(_scaled_tail(k, grid, radius)))
         near = np.linspace(grid[max(worst - 1, 0)], grid[min(worst + 1, grid.size - 1)], 200)
         return float(_scaled_tail(k, near, radius).max()) - beta
 
@@ -90,20 +89,24 @@ def _is_certified(k: float, beta: float, radius: float) -> bool:
     return low.size == 0
 
 
-def _upper_tail(k: ArrayLike, low: ArrayLike, high: ArrayLike, radius: ArrayLike) -> Array:
+def _upper_tail(k: float, low: Array, high: Array, radius: float) -> Array:
     """Return a bound on P(X - x >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high; exact if equal.
 
     X grows stochastically with x: the law of `high` meets the threshold of `low`.
     """
-    k, low, high = np.asarray(k), np.asarray(low), np.asarray(high)
-    threshold = np.minimum(low + radius, 1.0)
-    tail = special.betaincc(k * high, np.maximum(k * (1 - high), 1e-300), threshold)
-    return np.where(threshold < 1, np.where(high < 1, tail, 1.0), 0.0)
+    beyond = np.maximum(1 - (low + radius), 0.0)
+    tail = _beta_tail(k * high, np.maximum(k * (1 - high), 1e-300), beyond)
+    return np.where(beyond > 0, np.where(high < 1, tail, 1.0), 0.0)
 
 
-def _lower_tail(k: ArrayLike, low: ArrayLike, high: ArrayLike, radius: ArrayLike) -> Array:
+def _beta_tail(a: Array, b: Array, beyond: Array) -> Array:
+    """Return P(X >= 1 - beyond), X ~ Beta(a, b), but at least 1e-250: below 1e-259 SciPy's may be 0."""
+    return np.maximum(special.betainc(b, a, beyond), 1e-250)  # betaincc takes ten times as long
+
+
+def _lower_tail(k: float, low: Array, high: Array, radius: float) -> Array:
     """Return a bound on P(x - X >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high; exact if equal."""
-    return _upper_tail(k, 1 - np.asarray(high), 1 - np.asarray(low), radius)
+    return _upper_tail(k, 1 - high, 1 - low, radius)
 
 
 def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Array:
@@ -119,7 +122,7 @@ def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Arra
     slope = k * (special.digamma(k * (1 - low)) - special.digamma(1 + k * low))
     log_factor = log_c + np.maximum(slope, 0.0) * (high - low) + special.betaln(a, b) + (k * low - a) * math.log(radius)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        refined = k * np.exp(log_factor + np.log(special.betaincc(a, b, np.minimum(low + radius, 1.0))))
+        refined = k * np.exp(log_factor + np.log(_beta_tail(a, b, np.maximum(1 - (low + radius), 0.0))))
         above = np.fmin(refined, _upper_tail(k, low, high, radius) / low)
         below = _lower_tail(k, low, high, radius)
         return np.where(low + radius < 1, above, 0.0) + np.where(below > 0, below / low, 0.0)

@@ -54,7 +54,9 @@ class MDP:
         if len(shape) < 3 or shape[-3] != shape[-1] or 0 in shape[-3:]:
             raise ValueError(f"transitions must have shape (..., S, A, S), got {shape}")
         states, actions = shape[-3:-1]
-        allowed = _allowed_actions(self.allowed, states, actions)
+        allowed = np.array(checks.mask("allowed", True if self.allowed is None else self.allowed, (states, actions)))
+        if not allowed.any(axis=1).all():
+            raise ValueError(f"allowed must have an action in every state, got none in {allowed.any(axis=1).argmin()}")
         ignored = np.eye(1, states)[0]  # any probability vector passes the check below
         kept = _where_allowed("transitions", self.transitions, allowed[..., None], ignored)
         transitions = checks.simplex("transitions", kept)
@@ -81,14 +83,6 @@ class MDP:
         """The number of transition vectors the mechanism perturbs: allowed, two positive entries or more."""
         positive = (self.transitions > 0).any(axis=tuple(range(len(self.batch))))
         return int((positive.sum(axis=-1) > 1).sum())
-
-
-def _allowed_actions(allowed: ArrayLike | None, states: int, actions: int) -> NDArray[np.bool_]:
-    """Return the checked mask of actions, a copy; all of them for None."""
-    mask = np.array(checks.mask("allowed", True if allowed is None else allowed, (states, actions)))
-    if not mask.any(axis=1).all():
-        raise ValueError(f"allowed must have an action in every state, got none in {int(np.argmin(mask.any(axis=1)))}")
-    return mask
 
 
 def _where_allowed(name: str, value: Any, allowed: NDArray[np.bool_], other: ArrayLike) -> NDArray[Any]:
@@ -136,8 +130,7 @@ def random_mdp(
     rng = checks.generator(rng)
     transitions = rng.dirichlet(np.ones(states), size=(states, actions))
     rewards, terminal = rng.random((states, actions)), rng.random(states)
-    final = terminal if horizon is not None else None
-    return MDP(transitions, rewards, horizon, discount, final)  # type: ignore[arg-type]
+    return MDP(transitions, rewards, horizon, discount, None if horizon is None else terminal)  # type: ignore[arg-type]
 
 
 STARTUP_STATES = ("search", "startup 1", "startup 2", "startup 3", "startup 4", "success", "failure")

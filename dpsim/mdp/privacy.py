@@ -140,10 +140,9 @@ def perturb(
     """
     _refuse_batch(mdp)
     k = checks.real("k", k, 0.0, open_low=True)
-    sizes = checks.size("size", size)
     vectors = mdp.transitions[mdp.allowed]
     vectors = np.broadcast_to(vectors, k.shape + vectors.shape)
-    draws = dirichlet.dirichlet_mechanism(vectors, k[..., None], size=sizes, rng=checks.generator(rng))
+    draws = dirichlet.dirichlet_mechanism(vectors, k[..., None], size=size, rng=rng)
     return _with_vectors(mdp, draws)
 
 

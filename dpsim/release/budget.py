@@ -102,7 +102,7 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"budget: {path} is no budget file ({type(error).__name__}: {error})") from error
     if limit is not None and limit != most:
-        raise ValueError(f"limit must be that of {path}, {most.epsilon:g},{most.delta:g}, got {limit}")
+        raise ValueError(f"limit must be {path}'s, {most.epsilon:g},{most.delta:g}, got {limit[0]:g},{limit[1]:g}")
     if column != unit.column:
         names = [f"the column {c!r}" if c else "single events" for c in (column, unit.column)]
         raise ValueError(f"budget: {path} is kept for {names[0]}, got a release for {names[1]}: they do not add up")

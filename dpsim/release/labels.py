@@ -12,7 +12,6 @@ import pandas as pd
 
 from dpsim.checks import Integers
 
-WHOLE = r"0|-?[1-9]\d{0,17}"  # words that are integers
 LONGEST = 22  # characters of a label that are shown: its ends, which tell "North" from "South"
 
 
@@ -62,7 +61,7 @@ def as_declared(words: Sequence[str]) -> list[Any]:
     >>> as_declared(["1", "20"]), as_declared(["1", "x"])
     ([1, 20], ['1', 'x'])
     """
-    whole = bool(len(words)) and pd.Series(words, dtype="str").str.fullmatch(WHOLE).all()
+    whole = bool(len(words)) and pd.Series(words, dtype="str").str.fullmatch(r"0|-?[1-9]\d{0,17}").all()
     return [int(word) for word in words] if whole else list(words)
 
 

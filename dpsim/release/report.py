@@ -83,7 +83,7 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     top = bars.sort_values("stationary", ascending=False, kind="stable").head(BARS)
     caption = (
         "The stationary distribution in the busiest states, with red intervals by the delta method. Of each state, at "
-        f"most {1 - COVERAGE:.0%} of all releases show one that misses the table's own value; some releases show none."
+        f"most about {1 - COVERAGE:.0%} of all releases show one that misses the table's own value; some show none."
     )
     return drawn + _figure(map(shown, top.index), top["stationary"], top, "share of time", caption)
 

@@ -113,6 +113,8 @@ def declared(
 def read_categories(file: str | os.PathLike[str]) -> list[Any]:
     """Return the labels of a public file, a line each; integers when all are."""
     try:
+        if os.fspath(file).lower().endswith(sources.ENDINGS):
+            raise ValueError("its name is that of a table: write a label a line, without a header, to a .txt file")
         lines = Path(sources.ordinary(os.fspath(file))).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, ValueError) as error:
         raise ValueError(f"categories: {os.fspath(file)!r} cannot be read as UTF-8 text ({error})") from error

@@ -11,9 +11,6 @@ from .grid import (
     plan_grid as plan_grid,
     run_on_cluster as run_on_cluster,
 )
-from .refresh import (
-    refresh_outputs as refresh_outputs,
-)
 from .diff import (
     describe as describe,
 )
@@ -22,6 +19,5 @@ from . import (
     grid as grid,
     keys as keys,
     parameters as parameters,
-    refresh as refresh,
     runs as runs,
 )

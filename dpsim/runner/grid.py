@@ -12,7 +12,6 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -26,34 +25,8 @@ LARGEST = 100_000
 """How many points a grid may have: more is a slip of the keyboard."""
 
 
-def points(grids: Iterable[str]) -> list[list[tuple[str, str]]]:
-    """Return the overrides of every point of the product of grids; values keep their order.
-
-    grids: like "zones=30,40,50" and "seed=0:100"; a:b counts from a to b - 1, a:b:step in steps.
-    """
-    axes: dict[str, list[str]] = {}
-    for grid in grids:
-        name, _, text = str(grid).partition("=")
-        if not name or not text or name in axes:
-            raise ValueError(f"grid must be NAME=VALUES, like seed=0:100, each parameter once, got {grid!r}")
-        axes[name] = _values(text)
-    checks.integer("points of the grid", math.prod(map(len, axes.values())), 1, LARGEST)
-    return [list(zip(axes, combination)) for combination in itertools.product(*axes.values())]
-
-
-def _values(text: str) -> list[str]:
-    """Return the values of one axis of a grid, listed or as a range of integers."""
-    if ":" not in text:
-        return [value.strip() for value in text.split(",")]
-    with suppress(TypeError, ValueError):
-        values = range(*map(int, text.split(":")))
-        if values and not values[LARGEST:]:  # before they are listed: len() would overflow, a list fill the memory
-            return list(map(str, values))
-    raise ValueError(f"grid must have ranges a:b or a:b:step of 1 to {LARGEST} integers, got {text}")
-
-
 def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] = ()) -> list[Run]:
-    """Return the runs of a notebook at each point of a grid; as in `plan`, nothing is written.
+    """Return the runs of a notebook at each point of the product of grids; as in `plan`, nothing is written.
 
     Parameters
     ----------
@@ -64,16 +37,33 @@ def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] 
     Examples
     --------
     >>> from dpsim import paths, runner
-    >>> [run.point for run in runner.plan_grid(paths.notebook_names()[1], ["seed=5:7"])]
-    [{'seed': '5'}, {'seed': '6'}]
+    >>> [run.parameters for run in runner.plan_grid(paths.notebook_names()[1], ["seed=5:7"])]
+    [{'seed': 5}, {'seed': 6}]
     """
-    fixed, planned = list(fixed), {}
-    for point in points(grids):
-        if twice := dict(fixed).keys() & dict(point):
-            raise ValueError(f"grid must not name what -p fixes, got {', '.join(sorted(twice))} in both")
-        (run,) = plan([name], [*fixed, *point])
+    axes: dict[str, list[str] | range] = {parameter: [value] for parameter, value in fixed}
+    for grid in grids:
+        parameter, _, text = grid.partition("=")
+        if not text or parameter in axes:
+            raise ValueError(f"grid must be NAME=VALUES, like seed=0:100, each name once and not with -p, got {grid!r}")
+        axes[parameter] = _values(text)
+    checks.integer("points of the grid", math.prod(map(len, axes.values())), 1, LARGEST)
+    planned = {}
+    for values in itertools.product(*axes.values()):
+        (run,) = plan([name], zip(axes, map(str, values)))
         planned[run.output] = run
     return list(planned.values())
+
+
+def _values(text: str) -> list[str] | range:
+    """Return the values of one axis of a grid, listed or as a range of integers."""
+    if ":" not in text:
+        return [value.strip() for value in text.split(",")]
+    try:
+        values = range(*map(int, text.split(":")))
+        len(values)  # which has an end
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"grid must have ranges a:b or a:b:step of integers, got {text[:80]}: {error}") from error
+    return values
 
 
 def gather(runs: list[Run]) -> Path:
@@ -90,11 +80,11 @@ def gather(runs: list[Run]) -> Path:
     for run in runs:
         found = numbers(run.output).to_dict("index") if run.status in ("done", "unchanged") else {}
         where = os.path.relpath(run.output, paths.root())
-        rows += [{**run.point, "id": id, **row, "run": where} for id, row in found.items()]
-    identity = hashlib.sha256(json.dumps([run.point for run in runs]).encode()).hexdigest()[:16]
+        rows += [{**run.parameters, "id": id, **row, "run": where} for id, row in found.items()]
+    identity = hashlib.sha256(json.dumps([run.parameters for run in runs]).encode()).hexdigest()[:16]
     path = paths.build() / "sweeps" / f"{runs[0].name}-{identity}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.write_csv(path, pd.DataFrame(rows, columns=[*runs[0].point, "id", "value", "standard_error", "run"]))
+    files.write_csv(path, pd.DataFrame(rows, columns=[*runs[0].parameters, "id", "value", "standard_error", "run"]))
     return path
 
 

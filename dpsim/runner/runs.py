@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import itertools
 import json
 import os
 import platform
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ class Run:
 
     Attributes
     ----------
-    name, parameters, key, point
-        Of the notebook, what is not the default, the hash of what decides its outputs, what was asked for.
+    name, parameters, key
+        Of the notebook, what was asked for, the hash of what decides its outputs.
     output, record : Path, the folders of its outputs, and of its manifest and executed copy
     status : str
         planned, waiting, running, ended; then done (its outputs are published), unchanged (they are those that a run
@@ -46,7 +47,6 @@ class Run:
     key: str
     output: Path
     record: Path
-    point: dict[str, str]
     status: str = "planned"
     message: str = ""
     cell: int = 0
@@ -86,7 +86,7 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
             ours = all((target / file).is_file() for file in ("manifest.json", f"{name}.ipynb"))
             if os.path.lexists(target) and not ours:
                 raise ValueError(f"output must be new or of an earlier run: {target} holds other files")
-        planned.append(Run(name, values, key, target, record, dict(overrides)))
+        planned.append(Run(name, values, key, target, record))
     return planned
 
 
@@ -100,8 +100,8 @@ def is_current(run: Run) -> bool:
         return False
 
 
-SHARED = ("matplotlib.pyplot", "numba", "scipy.stats", "seaborn")
-"""What nearly every notebook imports, for seconds: imported once where several run."""
+SHARED = ("papermill", "ipykernel.inprocess.ipkernel", "matplotlib.pyplot", "numba", "scipy.stats", "seaborn")
+"""What nearly every notebook imports, for seconds: once where several run, but on macOS, where it survives no fork."""
 
 
 def cores() -> int:
@@ -124,55 +124,68 @@ def run(
     tell : callable, ``tell(run)`` hears of every cell, wait and end
     """
     workers = min(cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024), len(runs))
-    asyncio.run(_all(runs, workers, force, tell))
+    main = threading.current_thread() is threading.main_thread()  # Dask runs points in others
+    heard = [s for s in (signal.SIGINT, signal.SIGTERM) if main and signal.getsignal(s) is signal.default_int_handler]
+    try:
+        asyncio.run(_all(runs, workers, force, tell, heard))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        for sign in heard:
+            signal.signal(sign, signal.default_int_handler)
     return runs
 
 
-async def _all(runs: list[Run], workers: int, force: bool, tell: Callable[[Run], object]) -> None:
-    """Run one stage after the other, so many notebooks at a time."""
+async def _all(
+    runs: list[Run], workers: int, force: bool, tell: Callable[[Run], object], heard: Iterable[signal.Signals]
+) -> None:
+    """Run one stage after the other, so many notebooks at a time, until a signal; those after it change nothing."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def stop(*_: object) -> None:
+        if task and not loop.is_closed():
+            loop.call_soon_threadsafe(task.cancel)
+
+    for sign in heard:
+        signal.signal(sign, stop)
     free, threads = asyncio.Semaphore(workers), max(1, cores() // workers)
     shared = SHARED if len(runs) > 1 and sys.platform != "darwin" else ()
 
     async def one(run: Run) -> None:
         async with free:
             try:
-                with _lock(run.output) as lock:
-                    while not _is_ours(lock):
-                        if run.status != "waiting":
-                            run.status, run.message = "waiting", "waits for another run, which writes the same output"
-                            tell(run)
-                        await asyncio.sleep(0.05)
-                    run.message = ""
+                lock = await _locked(run, tell)
+                try:
                     await _run(run, forks, force, tell)
+                finally:
+                    os.close(lock)
             except (OSError, ValueError) as error:
                 run.status, run.message = "failed", str(error)
             tell(run)
 
-    with closing(_Forks(threads, shared)) as forks:
+    with tempfile.TemporaryFile() as errors, closing(_Forks(threads, shared, errors)) as forks:
         for _, stage in itertools.groupby(runs, lambda run: paths.stage(run.name)):
             async with asyncio.TaskGroup() as group:
                 for run in stage:
                     group.create_task(one(run))
 
 
-def _lock(output: Path) -> BinaryIO:
-    """Return the open file whose lock says who may write to an output folder."""
-    folder = paths.build() / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    return (folder / str(output).replace("/", "%")[-150:]).open("wb")
-
-
-def _is_ours(lock: BinaryIO) -> bool:
-    """Return whether this process holds the lock now."""
-    with suppress(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
+async def _locked(run: Run, tell: Callable[[Run], object]) -> int:
+    """Return the descriptor of the lock of an output folder, when nobody else writes there."""
+    path = paths.build() / "locks" / str(run.output).replace("/", "%")[-150:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        with suppress(BlockingIOError):
+            return files.lock(path, os.O_CREAT | os.O_WRONLY)
+        if run.status != "waiting":
+            run.status, run.message = "waiting", "waits for another run, which writes the same output"
+            tell(run)
+        await asyncio.sleep(0.05)
 
 
 async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]) -> None:
     """Execute a notebook into a folder beside its output and publish that folder, whole."""
-    notebook = load(run.name)
+    run.message, notebook = "", load(run.name)
     before = fingerprint(run.name, notebook, run.parameters)  # under the lock: what this run will read
     run.key = before[0]
     if not force and is_current(run):
@@ -226,8 +239,8 @@ class _Forks:
 
     process: subprocess.Popen[bytes] | None = None
 
-    def __init__(self, threads: int, modules: Iterable[str]) -> None:
-        self.threads, self.modules = threads, modules
+    def __init__(self, threads: int, modules: Iterable[str], errors: BinaryIO) -> None:
+        self.threads, self.modules, self.errors = threads, modules, errors
 
     def new(self, errors: BinaryIO) -> socket.socket:
         """Return the socket of a notebook's new process, which writes its standard error to a file."""
@@ -235,11 +248,11 @@ class _Forks:
             self.jobs, theirs = socket.socketpair()
             with theirs:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-P", str(Path(__file__).with_name("worker.py")), *self.modules],
+                    [sys.executable, "-P", str(Path(__file__).with_name("forks.py")), *self.modules],
                     env=_environment(self.threads),
                     stdin=theirs.fileno(),
-                    stdout=errors,
-                    stderr=errors,
+                    stdout=self.errors,
+                    stderr=self.errors,
                     start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops the notebooks
                 )
         ours, theirs = socket.socketpair()
@@ -280,11 +293,16 @@ async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], 
         finally:
             writer.close()
         if run.status != "ended":
-            errors.seek(0)
-            last = (errors.read().decode(errors="replace").strip().splitlines() or ["it wrote nothing"])[-1]
-            run.message = f"ended the process{exit_code}: {last}"
+            why = _last_line(errors) or ("" if exit_code else _last_line(forks.errors)) or "it wrote nothing"
+            run.message = f"ended the process{exit_code}: {why}"
         if run.message:
             run.message = f"cell {run.cell} {run.message}"
+
+
+def _last_line(file: BinaryIO) -> str:
+    """Return the last line of a file of text, empty where there is none."""
+    file.seek(0)
+    return (file.read().decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
 LEFT_OUT = ("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT")

@@ -41,7 +41,6 @@ def exact_word_epsilon(
     letters: int | Sequence[Hashable] | None = None,
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
-    offset: int | None = None,
 ) -> float:
     """Return what the mechanism of nominal epsilon (Benvenuti, Rao, Hale 2026, Theorem 1) spends on words, exactly.
 
@@ -53,8 +52,8 @@ def exact_word_epsilon(
     ----------
     length : int, n >= 1 letters
     epsilon, b, mechanism : as in `expected_error`, one number each
-    letters, adjacency, start : as in `HammingAutomaton`; a chain of at most 1,000 feasible words
-    offset : int, optional, as in `expected_error`; required for the staircase on a chain when b > 1
+    letters, adjacency, start
+        As in `HammingAutomaton`; a chain of at most 1,000 feasible words, on which the staircase's offset is 0.
 
     Examples
     --------
@@ -67,19 +66,20 @@ def exact_word_epsilon(
     b = checks.integer("b", b, 1)
     checks.choice("mechanism", mechanism, MECHANISMS)
     space = word_space(letters, adjacency, start)
-    if offset is not None:
-        offset = checks.integer("offset", offset, 0, b - 1)
-    elif space.chain is not None and mechanism == "staircase" and b > 1:
-        raise ValueError(f"offset must be an integer from 0 to {b - 1} on a chain, chosen publicly, got None")
-    elif space.chain is None and mechanism == "staircase":
-        log_counts = log_integers(alphabet_counts(length, len(space.labels)))
-        offset = best_offset(log_counts, epsilon, b)
-    law = Law(mechanism, epsilon, b, offset or 0)
+    law = Law(mechanism, epsilon, b)
     if space.chain is None:
-        return _on_alphabet(space, length, law)
+        return _on_alphabet(space, length, _with_best_offset(law, space, length))
     if _feasible_words(space.chain, length) > ENUMERATED:
         raise ValueError(f"length must leave at most {ENUMERATED} feasible words on a chain, got {length}")
     return _by_enumeration(space.chain, length, law)
+
+
+def _with_best_offset(law: Law, space: WordSpace, n: int) -> Law:
+    """Return a law over an alphabet, a staircase with its best offset."""
+    if law.mechanism != "staircase":
+        return law
+    log_counts = log_integers(alphabet_counts(n, len(space.labels)))
+    return law._replace(offset=best_offset(log_counts, law.epsilon, law.b))
 
 
 def _on_alphabet(space: WordSpace, n: int, law: Law) -> float:
@@ -146,10 +146,7 @@ def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str)
     b = min(b, n)  # words further apart than their length do not exist
     law = Law(mechanism, epsilon, b)
     if space.chain is None and mechanism != "permute-and-flip":
-        law = law._replace(epsilon=2.0 * epsilon)
-        if mechanism == "staircase":
-            log_counts = log_integers(alphabet_counts(n, len(space.labels)))
-            law = law._replace(offset=best_offset(log_counts, law.epsilon, b))
+        law = _with_best_offset(law._replace(epsilon=2.0 * epsilon), space, n)
         return law, epsilon, len(space.labels) > 1
     exact = space.chain is None or _feasible_words(space.chain, n) <= ENUMERATED
 

@@ -79,14 +79,7 @@ def exponential_pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
     return _pmf(*_arguments(counts, epsilon, b), "exponential", None)
 
 
-def expected_error(
-    counts: ArrayLike,
-    epsilon: ArrayLike,
-    b: int = 1,
-    *,
-    mechanism: str = "permute-and-flip",
-    offset: int | None = None,
-) -> Array:
+def expected_error(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "permute-and-flip") -> Array:
     """Return the expected distance (...) between the word and its private version, in letters, exact.
 
     Parameters
@@ -96,10 +89,8 @@ def expected_error(
     b : int, distance of adjacent words, at least 1
     mechanism : {"permute-and-flip", "exponential", "staircase"}
         f(l) = q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du; q_l / Z; proportional to exp(-epsilon / 2 *
-        ceil((l + offset) / b)), the exponential mechanism of a utility of sensitivity one.
-    offset : int, optional
-        Of the staircase, in 0..b - 1; None takes the best one for these counts, so use it only where they are no secret
-        (on all words of an alphabet).
+        ceil((l + offset) / b)), the exponential mechanism of a utility of sensitivity one. The staircase takes one
+        vector of counts, and its best offset for it: use it where the counts are no secret (all words of an alphabet).
 
     Examples
     --------
@@ -109,12 +100,9 @@ def expected_error(
     """
     log_counts, epsilon, b = _arguments(counts, epsilon, b)
     checks.choice("mechanism", mechanism, MECHANISMS)
-    if offset is not None and mechanism != "staircase":
-        raise ValueError(f"offset must be None for the mechanism {mechanism!r}, got {offset!r}")
-    if offset is None and mechanism == "staircase" and log_counts.ndim > 1:
-        raise ValueError(f"offset must be given for counts and epsilon of shape {log_counts.shape[:-1]}, got None")
-    offset = None if offset is None else checks.integer("offset", offset, 0, b - 1)
-    return checks.plain(_mean(_pmf(log_counts, epsilon, b, mechanism, offset)))
+    if mechanism == "staircase" and log_counts.ndim > 1:
+        raise ValueError(f"counts must be one vector (n + 1,) for the staircase, got shape {log_counts.shape}")
+    return checks.plain(_mean(_pmf(log_counts, epsilon, b, mechanism, None)))
 
 
 def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> tuple[Array, Array]:

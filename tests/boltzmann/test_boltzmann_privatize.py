@@ -55,10 +55,20 @@ def test_no_rounding_of_the_temperature_spends_more_than_epsilon():
 
 @pytest.mark.parametrize("mechanism", ["boltzmann", "laplace"])
 def test_the_release_has_the_law_of_its_mechanism(mechanism):
-    x, total, epsilon, drawn = (2, 0, 1), 3, 1.5, 4000
-    rng = np.random.default_rng(7)
-    public = {"epsilon": epsilon, "total": total, "bins": 3, "mechanism": mechanism, "rng": rng}
-    made = np.array([boltzmann.privatize(x, **public).value for _ in range(drawn)])
+    x, total, epsilon, drawn = (2, 0, 1), 3, 1.5, 20_000
+    public = {"epsilon": epsilon, "total": total, "bins": 3, "mechanism": mechanism}
+
+    def sampled(size, rng):
+        if mechanism == "boltzmann":
+            return boltzmann.sample_exact(x, 10 / epsilon, size=size, rng=rng)
+        return boltzmann.nearest_histogram(
+            boltzmann.add_zero_sum_laplace(x, epsilon, size=size, rng=rng), total, rng=rng
+        )
+
+    for seed in range(50):  # a release is one draw of what is counted below
+        one = sampled(None, np.random.default_rng(seed))
+        np.testing.assert_array_equal(boltzmann.privatize(x, **public, rng=seed).value, one)
+    made = sampled(drawn, np.random.default_rng(7))
     seen = np.bincount(boltzmann.configuration_index(made, total), minlength=10)
     expected = np.exp(boltzmann.log_stationary(x, 10 / epsilon)) if mechanism == "boltzmann" else projected(x, epsilon)
     score = ((seen - drawn * expected) ** 2 / (drawn * expected)).sum()

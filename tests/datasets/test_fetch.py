@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -136,10 +137,13 @@ def test_not_found(server: tuple[str, type[Handler]], month: tuple[bytes, Expect
     assert left() == set()
 
 
-def test_command(server: tuple[str, type[Handler]], month: tuple[bytes, Expected]) -> None:
+def test_command(
+    server: tuple[str, type[Handler]], month: tuple[bytes, Expected], monkeypatch: pytest.MonkeyPatch
+) -> None:
     url, handler = server
     handler.contents = month[0]
-    result = CliRunner().invoke(cli.main, ["data", "fetch", "--url", url])
+    monkeypatch.setattr(datasets, "fetch_taxi_month", partial(datasets.fetch_taxi_month, url))
+    result = CliRunner().invoke(cli.main, ["data", "fetch"])
     assert result.exit_code == 2
     assert "expected 3475226 rows, 2933898 of them within Manhattan, got (20000" in result.output
     result = CliRunner().invoke(cli.main, ["data"])

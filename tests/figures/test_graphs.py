@@ -57,7 +57,7 @@ def ax():
 def test_every_state_and_transition_is_drawn(name, ax):
     w, _, _, start = CASES[name]
     V, mu = automaton(*CASES[name])
-    table = draw_automaton(ax, V, mu, (0, 0, start), width=1.6, height=0.6)
+    table = draw_automaton(ax, V, mu, (0, 0, start))
     found = {
         ((row.position, row.mismatches, row.state), (row.position + 1, row.next_mismatches, row.next_state), row.letter)
         for row in table.itertuples()
@@ -78,7 +78,7 @@ def test_the_path_of_a_highlighted_word_is_drawn_thick(name, ax):
     start = (0, 0, CASES[name][3])
     for word in list(words_at(*CASES[name]))[:3]:
         ax.clear()
-        table = draw_automaton(ax, V, mu, start, width=1.6, height=0.6, highlight=word)
+        table = draw_automaton(ax, V, mu, start, highlight=word)
         assert sum(patch.get_linewidth() > 1 for patch in ax.patches) == len(word)
         path, state = 1.0, start
         for x in word:
@@ -91,11 +91,11 @@ def test_the_path_of_a_highlighted_word_is_drawn_thick(name, ax):
 @pytest.mark.parametrize("word", ["abc", "cabd"])
 def test_highlights_that_are_refused(word, ax):
     with pytest.raises(ValueError, match="highlight"):
-        draw_automaton(ax, *automaton(*CASES["abc"]), (0, 0, ""), width=1.6, height=0.6, highlight=word)
+        draw_automaton(ax, *automaton(*CASES["abc"]), (0, 0, ""), highlight=word)
 
 
 def test_figure_1_has_its_probabilities(ax):
-    draw_automaton(ax, *automaton(*CASES["abc"]), (0, 0, ""), width=1.6, height=0.6)
+    draw_automaton(ax, *automaton(*CASES["abc"]), (0, 0, ""))
     written = Counter(
         part.get_text() for box in ax.artists for part in box.findobj(matplotlib.text.Text) if "/" in part.get_text()
     )

@@ -1,3 +1,5 @@
+import itertools
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -7,16 +9,22 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
+from matplotlib.path import Path
 
 from dpsim import datasets
-from dpsim.figures import maps
+from dpsim.figures import maps, zones
 
 MILE = 1609.344
 
 
 @pytest.fixture(scope="module")
-def zones():
+def outlines():
     return datasets.load_taxi_zones()
+
+
+@pytest.fixture(scope="module")
+def shapes(outlines):
+    return zones.zone_shapes(outlines, np.arange(63))
 
 
 @pytest.fixture(scope="module")
@@ -51,53 +59,45 @@ def bar_metres(ax, words):
 # --- Manhattan ----------------------------------------
 
 
-@pytest.mark.parametrize("rotation", [0.0, 29.0, -61.0])
-def test_choropleth_shows_each_value_on_its_zone(ax, zones, rotation):
+def test_choropleth_shows_each_value_on_its_zone(ax, shapes):
     values = np.linspace(0, 1, 63)
-    shown = maps.choropleth(ax, zones, values, norm=Normalize(0, 2), rotation=rotation)
+    shown = zones.choropleth(ax, shapes, values, norm=Normalize(0, 2))
     np.testing.assert_array_equal(shown.get_array(), values)
     drawn = np.array([path.get_extents().size for path in shown.get_paths()])
-    shapes = maps.zone_shapes(zones, rotation=rotation).bounds.to_numpy()
-    np.testing.assert_allclose(drawn, shapes[:, 2:] - shapes[:, :2])
+    bounds = shapes.bounds.to_numpy()
+    np.testing.assert_allclose(drawn, bounds[:, 2:] - bounds[:, :2])
     assert shown.norm.vmax == 2
-    assert {"2 km", "N"} <= set(texts(ax))
     assert not ax.axison and ax.get_aspect() == 1
+    maps.scale_bar(ax, 2000, left=True)
     assert bar_metres(ax, "2 km") == pytest.approx(2000)
-    bounds = zones.to_crs("EPSG:32618").total_bounds
-    low, high = ax.get_ylim()
-    if not rotation:
-        assert low < bounds[1] and bounds[3] < high < bounds[3] + 0.2 * (high - low)
 
 
-def test_distances_are_metres(zones):
-    shapes = maps.zone_shapes(zones).set_axis(zones["zone"])
+def test_distances_are_metres(outlines, shapes):
     # Two ends of Central Park (zone 43), 59th to 110th street: 51 blocks of 80.5 m on average.
-    park = shapes[43].minimum_rotated_rectangle.exterior.coords
+    park = shapes.set_axis(outlines["zone"])[43].minimum_rotated_rectangle.exterior.coords
     sides = sorted(np.hypot(*np.diff(np.array(park), axis=0).T))
     assert sides[-1] == pytest.approx(4060, rel=0.03) and sides[0] == pytest.approx(840, rel=0.06)
 
 
-def test_merged_zones_are_dissolved(ax, zones):
-    counts = datasets.counts_matrix(datasets.load_taxi_trips(), zones["zone"])
+def test_merged_zones_are_dissolved(ax, outlines, shapes):
+    counts = datasets.counts_matrix(datasets.load_taxi_trips(), outlines["zone"])
     merged, group = datasets.merge_zones(counts, datasets.load_zone_adjacency(), 45)
-    apart, together = maps.zone_shapes(zones), maps.zone_shapes(zones, group)
+    together = zones.zone_shapes(outlines, group)
     assert len(together) == 45
-    assert together.area.sum() == pytest.approx(apart.area.sum(), rel=0.01)
+    assert together.area.sum() == pytest.approx(outlines.to_crs("EPSG:32618").area.sum(), rel=0.01)
     for label in range(45):
         inside = np.flatnonzero(group == label)
-        assert together[label].buffer(30).contains(apart.iloc[inside].union_all())
+        assert together[label].buffer(30).contains(shapes.iloc[inside].union_all())
         # No border is left within a group: one large outline, beside piers and islets.
         pieces = sorted(piece.area for piece in getattr(together[label], "geoms", [together[label]]))
         assert pieces[-1] > 0.95 * sum(pieces)
-    shown = maps.choropleth(ax, zones, merged.sum(axis=1), group=group)
+    shown = zones.choropleth(ax, together, merged.sum(axis=1))
     assert set(shown.get_array()) == set(merged.sum(axis=1))
 
 
-def test_rotation_keeps_shapes_and_centre(zones):
-    straight, turned = maps.zone_shapes(zones), maps.zone_shapes(zones, rotation=29)
-    np.testing.assert_allclose(turned.area, straight.area, rtol=1e-9)
-    width, height = np.diff(turned.total_bounds.reshape(2, 2), axis=0)[0]
-    assert height > 3.5 * width  # the island stands upright
+def test_the_island_stands_upright(shapes):
+    width, height = np.diff(shapes.total_bounds.reshape(2, 2), axis=0)[0]
+    assert height > 3.5 * width
 
 
 # --- Gainesville ----------------------------------------
@@ -128,7 +128,7 @@ def middles(ax):
 
 def test_a_walk_runs_through_the_midpoints_in_order(ax, chain):
     maps.draw_network(ax, chain)
-    maps.draw_walk(ax, chain, chain.trip, names=[""] * 43)
+    maps.draw_walk(ax, chain, chain.trip)
     line, middle = walk_line(ax), middles(ax)[chain.trip]
     places = [np.flatnonzero(np.hypot(*(line - point).T) < 1e-6)[0] for point in middle]
     assert places[0] == 0 and places[-1] == len(line) - 1 and places == sorted(places)
@@ -138,12 +138,26 @@ def test_the_segments_that_a_walk_visits_are_named(ax):
     core = datasets.load_gainesville(core=True)
     a, b = core.trip[:2]
     maps.draw_network(ax, core)
-    maps.draw_walk(ax, core, [a, a, b, b, a], names=[f"s{n}" for n in range(len(core.segments))])
-    assert {text for text in texts(ax) if text[0] == "s"} == {f"s{a}", f"s{b}"}
+    maps.draw_walk(ax, core, [a, a, b, b, a])
+    ax.figure.draw_without_rendering()
+    maps.name_segments(ax, core, [a, a, b, b, a])
+    assert set(texts(ax)) == {"1 km", f"{a}", f"{b}"}
+
+
+def test_names_cover_neither_each_other_nor_the_walk(ax, chain):
+    maps.draw_network(ax, chain)
+    maps.draw_walk(ax, chain, chain.trip)
+    ax.figure.draw_without_rendering()
+    maps.name_segments(ax, chain, chain.trip)
+    boxes = [text.get_window_extent() for text in ax.texts if text.get_text().isdigit()]
+    assert len(boxes) == len(set(chain.trip.tolist()))
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    line = Path(ax.transData.transform(walk_line(ax)))
+    assert not any(line.intersects_bbox(box, filled=False) for box in boxes)
 
 
 def test_a_walk_that_stays_is_a_point(ax):
     core = datasets.load_gainesville(core=True)
     maps.draw_network(ax, core)
-    maps.draw_walk(ax, core, [5, 5, 5], names=[""] * 43)
+    maps.draw_walk(ax, core, [5, 5, 5])
     np.testing.assert_allclose(walk_line(ax), middles(ax)[[5]])

@@ -727,10 +727,8 @@ spelled = st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map(lambda w:
 
 @st.composite
 def law(draw: Any, kinds: tuple[str, ...] = ("permute-and-flip", "exponential", "staircase")) -> dict[str, Any]:
-    """Return a mechanism on words with an offset that fits."""
-    kind, b = draw(st.sampled_from(kinds)), draw(st.integers(1, 3))
-    offset = draw(st.integers(0, b - 1)) if kind == "staircase" else None
-    return {"epsilon": draw(real(0.0, 60.0)), "b": b, "mechanism": kind, "offset": offset}
+    """Return a mechanism on words."""
+    return {"epsilon": draw(real(0.0, 60.0)), "b": draw(st.integers(1, 3)), "mechanism": draw(st.sampled_from(kinds))}
 
 
 counted = st.lists(st.one_of(st.integers(0, 50), st.integers(0, 10**40)), min_size=1, max_size=6).map(
@@ -754,14 +752,14 @@ def asked(automaton_: words_.HammingAutomaton, seed: int = 0) -> Any:
 add("words.automaton.alphabet_counts", non_negative, n=st.integers(1, 30), m=st.integers(1, 30))
 add("words.automaton.log_integers", between(0, minus_infinity=True), values=counted, checked=False)
 add("words.automaton.HammingAutomaton", non_negative, worded, call=lambda **kw: asked(words_.HammingAutomaton(**kw)))
-pmf = with_counts(law(), "mechanism", "offset")
+pmf = with_counts(law(), "mechanism")
 add("words.laws.permute_and_flip_pmf", sums_to_one, pmf)
 add("words.laws.exponential_pmf", sums_to_one, pmf)
 add("words.laws.expected_error", between(0, 6), with_counts(law()))
 add("words.laws.expected_error_bounds", ordered(between(-100, 6)), pmf)
 add("words.laws.expected_error_floor", between(0, 6), pmf)
 add("words.laws.reduction_limit", between(0, 0.5), epsilon=levels, n=st.integers(1, 50), b=st.integers(1, 9))
-add("words.laws.draw_distances", between(0, 6), with_counts(law(), "offset", size=size, rng=rng))
+add("words.laws.draw_distances", between(0, 6), with_counts(law(), size=size, rng=rng))
 for name in ("best_offset", "drawn", "log_law", "log_integrals"):
     leave_out(f"words.laws.{name}", "behind expected_error and privatize, which check their arguments")
 leave_out("words.laws.Law", "a record of what privatize draws with")
@@ -906,9 +904,6 @@ leave_out(
 )
 leave_out("datasets.taxi.counts_file", "no argument")
 leave_out("datasets.fetch.*", "downloads and writes files; tests/test_fetch.py")
-axes = st.sampled_from(["zones=30,40,50", "zones=1", "zones=0:3", "zones=9:0:-2"])
-grids = axes.map(lambda zones: [zones, "seed=0:2"])
-add("runner.grid.points", anything, grids=grids)
 
 # ------------------------------------------------------------------------------------------------- data, figures
 

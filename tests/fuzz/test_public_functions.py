@@ -73,7 +73,7 @@ def public() -> list[str]:
     """Return module.name of every public function and class of the package, records aside."""
     names = []
     for info in pkgutil.walk_packages(dpsim.__path__, "dpsim."):
-        if info.ispkg or info.name in ("dpsim.__main__", "dpsim.runner.worker"):
+        if info.ispkg or info.name == "dpsim.__main__":
             continue
         module = importlib.import_module(info.name)
         for name, thing in vars(module).items():

@@ -4,7 +4,6 @@ import re
 import mpmath
 import numpy as np
 import pytest
-from quantecon.markov.gth_solve import gth_solve
 from scipy import optimize, sparse, stats
 
 from dpsim import dirichlet, markov
@@ -48,6 +47,8 @@ def exact_stationary(P):
 @pytest.mark.parametrize("n", [1, 2, 3, 40, 130])
 @pytest.mark.parametrize("concentration", [0.05, 1.0])
 def test_batches_agree_with_the_peer(n, concentration):
+    from quantecon.markov.gth_solve import gth_solve
+
     chains = random_chains((3, 4), n, seed=n, concentration=concentration)
     pi = markov.stationary_distribution(chains)
     peer = np.array([gth_solve(chain) for chain in chains.reshape(-1, n, n)]).reshape(pi.shape)

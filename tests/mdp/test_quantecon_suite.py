@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
-from quantecon.markov.tests import test_ddp as of_decisions
-from quantecon.markov.tests import test_gth_solve as of_chains
 
 from dpsim import markov, mdp
+
+
+@pytest.fixture
+def of_decisions():
+    from quantecon.markov.tests import test_ddp
+
+    return test_ddp
 
 
 def model(ddp, horizon=None):
@@ -24,13 +29,15 @@ def backward_induction(ddp, stages):
 
 def test_its_chains_of_learning_players(monkeypatch):
     """One of them is nearly reducible: mutations have the probability 1e-14."""
+    from quantecon.markov.tests import test_gth_solve as of_chains
+
     monkeypatch.setattr(of_chains, "gth_solve", markov.stationary_distribution)
     for property_of_the_law in of_chains.test_classes:
         of_chains.test_kmr_matrix(property_of_the_law)
     of_chains.test_kmr_matrix_1()
 
 
-def test_its_example_of_puterman():
+def test_its_example_of_puterman(of_decisions):
     suite = of_decisions.TestDiscreteDP()
     suite.setup_method()
     for ddp in suite.ddps:
@@ -39,7 +46,7 @@ def test_its_example_of_puterman():
         assert policy.tolist() == suite.sigma_star
 
 
-def test_its_finite_horizon(monkeypatch):
+def test_its_finite_horizon(monkeypatch, of_decisions):
     monkeypatch.setattr(of_decisions, "backward_induction", backward_induction)
     suite = of_decisions.TestFiniteHorizon()
     suite.setup_method()

@@ -19,6 +19,7 @@ from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
 from dpsim import ledger, paths, runner
+from tools.notebooks import cell_metadata
 
 NAMES = paths.notebook_names()
 
@@ -85,7 +86,7 @@ def test_committed_notebooks_are_clean(name: str) -> None:
     assert "papermill" not in json.dumps([cell.metadata for cell in notebook.cells])
     assert str(paths.root()) not in text and "/home/" not in text and "site-packages" not in text
     for cell in notebook.cells:
-        assert cell.metadata == runner.refresh.cell_metadata(cell.metadata.get("tags", []), cell.cell_type)
+        assert cell.metadata == cell_metadata(cell.metadata.get("tags", []), cell.cell_type)
     for count, cell in enumerate(codes(name), start=1):
         assert cell.execution_count == count, "not the outputs of one run from top to bottom"
         assert not [o for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]

@@ -134,7 +134,7 @@ def test_the_file_on_its_way_follows_no_link_and_its_mode_stays(tmp_path: Path) 
 def test_the_limit_stays_what_it_was(tmp_path: Path) -> None:
     file = tmp_path / "budget"
     spend(file, 0.1, limit=Limit(1.0, 0.0))
-    with pytest.raises(ValueError, match=r"limit must be that of .*budget, 1,0"):
+    with pytest.raises(ValueError, match=r"limit must be .*budget's, 1,0, got 2,0"):
         spend(file, 0.1, limit=Limit(2.0, 0.0))
     for limit in ((float("inf"), 0.0), (0.0, 0.0), (1.0, 1.0)):
         with pytest.raises(ValueError, match="limit"):

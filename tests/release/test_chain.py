@@ -9,7 +9,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from quantecon import MarkovChain
 from scipy import stats
 
 from dpsim import markov, release
@@ -311,6 +310,8 @@ def only(
 
 def test_a_transient_state_has_no_share_of_the_long_run() -> None:
     """One closed class, {b, c}: its law is that of the chain on it, and everything agrees about the rest."""
+    from quantecon import MarkovChain
+
     graph = {("a", "b"): 900, ("b", "c"): 800, ("b", "b"): 400, ("c", "b"): 700}
     for chain in (only(graph, list("abc")), only(graph)):
         pi, P = chain.stationary(), chain.matrix.to_numpy()

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars
 import pyarrow as pa
 import pytest
 
@@ -33,12 +32,18 @@ def write(kind: str, table: pd.DataFrame, path: Path) -> Path:
     return path
 
 
+def as_polars(table: pd.DataFrame) -> Any:
+    import polars
+
+    return polars.from_arrow(pa.Table.from_pandas(table))
+
+
 def counted(source: Any, **settings: Any) -> dict[tuple[Any, Any], int]:
     trips = count_transitions(source, "from", "to", **settings).trips
     return {(o, d): n for o, d, n in trips.itertuples(index=False)}
 
 
-EXPECTED = counted(TABLE)
+EXPECTED = {("1", "2"): 2, ("2", "3"): 1, ("3", "x"): 1}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -56,8 +61,8 @@ def test_every_kind_of_file(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     "frame",
     [
-        lambda: polars.from_arrow(pa.Table.from_pandas(TABLE)),
-        lambda: polars.from_arrow(pa.Table.from_pandas(TABLE)).lazy(),
+        lambda: as_polars(TABLE),
+        lambda: as_polars(TABLE).lazy(),
         lambda: pa.Table.from_pandas(TABLE),
         lambda: TABLE.astype({"from": "category", "to": object}),
         lambda: TABLE.set_index("km", drop=False),

@@ -15,14 +15,11 @@ from toy_project import BODY, DEADLINE, ROOT, WAITING, notebook, start, wait_for
 
 from dpsim import runner
 from dpsim.cli import main
-from dpsim.runner import grid
 
 
-def test_points_are_the_product_of_the_grids() -> None:
-    assert grid.points(["seed=0:3"]) == [[("seed", "0")], [("seed", "1")], [("seed", "2")]]
-    assert grid.points(["a=1,x", "b=4:9:2"]) == [
-        [("a", one), ("b", other)] for one in ("1", "x") for other in ("4", "6", "8")
-    ]
+def test_points_are_the_product_of_the_grids(toy: Path) -> None:
+    planned = runner.plan_grid("quick", ["scale=1,2", "draws=4:9:2"], [("seed", "3")])
+    assert [tuple(run.parameters.values()) for run in planned] == [(3, s, d) for s in (1.0, 2.0) for d in (4, 6, 8)]
 
 
 @pytest.mark.parametrize(
@@ -30,16 +27,17 @@ def test_points_are_the_product_of_the_grids() -> None:
     [
         (["seed"], "grid must be NAME=VALUES"),
         (["seed="], "grid must be NAME=VALUES"),
-        (["seed=1", "seed=2"], "each parameter once"),
-        (["seed=5:5"], "of 1 to 100000 integers"),
-        (["seed=a:b"], "of 1 to 100000 integers"),
-        (["seed=0:1000000"], "of 1 to 100000 integers"),
+        (["seed=1", "seed=2"], "each name once"),
+        (["seed=5:5"], "points of the grid must be an integer from 1 to 100000"),
+        (["seed=a:b"], "grid must have ranges a:b"),
+        (["seed=0:1000000"], "points of the grid must be an integer from 1 to 100000"),
+        (["seed=0:" + "9" * 30], "grid must have ranges a:b"),
         (["seed=0:1000", "draws=0:1000"], "points of the grid must be an integer from 1 to 100000"),
     ],
 )
-def test_grids_that_make_no_sense_are_refused(grids: list[str], message: str) -> None:
+def test_grids_that_make_no_sense_are_refused(toy: Path, grids: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        grid.points(grids)
+        runner.plan_grid("quick", grids)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +47,7 @@ def test_grids_that_make_no_sense_are_refused(grids: list[str], message: str) ->
         (["--grid", "draws=50,500"], "draws must be an integer from 1 to 100, got 500"),
         (["--dask", "tcp://127.0.0.1:1"], "a sweep takes one notebook and --grid"),
         (["--grid", "seed=0:2", "--output", "x"], "no --output"),
-        (["--grid", "seed=0:2", "-p", "seed", "3"], "grid must not name what -p fixes, got seed in both"),
+        (["--grid", "seed=0:2", "-p", "seed", "3"], "each name once and not with -p, got 'seed=0:2'"),
     ],
 )
 def test_a_point_out_of_range_is_refused_before_any_runs(toy: Path, words: list[str], message: str) -> None:
@@ -84,7 +82,7 @@ def test_a_sweep_that_is_interrupted_goes_on_and_gives_one_row_for_each_point_an
     (toy / "go").touch()
     output, errors = start(*words).communicate(timeout=DEADLINE)
     assert "1 done, 1 unchanged" in output
-    told = [re.fullmatch(r"quick scale=2 (.*): .* \((.*)\)", line) for line in errors.splitlines()]
+    told = [re.fullmatch(r"quick scale=2.0 (.*): .* \((.*)\)", line) for line in errors.splitlines()]
     assert [(line[1], line[2]) for line in told if line] == [("seed=0", "1 of 2"), ("seed=1", "2 of 2")]
     found = table(toy)
     assert list(found.columns) == ["scale", "seed", "id", "value", "standard_error", "run"]

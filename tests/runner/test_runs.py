@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -237,7 +238,9 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
     process = start("run", "quick", stderr=subprocess.STDOUT)
     wait_for((toy / "begun-1").exists)
     assert workers(toy)
-    process.send_signal(sign)
+    for _ in range(3):  # more of them change nothing
+        process.send_signal(sign)
+        time.sleep(0.02)
     output, _ = process.communicate(timeout=DEADLINE)
     if sign != signal.SIGKILL:
         assert process.returncode == 130
@@ -250,6 +253,7 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
         assert ran().status == "done" and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
 
 
+SHARED = runner.runs.SHARED
 FORKED = """\
 import os, pathlib, signal, subprocess
 import numpy as np
@@ -264,7 +268,10 @@ pathlib.Path(output, "random").write_text(str(np.random.rand()))
 """
 
 
-def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no_threads(toy: Path) -> None:
+def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no_threads(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner.runs, "SHARED", SHARED)
     for name in ("first", "quick"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY, FORKED)
     first, second = runner.run(runner.plan(), 1)
@@ -276,7 +283,7 @@ def test_a_broken_installation_is_told_of_each_notebook(toy: Path, monkeypatch: 
     notebook(toy / "notebooks" / "first.ipynb", BODY)
     monkeypatch.setattr(runner.runs, "SHARED", ("no_such_library",))
     told = "cell 0 ended the process: ModuleNotFoundError: No module named 'no_such_library'"
-    assert all(told in run.message for run in runner.run(runner.plan(), 1))
+    assert all(told in run.message for run in runner.run(runner.plan(), 2))
 
 
 def test_what_notebooks_are_forked_from_holds_no_source_of_dpsim() -> None:
@@ -296,6 +303,39 @@ def test_the_death_of_what_they_are_forked_from_does_not_hold_the_notebooks(toy:
     output, _ = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0 and output.count("done") == 2
     wait_for(lambda: not workers(toy))
+
+
+def test_a_notebook_ends_with_the_process_that_minds_it(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM, WAITING)
+    process = start("run", "quick")
+    wait_for((toy / "begun-1").exists)
+    (forks,) = psutil.Process(process.pid).children()
+    (minder,) = forks.children()
+    minder.kill()
+    output, _ = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 1 and "ended the process: it wrote nothing" in output
+    wait_for(lambda: not workers(toy))
+
+
+def test_a_process_that_a_cell_forks_and_nobody_ends_does_not_hold_the_run(toy: Path) -> None:
+    forks = "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(600)"
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, forks, WAITING)
+    process = start("run", "quick")
+    wait_for((toy / "begun-1").exists)
+    process.send_signal(signal.SIGINT)
+    try:
+        process.communicate(timeout=DEADLINE)
+        assert process.returncode == 130
+    finally:
+        for left in workers(toy):
+            left.kill()
+
+
+def test_signals_of_children_that_are_ignored_keep_no_program_alive(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM)
+    process = start("run", "quick", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    process.communicate(timeout=DEADLINE)
+    assert process.returncode == 0 and not workers(toy)
 
 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:

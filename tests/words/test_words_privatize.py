@@ -13,7 +13,7 @@ from dpsim.words import exact_epsilon
 from dpsim.words import mechanism as mechanism_
 from dpsim.words.automaton import log_integers
 from dpsim.words.exact_epsilon import calibrated
-from dpsim.words.laws import MECHANISMS, Law
+from dpsim.words.laws import MECHANISMS, Law, drawn
 from dpsim.words.space import word_space
 
 FOUR = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]])
@@ -38,12 +38,12 @@ def feasible(letters=None, adjacency=None, start=None, *, length):
 def laws(space, length, epsilon, b, mechanism):
     """The words, and the law of the release for each of them, from what privatize says it drew with."""
     listed = list(feasible(**space, length=length))
-    drawn = words.privatize(listed[0], epsilon=epsilon, b=b, mechanism=mechanism, rng=1, **space).parameters
+    made = words.privatize(listed[0], epsilon=epsilon, b=b, mechanism=mechanism, rng=1, **space).parameters
     apart = np.array([[sum(x != y for x, y in zip(v, w)) for v in listed] for w in listed])
     law = []
     for row in apart:
         counts = np.bincount(row, minlength=length + 1)
-        used = Law(drawn["mechanism"], drawn["nominal_epsilon"], drawn["b"], drawn["offset"])
+        used = Law(made["mechanism"], made["nominal_epsilon"], made["b"], made["offset"])
         law.append(used.log_f(log_integers(counts))[row])
     return listed, apart, np.array(law)
 
@@ -78,11 +78,18 @@ def test_the_release_has_the_law_it_states(name, monkeypatch):
     listed, _, law = laws(space, length, 1.5, 1, None)
     once = calibrated(word_space(**space), length, 1.5, 1, "exponential")
     monkeypatch.setattr(mechanism_, "calibrated", lambda *_: once)
-    seen = dict.fromkeys(listed, 0)
-    rng, drawn = np.random.default_rng(5), 1500
-    for _ in range(drawn):
-        seen[tuple(words.privatize(list(listed[0]), epsilon=1.5, b=1, rng=rng, **space).value)] += 1
-    expected = np.exp(law[0]) * drawn
+    automaton = words.HammingAutomaton(listed[0], **space)
+
+    def sampled(shape, rng):
+        return automaton.sample(drawn(once[0], automaton.log_counts, shape, rng), rng)
+
+    for seed in range(50):  # a release is one draw of what is counted below
+        made = words.privatize(list(listed[0]), epsilon=1.5, b=1, rng=seed, **space)
+        assert made.value == sampled((), np.random.default_rng(seed)).tolist()
+    seen, draws = dict.fromkeys(listed, 0), 20_000
+    for word in sampled((draws,), np.random.default_rng(5)).tolist():
+        seen[tuple(word)] += 1
+    expected = np.exp(law[0]) * draws
     observed = np.array(list(seen.values()))
     kept = expected > 5
     score = ((observed - expected)[kept] ** 2 / expected[kept]).sum()
@@ -115,7 +122,6 @@ def test_the_default_errs_least_at_an_equal_epsilon():
                 made["nominal_epsilon"],
                 made["b"],
                 mechanism=made["mechanism"],
-                offset=made["offset"] if made["mechanism"] == "staircase" else None,
             )
         assert errors[None] == min(errors.values())
         assert errors[None] == pytest.approx(words.least_expected_error(n, m, 2.0, b), rel=1e-6)

@@ -1,11 +1,8 @@
-"""Counting synthetic trips in Parquet: dpsim (Ibis and DuckDB, 1 GiB limit), DuckDB's own SQL, pandas.
+"""Counting synthetic trips in Parquet at scale: `python -m tools.bench.counting`.
 
-    python tools/bench/counting.py --write                                                # 100 million, no unit
-    python tools/bench/counting.py --write --rows 10000000 --ways "dpsim, units truncated"
-
-Each way runs in a process of its own: seconds by the clock and of processors, peak memory. The files (about 10 bytes a
-row) are written to a temporary folder and removed. With --write the lines go to tools/bench/results/counting.csv, in
-the place of earlier ones of the same way and size.
+Each line is measured in a process of its own: seconds by the clock and of processors, peak memory. The files (about 10
+bytes a row) are written to a temporary folder and removed. With --write the lines go to
+tools/bench/results/counting.csv. (`tools.bench.compare` counts smaller tables beside DuckDB's SQL and pandas.)
 """
 
 from __future__ import annotations
@@ -18,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +24,8 @@ import pyarrow.parquet as pq
 
 ZONES = 263
 PER_FILE = 5_000_000
-LIMIT_MIB = 2048  # of ours, whatever the number of rows: beyond, this command fails
+ROWS = {"dpsim": 100_000_000, "dpsim, units truncated": 10_000_000}
+LIMIT_MIB = 2048  # whatever the number of rows: beyond, this command fails
 RESULTS = Path(__file__).parent / "results" / "counting.csv"
 
 
@@ -72,22 +71,21 @@ def measure(way: str, folder: Path) -> None:
     print(json.dumps({name: round(value, 1) for name, value in found.items()} | {"peak_mib": int(peak[1]) // 1024}))
 
 
-def measured(ways: list[str], folder: Path, rows: int) -> pd.DataFrame:
-    """Return a line for each way, measured in a process of its own."""
-    lines = []
-    for way in ways:
-        command = [sys.executable, __file__, "--measure", way, "--folder", str(folder)]
+def measured(way: str, rows: int) -> dict[str, Any]:
+    """Return one way to count so many rows, measured in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_trips(Path(folder), rows)
+        command = [sys.executable, "-m", "tools.bench.counting", "--measure", way, "--folder", folder]
         result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        lines.append({"way": way} | json.loads(result.stdout.splitlines()[-1]))
-        print(lines[-1], flush=True)
-        assert lines[-1]["rows"] == rows, lines[-1]
-    return pd.DataFrame(lines)
+    found = {"way": way} | json.loads(result.stdout.splitlines()[-1])
+    print(found, flush=True)
+    assert found["rows"] == rows, found
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=100_000_000)
-    parser.add_argument("--ways", default="dpsim;duckdb;pandas", help="of these and 'dpsim, units truncated'")
+    parser.add_argument("--share", type=float, default=1.0, help="of the rows, for a trial")
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -95,15 +93,10 @@ def main() -> None:
     if a.measure:
         measure(a.measure, a.folder)
         return
-    with tempfile.TemporaryDirectory() as name:
-        write_trips(Path(name), a.rows)
-        table = measured(a.ways.split(";"), Path(name), a.rows)
+    table = pd.DataFrame([measured(way, int(a.share * rows)) for way, rows in ROWS.items()])
     if a.write:
-        if RESULTS.exists():
-            table = pd.concat([pd.read_csv(RESULTS), table]).drop_duplicates(["way", "rows"], keep="last")
-        table.sort_values(["way", "rows"]).to_csv(RESULTS, index=False)
-    ours = table[table["way"].str.startswith("dpsim")]
-    if (ours["peak_mib"] > LIMIT_MIB).any():
+        table.to_csv(RESULTS, index=False)
+    if (table["peak_mib"] > LIMIT_MIB).any():
         sys.exit(f"ours took more than {LIMIT_MIB} MiB")
 
 

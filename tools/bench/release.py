@@ -1,6 +1,6 @@
 """Estimates of a chain from the same noisy counts, and releases at scale.
 
-python -m tools.bench.release            # errors of five rules on the tables they were chosen on
+python -m tools.bench.release            # errors of four rules on the tables they were chosen on
 python -m tools.bench.release --fresh    # tables that had no part in the choice
 python -m tools.bench.release --scale    # 100,000 states: 5 million declared pairs, private pairs
 
@@ -79,7 +79,6 @@ RULES: dict[str, Callable[[np.ndarray, Noise], np.ndarray]] = {
     "clip": clip,
     "norm-sub": norm_sub,
     "PrivTrace": privtrace,
-    "uniform rows": lambda noisy, noise: np.full(noisy.shape, 1.0 / len(noisy)),
 }
 
 

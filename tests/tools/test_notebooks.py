@@ -8,8 +8,8 @@ import nbformat
 import pytest
 from toy_project import CHECKS, PARAMETERS, notebook
 
-from dpsim import files, runner
-from dpsim.runner import refresh
+from dpsim import files, paths, runner
+from tools import notebooks
 
 FOLDINGS = {
     ("parameters",): {"source_hidden": True},
@@ -25,7 +25,7 @@ FOLDINGS = {
 @pytest.mark.parametrize("tags", FOLDINGS)
 def test_folding_in_jupyterlab_follows_from_the_tags_alone(tags: tuple[str, ...]) -> None:
     cell = nbformat.v4.new_code_cell("1 + 1", metadata={"tags": list(tags), "collapsed": True, "papermill": {}})
-    (found,) = refresh.clean(nbformat.v4.new_notebook(cells=[cell])).cells
+    (found,) = notebooks.clean(nbformat.v4.new_notebook(cells=[cell])).cells
     expected = {"tags": list(tags)} if tags else {}
     if FOLDINGS[tags] is not None:
         expected["jupyter"] = FOLDINGS[tags]
@@ -34,18 +34,18 @@ def test_folding_in_jupyterlab_follows_from_the_tags_alone(tags: tuple[str, ...]
 
 def test_folding_that_no_tag_asks_for_is_undone() -> None:
     cell = nbformat.v4.new_code_cell("1 + 1", metadata={"jupyter": {"source_hidden": True}})
-    assert refresh.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {}
+    assert notebooks.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {}
 
 
 def test_text_is_not_folded() -> None:
     cell = nbformat.v4.new_markdown_cell("Solution", metadata={"tags": ["hide-cell"]})
-    assert refresh.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {"tags": ["hide-cell"]}
+    assert notebooks.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {"tags": ["hide-cell"]}
 
 
 def test_papermill_reads_the_parameters_of_a_folded_notebook(toy: Path) -> None:
     before = runner.notebook_parameters("quick")
     path = toy / "notebooks" / "quick.ipynb"
-    nbformat.write(refresh.clean(nbformat.read(path, 4)), path)
+    nbformat.write(notebooks.clean(nbformat.read(path, 4)), path)
     assert nbformat.read(path, 4).cells[0].metadata == {"tags": ["parameters"], "jupyter": {"source_hidden": True}}
     assert runner.notebook_parameters("quick") == before
     assert runner.parameters.resolve("quick", [("draws", "21")]) == {"draws": 21}
@@ -71,8 +71,7 @@ def test_outputs_come_from_the_run_and_prose_and_tags_from_the_notebook(toy: Pat
     edited.cells.insert(0, nbformat.v4.new_markdown_cell("Written after the run."))
     edited.cells[-1].metadata["tags"] = ["hide-input"]
     nbformat.write(edited, path)
-    runner.refresh_outputs(["quick"])
-    found = nbformat.read(path, 4).cells
+    found = nbformat.reads(notebooks.refreshed("quick"), 4).cells
     assert [cell.source for cell in found] == ["Written after the run.", PARAMETERS, CHECKS, "3 + 3"]
     assert found[-1].outputs[0].text == "3 + 3"
     assert found[-1].metadata == {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
@@ -83,4 +82,22 @@ def test_a_notebook_whose_code_has_changed_since_its_run_is_refused(toy: Path) -
     notebook(toy / "notebooks" / "quick.ipynb", "4 + 4")
     executed(toy, PARAMETERS, CHECKS, "3 + 3")
     with pytest.raises(ValueError, match="quick has changed since its last default run"):
-        runner.refresh_outputs(["quick"])
+        notebooks.refreshed("quick")
+
+
+def test_cleaning_a_notebook_strips_what_differs_and_refuses_warnings() -> None:
+    made = nbformat.v4.new_notebook()
+    made.metadata = {"papermill": {"duration": 3.2}, "widgets": {"state": {}}}
+    cell = nbformat.v4.new_code_cell("1", metadata={"papermill": {"start": "now"}, "execution": {}})
+    cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "1"}, execution_count=7)]
+    made.cells = [cell]
+    fresh = notebooks.clean(made)
+    assert fresh.cells[0].id == "cell-00"
+    assert dict(fresh.cells[0].metadata) == {} and set(fresh.metadata) == {"kernelspec", "language_info"}
+    assert fresh.cells[0].execution_count == fresh.cells[0].outputs[0].execution_count == 1
+    cell.outputs = [nbformat.v4.new_output("stream", name="stderr", text="RuntimeWarning: overflow")]
+    with pytest.raises(ValueError, match="cell 1 warns: RuntimeWarning"):
+        notebooks.clean(made)
+    cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=f"{paths.root()}/x")]
+    with pytest.raises(ValueError, match="absolute path"):
+        notebooks.clean(made)

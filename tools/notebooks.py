@@ -1,8 +1,9 @@
-"""Puts the outputs of the last default run into the committed notebooks, clean."""
+"""`python -m tools.notebooks [NAME ...]` puts the outputs of the last default run into the committed notebooks."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,17 +14,6 @@ from dpsim.runner.parameters import notebook_path
 
 FOLDED = ("parameters", "checks", "hide-input", "hide-cell")
 """Tags of code cells whose source JupyterLab shows folded; of a cell tagged `hide-cell` the outputs too."""
-
-
-def refresh_outputs(names: Iterable[str]) -> None:
-    """Rewrite notebooks with the outputs of their last default run; as `refreshed`, one after the other.
-
-    Parameters
-    ----------
-    names : iterable of str
-    """
-    for name in names:
-        files.write_text(notebook_path(name), refreshed(name))
 
 
 def refreshed(name: str) -> str:
@@ -89,3 +79,8 @@ def _clean(output: Any, count: int, cell: int) -> None:
         output.metadata = {}
         unwanted = "widget|text/plain" if "text/html" in output.data else "widget"  # a styled table's is an address
         output.data = {kind: data for kind, data in output.data.items() if not re.search(unwanted, kind)}
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or paths.notebook_names():
+        files.write_text(notebook_path(name), refreshed(name))
