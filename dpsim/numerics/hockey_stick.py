@@ -153,7 +153,7 @@ def log_delta(epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Arra
 
 def epsilon_for(log_target: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Array:
     """Return the smallest epsilon >= 0 with log delta <= log_target, rounded up."""
-    goal, a, t = np.stack(np.broadcast_arrays(log_target, a, t))
+    goal, a, t = map(np.array, np.broadcast_arrays(log_target, a, t))
 
     def excess(epsilon: Array, a: Array, t: Array, goal: Array) -> Array:
         return _excess(epsilon, a, t, pair, goal)
