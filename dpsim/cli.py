@@ -81,6 +81,8 @@ def run(
     try:
         runner.run_on_cluster(runs, dask, tell) if dask else runner.run(runs, jobs, force=force, tell=tell)
     except KeyboardInterrupt:
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sign, signal.SIG_IGN)  # nothing is left that takes long
         for one in runs:
             if one.status not in ("done", "unchanged", "failed"):
                 one.status, one.message = "interrupted", ""

@@ -104,7 +104,7 @@ def _read(path: Path) -> pd.DataFrame:
     """Return a table as it is written: labels in a text file are text."""
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path, columns=TRIP_COLUMNS)
+            return pd.read_parquet(path).reset_index()[TRIP_COLUMNS]  # ends may be its index
         as_text = dict.fromkeys(ENDS, str)
         return pd.read_csv(path, dtype=as_text, keep_default_na=False, encoding="utf-8-sig")[TRIP_COLUMNS]
     except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:  # pandas' and Arrow's own are ValueErrors
@@ -157,7 +157,7 @@ def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Inte
     strangers = trips.loc[~trips[ENDS].isin(index).all(axis=1), ENDS]
     if len(strangers):
         raise ValueError(f"trips must be between the {len(index)} zones, got {strangers.iloc[0].tolist()}")
-    table = trips.groupby(ENDS)["trips"].sum().unstack(fill_value=0)
+    table = trips.groupby(ENDS, dropna=False)["trips"].sum().unstack(fill_value=0)
     return table.reindex(index=index, columns=index, fill_value=0).to_numpy(np.int64)
 
 

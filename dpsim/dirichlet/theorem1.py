@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc
+from scipy.special import betainc, expit
 
 from dpsim import checks
 from dpsim.checks import Array
@@ -181,8 +181,8 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
 
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     """Return the probability, within 1e-6 relative, that one of two entries of Dir(k p) is below gamma: 1 minus the
-    integral of Lemma 2 of Fallin et al. 2023. Given that the first is x, the other is 1 - x times a Beta variable, and
-    below gamma when that is below gamma / (1 - x). All terms are positive.
+    integral of Lemma 2 of Fallin et al. 2023. Given that all others are z together, the two share the rest, 1 - z, by a
+    Beta variable, and one is below gamma when its part is below gamma / (1 - z). All terms are positive.
 
     Parameters
     ----------
@@ -200,15 +200,17 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
         raise ValueError(f"p must be 2 numbers with a sum below 1, got {means.tolist()}")
     k = checks.scalar("k", k, 1e-3, 1e3)
     gamma = checks.scalar("gamma", gamma, 1e-20, 0.5, open_high=True)
-    (first, second), rest = k * means, k * (1.0 - means)[0]
-    edge = math.log1p(-gamma) - math.log(gamma)  # x in [gamma, 1 - gamma]: its logit is in [-edge, edge]
-    width = min(6.0 * math.sqrt(k / (first * rest)), 4.0)  # of a panel: the density bends at logit 0 too
-    panels = math.ceil(2.0 * edge / width)
-    logit = (np.arange(panels)[:, None] + 0.5 * (1.0 + NODES)) * (2.0 * edge / panels) - edge
-    logs = -first * np.logaddexp(0.0, -logit) - rest * np.logaddexp(0.0, logit) - log_beta(np.asarray(first), rest)
-    inner = betainc(second, rest - second, gamma * (1.0 + np.exp(logit)))
-    between = (WEIGHTS * np.exp(logs) * inner).sum() * edge / panels
-    return float(betainc(first, rest, gamma) + between + betainc(rest, first, gamma))
+    first, second = k * means
+    both, others = first + second, k * (1.0 - means.sum())
+    high = math.log1p(-2.0 * gamma) - math.log(2.0 * gamma)  # logits of z; beyond z = 1 - 2 gamma no part is enough
+    low = min(-30.0, high - 1.0)  # below it the parts see 1 - z = 1
+    panels = math.ceil((high - low) / min(8.0 / math.sqrt(k), 4.0))  # all bends at logit 0, and within 1 / sqrt(k)
+    logit = low + (np.arange(panels)[:, None] + 0.5 * (1.0 + NODES)) * ((high - low) / panels)
+    logs = -others * np.logaddexp(0.0, -logit) - both * np.logaddexp(0.0, logit) - log_beta(np.asarray(others), both)
+    part = gamma * (1.0 + np.exp(np.append(logit, -np.inf)))
+    leaving = betainc(first, second, part) + betainc(second, first, part)
+    between = (WEIGHTS * np.exp(logs) * leaving[:-1].reshape(logs.shape)).sum() * 0.5 * (high - low) / panels
+    return float(betainc(others, both, expit(low)) * leaving[-1] + between + betainc(both, others, 2.0 * gamma))
 
 
 def extreme_points(n: int, eta: float, *, protected: int | None = None, eta_bar: float | None = None) -> Array:

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsim.checks import Array
-from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, size
+from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, plain_ticks, size
 
 VALUES: dict[str, dict[str, Any]] = {
     "optimistic": {"ls": "--", "color": PAPER, "label": "bounds on both"},
@@ -20,6 +20,8 @@ VALUES: dict[str, dict[str, Any]] = {
     "pessimistic": {"ls": "--", "color": PAPER},
 }
 """How a policy's four values look, and their names."""
+K_TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
+"""Where the axes of k have ticks, in plain numbers."""
 
 
 def draw_plans(table: pd.DataFrame) -> Figure:
@@ -34,6 +36,7 @@ def draw_plans(table: pd.DataFrame) -> Figure:
         draw_values(ax, part, f"value, {name}")
         _draw_line(axes[2], part, "cost", {"label": name, "marker": marker, "mfc": "w", "color": PAPER})
     axes[2].set(xscale="log", xlabel="$k$", ylabel="cost of privacy", ylim=(0, None))
+    plain_ticks(axes[2].xaxis, K_TICKS)
     axes[2].legend(loc="lower left")
     for ax, letter in zip(axes, "abc"):
         ax.set_title(letter, loc="left", fontweight="bold")
@@ -53,6 +56,7 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
     for name, look in VALUES.items():
         _draw_line(ax, table, name, look)
     ax.set(xscale="log", xlabel="$k$", ylabel=label)
+    plain_ticks(ax.xaxis, K_TICKS)
 
 
 def _draw_line(ax: Any, table: pd.DataFrame, name: str, look: Mapping[str, Any]) -> None:

@@ -153,7 +153,7 @@ def log_delta(epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Arra
 
 def epsilon_for(log_target: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Array:
     """Return the smallest epsilon >= 0 with log delta <= log_target, rounded up."""
-    goal, a, t = np.broadcast_arrays(log_target, a, t)
+    goal, a, t = map(np.array, np.broadcast_arrays(log_target, a, t))
 
     def excess(epsilon: Array, a: Array, t: Array, goal: Array) -> Array:
         return _excess(epsilon, a, t, pair, goal)
@@ -185,7 +185,7 @@ def scale_for(
 def _excess(epsilon: Array, a: Array, t: Array, pair: int, log_target: Array) -> Array:
     """Return how far log delta may be above the target if it errs by as much as is declared."""
     value = log_delta(epsilon, a, t, pair)
-    return value + ABSOLUTE_ERROR + RELATIVE_ERROR * np.abs(value) - log_target
+    return np.minimum(value + ABSOLUTE_ERROR + RELATIVE_ERROR * np.abs(value), 0.0) - log_target
 
 
 def _last_kept(excess: Callable[..., Array], kept: Array, broken: Array, args: tuple[Array, ...]) -> Array:

@@ -232,7 +232,9 @@ def losses(
     if isinstance(support, Support):
         return noise, None, 0.0
     if delta == 0.0:
-        raise ValueError("delta must be above 0 (1e-6, say), got 0: pairs are private without categories or a graph")
+        raise ValueError(
+            "delta must be above 0 (1e-6, say) for pairs chosen privately, got 0: all pairs, or a graph, need none"
+        )
     return noise, *pair_threshold(noise, unit.events, delta)
 
 

@@ -37,26 +37,28 @@ def serve() -> tuple[socket.socket, int]:
     sys.exit()
 
 
+def kill(file: int, group: int) -> None:
+    """Kill a group of processes when a file ends, or is broken."""
+    with suppress(OSError):
+        os.read(file, 1)
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
 def mind(connection: socket.socket) -> None:
     """Return in a new process; this one kills it and all it started when it ends or the runner does, and tells so."""
+    ended, minder = os.pipe()
     notebook = os.fork()
     with suppress(OSError):
         os.setpgid(notebook, notebook)  # here and there: neither goes on before it is done
     if notebook == 0:
+        os.close(minder)  # only the other process holds it, and when that is killed, this one ends too
+        threading.Thread(target=kill, args=(ended, 0), daemon=True).start()
         return
-
-    def kill() -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(notebook, signal.SIGKILL)
-
-    def watch() -> None:
-        with suppress(OSError):
-            connection.recv(1)
-        kill()
-
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=kill, args=(connection.fileno(), notebook), daemon=True).start()
     _, status = os.waitpid(notebook, 0)
-    kill()
+    with suppress(ProcessLookupError):
+        os.killpg(notebook, signal.SIGKILL)
     with suppress(OSError):  # the runner is gone
         connection.sendall(json.dumps({"exit_code": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
     os._exit(0)
@@ -64,6 +66,7 @@ def mind(connection: socket.socket) -> None:
 
 def main() -> None:
     """Import what is shared, and execute each notebook in a process of its own."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, nothing can be waited for
     gc.set_threshold(50_000)  # at the usual 700, a tenth of a run goes into looking for cycles
     for module in sys.argv[1:]:
         importlib.import_module(module)
@@ -77,7 +80,10 @@ def main() -> None:
         os.dup2(errors, output)
     from dpsim.runner import worker  # which imports what no module above has
 
-    worker.execute(job, connection.makefile("w"))
+    events = connection.makefile("w")
+    connection.close()  # it stays open as long as the file
+    os.register_at_fork(after_in_child=events.close)  # else the runner would wait for what a cell forks
+    worker.execute(job, events)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,12 @@ import json
 import os
 import platform
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -122,12 +124,30 @@ def run(
     tell : callable, ``tell(run)`` hears of every cell, wait and end
     """
     workers = min(cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024), len(runs))
-    asyncio.run(_all(runs, workers, force, tell))
+    main = threading.current_thread() is threading.main_thread()  # Dask runs points in others
+    heard = [s for s in (signal.SIGINT, signal.SIGTERM) if main and signal.getsignal(s) is signal.default_int_handler]
+    try:
+        asyncio.run(_all(runs, workers, force, tell, heard))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        for sign in heard:
+            signal.signal(sign, signal.default_int_handler)
     return runs
 
 
-async def _all(runs: list[Run], workers: int, force: bool, tell: Callable[[Run], object]) -> None:
-    """Run one stage after the other, so many notebooks at a time."""
+async def _all(
+    runs: list[Run], workers: int, force: bool, tell: Callable[[Run], object], heard: Iterable[signal.Signals]
+) -> None:
+    """Run one stage after the other, so many notebooks at a time, until a signal; those after it change nothing."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+    def stop(*_: object) -> None:
+        if task and not loop.is_closed():
+            loop.call_soon_threadsafe(task.cancel)
+
+    for sign in heard:
+        signal.signal(sign, stop)
     free, threads = asyncio.Semaphore(workers), max(1, cores() // workers)
     shared = SHARED if len(runs) > 1 and sys.platform != "darwin" else ()
 
@@ -143,7 +163,7 @@ async def _all(runs: list[Run], workers: int, force: bool, tell: Callable[[Run],
                 run.status, run.message = "failed", str(error)
             tell(run)
 
-    with closing(_Forks(threads, shared)) as forks:
+    with tempfile.TemporaryFile() as errors, closing(_Forks(threads, shared, errors)) as forks:
         for _, stage in itertools.groupby(runs, lambda run: paths.stage(run.name)):
             async with asyncio.TaskGroup() as group:
                 for run in stage:
@@ -219,8 +239,8 @@ class _Forks:
 
     process: subprocess.Popen[bytes] | None = None
 
-    def __init__(self, threads: int, modules: Iterable[str]) -> None:
-        self.threads, self.modules = threads, modules
+    def __init__(self, threads: int, modules: Iterable[str], errors: BinaryIO) -> None:
+        self.threads, self.modules, self.errors = threads, modules, errors
 
     def new(self, errors: BinaryIO) -> socket.socket:
         """Return the socket of a notebook's new process, which writes its standard error to a file."""
@@ -231,12 +251,12 @@ class _Forks:
                     [sys.executable, "-P", str(Path(__file__).with_name("forks.py")), *self.modules],
                     env=_environment(self.threads),
                     stdin=theirs.fileno(),
-                    stdout=errors,
-                    stderr=errors,
+                    stdout=self.errors,
+                    stderr=self.errors,
                     start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops the notebooks
                 )
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, suppress(BrokenPipeError):  # it has just died, which the socket tells
             socket.send_fds(self.jobs, [b"1"], [theirs.fileno(), errors.fileno()])
         return ours
 
@@ -264,7 +284,7 @@ async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], 
                 vars(run).update(event)
                 if run.status == "running":
                     tell(run)
-        except ConnectionResetError:
+        except ConnectionError:
             pass  # it has ended before it read the job
         except asyncio.CancelledError:
             writer.write_eof()  # which stops it
@@ -273,11 +293,16 @@ async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], 
         finally:
             writer.close()
         if run.status != "ended":
-            errors.seek(0)
-            last = (errors.read().decode(errors="replace").strip().splitlines() or ["it wrote nothing"])[-1]
-            run.message = f"ended the process{exit_code}: {last}"
+            why = _last_line(errors) or ("" if exit_code else _last_line(forks.errors)) or "it wrote nothing"
+            run.message = f"ended the process{exit_code}: {why}"
         if run.message:
             run.message = f"cell {run.cell} {run.message}"
+
+
+def _last_line(file: BinaryIO) -> str:
+    """Return the last line of a file of text, empty where there is none."""
+    file.seek(0)
+    return (file.read().decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
 LEFT_OUT = ("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT")

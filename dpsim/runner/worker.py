@@ -67,8 +67,11 @@ def execute(job: dict[str, Any], events: TextIO) -> None:
     papermill_engines.register("dpsim", InProcess)
     form = {"kernel_name": "python3", "engine_name": "dpsim", "events": events}
     form |= {"progress_bar": False, "request_save_on_cell_execute": False}
-    with suppress(PapermillExecutionError):  # which has been told
-        papermill.execute_notebook(job["file"], job["file"], job["parameters"], cwd=job["folder"], **form)
+    try:
+        with suppress(PapermillExecutionError):  # which has been told
+            papermill.execute_notebook(job["file"], job["file"], job["parameters"], cwd=job["folder"], **form)
+    except OSError as error:  # the notebook cannot be written: the disk is full
+        tell(events, message=f"raised {type(error).__name__}: {error}"[:5_000])
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - begun
     tell(events, status="ended", seconds=seconds, cpu_seconds=cpu_seconds, peak_mib=peak_mib)

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import subprocess
+import sys
 from functools import partial
 
 import mpmath as mp
@@ -130,9 +132,16 @@ def test_huge_and_tiny_parameters_stay_finite():
 # --- reference values ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("k", "delta", "epsilon"), [(20.6, 0.0026, 0.629), (20.6, 1e-6, 1.737), (110.6, 1e-6, 2.836)])
+@pytest.mark.parametrize(
+    ("k", "delta", "epsilon"), [(20.6, 0.0026, 0.629), (20.6, 1e-6, 1.737), (110.6, 1e-6, 2.836), (1e10, 1.0, 0.0)]
+)
 def test_exact_epsilon_of_the_grades(k, delta, epsilon):
     assert accounting.exact_epsilon(delta, k, **GRADES) == pytest.approx(epsilon, abs=6e-4)
+
+
+def test_the_first_call_of_a_process_warns_of_nothing():
+    first = "from dpsim import accounting; accounting.exact_epsilon([1e-3, 1e-6], 20.6, shift=0.01, eta=0.07)"
+    subprocess.run([sys.executable, "-W", "error", "-c", first], check=True)
 
 
 def test_exact_epsilon_of_a_taxi_row_depends_on_its_smallest_count_alone():

@@ -259,6 +259,7 @@ def test_counts_matrix_refuses_strangers_and_repeated_zones():
         datasets.counts_matrix(trips, ["a", "b"])
     with pytest.raises(ValueError, match=r"^zones must be"):
         datasets.counts_matrix(trips, ["a", "b", "c", "a"])
+    assert datasets.counts_matrix(trips.replace("c", np.nan), ["a", "b", np.nan]).sum() == 7
 
 
 # --- a user's own table ----------------------------------------
@@ -276,6 +277,13 @@ def test_a_table_of_ones_own_comes_back(tmp_path, suffix, labels):
         assert list(loaded.columns) == list(taxi.TRIP_COLUMNS)
         assert loaded.to_dict("list") == table[list(taxi.TRIP_COLUMNS)].to_dict("list")
         assert loaded["trips"].dtype == np.int64
+
+
+@pytest.mark.parametrize("index", ["origin", ["origin", "destination"], "note"])
+def test_the_index_of_a_parquet_file_is_a_column(tmp_path, index):
+    table = pd.DataFrame({"origin": [1, 2], "destination": [2, 2], "trips": [3, 4], "note": [8, 9]})
+    table.set_index(index).to_parquet(tmp_path / "trips.parquet")
+    pd.testing.assert_frame_equal(datasets.load_taxi_trips(tmp_path / "trips.parquet"), table[taxi.TRIP_COLUMNS])
 
 
 def test_the_surrogate_reads_the_same_as_a_path():

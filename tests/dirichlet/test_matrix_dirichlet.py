@@ -69,8 +69,9 @@ def test_lemma_two_is_a_double_integral_over_the_density(p, k, gamma):
 
 
 def test_lemma_two_in_closed_form_and_inside_its_bracket():
-    even = dirichlet.leaving_probability([0.25] * 2, 4.0, gamma=0.1)  # uniform on the simplex
-    assert even == pytest.approx(1 - (1 - 2 * 0.1) ** 3, rel=1e-10)
+    for rest, gamma in ((2.0, 0.1), (0.3, 0.4), (0.01, 0.06)):  # Dir(1, 1, rest)
+        leaving = dirichlet.leaving_probability([1 / (2 + rest)] * 2, 2 + rest, gamma=gamma)
+        assert leaving == pytest.approx(1 - (1 - 2 * gamma) ** (1 + rest), rel=1e-9)
     for k, gamma in ((3.0, 1e-3), (9.87, 1e-3), (98.7, 1e-3), (0.01, 1e-20), (0.5, 1e-20)):
         low, high = dirichlet.delta_bounds(k, eta=0.1, gamma=gamma, n=9, protected=2)
         leaving = dirichlet.leaving_probability([0.1] * 2, k, gamma=gamma)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -215,6 +216,12 @@ def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
     wait_for(lambda: not workers(toy))
 
 
+def test_a_notebook_that_cannot_be_written_is_told_with_the_reason(toy: Path) -> None:
+    """On a full disk the last line was one of the kernel's threads, which is ended in the middle."""
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, "p = pathlib.Path(output, 'quick.ipynb'); p.unlink(); p.mkdir()")
+    assert "cell 4 raised IsADirectoryError" in ran().message and not (toy / "figures/quick").exists()
+
+
 def test_a_long_message_in_signs_that_json_spells_out_arrives(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", "raise ValueError(chr(0x1F600) * 20_000)")
     assert ran().message.startswith("cell 3 raised ValueError: \U0001f600")
@@ -237,7 +244,9 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
     process = start("run", "quick", stderr=subprocess.STDOUT)
     wait_for((toy / "begun-1").exists)
     assert workers(toy)
-    process.send_signal(sign)
+    for _ in range(3):  # more of them change nothing
+        process.send_signal(sign)
+        time.sleep(0.02)
     output, _ = process.communicate(timeout=DEADLINE)
     if sign != signal.SIGKILL:
         assert process.returncode == 130
@@ -280,7 +289,7 @@ def test_a_broken_installation_is_told_of_each_notebook(toy: Path, monkeypatch: 
     notebook(toy / "notebooks" / "first.ipynb", BODY)
     monkeypatch.setattr(runner.runs, "SHARED", ("no_such_library",))
     told = "cell 0 ended the process: ModuleNotFoundError: No module named 'no_such_library'"
-    assert all(told in run.message for run in runner.run(runner.plan(), 1))
+    assert all(told in run.message for run in runner.run(runner.plan(), 2))
 
 
 def test_what_notebooks_are_forked_from_holds_no_source_of_dpsim() -> None:
@@ -300,6 +309,51 @@ def test_the_death_of_what_they_are_forked_from_does_not_hold_the_notebooks(toy:
     output, _ = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0 and output.count("done") == 2
     wait_for(lambda: not workers(toy))
+
+
+def test_a_notebook_ends_with_the_process_that_minds_it(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM, WAITING)
+    process = start("run", "quick")
+    wait_for((toy / "begun-1").exists)
+    (forks,) = psutil.Process(process.pid).children()
+    (minder,) = forks.children()
+    minder.kill()
+    output, _ = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 1 and "ended the process: it wrote nothing" in output
+    wait_for(lambda: not workers(toy))
+
+
+def test_a_process_that_a_cell_forks_and_nobody_ends_does_not_hold_the_run(toy: Path) -> None:
+    forks = "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(600)"
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, forks, WAITING)
+    process = start("run", "quick")
+    wait_for((toy / "begun-1").exists)
+    process.send_signal(signal.SIGINT)
+    try:
+        process.communicate(timeout=DEADLINE)
+        assert process.returncode == 130
+    finally:
+        for left in workers(toy):
+            left.kill()
+
+
+def test_signals_of_children_that_are_ignored_keep_no_program_alive(toy: Path) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM)
+    process = start("run", "quick", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    process.communicate(timeout=DEADLINE)
+    assert process.returncode == 0 and not workers(toy)
+
+
+def test_what_is_asked_of_a_process_that_has_just_died_ends_at_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was told as a broken pipe."""
+    with (toy / "errors").open("w+b") as errors:
+        forks = runner.runs._Forks(1, ("no_such_library",), errors)
+        forks.new(errors).close()
+        assert forks.process and forks.process.wait() == 1
+        monkeypatch.setattr(forks.process, "poll", lambda: None)
+        with forks.new(errors) as notebook:
+            assert notebook.recv(1) == b""
+        forks.close()
 
 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
