@@ -155,7 +155,7 @@ def banded(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
 
 
 def plain_ticks(axis: Any, values: Sequence[float]) -> None:
-    """Write these values as plain numbers on a logarithmic axis, and no others; every second where there is no room for all.
+    """Write these values as plain numbers on a logarithmic axis, and no others, or every second where room is short.
 
     Parameters
     ----------
