@@ -232,9 +232,7 @@ def losses(
     if isinstance(support, Support):
         return noise, None, 0.0
     if delta == 0.0:
-        raise ValueError(
-            "delta must be above 0 (1e-6, say) for pairs chosen privately, got 0: all pairs, or a graph, need none"
-        )
+        raise ValueError("delta must be above 0 (1e-6, say), got 0: pairs chosen privately need it, declared ones not")
     return noise, *pair_threshold(noise, unit.events, delta)
 
 

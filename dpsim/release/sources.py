@@ -196,7 +196,7 @@ def _in_words(frame: pd.DataFrame) -> pd.DataFrame:
 def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
     """Raise ValueError where a column that is wanted is not there, with the nearest name, or is there twice."""
     for name in wanted:
-        if list(names).count(name) > 1:
+        if sum(each.lower() == str(name).lower() for each in names) > 1:  # databases do not tell From and from apart
             raise ValueError(f"source: the column {name!r} occurs twice")
         if name not in names:
             near = difflib.get_close_matches(str(name), names, n=1)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 DELIMITERS = ",;\t|"
-DAMAGED = "(damaged)"
-"""Column that is true for a line which is no row of the table."""
+DAMAGED = f"damaged {uuid.uuid4().hex}"
+"""Column, of a name that no table has, which is true for a line that is no row of the table."""
 
 LONGEST = 10_000_000  # bytes of a row
 SPANNED = 10_000  # lines of one

@@ -50,6 +50,9 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill says no types
                 if message["msg_type"] == "error":
                     tell(events, message="raised {ename}: {evalue}".format(**content)[:5_000])  # as json below 64 KiB
                     return
+            if (reply := client.get_shell_msg()["content"])["status"] != "ok":  # a wrong magic raises nothing
+                tell(events, message="raised {ename}: {evalue}".format(**reply)[:5_000])
+                return
 
 
 def tell(events: TextIO, **event: Any) -> None:

@@ -3,6 +3,7 @@
 import io
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -19,6 +20,17 @@ def test_no_text_is_smaller_than_a_reader_needs():
 def test_what_is_compared_differs_in_dashes_and_markers():
     looks = figures.looks({"a": figures.PAPER, "b": figures.OTHER, "c": figures.OURS}, markers=True)
     assert len({str(dash) for dash in looks["dashes"].values()}) == len(set(looks["markers"].values())) == 3
+
+
+def test_many_values_leave_room_for_each_other():
+    figure, ax = plt.subplots()
+    for k, shown in (([1, 100], [1, 3, 10, 30, 100]), ([0.1, 10_000], [0.1, 1, 10, 100, 1000, 10_000])):
+        ax.plot(k, k)
+        ax.set_xscale("log")
+        figures.plain_ticks(ax.xaxis, figures.decisions.K_TICKS)
+        low, high = ax.get_xlim()
+        assert [tick for tick in ax.get_xticks() if low <= tick <= high] == shown
+    plt.close(figure)
 
 
 def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):

@@ -320,6 +320,7 @@ def test_words_of_single_values() -> None:
         ("x.csv", b"", "first line must name the columns"),
         ("x.csv", b"\n1,2\n", "first line must name the columns"),
         ("x.csv", b"from,to,to\n1,2,3\n", "the column 'to' occurs twice"),
+        ("x.csv", b"from,to,To\n1,2,3\n", "the column 'to' occurs twice"),
         ("x.csv", "from,tö\n1,x\n".encode("latin-1"), "is not UTF-8 text: save it as UTF-8"),
         ("x.csv", "from,to\n1,x\n".encode("utf-16"), "is not UTF-8 text"),
         ("x.csv", gzip.compress(b"from,to\n1,2\n", mtime=0), "is not UTF-8 text"),
@@ -381,9 +382,11 @@ def test_a_folder_that_is_closed_to_us_is_refused(tmp_path: Path, monkeypatch: p
         counted(tmp_path)
 
 
-def test_other_things() -> None:
+def test_other_things(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="source must be a path, a DataFrame or an Ibis table, got int"):
         counted(3)
+    (tmp_path / "t.csv").write_text("(damaged),from,to\n1,2,3\n")
+    assert count_transitions(tmp_path / "t.csv", "(damaged)", "to").trips.values.tolist() == [["1", "3", 1]]
     for twice in (pd.DataFrame([[1, 2]], columns=["from", "from"]), pa.table([[1], [2]], names=["from", "from"])):
         with pytest.raises(ValueError, match="'from' occurs twice"):
             counted(twice)

@@ -234,6 +234,15 @@ def test_a_cell_that_ends_the_process_in_order_is_no_success(toy: Path) -> None:
     assert not (toy / "figures/quick").exists()
 
 
+@pytest.mark.parametrize(
+    ("cell", "name"), [("%%nonsense\n1", "UsageError"), ("raise ValueError(chr(0xD800))", "UnicodeEncodeError")]
+)
+def test_a_cell_whose_failure_is_no_output_is_no_success(toy: Path, cell: str, name: str) -> None:
+    """A magic that does not exist, or a message that cannot be sent, was a cell that had done its work."""
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, cell, "never = 1")
+    assert ran().message.startswith(f"cell 4 raised {name}") and not (toy / "figures/quick").exists()
+
+
 PROGRAM = f"import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :', {WORKER!r}])"
 """A cell that starts a program, which would go on for ten minutes."""
 
