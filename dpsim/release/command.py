@@ -100,9 +100,7 @@ def counted(
     protected = _unit(trajectory, unit, events)
     if trajectory is None:
         if origin is None or destination is None:
-            raise ValueError(
-                "origin and destination must be given, or for a table of visits trajectory (USER,TIME,PLACE)"
-            )
+            raise ValueError("origin and destination must be given, or for visits trajectory (USER,TIME,PLACE)")
         if not (time_format is max_gap is None):
             raise ValueError("time_format and max_gap belong to trajectory, got no trajectory")
         return count_transitions(source, origin, destination, count=count, categories=support.labels, unit=protected)

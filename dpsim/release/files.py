@@ -46,13 +46,16 @@ class Place(NamedTuple):
 
     def write(self, chain: PrivateChain, counts: Counts) -> None:
         """Write a release and what the counts say of it, and move both into place."""
-        write_public(chain, self.public)
-        facts = {"FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"}
-        text = json.dumps(facts | owner.compared(chain, counts), indent=2)
-        with open(os.open(self.private / OWNER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-            stream.write(text + "\n")  # readable by its owner alone from the first byte on
-        os.replace(self.public, self.output)
-        os.replace(self.private, self.owner)
+        try:
+            write_public(chain, self.public)
+            facts = {"FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"}
+            text = json.dumps(facts | owner.compared(chain, counts), indent=2)
+            with open(os.open(self.private / OWNER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+                stream.write(text + "\n")  # readable by its owner alone from the first byte on
+            os.replace(self.public, self.output)
+            os.replace(self.private, self.owner)
+        except OSError as error:
+            raise ValueError(f"output: {error}: it is not whole, and what it spent of a budget is spent") from error
 
 
 @contextmanager

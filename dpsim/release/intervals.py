@@ -51,10 +51,7 @@ def intervals(chain: PrivateChain, of: str, level: float, target: str) -> pd.Dat
     if of == "counts":
         return count_intervals(chain, level)
     if chain.statement["threshold"] is not None:
-        raise ValueError(
-            f"of must be 'counts' for pairs chosen privately, got {of!r}: they passed a threshold and the others "
-            "are left out, so that other error bars would cover less than they say"
-        )
+        raise ValueError(f"of must be 'counts' for pairs chosen privately, got {of!r}: others would cover too little")
     return (_probabilities if of == "probabilities" else _stationary)(chain, level, target)
 
 

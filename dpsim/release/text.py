@@ -22,7 +22,7 @@ DAMAGED = f"damaged {uuid.uuid4().hex}"
 """Column, of a name that no table has, which is true for a line that is no row of the table."""
 
 LONGEST = 10_000_000  # bytes of a row
-SPANNED = 10_000  # lines of one
+SPANNED = 1_000_000  # lines of one
 UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
 
 
