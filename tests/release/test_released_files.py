@@ -143,7 +143,7 @@ def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for module, name in ((files, "write_public"), (owner, "compared"), (report, "page")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, lambda *_: (_ for _ in ()).throw(OSError("full")))
-            with pytest.raises(ValueError, match="output: full.* what it spent of a budget is spent"):
+            with pytest.raises(ValueError, match=r"output: full.* what it spent of a budget is spent"):
                 written(chain, tmp_path / "out", counts)
         assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match=r"output: .* \(No such file"):
