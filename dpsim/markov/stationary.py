@@ -15,7 +15,7 @@ from dpsim.checks import Array
 from dpsim.markov import sparse as markov_sparse
 
 SAFE = 1e-280  # smaller pivots or probabilities: the elimination is repeated in logarithms
-MIN_WORK_PER_THREAD = 3e6  # multiplications; below it a thread costs more than it saves
+MIN_WORK_PER_THREAD = 1e7  # multiplications; below it a thread costs more than it saves
 DENSE_UP_TO = 400  # sparse chains of so many states are solved by elimination
 SOLVED, OUT_OF_RANGE, NO_CHAIN = 0, 1, 2
 CLOSE = checks.CLOSE * (1.0 + 1e-9)
@@ -130,9 +130,12 @@ def _solve_each(chains, a, pi, state):  # type: ignore[no-untyped-def]
 def _eliminate(a):  # type: ignore[no-untyped-def]
     """Censor the states n-1..1 in place: the chain watched on the others; False where a pivot is below SAFE."""
     for k in range(a.shape[0] - 1, 0, -1):
-        leaving = 0.0
-        for j in range(k):
-            leaving += a[k, j]
+        one = two = three = four = 0.0  # an addition waits for the one before it: four sums wait less than one
+        for j in range(0, k - 3, 4):
+            one, two, three, four = one + a[k, j], two + a[k, j + 1], three + a[k, j + 2], four + a[k, j + 3]
+        for j in range(k - k % 4, k):
+            one += a[k, j]
+        leaving = one + two + three + four
         if not leaving >= SAFE:
             return False
         for i in range(k):
