@@ -1,7 +1,7 @@
 # Needs Python 3.11+, make and git; everything else comes into .venv from requirements.lock.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 RUN := $(BIN)/python -m dpsim
 
 .DEFAULT_GOAL := help

@@ -191,6 +191,7 @@ def test_every_drawing_cell_runs_again_last_cell_first_with_the_same_numbers(nam
     assert drawing and first
 
 
+@pytest.mark.full
 def test_plain_papermill_from_another_folder_writes_nothing_but_its_copy(tmp_path: Path) -> None:
     name = "permute_and_flip"
     command = [sys.executable, "-m", "papermill", str(paths.notebooks() / f"{name}.ipynb"), "copy.ipynb"]

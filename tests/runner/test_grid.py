@@ -68,6 +68,7 @@ def table(toy: Path) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
+@pytest.mark.full
 def test_a_sweep_that_is_interrupted_goes_on_and_gives_one_row_for_each_point_and_number(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", BODY, NUMBERS, WAITING)
     words = ("run", "quick", "--grid", "seed=0:2", "-p", "scale", "2", "-j", "1")

@@ -307,6 +307,7 @@ def test_what_notebooks_are_forked_from_holds_no_source_of_dpsim() -> None:
     assert subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE).stdout == "False\n"
 
 
+@pytest.mark.full
 def test_the_death_of_what_they_are_forked_from_does_not_hold_the_notebooks(toy: Path) -> None:
     for name in ("first", "quick"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY, WAITING)
@@ -441,6 +442,7 @@ def test_what_changed_while_it_ran_is_not_published(toy: Path, kind: str) -> Non
     assert not runner.runs.is_current(found)
 
 
+@pytest.mark.full
 def test_prose_may_be_edited_while_a_notebook_runs_and_threads_that_do_not_end_do_not_hold_it(toy: Path) -> None:
     path = toy / "notebooks" / "quick.ipynb"
     sleeper = "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()"
