@@ -38,7 +38,7 @@ VERDICTS = {
     "agrees": "we find what the paper says, to its last printed digit or within three standard errors",
     "differs": "from the paper's own inputs we find another number or direction, and no proof excludes the printed one",
     "contradicted": "the paper's own formula, another of its statements, a proof or a counterexample excludes it",
-    "not tested": "data, inputs or a formula are missing, or a choice of ours decides: a number of ours settles nothing",
+    "not tested": "data, inputs or a formula are missing, or a choice of ours decides: our number settles nothing",
 }
 """The four words, and what they mean."""
 
