@@ -137,7 +137,7 @@ def test_every_row_has_what_its_rule_needs() -> None:
     _, rules = (paths.data() / "README.md").read_text(encoding="utf-8").split("| basis | the word, and its rule |")
     assert set(rows["basis"]) <= set(re.findall(r"^\| `(\w+)` \|", rules, re.M))
     assert set(rows["relation"]) <= {"", "cut", "at most", "at least"}
-    assert set(rows["paper"]) == set(ledger.PAPERS) == set(ledger.NOTEBOOKS)
+    assert set(rows["paper"]) == set(ledger.papers().index)
     for row in rows.itertuples():
         direction = row.printed in ("falls", "rises")
         limited = (
@@ -199,7 +199,7 @@ def test_a_correction_is_told_to_be_sent_and_nothing_else_is() -> None:
     assert set(table.loc[table["sent"] != "", "verdict"]) <= {"contradicted", "differs"}
 
 
-@pytest.mark.parametrize("paper", list(ledger.PAPERS))
+@pytest.mark.parametrize("paper", list(ledger.papers().index))
 def test_the_scoreboard_says_what_the_report_says_and_leads_to_headings(paper: str) -> None:
     text = ledger.scoreboard(paper).to_html()
     table = ledger.report().query("paper == @paper")
@@ -268,7 +268,7 @@ def test_the_report_fails_on_a_row_out_of_order_and_passes_when_all_agree(toy: P
     runner = CliRunner()
     assert runner.invoke(main, ["report"]).exit_code == 1
     for paper, rows in ledger.published().dropna(subset="expected").groupby("paper"):
-        results(toy / "figures" / ledger.NOTEBOOKS[paper], rows["expected"].to_dict())
+        results(toy / "figures" / ledger.papers().loc[paper, "notebook"], rows["expected"].to_dict())
     shown = runner.invoke(main, ["report"])
     assert shown.exit_code == 0, shown.output
     assert "316251" in (toy / "figures" / "REPORT.md").read_text()
