@@ -82,7 +82,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the root of a project with one quick notebook, `quick`."""
     for folder in ("notebooks", "data", "figures"):
         (tmp_path / folder).mkdir()
-    shutil.copy(ROOT / "data" / "published.csv", tmp_path / "data")
+    for table in ("papers.csv", "published.csv"):
+        shutil.copy(ROOT / "data" / table, tmp_path / "data")
     shutil.copy(ROOT / "requirements.lock", tmp_path)
     notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)
     monkeypatch.setattr("dpsim.runner.runs.SHARED", ())  # which cost seconds
