@@ -48,7 +48,7 @@ class Moving:
     """
 
     def __init__(self, spec: dict[str, Any], alt_text: str) -> None:
-        schema = {"$schema": "https://vega.github.io/schema/vega-lite/v5.20.1.json", "config": LOOK}
+        schema = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "config": LOOK}
         about = {"usermeta": {"embedOptions": {"actions": False}}, "description": alt_text, "background": "white"}
         self.spec: dict[str, Any] = schema | about | spec
         self.alt_text = alt_text
