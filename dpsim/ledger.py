@@ -78,7 +78,7 @@ def published() -> pd.DataFrame:
 
 
 def record(id: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
-    """Record the reproduced value of one ledger row, to twelve digits: the others differ between processors.
+    """Record the reproduced value of one ledger row, to six significant digits.
 
     Parameters
     ----------
@@ -95,9 +95,10 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
     rows = published()
     if id not in rows.index:
         raise ValueError(f"id must be a row of data/published.csv, got {id!r}")
-    found = {"value": float(f"{checks.scalar(f'value of {id}', value):.12g}"), "standard_error": None}
+    found = {"value": json.loads(files.number(checks.scalar(f"value of {id}", value))), "standard_error": None}
     if standard_error is not None:
-        found["standard_error"] = float(f"{checks.scalar(f'standard_error of {id}', standard_error, 0):.12g}")
+        error = checks.scalar(f"standard_error of {id}", standard_error, 0)
+        found["standard_error"] = json.loads(files.number(error))
     if output:
         path = Path(output) / ("timings.json" if rows.loc[id, "basis"] == "speed" else "results.json")
         path.parent.mkdir(parents=True, exist_ok=True)
