@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -97,13 +98,15 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
     outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
     shades = ["#feedde", "#fdbe85", "#fd8d3c", "#d94701", "#7f2704"]
+    classes = ["below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "above 10"]
+    shares = shares.assign(size=pd.cut(shares["gap"], [-1, 0.01, 0.1, 1, 10, math.inf], labels=classes, right=False))
     control = {"input": "radio", "options": epsilons, "name": "ε "}
     colour = {
-        "field": "gap",
-        "type": "quantitative",
+        "field": "size",
+        "type": "nominal",
         "title": "difference of the stationary share, %",
-        "scale": {"type": "threshold", "domain": [0.01, 0.1, 1, 10], "range": shades},
-        "legend": {"type": "symbol", "orient": "bottom", "titleLimit": 400},
+        "scale": {"domain": classes, "range": shades},
+        "legend": {"orient": "bottom", "titleLimit": 400},
     }
     drawn = {"values": json.dumps(outlines, separators=(",", ":")), "format": {"type": "json"}}
     fields = {"data": drawn, "key": "properties.zone", "fields": ["type", "geometry"]}
