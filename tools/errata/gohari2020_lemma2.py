@@ -1,4 +1,4 @@
-"""Lemma 2 with the radius sqrt(log(1/beta) / (2 (k + 1))): uniform vectors beyond it. Lemma 3: a fixed one outside D."""
+"""Lemma 2 with the radius sqrt(log(1/beta) / (2 (k + 1))): uniform vectors beyond it. Lemma 3: a vector outside D."""
 
 import numpy as np
 from scipy.stats import beta as beta_law
