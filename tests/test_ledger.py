@@ -303,7 +303,7 @@ def test_seconds_are_shown_alike_with_and_without_a_run_of_this_machine() -> Non
 
 
 def test_record_refuses_unknown_rows_and_values_that_are_not_finite(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="id must be a row"):
+    with pytest.raises(ValueError, match="row must be an id"):
         ledger.record("nobody2026.x", 1.0)
     with pytest.raises(ValueError, match="value of fallin2023"):
         ledger.record("fallin2023.eps.k9", math.nan, output=str(tmp_path))
