@@ -16,37 +16,40 @@ import pandas as pd
 
 from dpsim import checks, files, paths
 
-NOTEBOOKS = {
-    "benvenuti2026": "data_driven_markov",
-    "fallin2023": "matrix_dirichlet",
-    "benvenuti2026pf": "permute_and_flip",
-    "gohari2020": "mdp_policy_synthesis",
-    "fleischer2024": "boltzmann_histograms",
-}
-"""The notebook that settles each paper's rows."""
-
-PAPERS = {
-    "benvenuti2026": "Benvenuti et al. 2026, data-driven Markov chains",
-    "fallin2023": "Fallin et al. 2023, matrix Dirichlet mechanism",
-    "benvenuti2026pf": "Benvenuti, Rao and Hale 2026, permute-and-flip",
-    "gohari2020": "Gohari, Hale and Topcu 2020, private policy synthesis",
-    "fleischer2024": "Fleischer 2024, Boltzmann machine mechanism",
-}
-"""The papers in the order of the report."""
-
 VERDICTS = {
     "agrees": "we find what the paper says, to its last printed digit or within three standard errors",
-    "differs": "we find another number or direction; another reading or an input that is not printed may be the reason",
+    "differs": "from the paper's own inputs we find another number or direction, and no proof excludes the printed one",
     "contradicted": "the paper's own formula, another of its statements, a proof or a counterexample excludes it",
-    "not tested": "the paper's data, inputs or formula are missing, so a number of ours beside it decides nothing",
+    "not tested": "data, inputs or a formula are missing, or a choice of ours decides: our number settles nothing",
 }
 """The four words, and what they mean."""
 
-LEGEND = "".join(f"- `{word}`: {meaning}.\n" for word, meaning in VERDICTS.items())
+RULE = "Each row is judged under the reading most favourable to the paper, and all rows of a paper under the same one."
+"""The rule of the words in a sentence; data/README.md has the whole."""
+
+LEGEND = "".join(f"- `{word}`: {meaning}.\n" for word, meaning in VERDICTS.items()) + f"\n{RULE}\n"
 """What the words mean, as Markdown."""
 
 FALSE_ALARM, SEEDS = 1e-3, 20
 """The chance that any sampled row misses what was verified in that many full runs with other seeds, at most."""
+
+
+def papers() -> pd.DataFrame:
+    """Return data/papers.csv indexed by id, in the order of the report: the one place that declares a paper.
+
+    Returns
+    -------
+    DataFrame
+        `notebook`, which settles the paper's rows; `reference`, authors, year and subject; `address`, by which
+        CITATION.cff has it.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> set(ledger.papers().index) == set(ledger.published()["paper"])
+    True
+    """
+    return pd.read_csv(paths.data() / "papers.csv", dtype=str, index_col="id")
 
 
 def published() -> pd.DataFrame:
@@ -74,13 +77,13 @@ def published() -> pd.DataFrame:
     return table
 
 
-def record(id: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
-    """Record the reproduced value of one ledger row, to twelve digits: the others differ between processors.
+def record(row: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
+    """Record the reproduced value of one ledger row, to six significant digits.
 
     Parameters
     ----------
-    id : str
-        Of a row of data/published.csv.
+    row : str
+        The id of a row of data/published.csv.
     value : float
         Finite.
     standard_error : float, optional
@@ -90,16 +93,17 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
         the same in every run.
     """
     rows = published()
-    if id not in rows.index:
-        raise ValueError(f"id must be a row of data/published.csv, got {id!r}")
-    found = {"value": float(f"{checks.scalar(f'value of {id}', value):.12g}"), "standard_error": None}
+    if row not in rows.index:
+        raise ValueError(f"row must be an id of data/published.csv, got {row!r}")
+    found = {"value": json.loads(files.number(checks.scalar(f"value of {row}", value))), "standard_error": None}
     if standard_error is not None:
-        found["standard_error"] = float(f"{checks.scalar(f'standard_error of {id}', standard_error, 0):.12g}")
+        error = checks.scalar(f"standard_error of {row}", standard_error, 0)
+        found["standard_error"] = json.loads(files.number(error))
     if output:
-        path = Path(output) / ("timings.json" if rows.loc[id, "basis"] == "speed" else "results.json")
+        path = Path(output) / ("timings.json" if rows.loc[row, "basis"] == "speed" else "results.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        files.write_json(path, dict(sorted((held | {id: found}).items())))
+        files.write_json(path, dict(sorted((held | {row: found}).items())))
 
 
 def results(folder: Path) -> pd.DataFrame:
@@ -151,7 +155,7 @@ def judge(rows: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
 
 
 def report(folder: Path | None = None) -> pd.DataFrame:
-    """Return all rows judged, papers in the order of PAPERS.
+    """Return all rows judged, papers in the order of `papers`.
 
     Parameters
     ----------
@@ -166,7 +170,8 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     """
     base = paths.figures() if folder is None else folder
     rows = published()
-    return pd.concat([judge(rows[rows["paper"] == name], results(base / NOTEBOOKS[name])) for name in PAPERS])
+    made = papers()["notebook"].items()
+    return pd.concat([judge(rows[rows["paper"] == paper], results(base / notebook)) for paper, notebook in made])
 
 
 def by_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -180,9 +185,10 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index: papers as they come. `verdict` is "reproduced" when every row of the paper's scoreboard agrees, "not
-        reproduced" when none does, and else "reproduced in part": a row that is not tested is not reproduced. A column
-        for each of VERDICTS counts the rows of the scoreboard, those of every basis but identity and speed.
+        Index: papers as they come. `verdict` is a sentence that names the places of the paper which hold on its own
+        inputs, which hold on stand-ins, and which differ, are refuted or not tested, with the number of rows where it
+        is not one. A column for each of VERDICTS counts the rows of the scoreboard, those of every basis but identity
+        and speed.
 
     Examples
     --------
@@ -191,11 +197,23 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     ['verdict', 'agrees', 'differs', 'contradicted', 'not tested']
     """
     board = _on_the_scoreboard(table)
-    rows = board["paper"].value_counts().reindex(board["paper"].unique())
-    counts = pd.crosstab(board["paper"], board["verdict"]).reindex(rows.index, columns=list(VERDICTS), fill_value=0)
-    cases, words = [counts["agrees"] == rows, counts["agrees"] == 0], ["reproduced", "not reproduced"]
-    counts.insert(0, "verdict", np.select(cases, words, "reproduced in part"))
+    papers = board["paper"].unique()
+    counts = pd.crosstab(board["paper"], board["verdict"]).reindex(papers, columns=list(VERDICTS), fill_value=0)
+    counts.insert(0, "verdict", [_sentence(board[board["paper"] == paper]) for paper in papers])
     return counts.rename_axis(columns=None)
+
+
+def _sentence(board: pd.DataFrame) -> str:
+    """Return what holds of one paper, on which inputs, and what does not, by the places of its rows."""
+    words = board["verdict"].mask((board["verdict"] == "agrees") & (board["basis"] == "standin"), "stand-ins")
+    heads = {"agrees": "holds", "stand-ins": "holds on stand-ins", "differs": "differs"}
+    heads |= {"contradicted": "refuted", "not tested": "not tested"}
+    parts = []
+    for word, head in heads.items():
+        places = board["where"][words == word].value_counts(sort=False)
+        named = ", ".join(place if count == 1 else f"{place} ({count})" for place, count in places.items())
+        parts += [f"{head}: {named}"] if named else []
+    return "; ".join(parts)
 
 
 def markdown(table: pd.DataFrame, folder: str = "") -> str:
@@ -215,7 +233,7 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     True
     """
     lines = []
-    for paper, title in PAPERS.items():
+    for paper, title in papers()["reference"].items():
         part = table[table["paper"] == paper]
         if part.empty:
             continue
@@ -246,10 +264,11 @@ def summary(table: pd.DataFrame, folder: str = "") -> str:
     """
     head = ("notebook", "paper", "verdict", *VERDICTS)
     lines = [f"| {' | '.join(head)} |", "| --- | --- | --- |" + " ---: |" * len(VERDICTS)]
+    declared = papers()
     for paper, row in by_paper(table).iterrows():
-        name = NOTEBOOKS[str(paper)]
+        name, reference = declared.loc[paper, ["notebook", "reference"]]
         shown = f"[`{name}`]({folder}/{name}.ipynb)" if folder else f"`{name}`"
-        lines.append("| " + " | ".join([shown, PAPERS[str(paper)], *map(str, row)]) + " |")
+        lines.append("| " + " | ".join([shown, reference, *map(str, row)]) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -267,7 +286,7 @@ def scoreboard(paper: str) -> Any:
         Where, what the paper says, what we verified, the word, which leads to the heading (column `section`) that
         settles it, and the sentence. Rows that share word and sentence share a line; the verdict is the caption.
     """
-    checks.choice("paper", paper, PAPERS)
+    checks.choice("paper", paper, papers().index)
     rows = published()
     rows = rows[rows["paper"] == paper]
     return _board(judge(rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan})))
@@ -300,10 +319,10 @@ def evidence(row: Any) -> str:
     Examples
     --------
     >>> from dpsim import ledger
-    >>> ledger.evidence(next(ledger.report().loc[["fallin2023.delta.k9"]].itertuples())).partition("#")[0]
-    'matrix_dirichlet.ipynb'
+    >>> ledger.evidence(next(ledger.report().itertuples())).partition("#")[0].endswith(".ipynb")
+    True
     """
-    return f"{NOTEBOOKS[row.paper]}.ipynb#{anchor(row.section)}"
+    return f"{papers().loc[row.paper, 'notebook']}.ipynb#{anchor(row.section)}"
 
 
 def _on_the_scoreboard(table: pd.DataFrame) -> pd.DataFrame:
@@ -316,8 +335,11 @@ def _board(table: pd.DataFrame) -> Any:
     board, paper = _on_the_scoreboard(table), str(table["paper"].iloc[0])
     lines = [_line(part) for _, part in board.groupby(["where", "verdict", "section", "sentence"], sort=False)]
     counts = by_paper(table).loc[paper]
-    caption = f"{counts.pop('verdict')}: " + ", ".join(f"{word} {count}" for word, count in counts.items())
-    caption += " (like rows share a line).<br>" + ". ".join(f"<b>{word}</b>: {VERDICTS[word]}" for word in VERDICTS)
+    sentence = counts.pop("verdict")
+    caption = (
+        ", ".join(f"{word} {count}" for word, count in counts.items()) + f" (like rows share a line).<br>{sentence}."
+    )
+    caption += "<br>" + "".join(f"<b>{word}</b>: {VERDICTS[word]}. " for word in VERDICTS) + RULE
     styler = pd.DataFrame(lines).style.hide(axis="index").set_caption(caption).set_uuid(f"scoreboard_{paper}")
     left = "text-align: left; vertical-align: top; white-space: normal"
     styler = styler.set_table_styles([{"selector": "th, td, caption", "props": left}])
@@ -360,7 +382,7 @@ def _finds(row: Any) -> str:
 
 
 class _Found(float):
-    """A recorded value in a sentence or table: four digits unless the format asks for others."""
+    """A recorded value in a sentence or table: four digits unless the format asks for others, "%" after a space."""
 
     def __format__(self, spec: str) -> str:
         whole = self == np.round(self) and abs(self) < 1e9
@@ -388,7 +410,7 @@ def _judged(row: Any, alarm: float) -> tuple[str, bool]:
 
 def _verdict(row: Any, value: float, error: float) -> tuple[str, bool]:
     """Return the word for a value by the row's basis, and whether the value carries that basis."""
-    if row.basis in ("surrogate", "calibrated", "missing"):
+    if row.basis in ("surrogate", "calibrated", "choice", "missing"):
         return "not tested", True
     if row.basis == "identity":
         return "agrees", value == row.published
@@ -397,7 +419,11 @@ def _verdict(row: Any, value: float, error: float) -> tuple[str, bool]:
     if row.basis == "false":
         return "contradicted", _passes(row.relation, row.limit, value, 3 * error)
     if row.basis == "contradiction":
-        return "contradicted", _passes(row.relation, row.limit, row.published, row.published_unit / 2)
+        drawn = float(np.nan_to_num(row.deviation / math.sqrt(row.draws)))  # what the paper found by drawing
+        excluded = _passes(row.relation, row.limit, row.published, row.published_unit / 2 + 3 * drawn)
+        return ("contradicted", excluded) if excluded or not drawn else ("not tested", True)
+    if row.basis == "standin":
+        return ("agrees" if _agrees(row, value, error) else "not tested"), True
     return ("agrees" if _agrees(row, value, error) else "differs"), True
 
 

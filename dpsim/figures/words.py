@@ -37,7 +37,8 @@ def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequen
     ----------
     axes : sequence of two Axes
     table : DataFrame, columns released and probability_<word> for both neighbours, a row for each candidate
-    neighbours, epsilon : sequence of two str, and float
+    neighbours : sequence of two str
+    epsilon : float
     """
     place = np.arange(len(table))
     aside = 0.14  # of the distance of two words, so that equal probabilities stay two dots
@@ -59,7 +60,9 @@ def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequen
     axes[1].set_xticks(place, table["released"], rotation=90, family="monospace")
 
 
-def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+def draw_errors(
+    ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]], *, letters: str = "letters"
+) -> None:
     """Draw the expected and the sampled errors of both mechanisms, and what the paper prints, within the x-limits.
 
     Parameters
@@ -67,6 +70,7 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
     ax : Axes
     table : DataFrame, columns mechanism, epsilon, error_expected, error_sampled, standard_error
     published : mapping, for each mechanism the sequence of printed points (epsilon, error)
+    letters : str, what the letters of these words are called
     """
     for mechanism, part in table.groupby("mechanism", sort=False):
         colour = COLOURS[str(mechanism)]
@@ -78,7 +82,7 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
             if table["epsilon"].min() <= epsilon <= table["epsilon"].max():
                 above = mechanism == "exponential"
                 mark_published(ax, epsilon, error, f"{error:g}", offset=(6, 5) if above else (-6, -13))
-    ax.set(yscale="log", xlabel=r"$\epsilon$", ylabel="wrong segments")
+    ax.set(yscale="log", xlabel=r"$\epsilon$", ylabel=f"wrong {letters}")
     plain_ticks(ax.yaxis, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
 
 

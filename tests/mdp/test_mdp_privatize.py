@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsim import accounting, dirichlet, mdp, private
+from dpsim import accounting, dirichlet, mdp
 from dpsim.mdp.model import MDP
 
 STARTUP = mdp.startup_mdp()
@@ -153,11 +153,3 @@ def test_what_the_guarantee_rests_on_is_required():
     for name in ("support", "vectors"):
         with pytest.raises(TypeError, match="required keyword-only"):
             mdp.privatize(STARTUP, 3.0, 1e-3, **{k: v for k, v in PUBLIC.items() if k != name})
-
-
-def test_a_given_generator_marks_a_simulation():
-    release = mdp.privatize(STARTUP, 3.0, 1e-3, rng=1, **PUBLIC)
-    assert release.simulation and release.statement.startswith(private.SIMULATION)
-    releases = [mdp.privatize(STARTUP, 3.0, 1e-3, **PUBLIC) for _ in range(2)]
-    assert not releases[0].simulation and "SIMULATION" not in releases[0].statement
-    assert (releases[0].value.transitions != releases[1].value.transitions).any()
