@@ -136,45 +136,36 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
 
 
 def which_mechanism(errors: pd.DataFrame) -> Moving:
-    """Return the chart that answers which mechanism to use: error against epsilon, for a chosen subject.
+    """Return the chart that answers which mechanism to use: error against epsilon, a panel a subject.
 
     Parameters
     ----------
     errors : DataFrame
-        Columns subject (what is released, of which data, the unit), mechanism (a subject's first is the paper's),
-        epsilon, error, metric.
+        Columns subject (what is released, of which data), mechanism (a subject's first is the paper's), epsilon,
+        error, metric (what the error is).
     """
-    names = {subject: list(dict.fromkeys(part["mechanism"])) for subject, part in errors.groupby("subject", sort=False)}
-    first, *others = (PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")
-    looks = {name: others[n % 3] for listed in names.values() for n, name in enumerate(listed[1:])}
-    looks |= {listed[0]: first for listed in names.values()}
-    colours, symbols = zip(*looks.values())
-    control = {"input": "select", "options": list(names), "name": "what is released "}
-    shown = {"expr": f"({json.dumps(names)})[subject]"}
-    legend = {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 300, "values": shown}
-    mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
     log = {"type": "quantitative", "scale": {"type": "log", "nice": False}}
-    lines = {
-        "mark": {"type": "line", "point": {"size": 60, "filled": True}},
-        "encoding": {
-            "x": {"field": "epsilon", "title": "exact ε", **log},
-            "y": {"field": "error", "title": "error", **log},
-            "color": mechanism | {"scale": {"domain": list(looks), "range": colours}},
-            "shape": mechanism | {"scale": {"domain": list(looks), "range": symbols}},
+    looks = [(PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")]
+    panels = []
+    for subject, part in errors.groupby("subject", sort=False):
+        names = list(dict.fromkeys(part["mechanism"]))
+        colours, symbols = zip(*looks[: len(names)])
+        legend = {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 220}
+        mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
+        encoding = {
+            "x": {"field": "epsilon", "title": "ε", **log},
+            "y": {"field": "error", "title": part["metric"].iloc[0], **log},
+            "color": mechanism | {"scale": {"domain": names, "range": colours}},
+            "shape": mechanism | {"scale": {"domain": names, "range": symbols}},
             "tooltip": [{"field": "mechanism"}, {"field": "epsilon"}, {"field": "error", "format": ".3g"}],
-        },
-    }
-    text = _words("min", "metric", [], "'error: ' + datum.metric", x=0, y=-10)
-    spec = {
-        "params": [{"name": "subject", "value": next(iter(names)), "bind": control}],
-        **embedded(errors),
-        "transform": [{"filter": "datum.subject == subject"}],
-        "layer": [lines, text],
-        "width": WIDTH,
-        "height": 300,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-    }
-    return Moving(spec, "Error of each mechanism against its exact epsilon, for the subject chosen in the list.")
+        }
+        chosen = [{"filter": f"datum.subject == {json.dumps(subject)}"}]
+        mark = {"type": "line", "point": {"size": 50, "filled": True}}
+        size = {"width": WIDTH // 3 - 70, "height": 150}
+        panels.append({"title": subject, "transform": chosen, "mark": mark, "encoding": encoding} | size)
+    free = {"scale": {"color": "independent", "shape": "independent"}}
+    spec = embedded(errors) | {"concat": panels, "columns": 3, "resolve": free}
+    return Moving(spec, "Error of each mechanism against its epsilon, a panel for each thing that is released.")
 
 
 def _words(op: str, field: str, groups: list[str], words: str, **place: Any) -> dict[str, Any]:

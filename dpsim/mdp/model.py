@@ -46,8 +46,8 @@ class MDP:
     rewards: Array
     horizon: int | None = None
     discount: float = 1.0
-    terminal: Array = None  # type: ignore[assignment]
-    allowed: NDArray[np.bool_] = None  # type: ignore[assignment]
+    terminal: Any = None
+    allowed: Any = None
 
     def __post_init__(self) -> None:
         shape = np.shape(self.transitions)
@@ -130,7 +130,7 @@ def random_mdp(
     rng = checks.generator(rng)
     transitions = rng.dirichlet(np.ones(states), size=(states, actions))
     rewards, terminal = rng.random((states, actions)), rng.random(states)
-    return MDP(transitions, rewards, horizon, discount, None if horizon is None else terminal)  # type: ignore[arg-type]
+    return MDP(transitions, rewards, horizon, discount, None if horizon is None else terminal)
 
 
 STARTUP_STATES = ("search", "startup 1", "startup 2", "startup 3", "startup 4", "success", "failure")
