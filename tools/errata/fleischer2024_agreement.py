@@ -1,4 +1,4 @@
-"""Agreement of chains in their limit: six histograms of two individuals, where exp(-2 / t) is 1 / 2, and then 1 / 16."""
+"""Agreement of chains in their limit: six histograms of two individuals, at exp(-2 / t) of 1 / 2 and of 1 / 16."""
 
 import numpy as np
 
