@@ -144,7 +144,9 @@ def test_every_row_has_what_its_rule_needs() -> None:
         limited = (
             row.basis in ("reading", "standin") and row.relation and math.isfinite(row.limit)
         )  # words, read as a limit
-        assert math.isfinite(row.published) or row.basis in ("false", "missing") or direction or limited, row.Index
+        assert math.isfinite(row.published) or row.basis in ("false", "missing", "choice") or direction or limited, (
+            row.Index
+        )
         assert direction if row.basis == "qualitative" else not direction or row.basis in ("reading", "standin"), (
             row.Index
         )
@@ -301,7 +303,7 @@ def test_seconds_are_shown_alike_with_and_without_a_run_of_this_machine() -> Non
 
 
 def test_record_refuses_unknown_rows_and_values_that_are_not_finite(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="id must be a row"):
+    with pytest.raises(ValueError, match="row must be an id"):
         ledger.record("nobody2026.x", 1.0)
     with pytest.raises(ValueError, match="value of fallin2023"):
         ledger.record("fallin2023.eps.k9", math.nan, output=str(tmp_path))

@@ -37,7 +37,8 @@ def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequen
     ----------
     axes : sequence of two Axes
     table : DataFrame, columns released and probability_<word> for both neighbours, a row for each candidate
-    neighbours, epsilon : sequence of two str, and float
+    neighbours : sequence of two str
+    epsilon : float
     """
     place = np.arange(len(table))
     aside = 0.14  # of the distance of two words, so that equal probabilities stay two dots
