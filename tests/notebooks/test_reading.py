@@ -26,7 +26,7 @@ CODE = {
 """Lines of code that a notebook has at most, folded ones too."""
 
 EXCEPTIONS: dict[str, dict[str, str]] = {
-    "data_driven_markov": {"2,933,898": "the paper's number of trips", "400,000": "a limit that an exercise names"},
+    "data_driven_markov": {"2,933,898": "the paper's number of trips"},
     "your_own_chain": {"148": "exp(5)", "97.0": "a spelling of the state 97"},
 }
 """Numbers in the prose of a notebook that no cell shows: notebook, then number, then the reason."""
