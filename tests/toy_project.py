@@ -43,7 +43,7 @@ numbers = {"k": {"value": 1.5, "standard_error": None}, "first": {"value": x[0],
 if output:
     folder = pathlib.Path(output)
     folder.mkdir(exist_ok=True)
-    (folder / "fig1_draws.csv").write_text("x\\n" + "".join(f"{value:.10g}\\n" for value in x))
+    (folder / "fig1_draws.csv").write_text("x\\n" + "".join(f"{value:.6g}\\n" for value in x))
     (folder / "results.json").write_text(json.dumps(numbers))
 """
 """What a notebook does, without a library: only the runner is tested here, and imports cost seconds."""
@@ -82,7 +82,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the root of a project with one quick notebook, `quick`."""
     for folder in ("notebooks", "data", "figures"):
         (tmp_path / folder).mkdir()
-    shutil.copy(ROOT / "data" / "published.csv", tmp_path / "data")
+    for table in ("papers.csv", "published.csv"):
+        shutil.copy(ROOT / "data" / table, tmp_path / "data")
     shutil.copy(ROOT / "requirements.lock", tmp_path)
     notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)
     monkeypatch.setattr("dpsim.runner.runs.SHARED", ())  # which cost seconds

@@ -27,9 +27,6 @@ from tools import notebooks
 
 ROOT = Path(__file__).resolve().parents[1]
 
-PAPERS = ("fallin2023", "benvenuti2026", "gohari2020", "fleischer2024", "benvenuti2026pf")
-"""The papers' names in the ledger, in the order of CITATION.cff's references."""
-
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
 
@@ -68,21 +65,22 @@ def codemeta() -> dict[str, Any]:
         "runtimePlatform": f"Python {package['requires-python']}",
         "operatingSystem": "Linux",
         "referencePublication": [
-            {"@type": "ScholarlyArticle", "name": paper["title"], "datePublished": str(paper["year"])}
-            | ({"url": paper["url"]} if "url" in paper else {})
-            | {"review": {"@type": "Review", "reviewAspect": "reproducibility", "reviewBody": verdicts[paper["title"]]}}
+            {
+                "@type": "ScholarlyArticle",
+                "name": paper["title"],
+                "datePublished": str(paper["year"]),
+                "url": paper["url"],
+            }
+            | {"review": {"@type": "Review", "reviewAspect": "reproducibility", "reviewBody": verdicts[paper["url"]]}}
             for paper in cited["references"]
         ],
     }
 
 
 def verdict_of_each_paper() -> dict[str, str]:
-    """Return the verdict of the committed results (`ledger.by_paper`) by the title of the paper."""
-    verdicts = ledger.by_paper(ledger.report())["verdict"]
-    return {
-        title: str(verdicts[paper])
-        for paper, title in zip(PAPERS, (each["title"] for each in citation()["references"]))
-    }
+    """Return the verdict of the committed results (`ledger.by_paper`) by the address of the paper."""
+    words = ledger.by_paper(ledger.report())["verdict"]
+    return {address: str(words[paper]) for paper, address in ledger.papers()["address"].items()}
 
 
 MISSING = """\
@@ -96,11 +94,11 @@ MISSING = """\
 
 def codecheck() -> str:
     """Return codecheck.yml: every committed figure with the command that makes it; the codechecker adds the rest."""
-    cited, about = citation(), {name: key for key, name in ledger.NOTEBOOKS.items()}
+    cited, about = citation(), ledger.papers().set_index("notebook")["reference"]
     manifest = [
         {
             "file": f"figures/{name}/{figure.name}",
-            "comment": f"dpsim run {name}" + (f" ({ledger.PAPERS[about[name]]})" if name in about else ""),
+            "comment": f"dpsim run {name}" + (f" ({about[name]})" if name in about else ""),
         }
         for name in paths.notebook_names()
         for figure in sorted((ROOT / "figures" / name).glob("*.png"))
@@ -120,7 +118,7 @@ def verdicts() -> str:
 def index() -> str:
     """Return README's index: each figure of the papers, its picture, the section of the notebook that draws it."""
     lines = ["| paper | figure | picture | section |", "| --- | --- | --- | --- |"]
-    for paper, name in ledger.NOTEBOOKS.items():
+    for name, reference in ledger.papers().set_index("notebook")["reference"].items():
         heading = ""
         drawn: dict[tuple[int, str], str] = {}
         for cell in nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4).cells:
@@ -132,7 +130,7 @@ def index() -> str:
         for (number, stem), place in sorted(drawn.items()):
             picture = f"[{stem}](figures/{name}/{stem}.png)"
             section = f"[{place}](notebooks/{name}.ipynb#{ledger.anchor(place)})"
-            lines.append(f"| {ledger.PAPERS[paper].rpartition(',')[0]} | {number} | {picture} | {section} |")
+            lines.append(f"| {reference.rpartition(',')[0]} | {number} | {picture} | {section} |")
     return "\n".join([*lines, "", ""])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 from collections.abc import Iterable
@@ -12,7 +13,15 @@ import nbformat
 from dpsim import files, paths
 from dpsim.runner.parameters import notebook_path
 
-FOLDED = ("parameters", "checks", "hide-input", "hide-cell")
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+LANGUAGE = {
+    "codemirror_mode": {"name": "ipython", "version": 3},
+    **{"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
+    **{"nbconvert_exporter": "python", "pygments_lexer": "ipython3"},
+}
+"""What JupyterLab writes when it saves a notebook, but for the version of Python, which differs between machines."""
+
+FOLDED = ("checks", "hide-input", "hide-cell")
 """Tags of code cells whose source JupyterLab shows folded; of a cell tagged `hide-cell` the outputs too."""
 
 
@@ -43,8 +52,7 @@ def clean(notebook: Any) -> Any:
 
     ValueError for an output with a warning or an absolute path of this project: those must not be committed.
     """
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    notebook.metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    notebook.metadata = {"kernelspec": dict(KERNEL), "language_info": dict(LANGUAGE)}
     count = 0
     for position, cell in enumerate(notebook.cells):
         cell.id = f"cell-{position:02d}"
@@ -53,7 +61,16 @@ def clean(notebook: Any) -> Any:
             cell.execution_count = count = count + 1
             for output in cell.outputs:
                 _clean(output, count, position + 1)
+                if "image/png" in output.get("data", {}):
+                    output.metadata = {"image/png": {"alt": _alternative(notebook.cells[position + 1 :])}}
     return notebook
+
+
+def _alternative(below: Iterable[Any]) -> str:
+    """Return the alternative text of a picture: the caption below it, as plain text."""
+    paragraphs = (part for cell in below if cell.cell_type == "markdown" for part in cell.source.split("\n\n"))
+    caption = next((part for part in paragraphs if re.match(r"\*\*(Paper, )?Figure", part)), "")
+    return " ".join(re.sub(r"\]\([^)]*\)|[*`\[$\\]", "", caption).split())
 
 
 def cell_metadata(tags: Iterable[str], cell_type: str = "code") -> dict[str, Any]:
@@ -77,8 +94,17 @@ def _clean(output: Any, count: int, cell: int) -> None:
         output.execution_count = count
     if "data" in output:
         output.metadata = {}
-        unwanted = "widget|text/plain" if "text/html" in output.data else "widget"  # a styled table's is an address
-        output.data = {kind: data for kind, data in output.data.items() if not re.search(unwanted, kind)}
+        output.data = {kind: data for kind, data in output.data.items() if "widget" not in kind}
+        if " at 0x" in output.data.get("text/plain", ""):  # a styled table's is an address
+            output.data["text/plain"] = _plain(output.data.get("text/html", ""))
+
+
+def _plain(table: str) -> str:
+    """Return an HTML table as text, a line a row, for what shows no HTML."""
+    rows = re.sub(r"<style.*?</style>|\n", "", table, flags=re.DOTALL)
+    rows = re.sub(r"</(tr|caption)>|<br>", "\n", re.sub(r"</t[hd]>", " | ", rows))
+    lines = (" ".join(line.split()).removesuffix(" |") for line in re.sub("<[^>]+>", "", rows).splitlines())
+    return html.unescape("\n".join(line for line in lines if line))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from dpsim.figures.house_style import BOUND, PAPER, PUBLISHED, mark_published, mark_source, size
+from dpsim.figures.house_style import BOUND, PAPER, PUBLISHED, mark_published, mark_source, rounded, size
 
 LAST = 9.0
 """Where the axis of Figure 2 ends."""
@@ -36,7 +36,7 @@ def stationary_errors(
     """
     mosaic = [["true", "private", "change"], ["bound"] * 3, ["error"] * 3]
     fig, axes = plt.subplot_mosaic(mosaic, figsize=size(2, 5.6), height_ratios=[3, 1, 3])
-    P, Q = np.asarray(P), np.asarray(private)
+    P, Q = (np.asarray(rounded(pd.DataFrame(values)), float) for values in (P, private))
     titles = "true matrix $P$", r"private matrix $\tilde P$", "what was changed"
     for place, title, values in zip(mosaic[0], titles, (P, Q, Q - P)):
         low, high = (-1, np.abs(Q - P).max()) if place == "change" else (0, max(P.max(), Q.max()))

@@ -108,7 +108,11 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if isinstance(value, str) and value != known[given].default and os.path.exists(value):
             values[given] = str(Path(value).resolve())
     for source in _tagged(name, "checks"):
-        code = compile(source, f"{name}: checks of the parameters", "exec")
+        body = ast.parse(source).body
+        last = max((i for i, part in enumerate(body, 1) if "checks." in ast.unparse(part)), default=0)
+        code = compile(
+            ast.Module(body[:last], []), f"{name}: checks of the parameters", "exec"
+        )  # not the imports below
         exec(code, {parameter.name: parameter.default for parameter in known.values()} | values)
     return values
 

@@ -39,9 +39,8 @@ def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):
     kept = pd.read_csv(tmp_path / "whole.csv")
     pd.testing.assert_frame_equal(figures.rounded(table), kept, check_exact=True)
     pd.testing.assert_frame_equal(figures.rounded(figures.rounded(table)), kept, check_exact=True)
-    again = io.StringIO()
-    figures.rounded(table).to_csv(again, index=False, float_format="%.10g")
-    assert again.getvalue() == (tmp_path / "whole.csv").read_text()
+    figures.save_table(kept, "again", str(tmp_path))
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_charts_name_the_font_that_comes_with_the_project_and_hold_their_numbers():

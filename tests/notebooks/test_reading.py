@@ -68,7 +68,7 @@ def part_one(chosen: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]
     return chosen[:end]
 
 
-@pytest.mark.parametrize("name", list(ledger.NOTEBOOKS.values()))
+@pytest.mark.parametrize("name", list(ledger.papers()["notebook"]))
 def test_the_key_figure_comes_first_and_the_notebook_is_short(name: str) -> None:
     all_of_it = cells(name)
     place, paper = key_figure(all_of_it), part_one(all_of_it)
@@ -115,7 +115,7 @@ def shown(name: str) -> np.ndarray:
                 data = output.get("data", {})
                 texts += [output.get("text", ""), *(data[kind] for kind in ("text/plain", "text/html") if kind in data)]
     ledger_rows = ledger.report()
-    ledger_rows = ledger_rows[ledger_rows["paper"].map(ledger.NOTEBOOKS) == name]
+    ledger_rows = ledger_rows[ledger_rows["paper"].map(ledger.papers()["notebook"]) == name]
     texts += [*ledger_rows["printed"], *ledger_rows["quantity"]]
     held = [float(x.replace(",", "")) for text in texts for x in re.findall(r"\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?", text)]
     tables = [pd.read_csv(path) for path in (paths.figures() / name).glob("*.csv")]

@@ -247,3 +247,13 @@ def test_a_run_after_an_edit_is_not_current(finished: runner.Run) -> None:
     notebook(paths.notebooks() / "quick.ipynb", BODY + "\n# changed")
     (again,) = runner.plan(["quick"])
     assert not runs.is_current(again)
+
+
+def test_the_imports_below_the_checks_of_a_cell_are_left_to_the_run(toy: Path) -> None:
+    path = toy / "notebooks" / "quick.ipynb"
+    made = nbformat.read(path, 4)
+    made.cells[1].source += "import nothing_of_that_name"
+    nbformat.write(made, path)
+    assert parameters.resolve("quick", [("seed", "2")]) == {"seed": 2}
+    with pytest.raises(ValueError, match="seed must be"):
+        parameters.resolve("quick", [("seed", "-1")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -12,7 +14,7 @@ from dpsim import files, paths, runner
 from tools import notebooks
 
 FOLDINGS = {
-    ("parameters",): {"source_hidden": True},
+    ("parameters",): None,
     ("checks",): {"source_hidden": True},
     ("hide-input",): {"source_hidden": True},
     ("parameters", "hide-input"): {"source_hidden": True},
@@ -46,7 +48,7 @@ def test_papermill_reads_the_parameters_of_a_folded_notebook(toy: Path) -> None:
     before = runner.notebook_parameters("quick")
     path = toy / "notebooks" / "quick.ipynb"
     nbformat.write(notebooks.clean(nbformat.read(path, 4)), path)
-    assert nbformat.read(path, 4).cells[0].metadata == {"tags": ["parameters"], "jupyter": {"source_hidden": True}}
+    assert nbformat.read(path, 4).cells[0].metadata == {"tags": ["parameters"]}
     assert runner.notebook_parameters("quick") == before
     assert runner.parameters.resolve("quick", [("draws", "21")]) == {"draws": 21}
 
@@ -101,3 +103,18 @@ def test_cleaning_a_notebook_strips_what_differs_and_refuses_warnings() -> None:
     cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=f"{paths.root()}/x")]
     with pytest.raises(ValueError, match="absolute path"):
         notebooks.clean(made)
+
+
+def test_a_picture_has_its_caption_and_a_styled_table_its_text(tmp_path: Path) -> None:
+    table = "<style>td {color: red}</style><table><caption>A &lt; B</caption><tr><td>1</td><td>2</td></tr></table>"
+    styled = {"text/html": table, "text/plain": "<pandas.io.formats.style.Styler at 0x7f>"}
+    cells = [nbformat.v4.new_code_cell("1"), nbformat.v4.new_markdown_cell("Text.\n\n**Figure 1.** *One* [a](b) $x$.")]
+    cells[0].outputs = [nbformat.v4.new_output("display_data", data) for data in ({"image/png": "iVBORw=="}, styled)]
+    made = notebooks.clean(nbformat.v4.new_notebook(cells=cells))
+    picture, shown = made.cells[0].outputs
+    assert picture.metadata["image/png"]["alt"] == "Figure 1. One a x."
+    assert shown.data["text/plain"] == "A < B\n1 | 2"
+    (tmp_path / "a.ipynb").write_text(nbformat.writes(made))
+    command = [sys.executable, "-m", "nbconvert", "--to", "script", str(tmp_path / "a.ipynb")]
+    subprocess.run(command, check=True, capture_output=True)
+    assert (tmp_path / "a.py").is_file()

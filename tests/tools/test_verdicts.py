@@ -12,21 +12,20 @@ from dpsim import ledger, paths
 from tools.verify import verdicts
 
 PAPER, ROW = "benvenuti2026", "benvenuti2026.fig3.tv"
+NOTEBOOK = ledger.papers().loc[PAPER, "notebook"]
 
 
 def altered(folder: Path, **rows: dict[str, float | None]) -> Path:
     """Return a folder of results that are the committed ones, but for the rows given."""
     folder.mkdir()
-    results = (
-        json.loads((paths.figures() / ledger.NOTEBOOKS[PAPER] / "results.json").read_text(encoding="utf-8")) | rows
-    )
+    results = json.loads((paths.figures() / NOTEBOOK / "results.json").read_text(encoding="utf-8")) | rows
     (folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
     return folder
 
 
 def test_a_run_within_chance_is_in_order_and_one_beyond_is_found(tmp_path: Path) -> None:
     row = ledger.published().loc[ROW]
-    error = ledger.results(paths.figures() / ledger.NOTEBOOKS[PAPER]).loc[ROW, "standard_error"]
+    error = ledger.results(paths.figures() / NOTEBOOK).loc[ROW, "standard_error"]
     assert error > 0
     values = {"good": row["expected"] + 4 * error, "bad": row["expected"] + row["expected_unit"] + 5 * error}
     runs = {
@@ -43,9 +42,9 @@ def test_a_row_that_one_run_does_not_record_is_found(tmp_path: Path) -> None:
     assert list(verdicts.turned(PAPER, {"whole": whole, "less": less}).index) == ["benvenuti2026.thm5"]
 
 
-@pytest.mark.parametrize("paper", list(ledger.PAPERS))
+@pytest.mark.parametrize("paper", list(ledger.papers().index))
 def test_the_committed_results_are_in_order(paper: str) -> None:
-    assert verdicts.turned(paper, {"committed": paths.figures() / ledger.NOTEBOOKS[paper]}).empty
+    assert verdicts.turned(paper, {"committed": paths.figures() / ledger.papers().loc[paper, "notebook"]}).empty
 
 
 @pytest.mark.parametrize(
@@ -73,8 +72,8 @@ def test_the_chosen_cells_give_the_committed_numbers_but_for_what_another_seed_d
     paper: str, seed: int, tmp_path: Path
 ) -> None:
     matplotlib.use("agg")
-    folder = verdicts.run(verdicts.drawn(ledger.NOTEBOOKS[paper]), seed, tmp_path)
-    found, committed = ledger.results(folder), ledger.results(paths.figures() / ledger.NOTEBOOKS[paper])
+    folder = verdicts.run(verdicts.drawn(ledger.papers().loc[paper, "notebook"]), seed, tmp_path)
+    found, committed = ledger.results(folder), ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"])
     sampled = set(committed.index[committed["standard_error"] > 0])
     assert len(found) and sampled <= set(found.index)
     for id, value in found["value"].items():

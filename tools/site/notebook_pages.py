@@ -243,10 +243,14 @@ def launch(name: str) -> list[str]:
     return [f'<a href="{binder}">open on Binder</a>', f'<a href="{colab}">open in Colab</a>']
 
 
+def reference(name: str) -> str:
+    """Return the paper that a notebook follows, "" for the others."""
+    return str(ledger.papers().set_index("notebook")["reference"].get(name, ""))
+
+
 def citation(figure: Figure) -> str:
     """Return how to cite a figure: the paper behind it, this compendium with its version, the figure's own name."""
-    paper = next((ledger.PAPERS[paper] for paper, own in ledger.NOTEBOOKS.items() if own == figure.notebook), "")
-    after = f"after {paper}; " if paper else ""
+    after = f"after {reference(figure.notebook)}; " if reference(figure.notebook) else ""
     words = f"{plain(figure.label)} of the notebook {figure.notebook}, {after}dpsim: a living compendium of private "
     return f"{words}Markov chains, version {__version__}, notebooks/{figure.notebook}.html#{figure.anchor}"
 

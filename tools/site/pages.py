@@ -37,7 +37,7 @@ download>the ledger</a>; [what stands in for the papers' data](data.md); [why th
 
 def ordered(names: list[str]) -> list[str]:
     """Return the notebooks as they are read: the overview, the papers in the report's order, the others."""
-    papers = [ledger.NOTEBOOKS[paper] for paper in ledger.PAPERS]
+    papers = list(ledger.papers()["notebook"])
     return sorted(names, key=lambda n: (not n.startswith("00_"), papers.index(n) if n in papers else len(papers), n))
 
 
@@ -67,7 +67,7 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
 def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
     """Return the first page: three sentences, four ways on, a card for each notebook with a link to each figure."""
     title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
-    verdicts = {ledger.NOTEBOOKS[paper]: word for paper, word in ledger.by_paper(ledger.report())["verdict"].items()}
+    verdicts = ledger.by_paper(ledger.report())["verdict"].rename(index=ledger.papers()["notebook"])
     cards = [_card(name, nb, figures[name], verdicts.get(name, "")) for name, nb in notebooks.items()]
     pages = ["explore", "notebooks/index", "report", "errata", "run", "api/index", "data"]
     pages += ["measurements"] if measurements.texts() else []
@@ -114,7 +114,8 @@ def _on_the_site(markdown: str) -> str:
 def notebook_list(notebooks: Mapping[str, Any]) -> str:
     """Return the page above the notebooks: what each asks."""
     lines = [
-        f"- [{notebook_pages.title(notebook)}]({name}.ipynb)" + (f" {_paper(name)}" if _paper(name) else "")
+        f"- [{notebook_pages.title(notebook)}]({name}.ipynb)"
+        + (f" {paper}" if (paper := notebook_pages.reference(name)) else "")
         for name, notebook in notebooks.items()
     ]
     return "\n\n".join(["# Notebooks", "\n".join(lines), toctree(list(notebooks))])
@@ -135,7 +136,7 @@ def _where(row: Any) -> str:
     """Return the place of a row, as a link to the section of the notebook that settles it."""
     if not row.section:
         return str(row.where)
-    page = f"notebooks/{ledger.NOTEBOOKS[row.paper]}.html#{notebook_pages.heading_id(row.section)}"
+    page = f"notebooks/{ledger.papers().loc[row.paper, 'notebook']}.html#{notebook_pages.heading_id(row.section)}"
     return f'<a href="{page}">{escape(row.where)}</a>'
 
 
@@ -150,7 +151,7 @@ def errata(notebooks: Mapping[str, Any]) -> str:
         "its notebook computes, with the smallest example. Gaps in proofs and misprints without a number of their own "
         "are in each notebook, above *Which mechanism?*",
     ]
-    for paper, name in ledger.PAPERS.items():
+    for paper, name in ledger.papers()["reference"].items():
         rows = table[table["paper"] == paper]
         if rows.empty:
             continue
@@ -193,7 +194,7 @@ def _card(name: str, notebook: Any, figures: list[Figure], verdict: str) -> str:
         image = f'<img src="{path}" alt="{html.escape(first.alt)}" width="{width}" height="{height}">'
     return (
         f'<div class="entry">\n{image}\n<h2><a href="{page}">{question}</a></h2>\n'
-        f"<p>{html.escape(_paper(name))}{verdict and f': <b>{verdict}</b>'}</p>\n"
+        f"<p>{html.escape(notebook_pages.reference(name))}{verdict and f': <b>{verdict}</b>'}</p>\n"
         f'<p class="downloads">{" · ".join(links)}</p>\n</div>'
     )
 
@@ -204,11 +205,6 @@ def _number(figure: Figure) -> tuple[int, str]:
     return (int(found[2]) + (500 if found[1] else 0) if found else 1000, figure.stem)
 
 
-def _paper(name: str) -> str:
-    """Return the paper that a notebook follows, "" for the others."""
-    return next((ledger.PAPERS[paper] for paper, own in ledger.NOTEBOOKS.items() if own == name), "")
-
-
 def _place(id: str) -> str:
     """Return the id that marks the erratum of a ledger row."""
     return "erratum-" + notebook_pages.anchor(id)
@@ -216,7 +212,7 @@ def _place(id: str) -> str:
 
 def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
     """Return one erratum: what is printed, what is computed, why, and the link to the cell that shows it."""
-    name = ledger.NOTEBOOKS[row.paper]
+    name = ledger.papers().loc[row.paper, "notebook"]
     error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
     facts = [row.verdict] + ([f"printed: **{row.printed}**"] if row.printed else [])
     facts += [] if math.isnan(row.reproduced) else [f"computed: **{row.reproduced:.4g}{error}**"]

@@ -163,7 +163,7 @@ def turned(paper: str, runs: Mapping[str, Path]) -> pd.DataFrame:
     rows = ledger.published().query("paper == @paper")
     found = {name: ledger.results(folder) for name, folder in runs.items()}
     rows = rows.loc[rows.index.isin(set().union(*(each.index for each in found.values())))]
-    committed = ledger.judge(rows, ledger.results(paths.figures() / ledger.NOTEBOOKS[paper]))
+    committed = ledger.judge(rows, ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"]))
     parts = []
     for name, values in found.items():
         judged = ledger.judge(rows, values)
@@ -177,12 +177,12 @@ def main() -> int:
     """Draw the rows of each paper with each seed; exit status 1 when a verdict turns."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=ledger.SEEDS, help="how many")
-    parser.add_argument("--papers", nargs="*", default=list(ledger.PAPERS), choices=list(ledger.PAPERS))
+    parser.add_argument("--papers", nargs="*", default=list(ledger.papers().index), choices=list(ledger.papers().index))
     arguments = parser.parse_args()
     bad = 0
     for paper in arguments.papers:
         began = time.process_time()
-        cells = drawn(ledger.NOTEBOOKS[paper])
+        cells = drawn(ledger.papers().loc[paper, "notebook"])
         if not cells:
             print(f"{paper}: no row is drawn")
             continue
