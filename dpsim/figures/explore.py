@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ LOOK = {
     "font": "DejaVu Sans, sans-serif",
     "view": {"stroke": None},
     "axis": {"grid": False, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+    "axisY": {"minExtent": 50},  # what moves stays in its place
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     "title": {"fontSize": 12, "fontWeight": "normal"},
 }
@@ -43,12 +45,12 @@ class Moving:
 
     Parameters
     ----------
-    spec : dict, Vega-Lite, its parameters bound to inputs and every number it needs in `datasets`
+    spec : dict, Vega-Lite 5.6 as JupyterLab bundles it: parameters by `slider` and `choice`, numbers by `embedded`
     alt_text : str, what the chart shows, in a sentence: for readers who do not see it
     """
 
     def __init__(self, spec: dict[str, Any], alt_text: str) -> None:
-        schema = {"$schema": "https://vega.github.io/schema/vega-lite/v5.20.1.json", "config": LOOK}
+        schema = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "config": LOOK}
         about = {"usermeta": {"embedOptions": {"actions": False}}, "description": alt_text, "background": "white"}
         self.spec: dict[str, Any] = schema | about | spec
         self.alt_text = alt_text
@@ -97,7 +99,6 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     """
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
     outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
-    slider = {"input": "range", "min": 0, "max": len(epsilons) - 1, "step": 1, "name": "ε: step "}
     end = 10 * math.ceil(shares["percent"].abs().max() / 10)
     wide = {"gradientLength": 400, "titleLimit": 400}
     colour = {
@@ -116,13 +117,12 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
         "encoding": {"color": colour, "tooltip": tips},
     }
     words = "['ε = ' + datum.epsilon, 'mean difference', format(datum.gap, '.3g') + ' %']"
-    text = _words("mean", "gap", ["mechanism", "epsilon"], words, baseline="top", x=10, y=10)
+    text = note(words, ["mechanism", "epsilon"], ["gap"], baseline="top", x=10, y=10)
     look = {"layer": [shapes, text], "width": (WIDTH - 20) // len(ways), "height": 460}
     maps = [look | {"title": way, "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}]} for way in ways]
     spec = {
-        "datasets": {"shares": _text(shares)},
-        "params": [{"name": "place", "value": len(epsilons) // 2, "bind": slider}],
-        "data": _table("shares", shares),
+        "params": [slider("place", "ε: step ", len(epsilons) // 2, 0, len(epsilons) - 1, 1)],
+        "data": embedded(shares),
         "transform": [{"filter": f"datum.epsilon == {epsilons}[place]"}],
         "hconcat": maps,
         "resolve": {"scale": {"color": "shared"}},
@@ -148,7 +148,6 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
     looks = {name: others[n % 3] for listed in names.values() for n, name in enumerate(listed[1:])}
     looks |= {listed[0]: first for listed in names.values()}
     colours, symbols = zip(*looks.values())
-    control = {"input": "select", "options": list(names), "name": "what is released "}
     shown = {"expr": f"({json.dumps(names)})[subject]"}
     legend = {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 300, "values": shown}
     mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
@@ -163,11 +162,10 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
             "tooltip": [{"field": "mechanism"}, {"field": "epsilon"}, {"field": "error", "format": ".3g"}],
         },
     }
-    text = _words("min", "metric", [], "'error: ' + datum.metric", x=0, y=-10)
+    text = note("'error: ' + datum.metric", ["metric"], x=0, y=-10)
     spec = {
-        "datasets": {"errors": _text(errors)},
-        "params": [{"name": "subject", "value": next(iter(names)), "bind": control}],
-        "data": _table("errors", errors),
+        "params": [choice("subject", "what is released ", list(names))],
+        "data": embedded(errors),
         "transform": [{"filter": "datum.subject == subject"}],
         "layer": [lines, text],
         "width": WIDTH,
@@ -177,24 +175,52 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
     return Moving(spec, "Error of each mechanism against its exact epsilon, for the subject chosen in the list.")
 
 
-def _words(op: str, field: str, groups: list[str], words: str, **place: Any) -> dict[str, Any]:
-    """Return a text, an expression of Vega over the groups and the field's mean or minimum in each."""
+def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) -> dict[str, Any]:
+    """Return a text of a chart, one for each group of its rows.
+
+    Parameters
+    ----------
+    words : str, an expression of Vega over the fields of `by` and `means`
+    by, means : sequence of str, what tells the groups apart, and fields that are averaged over each
+    mark : keywords of the text, its place for instance
+    """
+    averages = [{"op": "mean", "field": field, "as": field} for field in means] or [{"op": "count", "as": "rows"}]
     return {
-        "transform": [
-            {"aggregate": [{"op": op, "field": field, "as": field}], "groupby": groups},
-            {"calculate": words, "as": "words"},
-        ],
-        "mark": {"type": "text", "align": "left", "fontSize": 13, **place},
+        "transform": [{"aggregate": averages, "groupby": list(by)}, {"calculate": words, "as": "words"}],
+        "mark": {"type": "text", "align": "left", "fontSize": 13, **mark},
         "encoding": {"text": {"field": "words", "type": "nominal"}},
     }
 
 
-def _text(table: pd.DataFrame) -> str:
-    """Return a table as text, with six significant digits: a fifth of what named rows would take."""
-    return table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+def embedded(table: pd.DataFrame) -> dict[str, Any]:
+    """Return a table as a chart's `data`: text, six significant digits, a fifth of what named rows would take.
 
-
-def _table(name: str, table: pd.DataFrame) -> dict[str, Any]:
-    """Return how a chart reads the text of that name."""
+    Parameters
+    ----------
+    table : DataFrame
+    """
     parse = {str(column): "number" for column in table.select_dtypes("number")}  # or 10 would stand before 2
-    return {"name": name, "format": {"type": "csv", "parse": parse}}
+    text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return {"values": text, "format": {"type": "csv", "parse": parse}}
+
+
+def slider(name: str, label: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
+    """Return a parameter of a chart that a slider sets.
+
+    Parameters
+    ----------
+    name, label : str, as expressions name it, and what stands beside the slider
+    value, low, high, step : float, where it starts, its ends, its step
+    """
+    control = {"input": "range", "min": low, "max": high, "step": step, "name": label}
+    return {"name": name, "value": value, "bind": control}
+
+
+def choice(name: str, label: str, options: Sequence[str]) -> dict[str, Any]:
+    """Return a parameter of a chart that is chosen from a list, at first its first.
+
+    Parameters
+    ----------
+    name, label, options : str, str, and sequence of str
+    """
+    return {"name": name, "value": options[0], "bind": {"input": "select", "options": list(options), "name": label}}

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.words.space import Codes, WordSpace, successors, word_space
+from dpsim.words.space import Codes, WordSpace, feasible_transitions, successors, word_space
 
 
 def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
@@ -176,13 +176,13 @@ def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:
     array([[1., 1., 0.],
            [1., 1., 0.]])
     """
-    allowed = checks.real("adjacency", np.asarray(adjacency, dtype=float), 0.0) != 0.0
-    words = np.atleast_2d(checks.integers("words", words, 0, len(allowed) - 1))
+    into = (feasible_transitions(adjacency).toarray().T != 0.0).astype(float)
+    words = np.atleast_2d(checks.integers("words", words, 0, len(into) - 1))
     each, n = np.arange(len(words)), words.shape[1] - 1
-    prefixes = np.zeros((len(words), len(allowed), n + 1))  # word, last letter, mismatches
+    prefixes = np.zeros((len(words), len(into), n + 1))  # word, last letter, mismatches
     prefixes[each, words[:, 0], 0] = 1.0
     for letter in words[:, 1:].T:
-        longer = allowed.T.astype(float) @ prefixes
+        longer = into @ prefixes
         prefixes = np.roll(longer, 1, axis=2)
         prefixes[each, letter] = longer[each, letter]
     return np.asarray(prefixes.sum(axis=1))

@@ -92,7 +92,7 @@ def word_space(
         if start is not None:
             raise ValueError(f"start must be None without an adjacency, got {start!r}")
         return WordSpace(_labels(letters), None)
-    rows = _feasible_transitions(adjacency)
+    rows = feasible_transitions(adjacency)
     labels = _labels(rows.shape[0] if letters is None else letters)
     if len(labels) != rows.shape[0]:
         raise ValueError(f"letters must have one label per state, {rows.shape[0]}, got {len(labels)}")
@@ -104,7 +104,7 @@ def word_space(
     return WordSpace(labels, Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), first))
 
 
-def _feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
+def feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
     """Return the allowed transitions as a square sparse matrix without explicit zeros or repeats."""
     sparse = sp.issparse(adjacency)
     matrix: Any = adjacency if sparse or np.ma.isMaskedArray(adjacency) else np.asarray(adjacency)

@@ -776,6 +776,7 @@ spaces_of_words = st.sampled_from([{"letters": 3}, {"letters": "abc"}, {"adjacen
 spent = st.tuples(spaces_of_words, law(), st.integers(1, 4)).map(lambda x: {**x[0], **x[1], "length": x[2]})
 add("words.exact_epsilon.exact_word_epsilon", between(0, 60), spent)
 add("words.space.word_space", anything, spaces_of_words, checked=False)  # text is an alphabet
+leave_out("words.space.feasible_transitions", "behind word_space")
 leave_out("words.space.successors", "a slice of a chain that word_space has checked")
 leave_out("words.normaliser_bound.*", "behind privatize, which checks its arguments")
 
