@@ -77,13 +77,13 @@ def published() -> pd.DataFrame:
     return table
 
 
-def record(id: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
+def record(row: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
     """Record the reproduced value of one ledger row, to six significant digits.
 
     Parameters
     ----------
-    id : str
-        Of a row of data/published.csv.
+    row : str
+        The id of a row of data/published.csv.
     value : float
         Finite.
     standard_error : float, optional
@@ -93,17 +93,17 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
         the same in every run.
     """
     rows = published()
-    if id not in rows.index:
-        raise ValueError(f"id must be a row of data/published.csv, got {id!r}")
-    found = {"value": json.loads(files.number(checks.scalar(f"value of {id}", value))), "standard_error": None}
+    if row not in rows.index:
+        raise ValueError(f"row must be an id of data/published.csv, got {row!r}")
+    found = {"value": json.loads(files.number(checks.scalar(f"value of {row}", value))), "standard_error": None}
     if standard_error is not None:
-        error = checks.scalar(f"standard_error of {id}", standard_error, 0)
+        error = checks.scalar(f"standard_error of {row}", standard_error, 0)
         found["standard_error"] = json.loads(files.number(error))
     if output:
-        path = Path(output) / ("timings.json" if rows.loc[id, "basis"] == "speed" else "results.json")
+        path = Path(output) / ("timings.json" if rows.loc[row, "basis"] == "speed" else "results.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        files.write_json(path, dict(sorted((held | {id: found}).items())))
+        files.write_json(path, dict(sorted((held | {row: found}).items())))
 
 
 def results(folder: Path) -> pd.DataFrame:
@@ -382,7 +382,7 @@ def _finds(row: Any) -> str:
 
 
 class _Found(float):
-    """A recorded value in a sentence or table: four digits unless the format asks for others."""
+    """A recorded value in a sentence or table: four digits unless the format asks for others, "%" after a space."""
 
     def __format__(self, spec: str) -> str:
         whole = self == np.round(self) and abs(self) < 1e9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import io
 import json
 import math
@@ -143,7 +144,9 @@ def test_every_row_has_what_its_rule_needs() -> None:
         limited = (
             row.basis in ("reading", "standin") and row.relation and math.isfinite(row.limit)
         )  # words, read as a limit
-        assert math.isfinite(row.published) or row.basis in ("false", "missing") or direction or limited, row.Index
+        assert math.isfinite(row.published) or row.basis in ("false", "missing", "choice") or direction or limited, (
+            row.Index
+        )
         assert direction if row.basis == "qualitative" else not direction or row.basis in ("reading", "standin"), (
             row.Index
         )
@@ -206,7 +209,9 @@ def test_the_scoreboard_says_what_the_report_says_and_leads_to_headings(paper: s
     board = table.query("basis not in ['speed', 'identity']")
     for row in board.itertuples():
         assert f">{row.verdict}</a>" in text
-    assert set(re.findall('href="#([^"]+)"', text)) == {ledger.anchor(section) for section in board["section"]}
+    assert {html.unescape(place) for place in re.findall('href="#([^"]+)"', text)} == {
+        ledger.anchor(section) for section in board["section"]
+    }
     assert f"<br>{ledger.by_paper(table).loc[paper, 'verdict']}.<br>" in text and ledger.RULE in text
     for sentence in table.query("basis in ['speed', 'identity']")["sentence"]:
         assert sentence not in text
@@ -222,6 +227,12 @@ def test_rows_that_share_a_sentence_share_a_line_and_recorded_values_fill_it() -
     two = ledger._board(ledger.judge(rows[:2].assign(sentence="Elsewhere.", basis="surrogate"), values)).to_html()
     assert "2.26; 2.3" in two
     assert f"{ledger._Found(0.026):.1%} {ledger._Found(-50.0)} {ledger._Found(0.012345)}" == "2.6 % -50 0.01235"
+
+
+def test_a_line_leads_to_a_heading_with_an_apostrophe() -> None:
+    board = ledger._board(ledger.judge(row(section="Laplace's noise"), recorded({row().index[0]: 2.26}))).to_html()
+    (place,) = re.findall('href="#([^"]+)"', board)
+    assert html.unescape(place) == "Laplace's-noise"
 
 
 def test_the_verdict_of_a_paper_follows_from_its_rows() -> None:
@@ -292,7 +303,7 @@ def test_seconds_are_shown_alike_with_and_without_a_run_of_this_machine() -> Non
 
 
 def test_record_refuses_unknown_rows_and_values_that_are_not_finite(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="id must be a row"):
+    with pytest.raises(ValueError, match="row must be an id"):
         ledger.record("nobody2026.x", 1.0)
     with pytest.raises(ValueError, match="value of fallin2023"):
         ledger.record("fallin2023.eps.k9", math.nan, output=str(tmp_path))

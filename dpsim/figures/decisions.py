@@ -11,10 +11,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsim.checks import Array
-from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, plain_ticks, size
+from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, mark_source, plain_ticks, size
 
 VALUES: dict[str, dict[str, Any]] = {
-    "optimistic": {"ls": "--", "color": PAPER, "label": "bounds on both"},
+    "optimistic": {"ls": "--", "color": PAPER, "label": "the paper's bounds"},
     "private": {"ls": "-", "color": PAPER, "label": "in the private model"},
     "true": {"ls": "-", "color": TRUE, "label": "in the true model"},
     "pessimistic": {"ls": "--", "color": PAPER},
@@ -41,6 +41,7 @@ def draw_plans(table: pd.DataFrame) -> Figure:
     for ax, letter in zip(axes, "abc"):
         ax.set_title(letter, loc="left", fontweight="bold")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
+    mark_source(fig, "Startups: a stand-in. Example 2: a random model of the paper's size. Range of k: ours.")
     return fig
 
 
@@ -99,6 +100,7 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
             _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
     ax.set_axis_off()
+    mark_source(ax.figure, "A stand-in: the model of the paper's figure is not in our text.")
 
 
 def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str, dashes: str) -> None:

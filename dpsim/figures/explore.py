@@ -99,16 +99,24 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     """
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
     outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
+<<<<<<< HEAD
     end = 10 * math.ceil(shares["percent"].abs().max() / 10)
     wide = {"gradientLength": 400, "titleLimit": 400}
+=======
+    shades = ["#feedde", "#fdbe85", "#fd8d3c", "#d94701", "#7f2704"]
+    classes = ["below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "above 10"]
+    shares = shares.assign(size=pd.cut(shares["gap"], [-1, 0.01, 0.1, 1, 10, math.inf], labels=classes, right=False))
+    control = {"input": "radio", "options": epsilons, "name": "ε "}
+>>>>>>> main
     colour = {
-        "field": "percent",
-        "type": "quantitative",
+        "field": "size",
+        "type": "nominal",
         "title": "difference of the stationary share, %",
-        "scale": {"type": "symlog", "constant": 1, "domain": [-end, end], "scheme": "purpleorange", "clamp": True},
-        "legend": {"values": [-end, -10, -1, 0, 1, 10, end], "orient": "bottom", **wide},
+        "scale": {"domain": classes, "range": shades},
+        "legend": {"orient": "bottom", "titleLimit": 400},
     }
-    fields = {"data": {"values": outlines}, "key": "properties.zone", "fields": ["type", "geometry"]}
+    drawn = {"values": json.dumps(outlines, separators=(",", ":")), "format": {"type": "json"}}
+    fields = {"data": drawn, "key": "properties.zone", "fields": ["type", "geometry"]}
     tips = [{"field": "zone"}, {"field": "percent", "type": "quantitative", "format": "+.2f"}]
     shapes = {
         "transform": [{"lookup": "zone", "from": fields}],
@@ -121,28 +129,35 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     look = {"layer": [shapes, text], "width": (WIDTH - 20) // len(ways), "height": 460}
     maps = [look | {"title": way, "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}]} for way in ways]
     spec = {
+<<<<<<< HEAD
         "params": [slider("place", "ε: step ", len(epsilons) // 2, 0, len(epsilons) - 1, 1)],
         "data": embedded(shares),
         "transform": [{"filter": f"datum.epsilon == {epsilons}[place]"}],
+=======
+        "params": [{"name": "epsilon", "value": epsilons[0], "bind": control}],
+        **embedded(shares),
+        "transform": [{"filter": "datum.epsilon == epsilon"}],
+>>>>>>> main
         "hconcat": maps,
         "resolve": {"scale": {"color": "shared"}},
     }
     return Moving(
         spec,
         f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured by the relative difference "
-        "between the private and the true stationary share of trips. A slider sets epsilon.",
+        "between the private and the true stationary share of trips, at a chosen epsilon.",
     )
 
 
 def which_mechanism(errors: pd.DataFrame) -> Moving:
-    """Return the chart that answers which mechanism to use: error against epsilon, for a chosen subject.
+    """Return the chart that answers which mechanism to use: error against epsilon, a panel a subject.
 
     Parameters
     ----------
     errors : DataFrame
-        Columns subject (what is released, of which data, the unit), mechanism (a subject's first is the paper's),
-        epsilon, error, metric.
+        Columns subject (what is released, of which data), mechanism (a subject's first is the paper's), epsilon,
+        error, metric (what the error is).
     """
+<<<<<<< HEAD
     names = {subject: list(dict.fromkeys(part["mechanism"])) for subject, part in errors.groupby("subject", sort=False)}
     first, *others = (PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")
     looks = {name: others[n % 3] for listed in names.values() for n, name in enumerate(listed[1:])}
@@ -151,15 +166,23 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
     shown = {"expr": f"({json.dumps(names)})[subject]"}
     legend = {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 300, "values": shown}
     mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
+=======
+>>>>>>> main
     log = {"type": "quantitative", "scale": {"type": "log", "nice": False}}
-    lines = {
-        "mark": {"type": "line", "point": {"size": 60, "filled": True}},
-        "encoding": {
-            "x": {"field": "epsilon", "title": "exact ε", **log},
-            "y": {"field": "error", "title": "error", **log},
-            "color": mechanism | {"scale": {"domain": list(looks), "range": colours}},
-            "shape": mechanism | {"scale": {"domain": list(looks), "range": symbols}},
+    looks = [(PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")]
+    panels = []
+    for subject, part in errors.groupby("subject", sort=False):
+        names = list(dict.fromkeys(part["mechanism"]))
+        colours, symbols = zip(*looks[: len(names)])
+        legend = {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 220}
+        mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
+        encoding = {
+            "x": {"field": "epsilon", "title": "ε", **log},
+            "y": {"field": "error", "title": part["metric"].iloc[0], **log},
+            "color": mechanism | {"scale": {"domain": names, "range": colours}},
+            "shape": mechanism | {"scale": {"domain": names, "range": symbols}},
             "tooltip": [{"field": "mechanism"}, {"field": "epsilon"}, {"field": "error", "format": ".3g"}],
+<<<<<<< HEAD
         },
     }
     text = note("'error: ' + datum.metric", ["metric"], x=0, y=-10)
@@ -173,6 +196,16 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
         "autosize": {"type": "fit-x", "contains": "padding"},
     }
     return Moving(spec, "Error of each mechanism against its exact epsilon, for the subject chosen in the list.")
+=======
+        }
+        chosen = [{"filter": f"datum.subject == {json.dumps(subject)}"}]
+        mark = {"type": "line", "point": {"size": 50, "filled": True}}
+        size = {"width": WIDTH // 3 - 70, "height": 150}
+        panels.append({"title": subject, "transform": chosen, "mark": mark, "encoding": encoding} | size)
+    free = {"scale": {"color": "independent", "shape": "independent"}}
+    spec = embedded(errors) | {"concat": panels, "columns": 3, "resolve": free}
+    return Moving(spec, "Error of each mechanism against its epsilon, a panel for each thing that is released.")
+>>>>>>> main
 
 
 def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) -> dict[str, Any]:
@@ -193,6 +226,7 @@ def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) 
 
 
 def embedded(table: pd.DataFrame) -> dict[str, Any]:
+<<<<<<< HEAD
     """Return a table as a chart's `data`: text, six significant digits, a fifth of what named rows would take.
 
     Parameters
@@ -224,3 +258,9 @@ def choice(name: str, label: str, options: Sequence[str]) -> dict[str, Any]:
     name, label, options : str, str, and sequence of str
     """
     return {"name": name, "value": options[0], "bind": {"input": "select", "options": list(options), "name": label}}
+=======
+    """Return the keys `datasets` and `data` of a chart of this table, as text: a fifth of what its rows would take."""
+    parse = {str(column): "number" for column in table.select_dtypes("number")}  # or 10 would stand before 2
+    text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return {"datasets": {"table": text}, "data": {"name": "table", "format": {"type": "csv", "parse": parse}}}
+>>>>>>> main

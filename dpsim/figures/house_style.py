@@ -102,7 +102,8 @@ def size(columns: int, height: float) -> tuple[float, float]:
 
     Parameters
     ----------
-    columns, height : 1 or 2, and float in (0, 12], in inches
+    columns : int, 1 or 2
+    height : float, in (0, 12], inches
 
     Examples
     --------
@@ -161,7 +162,8 @@ def plain_ticks(axis: Any, values: Sequence[float]) -> None:
 
     Parameters
     ----------
-    axis, values : ``ax.xaxis`` or ``ax.yaxis``, and a sequence of float
+    axis : ``ax.xaxis`` or ``ax.yaxis``
+    values : sequence of float
     """
     low, high = axis.get_view_interval()
     step = 1 + sum(low <= value <= high for value in values) // (8 if axis.axis_name == "x" else 11)
@@ -173,7 +175,8 @@ def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[flo
 
     Parameters
     ----------
-    ax, x, y : Axes, and the point
+    ax : Axes
+    x, y : float, the point
     label : str, the value as the paper prints it
     offset : tuple of float, of the label, in points; beyond 20 a thin line joins it to its point
     """
@@ -189,7 +192,8 @@ def mark_source(fig: Figure, text: str) -> None:
 
     Parameters
     ----------
-    fig, text : Figure, and str
+    fig : Figure
+    text : str
     """
     fig.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color="0.35")
 

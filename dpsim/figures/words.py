@@ -36,10 +36,17 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
 
     Parameters
     ----------
+<<<<<<< HEAD
     table : DataFrame
         Columns mechanism, epsilon (promised), lost (the exact one), released, probability (from the first word of the
         pair), ratio (of that to the same from the second): a row for each mechanism, epsilon of a grid, and release.
     pair, epsilon : sequence of two str, and float, where the slider starts
+=======
+    axes : sequence of two Axes
+    table : DataFrame, columns released and probability_<word> for both neighbours, a row for each candidate
+    neighbours : sequence of two str
+    epsilon : float
+>>>>>>> main
     """
     grid, names = sorted(map(float, table["epsilon"].unique())), list(table["mechanism"].unique())
     mechanism = {"field": "mechanism", "type": "nominal"}
@@ -80,7 +87,9 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     return Moving(spec, f"What each mechanism releases from {pair[0]}, and its ratio to the same from {pair[1]}.")
 
 
-def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+def draw_errors(
+    ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]], *, letters: str = "letters"
+) -> None:
     """Draw the expected and the sampled errors of both mechanisms, and what the paper prints, within the x-limits.
 
     Parameters
@@ -88,6 +97,7 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
     ax : Axes
     table : DataFrame, columns mechanism, epsilon, error_expected, error_sampled, standard_error
     published : mapping, for each mechanism the sequence of printed points (epsilon, error)
+    letters : str, what the letters of these words are called
     """
     for mechanism, part in table.groupby("mechanism", sort=False):
         colour = COLOURS[str(mechanism)]
@@ -99,7 +109,7 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
             if table["epsilon"].min() <= epsilon <= table["epsilon"].max():
                 above = mechanism == "exponential"
                 mark_published(ax, epsilon, error, f"{error:g}", offset=(6, 5) if above else (-6, -13))
-    ax.set(yscale="log", xlabel=r"$\epsilon$", ylabel="wrong segments")
+    ax.set(yscale="log", xlabel=r"$\epsilon$", ylabel=f"wrong {letters}")
     plain_ticks(ax.yaxis, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
 
 

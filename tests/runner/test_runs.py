@@ -112,6 +112,13 @@ def test_parameters_are_those_that_papermill_finds(toy: Path) -> None:
         assert (mine[name].type, mine[name].help) == (of["inferred_type_name"], of["help"].strip())
 
 
+def test_a_comment_ends_with_the_size_for_a_quick_run(toy: Path) -> None:
+    lines = "draws: int = 20  # number of draws; 1 to 100; quick 5\nsizes: list[int] = [9]  # of each; quick 1,2\n"
+    notebook(toy / "notebooks" / "quick.ipynb", parameters=PARAMETERS + lines)
+    values = {name: parameter.quick for name, parameter in runner.notebook_parameters("quick").items()}
+    assert values["draws"] == 5 and values["sizes"] == [1, 2] and values["scale"] == 1.0
+
+
 def test_a_hash_within_a_text_begins_no_comment(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", parameters='place: str = "é # 1"  # a word')
     place = runner.notebook_parameters("quick")["place"]
@@ -205,6 +212,12 @@ def test_outputs_are_those_of_a_kernel_of_its_own(toy: Path) -> None:
     assert [o["output_type"] for o in shown] == ["stream", "display_data", "stream", "stream", "execute_result"]
     assert [o.get("name") for o in shown] == ["stdout", None, "stdout", "stderr", None]
     assert len(pieces) == 1 and "".join(pieces[0]["text"]) == "onetwo\n"
+
+
+def test_a_notebook_runs_without_the_name_of_a_kernel(toy: Path) -> None:
+    path = toy / "notebooks" / "quick.ipynb"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"metadata": {}}))
+    assert ran().status == "done"
 
 
 def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
