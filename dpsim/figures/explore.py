@@ -33,7 +33,6 @@ LOOK = {
     "font": "DejaVu Sans, sans-serif",
     "view": {"stroke": None},
     "axis": {"grid": False, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-    "axisY": {"minExtent": 50},  # what moves stays in its place
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     "title": {"fontSize": 12, "fontWeight": "normal"},
 }
@@ -45,7 +44,7 @@ class Moving:
 
     Parameters
     ----------
-    spec : dict, Vega-Lite 5.6 as JupyterLab bundles it: parameters by `slider` and `choice`, numbers by `embedded`
+    spec : dict, Vega-Lite, its parameters bound to inputs and every number it needs in `datasets`
     alt_text : str, what the chart shows, in a sentence: for readers who do not see it
     """
 
@@ -99,15 +98,10 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     """
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
     outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
-<<<<<<< HEAD
-    end = 10 * math.ceil(shares["percent"].abs().max() / 10)
-    wide = {"gradientLength": 400, "titleLimit": 400}
-=======
     shades = ["#feedde", "#fdbe85", "#fd8d3c", "#d94701", "#7f2704"]
     classes = ["below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "above 10"]
     shares = shares.assign(size=pd.cut(shares["gap"], [-1, 0.01, 0.1, 1, 10, math.inf], labels=classes, right=False))
     control = {"input": "radio", "options": epsilons, "name": "ε "}
->>>>>>> main
     colour = {
         "field": "size",
         "type": "nominal",
@@ -129,15 +123,9 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     look = {"layer": [shapes, text], "width": (WIDTH - 20) // len(ways), "height": 460}
     maps = [look | {"title": way, "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}]} for way in ways]
     spec = {
-<<<<<<< HEAD
-        "params": [slider("place", "ε: step ", len(epsilons) // 2, 0, len(epsilons) - 1, 1)],
-        "data": embedded(shares),
-        "transform": [{"filter": f"datum.epsilon == {epsilons}[place]"}],
-=======
         "params": [{"name": "epsilon", "value": epsilons[0], "bind": control}],
         **embedded(shares),
         "transform": [{"filter": "datum.epsilon == epsilon"}],
->>>>>>> main
         "hconcat": maps,
         "resolve": {"scale": {"color": "shared"}},
     }
@@ -157,17 +145,6 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
         Columns subject (what is released, of which data), mechanism (a subject's first is the paper's), epsilon,
         error, metric (what the error is).
     """
-<<<<<<< HEAD
-    names = {subject: list(dict.fromkeys(part["mechanism"])) for subject, part in errors.groupby("subject", sort=False)}
-    first, *others = (PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")
-    looks = {name: others[n % 3] for listed in names.values() for n, name in enumerate(listed[1:])}
-    looks |= {listed[0]: first for listed in names.values()}
-    colours, symbols = zip(*looks.values())
-    shown = {"expr": f"({json.dumps(names)})[subject]"}
-    legend = {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 300, "values": shown}
-    mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
-=======
->>>>>>> main
     log = {"type": "quantitative", "scale": {"type": "log", "nice": False}}
     looks = [(PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")]
     panels = []
@@ -182,21 +159,6 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
             "color": mechanism | {"scale": {"domain": names, "range": colours}},
             "shape": mechanism | {"scale": {"domain": names, "range": symbols}},
             "tooltip": [{"field": "mechanism"}, {"field": "epsilon"}, {"field": "error", "format": ".3g"}],
-<<<<<<< HEAD
-        },
-    }
-    text = note("'error: ' + datum.metric", ["metric"], x=0, y=-10)
-    spec = {
-        "params": [choice("subject", "what is released ", list(names))],
-        "data": embedded(errors),
-        "transform": [{"filter": "datum.subject == subject"}],
-        "layer": [lines, text],
-        "width": WIDTH,
-        "height": 300,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-    }
-    return Moving(spec, "Error of each mechanism against its exact epsilon, for the subject chosen in the list.")
-=======
         }
         chosen = [{"filter": f"datum.subject == {json.dumps(subject)}"}]
         mark = {"type": "line", "point": {"size": 50, "filled": True}}
@@ -205,7 +167,6 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
     free = {"scale": {"color": "independent", "shape": "independent"}}
     spec = embedded(errors) | {"concat": panels, "columns": 3, "resolve": free}
     return Moving(spec, "Error of each mechanism against its epsilon, a panel for each thing that is released.")
->>>>>>> main
 
 
 def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) -> dict[str, Any]:
@@ -225,42 +186,14 @@ def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) 
     }
 
 
-def embedded(table: pd.DataFrame) -> dict[str, Any]:
-<<<<<<< HEAD
-    """Return a table as a chart's `data`: text, six significant digits, a fifth of what named rows would take.
-
-    Parameters
-    ----------
-    table : DataFrame
-    """
-    parse = {str(column): "number" for column in table.select_dtypes("number")}  # or 10 would stand before 2
-    text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    return {"values": text, "format": {"type": "csv", "parse": parse}}
-
-
 def slider(name: str, label: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
-    """Return a parameter of a chart that a slider sets.
-
-    Parameters
-    ----------
-    name, label : str, as expressions name it, and what stands beside the slider
-    value, low, high, step : float, where it starts, its ends, its step
-    """
+    """Return a parameter of a chart, which a slider sets: its name in expressions, its label, where it starts."""
     control = {"input": "range", "min": low, "max": high, "step": step, "name": label}
     return {"name": name, "value": value, "bind": control}
 
 
-def choice(name: str, label: str, options: Sequence[str]) -> dict[str, Any]:
-    """Return a parameter of a chart that is chosen from a list, at first its first.
-
-    Parameters
-    ----------
-    name, label, options : str, str, and sequence of str
-    """
-    return {"name": name, "value": options[0], "bind": {"input": "select", "options": list(options), "name": label}}
-=======
+def embedded(table: pd.DataFrame) -> dict[str, Any]:
     """Return the keys `datasets` and `data` of a chart of this table, as text: a fifth of what its rows would take."""
     parse = {str(column): "number" for column in table.select_dtypes("number")}  # or 10 would stand before 2
     text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     return {"datasets": {"table": text}, "data": {"name": "table", "format": {"type": "csv", "parse": parse}}}
->>>>>>> main

@@ -36,17 +36,10 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
 
     Parameters
     ----------
-<<<<<<< HEAD
     table : DataFrame
         Columns mechanism, epsilon (promised), lost (the exact one), released, probability (from the first word of the
         pair), ratio (of that to the same from the second): a row for each mechanism, epsilon of a grid, and release.
     pair, epsilon : sequence of two str, and float, where the slider starts
-=======
-    axes : sequence of two Axes
-    table : DataFrame, columns released and probability_<word> for both neighbours, a row for each candidate
-    neighbours : sequence of two str
-    epsilon : float
->>>>>>> main
     """
     grid, names = sorted(map(float, table["epsilon"].unique())), list(table["mechanism"].unique())
     mechanism = {"field": "mechanism", "type": "nominal"}
@@ -55,8 +48,14 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     look = {"color": colour | {"legend": {"title": None, "orient": "top"}}, "shape": shape, "xOffset": mechanism}
     letters = {"labelAngle": 0, "labelFont": "DejaVu Sans Mono, monospace", "labelFontSize": 10}
     word = {"field": "released", "type": "nominal", "sort": None, "title": "released word", "axis": letters}
-    share = {"field": "probability", "title": f"probability from {pair[0]}", "scale": {"domain": [0, 1]}}
-    log = {"scale": {"type": "log", "nice": False, "padding": 14}, "axis": {"format": "~r", "tickCount": 5}}
+    steady = {"minExtent": 50}  # what moves stays in its place
+    share = {
+        "field": "probability",
+        "title": f"probability from {pair[0]}",
+        "scale": {"domain": [0, 1]},
+        "axis": steady,
+    }
+    log = {"scale": {"type": "log", "nice": False, "padding": 14}, "axis": {"format": "~r", "tickCount": 5, **steady}}
     ratio = {"field": "ratio", "title": f"ratio to that from {pair[1]}", **log}
 
     def dots(y: dict[str, Any], **x: Any) -> dict[str, Any]:
@@ -80,7 +79,7 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     panels = [{"height": 130, **dots(share, axis=None)}, {"height": 200, "layer": below}]
     spec = {
         "params": [slider("promise", "promised ε ", epsilon, grid[0], grid[-1], grid[1] - grid[0])],
-        "data": embedded(table),
+        **embedded(table),
         "transform": [{"filter": "abs(datum.epsilon - promise) < 1e-6"}],
         "vconcat": [{"width": WIDTH - 90, **panel} for panel in panels],
     }

@@ -48,12 +48,7 @@ def test_charts_name_the_font_that_comes_with_the_project_and_hold_their_numbers
     table = pd.DataFrame(rows, columns=["subject", "mechanism", "epsilon", "error", "metric"])
     spec = figures.which_mechanism(table).spec
     assert spec["config"]["font"].startswith("DejaVu Sans")
-<<<<<<< HEAD
-    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(spec["data"]["values"])), table)
-    scale = spec["layer"][0]["encoding"]["color"]["scale"]
-=======
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(spec["datasets"]["table"])), table)
     assert [panel["title"] for panel in spec["concat"]] == ["a", "b"]
     scale = spec["concat"][1]["encoding"]["color"]["scale"]
->>>>>>> main
     assert dict(zip(scale["domain"], scale["range"])) == {"other": figures.OTHER, "paper": figures.PAPER}

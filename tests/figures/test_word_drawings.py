@@ -30,7 +30,7 @@ def test_the_toy_that_moves_starts_with_what_its_table_holds():
     ]
     table = pd.DataFrame(rows, columns=["mechanism", "epsilon", "lost", "released", "probability", "ratio"])
     moving = neighbours(table, ["a", "b"], 1.5)
-    held = pd.read_csv(io.StringIO(moving.spec["data"]["values"]))
+    held = pd.read_csv(io.StringIO(moving.spec["datasets"]["table"]))
     pd.testing.assert_frame_equal(held, table, rtol=1e-5)
     (control,) = moving.spec["params"]
     assert control["value"] == 1.5 and control["bind"] | {"min": 1.0, "max": 1.5, "step": 0.5} == control["bind"]
