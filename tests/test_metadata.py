@@ -96,3 +96,12 @@ def test_an_archive_is_made_of_what_is_committed(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(archive, "ROOT", tmp_path)
     with pytest.raises(ValueError, match="is no git clone"):
         archive.sources()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
+def test_a_workflow_keeps_no_credentials_and_takes_no_latest(path: Path) -> None:
+    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
+    steps = [step for job in jobs for step in job.get("steps", [])]
+    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+    assert not any("latest" in step.get("run", "") for step in steps)

@@ -407,7 +407,11 @@ def test_bounds_are_attained_where_they_should():
 def test_lower_bound_is_below_the_truth():
     for n, N, k in [(3, 10, 2.0), (5, 98, 20.6), (2, 7, 50.0)]:
         smallest = dirichlet.expected_absolute_error([1 / N, 1 - 1 / N], k)[0]
-        assert dirichlet.log_absolute_error_lower_bound(n, N, k) <= np.log(smallest)
+        bound = dirichlet.log_absolute_error_lower_bound(n, N, k)
+        assert bound <= np.log(smallest)
+        one, others = mpmath.mpf(1) / N, mpmath.mpf(n - 1) / N  # equation 97
+        printed = 2 * one ** (k * (1 - others)) * others ** (k * (1 - one)) / (k * mpmath.beta(k * one, k * others))
+        assert bound == pytest.approx(float(mpmath.log(printed)), rel=1e-12)
 
 
 @pytest.mark.parametrize("a, b", [(1e-3, 2.0), (11.9, 12.1), (1e8, 3.0), (1e9, 1e9)])

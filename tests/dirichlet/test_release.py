@@ -115,12 +115,18 @@ def test_what_neighbours_have_room_for_in_the_papers_domain():
     assert hockey_stick([eta + s, eta, 0.05], [eta, eta + s, 0.05], k, 2.0) == pytest.approx(1e-2, rel=1e-5)
 
 
-@pytest.mark.parametrize("P", [[0.05, 0.45, 0.5], [0.5, 0.48, 0.02], [0.1 - 1e-8, 0.4, 0.5 + 1e-8]])
+INSIDE, OUTSIDE = [0.2, 0.3, 0.5], [0.05, 0.45, 0.5]
+
+
+@pytest.mark.parametrize(
+    "P",
+    [OUTSIDE, [0.5, 0.48, 0.02], [0.1 - 1e-8, 0.4, 0.5 + 1e-8], [INSIDE, OUTSIDE], [OUTSIDE, INSIDE], [OUTSIDE] * 2],
+)
 def test_matrices_outside_the_papers_domain_are_refused_without_a_word_of_their_entries(P):
     with pytest.raises(ValueError, match=r"^P must lie in the domain") as refusal:
-        dirichlet.privatize(P, 2.0, 1e-2, **DOMAIN)
+        dirichlet.privatize(P, 6.0, 1e-2, **DOMAIN)
     with pytest.raises(ValueError) as other:
-        dirichlet.privatize([0.0, 0.0, 1.0], 2.0, 1e-2, **DOMAIN)
+        dirichlet.privatize([0.0, 0.0, 1.0], 6.0, 1e-2, **DOMAIN)
     assert str(refusal.value) == str(other.value)
 
 

@@ -321,8 +321,8 @@ best = st.fixed_dictionaries(
 )
 add("dirichlet.theorem1.best_epsilon_bound", non_negative, best)
 add("dirichlet.theorem1.extreme_points", sums_to_one, n=st.integers(2, 6), eta=real(1e-9, 1 / 6))
-pairs = vectors(3).map(lambda p: 0.9 * p[:2] + 0.02)
-add("dirichlet.theorem1.leaving_probability", probability, p=pairs, k=real(0.1, 1e3), gamma=real(1e-6, 0.3))
+some = st.integers(1, 5).flatmap(lambda m: vectors(6).map(lambda p: 0.8 * p[:m] + 0.02))
+add("dirichlet.theorem1.leaving_probability", probability, p=some, k=real(1e-3, 1e3), gamma=real(1e-20, 0.1))
 add(
     "dirichlet.theorem1.delta_monte_carlo",
     probability,

@@ -113,6 +113,16 @@ def test_noise_falls_on_the_support_and_is_projected_there(noise):
     assert (mdp.perturb_with_noise(STARTUP, 1.0, noise, 1, support=wider).transitions[0, 0] > 0).any()
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_noise_does_not_tell_a_zero_from_a_small_probability(noise):
+    support = np.ones((3, 1, 3), bool)
+    made = []
+    for last in (0.0, 1e-9):
+        model = MDP(np.tile([0.5, 0.5 - last, last], (3, 1, 1)), np.zeros((3, 1)), horizon=1)
+        made.append(mdp.perturb_with_noise(model, 0.1, noise, 1, support=support, size=50).transitions)
+    np.testing.assert_allclose(*made, atol=1e-8)
+
+
 def test_parameters_and_statement_do_not_depend_on_the_transitions():
     rng, made = np.random.default_rng(6), []
     extreme = np.zeros((7, 6, 7))
