@@ -48,7 +48,8 @@ def citation() -> dict[str, Any]:
 
 def codemeta() -> dict[str, Any]:
     """Return codemeta.json: what pyproject.toml and CITATION.cff say, in CodeMeta's words."""
-    package, cited, verdicts = project(), citation(), verdict_of_each_paper()
+    package, cited = project(), citation()
+    verdicts = ledger.by_paper(ledger.report())["verdict"].rename(index=ledger.papers()["address"])
     return {
         "@context": "https://w3id.org/codemeta/3.0",
         "@type": "SoftwareSourceCode",
@@ -74,12 +75,6 @@ def codemeta() -> dict[str, Any]:
             for paper in cited["references"]
         ],
     }
-
-
-def verdict_of_each_paper() -> dict[str, str]:
-    """Return the verdict of the committed results (`ledger.by_paper`) by the address of the paper."""
-    words = ledger.by_paper(ledger.report())["verdict"]
-    return {address: str(words[paper]) for paper, address in ledger.papers()["address"].items()}
 
 
 MISSING = """\

@@ -26,12 +26,12 @@ CODE = {
 """Lines of code that a notebook has at most, folded ones too."""
 
 EXCEPTIONS: dict[str, dict[str, str]] = {
-    "data_driven_markov": {"2,933,898": "the paper's number of trips", "400,000": "a limit that an exercise names"},
+    "data_driven_markov": {"2,933,898": "the paper's number of trips"},
     "your_own_chain": {"148": "exp(5)", "97.0": "a spelling of the state 97"},
 }
 """Numbers in the prose of a notebook that no cell shows: notebook, then number, then the reason."""
 
-TYPED = {"fleischer2024.delta": {"2,500": "steps", "5,000": "steps"}}
+TYPED: dict[str, dict[str, str]] = {}
 """Numbers of ours that a sentence of the ledger types: row, then number, then the reason."""
 
 NUMBER = re.compile(r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+| *\\?%)?(?![\w/]|[.,]\d)")

@@ -74,12 +74,7 @@ def offset(noisy: np.ndarray) -> float:
     return float(theta[np.flatnonzero(y > theta)[-1]])
 
 
-RULES: dict[str, Callable[[np.ndarray, Noise], np.ndarray]] = {
-    "ours": ours,
-    "clip": clip,
-    "norm-sub": norm_sub,
-    "PrivTrace": privtrace,
-}
+RULES = {"ours": ours, "clip": clip, "norm-sub": norm_sub, "PrivTrace": privtrace}
 
 
 def normalised(noisy: np.ndarray) -> np.ndarray:

@@ -498,11 +498,7 @@ def word_mechanism(
 
 def cases(releases: Iterable[Case]) -> list[Case]:
     """Return every case of the audit, those of releases in their place."""
-    finite = [
-        boltzmann_exact_draws(),
-        boltzmann_chain(),
-        *word_mechanisms(),
-    ]
+    finite = [boltzmann_exact_draws(), boltzmann_chain(), *word_mechanisms()]
     return [
         *simplex_cases(),
         *matrix_cases(),
