@@ -32,6 +32,9 @@ from .explore import (
     manhattan as manhattan,
     which_mechanism as which_mechanism,
 )
+from .densities import (
+    beta_densities as beta_densities,
+)
 from .words import (
     COLOURS as COLOURS,
     draw_neighbours as draw_neighbours,
@@ -52,6 +55,7 @@ from . import (
     maps as maps,
     zones as zones,
     graphs as graphs,
+    densities as densities,
     words as words,
     matrices as matrices,
     decisions as decisions,

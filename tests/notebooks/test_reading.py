@@ -31,7 +31,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
 }
 """Numbers in the prose of a notebook that no cell shows: notebook, then number, then the reason."""
 
-TYPED = {"fleischer2024.delta": {"2,500": "steps", "5,000": "steps"}}
+TYPED: dict[str, dict[str, str]] = {}
 """Numbers of ours that a sentence of the ledger types: row, then number, then the reason."""
 
 NUMBER = re.compile(r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+| *\\?%)?(?![\w/]|[.,]\d)")
