@@ -37,7 +37,7 @@ from .densities import (
 )
 from .words import (
     COLOURS as COLOURS,
-    draw_neighbours as draw_neighbours,
+    neighbours as neighbours,
     draw_errors as draw_errors,
     draw_trips as draw_trips,
 )
