@@ -37,7 +37,7 @@ from .densities import (
 )
 from .words import (
     COLOURS as COLOURS,
-    draw_neighbours as draw_neighbours,
+    neighbours as neighbours,
     draw_errors as draw_errors,
     draw_trips as draw_trips,
 )
@@ -47,6 +47,7 @@ from .matrices import (
 from .decisions import (
     draw_startups as draw_startups,
     draw_plans as draw_plans,
+    drawn_plans as drawn_plans,
     draw_values as draw_values,
 )
 from . import (
