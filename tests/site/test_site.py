@@ -356,10 +356,10 @@ def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(browser: Any, or
         if not moving.locator("input, select").count():  # it says more under the mouse alone
             continue
         before = moving.locator("svg").first.inner_html()
-        control = moving.locator("input, select").first
+        control = moving.locator("input, select").last
         control.focus()
-        least = control.get_attribute("type") == "range" and control.input_value() == control.get_attribute("max")
-        control.press("ArrowLeft" if least else "ArrowRight" if control.get_attribute("type") else "ArrowDown")
+        most = control.get_attribute("type") == "radio" or control.input_value() == control.get_attribute("max")
+        control.press("ArrowLeft" if most else "ArrowRight" if control.get_attribute("type") else "ArrowDown")
         page.wait_for_function(
             "([figure, before]) => figure.querySelector('svg').innerHTML != before",
             arg=[moving.element_handle(), before],
