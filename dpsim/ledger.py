@@ -168,8 +168,7 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     >>> len(ledger.report()) == len(ledger.published())
     True
     """
-    base = paths.figures() if folder is None else folder
-    rows = published()
+    base, rows = paths.figures() if folder is None else folder, published()
     made = papers()["notebook"].items()
     return pd.concat([judge(rows[rows["paper"] == paper], results(base / notebook)) for paper, notebook in made])
 
@@ -232,12 +231,14 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     >>> "|" in ledger.markdown(ledger.report())
     True
     """
-    lines = []
-    for paper, title in papers()["reference"].items():
-        part = table[table["paper"] == paper]
-        if part.empty:
-            continue
-        lines += [f"### {title}", "", "| where | the paper says | we find | | |", "| --- | --- | ---: | --- | --- |"]
+    titles, lines = papers()["reference"], []
+    for paper, part in table.groupby("paper", sort=False):
+        lines += [
+            f"### {titles[paper]}",
+            "",
+            "| where | the paper says | we find | | |",
+            "| --- | --- | ---: | --- | --- |",
+        ]
         for row in part.itertuples():
             where = f"[{row.where}]({folder}/{evidence(row)})" if folder else row.where
             cells = [where, _says(row), _finds(row), row.verdict, row.sentence]
@@ -287,8 +288,7 @@ def scoreboard(paper: str) -> Any:
         settles it, and the sentence. Rows that share word and sentence share a line; the verdict is the caption.
     """
     checks.choice("paper", paper, papers().index)
-    rows = published()
-    rows = rows[rows["paper"] == paper]
+    rows = published().query("paper == @paper")
     return _board(judge(rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan})))
 
 
@@ -335,11 +335,12 @@ def _board(table: pd.DataFrame) -> Any:
     board, paper = _on_the_scoreboard(table), str(table["paper"].iloc[0])
     lines = [_line(part) for _, part in board.groupby(["where", "verdict", "section", "sentence"], sort=False)]
     counts = by_paper(table).loc[paper]
-    sentence = counts.pop("verdict")
+    sentence, words = counts.pop("verdict"), ", ".join(f"{word} {count}" for word, count in counts.items())
     caption = (
-        ", ".join(f"{word} {count}" for word, count in counts.items()) + f" (like rows share a line).<br>{sentence}."
+        f"{words} (like rows share a line).<br>{sentence}.<br>"
+        + "".join(f"<b>{word}</b>: {VERDICTS[word]}. " for word in VERDICTS)
+        + RULE
     )
-    caption += "<br>" + "".join(f"<b>{word}</b>: {VERDICTS[word]}. " for word in VERDICTS) + RULE
     styler = pd.DataFrame(lines).style.hide(axis="index").set_caption(caption).set_uuid(f"scoreboard_{paper}")
     left = "text-align: left; vertical-align: top; white-space: normal"
     styler = styler.set_table_styles([{"selector": "th, td, caption", "props": left}])
@@ -353,8 +354,7 @@ def _line(rows: pd.DataFrame) -> dict[str, str]:
     if len(rows) > 1:
         until = "; " if len(rows) == 2 else " to "
         says, found = f"{says}{until}{_says(last)}", f"{found}{until}{_finds(last)}"
-    place = html.escape(evidence(first).partition("#")[2])
-    word = f'<a href="#{place}">{first.verdict}</a>'
+    word = f'<a href="#{html.escape(anchor(first.section))}">{first.verdict}</a>'
     cells = {"where": first.where, "the paper says": says, "we find": found, "verdict": "", "why": first.sentence}
     shown = {name: html.escape(str(text), quote=False) for name, text in cells.items()}
     return shown | {"verdict": word, "why": re.sub("`(.+?)`", r"<code>\1</code>", shown["why"])}

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
         "encoding": {"color": colour, "tooltip": tips},
     }
     words = "['ε = ' + datum.epsilon, 'mean difference', format(datum.gap, '.3g') + ' %']"
-    text = _words("mean", "gap", ["mechanism", "epsilon"], words, baseline="top", x=10, y=10)
+    text = note(words, ["mechanism", "epsilon"], ["gap"], baseline="top", x=10, y=10)
     look = {"layer": [shapes, text], "width": (WIDTH - 20) // len(ways), "height": 460}
     maps = [look | {"title": way, "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}]} for way in ways]
     spec = {
@@ -168,16 +169,27 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
     return Moving(spec, "Error of each mechanism against its epsilon, a panel for each thing that is released.")
 
 
-def _words(op: str, field: str, groups: list[str], words: str, **place: Any) -> dict[str, Any]:
-    """Return a text, an expression of Vega over the groups and the field's mean or minimum in each."""
+def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) -> dict[str, Any]:
+    """Return a text of a chart, one for each group of its rows.
+
+    Parameters
+    ----------
+    words : str, an expression of Vega over the fields of `by` and `means`
+    by, means : sequence of str, what tells the groups apart, and fields that are averaged over each
+    mark : keywords of the text, its place for instance
+    """
+    averages = [{"op": "mean", "field": field, "as": field} for field in means] or [{"op": "count", "as": "rows"}]
     return {
-        "transform": [
-            {"aggregate": [{"op": op, "field": field, "as": field}], "groupby": groups},
-            {"calculate": words, "as": "words"},
-        ],
-        "mark": {"type": "text", "align": "left", "fontSize": 13, **place},
+        "transform": [{"aggregate": averages, "groupby": list(by)}, {"calculate": words, "as": "words"}],
+        "mark": {"type": "text", "align": "left", "fontSize": 13, **mark},
         "encoding": {"text": {"field": "words", "type": "nominal"}},
     }
+
+
+def slider(name: str, label: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
+    """Return a parameter of a chart, which a slider sets: its name in expressions, its label, where it starts."""
+    control = {"input": "range", "min": low, "max": high, "step": step, "name": label}
+    return {"name": name, "value": value, "bind": control}
 
 
 def embedded(table: pd.DataFrame) -> dict[str, Any]:

@@ -48,16 +48,14 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     read = {f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")}
     read = {f for f in read if f.relative_to(package).parts[0] not in APART}
     tables = {paths.data() / table for table in LEDGER}
-    read |= {paths.data(), *paths.data().rglob("*")} - tables - {paths.data() / "README.md"}
-    read |= set(paths.notebooks().glob("*.py"))
+    read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
+    read -= tables | {paths.data() / "README.md"}
     if paths.stage(name):
         made = [f for f in paths.figures().glob("[!.]*/*") if paths.stage(f.parent.name) < paths.stage(name)]
         read |= {f for f in made if not f.name.startswith("timings")}  # measured: other seconds in every run
-    for value in values.values():
-        if isinstance(value, str):  # it may ask for what was fetched
-            read |= set((paths.build() / "data").glob("*.csv"))
-        if isinstance(value, str) and os.path.isabs(value) and os.path.exists(value):
-            read |= {Path(value), *Path(value).rglob("*")}
+    for text in (value for value in values.values() if isinstance(value, str)):  # which may ask for what was fetched
+        read |= set((paths.build() / "data").glob("*.csv"))
+        read |= {Path(text), *Path(text).rglob("*")} if os.path.isabs(text) and os.path.exists(text) else set()
     stats = {os.path.relpath(f, root): f.stat() for f in read | tables}
     stamps = {f: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for f, s in stats.items()}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

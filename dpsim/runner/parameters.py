@@ -117,9 +117,8 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     for source in _tagged(name, "checks"):
         body = ast.parse(source).body
         last = max((i for i, part in enumerate(body, 1) if "checks." in ast.unparse(part)), default=0)
-        code = compile(
-            ast.Module(body[:last], []), f"{name}: checks of the parameters", "exec"
-        )  # not the imports below
+        # not the imports below
+        code = compile(ast.Module(body[:last], []), f"{name}: checks of the parameters", "exec")
         exec(code, {parameter.name: parameter.default for parameter in known.values()} | values)
     return values
 

@@ -183,6 +183,7 @@ WELCOME = {  # what is no real number, and yet means something
     ("words.automaton.HammingAutomaton", "adjacency", "booleans"),
     ("words.mechanism.privatize", "adjacency", "booleans"),
     ("words.exact_epsilon.exact_word_epsilon", "adjacency", "booleans"),
+    ("words.automaton.chain_counts", "adjacency", "booleans"),
     *(("words.exact_epsilon.exact_word_epsilon", "letters", kind) for kind in LABELS),
     *(("words.mechanism.privatize", "letters", kind) for kind in LABELS),
     *((name, place, kind) for name, place in LABELLED.items() for kind in NO_NUMBERS),

@@ -40,7 +40,7 @@ NUMBER = re.compile(r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?
 NO_RESULT = re.compile(
     r"`[^`]*`|\]\([^)]*\)|https?://\S+|<[^>]+>"
     r"|\b(?:Theorems?|Corollary|Lemma|Section|Definition|Assumption|Algorithm|Proposition|Remark|Appendix|Tables?|Figures?|"
-    r"arXiv:?|doi:?|equations?|exercise|part|page)s?\W+A?[\d.]+[a-z]?(?:(?:, | and | to |-)A?[\d.]+[a-z]?)*",
+    r"arXiv:?|doi:?|equations?|exercise|part|page|issue)s?\W+A?[\d.]+[a-z]?(?:(?:, | and | to |-)A?[\d.]+[a-z]?)*",
     re.IGNORECASE,
 )
 """What holds digits and no result: code, addresses, names of places in a paper."""

@@ -230,7 +230,7 @@ def test_the_published_reduction_at_epsilon_3_is_impossible_for_b_1_alone():
 def test_permute_and_flip_beyond_3_to_the_7_candidates_is_right_here_where_peers_fail():
     """Peers that sum over subsets, or multiply over candidates, stop near 3^7 words."""
     counts = words.alphabet_counts(30, 3)  # 3^30 candidates
-    law = words.permute_and_flip_pmf(counts, 4.0)
+    law = words.pmf(counts, 4.0)
     drawn = words.draw_distances(counts, 4.0, size=40_000, rng=2)
     seen = np.bincount(drawn, minlength=31)
     kept = law * 40_000 > 5

@@ -227,8 +227,11 @@ def accounting_checks() -> list[Check]:
     gammas = [(r * t, a, t) for r, a, t in grid([0.0, 0.3, 3.0], powers(-2, 2), powers(-5, 2))]
     deltas = grid([0.3, 1e-2, 1e-6, 1e-30, 1e-250], powers(-3, 3), powers(-3, 3))
 
-    def ours(epsilon: float, a: float, t: float) -> Any:
+    def replaced(epsilon: float, a: float, t: float) -> Any:
         return hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
+
+    def added(epsilon: float, a: float, t: float) -> Any:
+        return hockey_stick.log_delta(epsilon, a, t, hockey_stick.ADD_REMOVE)
 
     def round_trip(delta: float, a: float, t: float) -> Any:
         k, border = halves(a, t)
@@ -271,15 +274,8 @@ def accounting_checks() -> list[Check]:
         back(
             "hockey_stick.epsilon_for, add-remove", at_posterior, grid([1e-2, 1e-6, 1e-30], powers(-2, 2), [0.5, 10.0])
         ),
-        Check("hockey_stick.log_delta, replace", ours, log_replace, profiles, 1e-10, log=True),
-        Check(
-            "hockey_stick.log_delta, add-remove",
-            lambda e, a, t: hockey_stick.log_delta(e, a, t, hockey_stick.ADD_REMOVE),
-            log_add_remove,
-            gammas,
-            1e-10,
-            log=True,
-        ),
+        Check("hockey_stick.log_delta, replace", replaced, log_replace, profiles, 1e-10, log=True),
+        Check("hockey_stick.log_delta, add-remove", added, log_add_remove, gammas, 1e-10, log=True),
         back("accounting.exact_epsilon", round_trip, deltas, side=0),
     ]
 
@@ -291,6 +287,11 @@ def random_chain(n: int, spread: float) -> np.ndarray:
     """Return a transition matrix whose entries differ by many orders of magnitude."""
     raw = 10.0 ** (-spread * np.random.default_rng([n, int(spread)]).random((n, n)))
     return raw / raw.sum(axis=1, keepdims=True)
+
+
+def stationary_entry(n: int, spread: float, i: int) -> Any:
+    """Return one entry of the stationary distribution as the package finds it."""
+    return markov.stationary_distribution(random_chain(n, spread))[i]
 
 
 def stationary_mass(n: int, spread: float, i: int) -> Any:
@@ -354,14 +355,9 @@ def exact_radius(k: Any, beta: Any) -> Any:
 
 def chain_checks() -> list[Check]:
     """Return the checks of the stationary distribution and of the exact radius."""
+    chains = grid([2, 5, 9], [0.0, 4.0, 12.0], [0, 1])
     return [
-        Check(
-            "markov.stationary_distribution",
-            lambda n, spread, i: markov.stationary_distribution(random_chain(n, spread))[i],
-            stationary_mass,
-            grid([2, 5, 9], [0.0, 4.0, 12.0], [0, 1]),
-            1e-13,
-        ),
+        Check("markov.stationary_distribution", stationary_entry, stationary_mass, chains, 1e-13),
         Check(
             "mdp.concentration_radius, exact",
             lambda k, beta: mdp.concentration_radius(k, beta, 2, "exact"),
@@ -522,6 +518,11 @@ def largest_private_scale(delta: Any, epsilon: Any, b: Any) -> Any:
     return b / (epsilon + 2 * v)
 
 
+def one_row(delta: float, epsilon: float, b: float) -> float:
+    """Return the scale of Laplace noise that the package finds for one row."""
+    return accounting.laplace_scale(epsilon, delta, b=b)
+
+
 def tail_at_bound(upper: int, hits: int, draws: int, alpha: float) -> float:
     """Return P(at least `hits` successes), or at most, in many digits at a Clopper-Pearson bound: alpha."""
     bound = mp.mpf(float(accounting.audit.clopper_pearson(hits, draws, alpha)[upper]))
@@ -535,26 +536,17 @@ def noise_checks() -> list[Check]:
     rows = [(share * r * b / s, s, b, r) for share, s, b, r in grid([0.0, 0.1, 0.5], [0.02, 0.4], [0.1], [2, 3])]
     counts = [(h, n, a) for h, n, a in grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9]) if h <= n]
     tails = {0: [each for each in counts if each[0] > 0], 1: [each for each in counts if each[0] < each[1]]}
+    single = grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0])
     scales = grid([0.3, 1e-6, 1e-30, 1e-290], [1.0, 100.0], [0.05], [1, 10_000])
     bound = "accounting.clopper_pearson, tail at the"
     return [
+        # an upper bound, losses rounded up to a grid
         Check(
-            "accounting.noise, Laplace, more rows",
-            accounting.noise._laplace_delta,
-            laplace_profile,
-            rows,
-            1e-3,  # an upper bound, losses rounded up to a grid
-            side=1,
+            "accounting.noise, Laplace, more rows", accounting.noise._laplace_delta, laplace_profile, rows, 1e-3, side=1
         ),
         Check("accounting.gaussian_scale, back to delta", at_scale, lambda *of: of[0], scales, 1e-5, side=-1),
-        Check(
-            "accounting.laplace_scale, one row",
-            lambda delta, epsilon, b: accounting.laplace_scale(epsilon, delta, b=b),
-            largest_private_scale,
-            grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0]),
-            2e-10,  # it is rounded up by 1e-10
-            side=1,
-        ),
+        # it is rounded up by 1e-10
+        Check("accounting.laplace_scale, one row", one_row, largest_private_scale, single, 2e-10, side=1),
         Check(f"{bound} lower bound", partial(tail_at_bound, 0), lambda *of: of[-1], tails[0], 1e-9),
         Check(f"{bound} upper bound", partial(tail_at_bound, 1), lambda *of: of[-1], tails[1], 1e-9),
     ]
