@@ -47,6 +47,7 @@ from .matrices import (
 from .decisions import (
     draw_startups as draw_startups,
     draw_plans as draw_plans,
+    drawn_plans as drawn_plans,
     draw_values as draw_values,
 )
 from . import (

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsim.checks import Array
+from dpsim.figures.explore import WIDTH, Moving, embedded, note, slider
 from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, mark_source, plain_ticks, size
 
 VALUES: dict[str, dict[str, Any]] = {
@@ -63,6 +64,50 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
 def _draw_line(ax: Any, table: pd.DataFrame, name: str, look: Mapping[str, Any]) -> None:
     """Draw means with one standard deviation against k."""
     ax.errorbar(table["k"], table[f"{name}_mean"], table[f"{name}_sd"], lw=1, elinewidth=0.6, capsize=1.5, **look)
+
+
+def drawn_plans(table: pd.DataFrame, run_if: float, k: float) -> Moving:
+    """Return a chart that moves with k: the law of a private probability, and how often the plan made with it runs.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns k (a grid), epsilon, low and high (a bin), true and neighbour (the chance that the draw is in it, from
+        either probability), true_runs and neighbour_runs (that the plan runs the machine).
+    run_if : float, the end of a bin: right of it the plan runs the machine
+    k : float, where the slider starts
+    """
+    grid, number, steady = sorted(map(float, table["k"].unique())), {"type": "quantitative"}, {"minExtent": 40}
+    x = {"field": "low", "title": f"probability drawn; beyond {run_if:g} the plan runs the machine", **number}
+    y = {"field": "true", "title": "chance of a bin", "axis": steady, **number}
+    colour = {"condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER}, "value": "#bbb"}
+    bars = {"x": x, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "color": colour}
+    steps = {"type": "line", "interpolate": "step-after", "color": TRUE}
+    says = "'k = ' + datum.k + ': ε = ' + format(datum.epsilon, '.1f') + '. The plan is right in '"
+    says += " + format(100 * datum.true_runs, '.0f') + ' % of the draws; who sees it run gains odds of '"
+    says += " + format(datum.true_runs / datum.neighbour_runs, '.1f') + ' to 1.'"
+    said = note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10)
+    above = [{"mark": "bar", "encoding": bars}, {"mark": steps, "encoding": {"x": x, "y": y | {"field": "neighbour"}}}]
+    here, below = {"filter": "abs(datum.k - chosen) < 1e-6"}, []
+    for name, ink in (("true", PAPER), ("neighbour", TRUE)):
+        share = {
+            "field": f"{name}_runs",
+            "title": "chance to run",
+            "scale": {"domain": [0, 1]},
+            "axis": steady,
+            **number,
+        }
+        curve = {"transform": [{"filter": "datum.low == 0"}], "encoding": {"x": {"field": "k", **number}, "y": share}}
+        below.append({"mark": {"type": "line", "color": ink}, **curve})
+        dot = {"type": "point", "filled": True, "size": 90, "color": ink, "opacity": 1}
+        below.append(curve | {"mark": dot, "transform": [here, *curve["transform"]]})
+    panels = [{"layer": [*above, said], "transform": [here], "height": 170}, {"layer": below, "height": 110}]
+    spec = {
+        "params": [slider("chosen", "k ", k, grid[0], grid[-1], grid[1] - grid[0])],
+        **embedded(table),
+        "vconcat": [{"width": WIDTH - 80, **panel} for panel in panels],
+    }
+    return Moving(spec, "How likely each private probability is, and how often the plan made with it is right, by k.")
 
 
 def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, terminal: Mapping[str, float]) -> None:

@@ -276,6 +276,23 @@ def test_figures_stand_on_white_and_words_stand_out_from_the_page(scheme: str, b
     page.close()
 
 
+def test_no_file_of_the_site_is_a_template(site: Path) -> None:
+    assert not [path for path in site.rglob("*.html") if "{{" in path.read_text(encoding="utf-8")]
+
+
+def test_what_the_search_shows_of_a_page_is_prose_and_controls_are_called_by_their_words(
+    browser: Any, origin: str
+) -> None:
+    page = browser.new_page()
+    page.goto(f"{origin}/notebooks/permute_and_flip.html", wait_until="load")
+    assert page.locator("summary[aria-label], .search-button-field[aria-label]").count() == 0
+    page.goto(f"{origin}/search.html?q=permute", wait_until="load")
+    page.locator("ul.search > li p.context").first.wait_for()
+    shown = page.locator("ul.search > li p.context").all_inner_texts()
+    assert not [text for text in shown if "import " in text or " = " in text]
+    page.close()
+
+
 def test_every_link_within_the_site_leads_somewhere(visits: dict[str, Any], site: Path, origin: str) -> None:
     for name, seen in visits.items():
         for link in seen["links"]:
