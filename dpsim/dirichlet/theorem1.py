@@ -16,13 +16,12 @@ from dpsim.dirichlet.mechanism import (
     LARGEST_K,
     LARGEST_K_OF_DELTA,
     SMALLEST_PARAMETER,
+    _count_below,
     _parameters,
-    dirichlet_mechanism,
+    _prepared,
 )
 from dpsim.numerics import search
 from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
-
-BLOCK = 2**17  # numbers drawn at a time
 
 
 def epsilon_bound(
@@ -308,10 +307,8 @@ def delta_monte_carlo(
     checkpoints = numbers.reshape(-1)
     if not checkpoints.size or (np.diff(checkpoints) <= 0).any():
         raise ValueError(f"draws must increase, got {checkpoints.tolist()}")
-    ends = np.union1d(checkpoints, np.arange(0, checkpoints[-1], max(1, BLOCK // n)))
-    left = []
-    for vertex in vertices.reshape(-1, n):
-        blocks = (dirichlet_mechanism(vertex, k, size=int(drawn), rng=rng) for drawn in np.diff(ends))
-        below = [(block[:, :m][:, vertex[:m] > 0.0] < gamma).any(axis=1).sum() for block in blocks]
-        left.append(np.cumsum(below)[np.searchsorted(ends[1:], checkpoints)])
+    left = np.empty((vertices[..., 0].size, checkpoints.size))
+    for parameters, counts in zip(k * vertices.reshape(-1, n), left):
+        offset, scale, in_logs = _prepared(parameters)
+        _count_below(rng, parameters, offset, scale, bool(in_logs), gamma, m, checkpoints, counts)
     return checks.plain((np.max(left, axis=0) / checkpoints).reshape(numbers.shape))

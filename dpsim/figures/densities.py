@@ -14,7 +14,7 @@ HEIGHT = 230
 
 
 def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, float], *, many: str) -> Moving:
-    """Return a chart of two densities and the delta shaded between them, beside the delta of many such pairs at once.
+    """Return a chart of two densities and the delta shaded between them, beside that delta against `many`.
 
     Parameters
     ----------
@@ -23,16 +23,22 @@ def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, f
         two columns are the legend.
     costs : DataFrame, the same controls, a column `many`, and delta, positive
     start : dict, for each control and `many` the value that it starts with, one of its column
-    many : str, the column of costs that counts the pairs: "rows", for instance; its values are a control too
+    many : str
+        The column of costs on the horizontal axis: "rows", how many such pairs there are at once, or "N", the records.
+        Its values are a control too, which moves the densities where curves has that column.
     """
-    controls = [str(name) for name in curves.columns[:-3]]
+    moving = [str(name) for name in curves.columns[:-3]]
+    controls = [name for name in moving if name != many]
     p, q = map(str, curves.columns[-2:])
     options = {name: sorted(costs[name].unique().tolist()) for name in (*controls, many)}
     params = [
         {"name": f"v_{name}", "value": start[name], "bind": {"input": "radio", "options": found, "name": f"{name} "}}
         for name, found in options.items()
     ]
-    chosen = " && ".join(f"abs(datum['{name}'] - v_{name}) < 1e-9" for name in controls)
+    chosen = {
+        panel: " && ".join(f"abs(datum['{name}'] - v_{name}) < 1e-9" for name in names)
+        for panel, names in (("curves", moving), ("costs", controls))
+    }
     number = {"type": "quantitative"}
     x = {"field": "y", **number, "title": "y, what the onlooker sees", "axis": {"tickCount": 5}}
     high = {"domain": [0, 4]}
@@ -73,7 +79,7 @@ def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, f
     data = {"curves": embedded(curves), "costs": embedded(costs)}
     layers = {"curves": [apart, lines], "costs": cost}
     panels = [
-        {"data": held["data"] | {"name": name}, "transform": [{"filter": chosen}], "layer": layers[name], **size}
+        {"data": held["data"] | {"name": name}, "transform": [{"filter": chosen[name]}], "layer": layers[name], **size}
         for name, held in data.items()
     ]
     spec = {

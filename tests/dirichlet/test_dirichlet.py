@@ -263,6 +263,20 @@ def test_sampled_draws_that_underflow_as_a_whole_have_an_entry_below_gamma():
     assert abs(estimate - (1.0 - between)) < 5 * np.sqrt(between / 20_000)
 
 
+@pytest.mark.parametrize("k", [0.2, 3.0, 20.6])
+@pytest.mark.parametrize("protected", [None, 2])
+def test_sampled_delta_counts_the_draws_of_the_mechanism(k, protected):
+    p = np.array([[0.3, 0.0, 0.7], [0.1, 0.2, 0.7]])
+    counts, rng = [1, 70, 4000], np.random.default_rng(7)
+    drawn = [dirichlet.dirichlet_mechanism(row, k, size=counts[-1], rng=rng) for row in p]
+    below = [((x < 0.02) & (row > 0))[:, :protected].any(axis=1) for x, row in zip(drawn, p)]
+    worst = [max(each[:count].mean() for each in below) for count in counts]
+    found = dirichlet.delta_monte_carlo(
+        p, k, gamma=0.02, draws=counts, rng=np.random.default_rng(7), protected=protected
+    )
+    np.testing.assert_array_equal(found, worst)
+
+
 def test_sampled_delta_at_nested_numbers_of_draws():
     p = dirichlet.extreme_points(4, 0.1)
     counts = [100, 1000, 5000]

@@ -44,3 +44,7 @@ def test_the_chart_of_two_densities_has_its_numbers_and_a_control_of_each():
     for name, table in (("curves", curves), ("costs", costs)):
         pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(spec["datasets"][name])), table, check_dtype=False)
     assert spec["hconcat"][0]["layer"][0]["transform"] == [{"filter": "datum['from p'] > datum['from q']"}]
+    with_rows = curves.assign(rows=1)[["k", "rows", *curves.columns[1:]]]
+    followed = figures.beta_densities(with_rows, costs, {"k": 2, "rows": 1}, many="rows").spec
+    for chart, moved in ((spec, [False, False]), (followed, [True, False])):
+        assert ["v_rows" in panel["transform"][0]["filter"] for panel in chart["hconcat"]] == moved
