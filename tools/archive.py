@@ -114,7 +114,7 @@ def index() -> str:
     lines = ["| paper | its figures, drawn again |", "| --- | --- |"]
     for name, reference in ledger.papers().set_index("notebook")["reference"].items():
         stems = [path.stem for path in (ROOT / "figures" / name).glob("*.png")]
-        found = sorted((int(f[1]), f[0]) for f in (re.match(r"fig(\d+)_\w+", stem) for stem in stems) if f)
+        found = sorted((int(f[1]), f[0]) for f in (re.match(r"fig([1-9]\d*)_\w+", stem) for stem in stems) if f)
         pictures = [f"[{stem[3:].replace('_', ' ')}](figures/{name}/{stem}.png)" for _, stem in found]
         lines.append(f"| [{reference.rpartition(',')[0]}](notebooks/{name}.ipynb) | {', '.join(pictures)} |")
     return "\n".join([*lines, "", ""])

@@ -105,8 +105,7 @@ def _side(feeds: sp.csr_array, first: Array, n: int, q: float) -> Side:
 
 def _fed(side: Side, state: int) -> list[int]:
     """Return the states that feed a state."""
-    found: list[int] = side.feeds.indices[side.feeds.indptr[state] : side.feeds.indptr[state + 1]].tolist()
-    return found
+    return list(side.feeds.indices[side.feeds.indptr[state] : side.feeds.indptr[state + 1]].tolist())
 
 
 def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[Array, Array]:
@@ -131,22 +130,23 @@ def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[A
     return next_low, next_high
 
 
-def _inflow_bounds(side: Side, letters: tuple[int, ...], place: int, q: float) -> tuple[Array, Array]:
-    """Return bounds on what feeds letter i from one side: from the known letters, the first at `place`, up to i."""
-    if not letters:
-        return side.first, side.first
-    low, high = side.low[place, letters[:1]], side.high[place, letters[:1]]
-    for letter in letters[1:]:
+def _inflows(side: Side, known: tuple[int, ...], place: int, q: float) -> dict[int, tuple[Array, Array]]:
+    """Return bounds on what feeds letter i from one side, by the letter at `place`, which the known ones follow."""
+    letters = [s for s in (_fed(side, known[0]) if known else range(len(side.first))) if side.feasible[place, s]]
+    low, high = side.low[place, letters], side.high[place, letters]
+    for letter in known:
         low, high = _step(side, low, high, letter, q)
-    return side.feeds @ low[0], side.feeds @ high[0]
+    return dict(zip(letters, zip((side.feeds @ low.T).T, (side.feeds @ high.T).T)))
 
 
 def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float]:
     """Return bounds on the largest log-ratio of normalisers; a pair attains the lower one."""
 
-    @functools.cache  # windows share their sides
+    sides = before, after
+    inflows = functools.cache(lambda side, known, place: _inflows(sides[side], known, place, q))  # windows share them
+
     def inflow(side: int, letters: tuple[int, ...], place: int) -> tuple[Array, Array]:
-        return _inflow_bounds((before, after)[side], letters, place, q)
+        return inflows(side, letters[1:], place)[letters[0]] if letters else (sides[side].first,) * 2
 
     def bound(window: Window) -> float:
         """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with the window; exact on whole words."""
@@ -191,12 +191,9 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
         for left in lefts:
             choices = [s for s in (_fed(after, *left) if left else range(states)) if fits[s]]
             for s, other in itertools.permutations(choices, 2):
-                if i == n - 1:
-                    yield Window(left, s, (), i, other)
-                    continue
-                for right in sorted(fed[s] & fed[other]):
-                    if after.feasible[n - 2 - i, right]:
-                        yield Window(left, s, (right,), i, other)
+                fit = sorted(fed[s] & fed[other])
+                rights = [(right,) for right in fit if after.feasible[n - 2 - i, right]] if i < n - 1 else [()]
+                yield from (Window(left, s, right, i, other) for right in rights)
 
 
 def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:

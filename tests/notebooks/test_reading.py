@@ -23,7 +23,7 @@ CODE = {
     "mdp_policy_synthesis": 520,
     "permute_and_flip": 500,
 }
-"""Lines of code that a notebook has at most, folded ones too."""
+"""Lines of code that a notebook has at most, folded ones too; another one the least of these."""
 
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "data_driven_markov": {"2,933,898": "the paper's number of trips"},
@@ -80,7 +80,7 @@ def test_the_key_figure_comes_first_and_the_notebook_is_short(name: str) -> None
     assert words(all_of_it[:place]) < 450
     assert lines(all_of_it[: place + 1], imports=False) <= 56
     assert words(paper) <= 1800
-    assert words(all_of_it) <= 3000 and lines(all_of_it) <= CODE[name]
+    assert words(all_of_it) <= 3000 and lines(all_of_it) <= CODE.get(name, min(CODE.values()))
 
 
 def rendered(cell: nbformat.NotebookNode) -> int:
