@@ -144,7 +144,7 @@ def test_a_damaged_line_takes_no_lines_along(tmp_path: Path) -> None:
     rows = [f"s{i % 3},t" for i in range(30)]
     tables = []
     for name, first in (("with", ['x,"p']), ("without", [])):
-        (tmp_path / f"{name}.csv").write_text("\n".join(["from,to", *first, *rows, 'q",z']) + "\n")
+        (tmp_path / f"{name}.csv").write_text("\n".join(["from,to", *first, *rows, 'k,"', 'z"']) + "\n")
         tables.append(count_transitions(tmp_path / f"{name}.csv", "from", "to"))
     assert moved(*tables) == {} and tables[0].report["kept"] == 30
 
