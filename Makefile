@@ -4,6 +4,9 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 RUN := $(BIN)/python -m dpsim
 
+# Nothing is compiled before it is imported, so what is imported must be kept: in containers this is often set.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help env test-env figures test types pytest lab notebooks report site extras archive audit fuzz faults bench lock clean
 
@@ -15,8 +18,8 @@ env:  ## build .venv from the lock, when it is missing or the lock has changed
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, not " + sys.version.split()[0] + ": make PYTHON=python3.11 ...")' \
 	  && echo "building .venv from requirements.lock (a few minutes, once)" \
 	  && rm -rf .venv && $(PYTHON) -m venv .venv \
-	  && $(PIP) --no-deps --require-hashes -r requirements.lock \
-	  && $(PIP) --no-deps --no-build-isolation -e . \
+	  && $(PIP) -r requirements.lock \
+	  && $(PIP) --no-build-isolation -e . \
 	  && cp requirements.lock .venv/requirements.lock; }
 
 test-env: env
@@ -55,7 +58,7 @@ report: env  ## print published and reproduced side by side
 	$(BIN)/python -m tools.archive --metadata
 	$(RUN) report
 
-# The lock is complete, and leaves out one package on purpose (pyproject.toml, tool.uv): so nothing is resolved again (--no-deps).
+# What comes on top of the lock is locked too, so nothing is resolved again (--no-deps).
 # Extras live beside .venv, not in it: the key of a run holds the installed versions, and these change no figure.
 PIP_TARGET = $(PIP) --require-hashes --no-deps
 SITE := build/site-packages

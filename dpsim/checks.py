@@ -139,7 +139,7 @@ def plain(result: ArrayLike) -> Any:
     return np.asarray(result)[()]
 
 
-CLOSE = 1e-6
+CLOSE = 1e-6 * (1.0 + 1e-9)  # three times 0.333333 is a rounding further than 1e-6
 """How far the sum of probabilities may be from 1: float32, or six printed digits, are renormalised."""
 
 
@@ -162,7 +162,7 @@ def row_scales(name: str, totals: Array, n: int) -> Array:
     Raises ValueError naming the argument, the first row whose sum is further than 1e-6 from 1, and the sum.
     """
     off = np.abs(totals - 1.0)
-    bad = off > CLOSE * (1.0 + 1e-9)  # three times 0.333333 is a rounding further than that
+    bad = off > CLOSE
     if bad.any():
         row = tuple(int(i) for i in np.argwhere(bad)[0])
         where = f" row {row if len(row) != 1 else row[0]}" if row else ""
@@ -176,6 +176,7 @@ def row_scales(name: str, totals: Array, n: int) -> Array:
 def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
     """Return the generator given, one made of an integer seed, or a new one seeded from the operating system.
 
+    For simulations: NumPy's generators can be predicted from what they drew. A release draws from `private.source`.
     Raises ValueError for a negative seed, TypeError for anything else, legacy states included.
     """
     if isinstance(rng, np.random.Generator):

@@ -58,10 +58,16 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2) + "\n")
 
 
+def number(value: float) -> str:
+    """Return a number as it is written everywhere: six significant digits, a whole one whole."""
+    kept = float(value if float(value).is_integer() else f"{value:.6g}")
+    return f"{kept + 0.0:.0f}" if kept.is_integer() and abs(kept) < 2**53 else f"{kept:.6g}"
+
+
 def write_csv(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as csv, ten digits a number, whole or not at all."""
+    """Write a table as csv, each number as `number` does, whole or not at all."""
     with replacing(path) as partial:
-        table.to_csv(partial, index=False, float_format="%.10g", lineterminator="\n")
+        table.to_csv(partial, index=False, float_format=number, lineterminator="\n")
 
 
 def sha256(path: Path) -> str:

@@ -77,13 +77,13 @@ def published() -> pd.DataFrame:
     return table
 
 
-def record(id: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
-    """Record the reproduced value of one ledger row, to twelve digits: the others differ between processors.
+def record(row: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
+    """Record the reproduced value of one ledger row, to six significant digits.
 
     Parameters
     ----------
-    id : str
-        Of a row of data/published.csv.
+    row : str
+        The id of a row of data/published.csv.
     value : float
         Finite.
     standard_error : float, optional
@@ -93,16 +93,17 @@ def record(id: str, value: float, *, standard_error: float | None = None, output
         the same in every run.
     """
     rows = published()
-    if id not in rows.index:
-        raise ValueError(f"id must be a row of data/published.csv, got {id!r}")
-    found = {"value": float(f"{checks.scalar(f'value of {id}', value):.12g}"), "standard_error": None}
+    if row not in rows.index:
+        raise ValueError(f"row must be an id of data/published.csv, got {row!r}")
+    found = {"value": json.loads(files.number(checks.scalar(f"value of {row}", value))), "standard_error": None}
     if standard_error is not None:
-        found["standard_error"] = float(f"{checks.scalar(f'standard_error of {id}', standard_error, 0):.12g}")
+        error = checks.scalar(f"standard_error of {row}", standard_error, 0)
+        found["standard_error"] = json.loads(files.number(error))
     if output:
-        path = Path(output) / ("timings.json" if rows.loc[id, "basis"] == "speed" else "results.json")
+        path = Path(output) / ("timings.json" if rows.loc[row, "basis"] == "speed" else "results.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        files.write_json(path, dict(sorted((held | {id: found}).items())))
+        files.write_json(path, dict(sorted((held | {row: found}).items())))
 
 
 def results(folder: Path) -> pd.DataFrame:
@@ -167,8 +168,7 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     >>> len(ledger.report()) == len(ledger.published())
     True
     """
-    base = paths.figures() if folder is None else folder
-    rows = published()
+    base, rows = paths.figures() if folder is None else folder, published()
     made = papers()["notebook"].items()
     return pd.concat([judge(rows[rows["paper"] == paper], results(base / notebook)) for paper, notebook in made])
 
@@ -231,12 +231,14 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     >>> "|" in ledger.markdown(ledger.report())
     True
     """
-    lines = []
-    for paper, title in papers()["reference"].items():
-        part = table[table["paper"] == paper]
-        if part.empty:
-            continue
-        lines += [f"### {title}", "", "| where | the paper says | we find | | |", "| --- | --- | ---: | --- | --- |"]
+    titles, lines = papers()["reference"], []
+    for paper, part in table.groupby("paper", sort=False):
+        lines += [
+            f"### {titles[paper]}",
+            "",
+            "| where | the paper says | we find | | |",
+            "| --- | --- | ---: | --- | --- |",
+        ]
         for row in part.itertuples():
             where = f"[{row.where}]({folder}/{evidence(row)})" if folder else row.where
             cells = [where, _says(row), _finds(row), row.verdict, row.sentence]
@@ -286,8 +288,7 @@ def scoreboard(paper: str) -> Any:
         settles it, and the sentence. Rows that share word and sentence share a line; the verdict is the caption.
     """
     checks.choice("paper", paper, papers().index)
-    rows = published()
-    rows = rows[rows["paper"] == paper]
+    rows = published().query("paper == @paper")
     return _board(judge(rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan})))
 
 
@@ -334,11 +335,12 @@ def _board(table: pd.DataFrame) -> Any:
     board, paper = _on_the_scoreboard(table), str(table["paper"].iloc[0])
     lines = [_line(part) for _, part in board.groupby(["where", "verdict", "section", "sentence"], sort=False)]
     counts = by_paper(table).loc[paper]
-    sentence = counts.pop("verdict")
+    sentence, words = counts.pop("verdict"), ", ".join(f"{word} {count}" for word, count in counts.items())
     caption = (
-        ", ".join(f"{word} {count}" for word, count in counts.items()) + f" (like rows share a line).<br>{sentence}."
+        f"{words} (like rows share a line).<br>{sentence}.<br>"
+        + "".join(f"<b>{word}</b>: {VERDICTS[word]}. " for word in VERDICTS)
+        + RULE
     )
-    caption += "<br>" + "".join(f"<b>{word}</b>: {VERDICTS[word]}. " for word in VERDICTS) + RULE
     styler = pd.DataFrame(lines).style.hide(axis="index").set_caption(caption).set_uuid(f"scoreboard_{paper}")
     left = "text-align: left; vertical-align: top; white-space: normal"
     styler = styler.set_table_styles([{"selector": "th, td, caption", "props": left}])
@@ -352,8 +354,7 @@ def _line(rows: pd.DataFrame) -> dict[str, str]:
     if len(rows) > 1:
         until = "; " if len(rows) == 2 else " to "
         says, found = f"{says}{until}{_says(last)}", f"{found}{until}{_finds(last)}"
-    place = html.escape(evidence(first).partition("#")[2])
-    word = f'<a href="#{place}">{first.verdict}</a>'
+    word = f'<a href="#{html.escape(anchor(first.section))}">{first.verdict}</a>'
     cells = {"where": first.where, "the paper says": says, "we find": found, "verdict": "", "why": first.sentence}
     shown = {name: html.escape(str(text), quote=False) for name, text in cells.items()}
     return shown | {"verdict": word, "why": re.sub("`(.+?)`", r"<code>\1</code>", shown["why"])}
@@ -381,7 +382,7 @@ def _finds(row: Any) -> str:
 
 
 class _Found(float):
-    """A recorded value in a sentence or table: four digits unless the format asks for others."""
+    """A recorded value in a sentence or table: four digits unless the format asks for others, "%" after a space."""
 
     def __format__(self, spec: str) -> str:
         whole = self == np.round(self) and abs(self) < 1e9

@@ -47,7 +47,11 @@ def made(value: Any, words: str, *, epsilon: float, delta: float, simulation: bo
 
 
 def source(rng: np.random.Generator | int | None) -> tuple[np.random.Generator, bool]:
-    """Return the generator of a release and whether it makes a simulation: any but the operating system's does."""
+    """Return the generator of a release and whether it makes a simulation.
+
+    Without `rng` it is `streams.private`, which nobody can predict: the one for what is published. With a seed or a
+    generator it is that of `checks.generator`, for simulations alone.
+    """
     return (streams.private(), False) if rng is None else (checks.generator(rng), True)
 
 

@@ -20,7 +20,7 @@ WRITES = "writes files, or needs those of a run"
 SHOWS = "its result is for a notebook to show"
 NO_EXAMPLE = {  # public functions, by pattern, and why they have none
     r"figures\.(style|plain_ticks|mark_.*|draw_.*|compare_zones)": DRAWS,
-    r"figures\.(manhattan|which_mechanism|stationary_errors)": SHOWS,
+    r"figures\.(manhattan|which_mechanism|neighbours|beta_densities|stationary_errors|drawn_plans)": SHOWS,
     r"figures\.save.*": WRITES,
     r"ledger\.record": WRITES,
     r"ledger\.judge": "needs recorded values",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -34,8 +35,26 @@ def test_two_writers_at_once_do_not_meet(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_forms_of_text_json_and_csv(tmp_path: Path) -> None:
     files.write_json(tmp_path / "a.json", {"b": [1, 2.5]})
     assert json.loads((tmp_path / "a.json").read_bytes()) == {"b": [1, 2.5]}
-    files.write_csv(tmp_path / "a.csv", pd.DataFrame({"x": [1 / 3, 2.0], "n": [10**12, 2]}))
-    assert (tmp_path / "a.csv").read_bytes() == b"x,n\n0.3333333333,1000000000000\n2,2\n"
+    files.write_csv(tmp_path / "a.csv", pd.DataFrame({"x": [1 / 3, 2931688.0], "n": [10**12, 2]}))
+    assert (tmp_path / "a.csv").read_bytes() == b"x,n\n0.333333,1000000000000\n2931688,2\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2 / 3, "0.666667"),
+        (2931688.0, "2931688"),  # whole numbers are whole
+        (2931688.4, "2931690"),
+        (-1e-9 / 3, "-3.33333e-10"),
+        (1e300, "1e+300"),
+        (-0.0, "0"),
+        (np.nan, "nan"),
+        (np.float64(4.0000001), "4"),
+    ],
+)
+def test_a_number_has_six_digits_and_what_is_read_is_written_again(value: float, text: str) -> None:
+    assert files.number(value) == text
+    assert files.number(float(text)) == text
 
 
 def test_sha256_is_that_of_the_standard(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ numbers = {"k": {"value": 1.5, "standard_error": None}, "first": {"value": x[0],
 if output:
     folder = pathlib.Path(output)
     folder.mkdir(exist_ok=True)
-    (folder / "fig1_draws.csv").write_text("x\\n" + "".join(f"{value:.10g}\\n" for value in x))
+    (folder / "fig1_draws.csv").write_text("x\\n" + "".join(f"{value:.6g}\\n" for value in x))
     (folder / "results.json").write_text(json.dumps(numbers))
 """
 """What a notebook does, without a library: only the runner is tested here, and imports cost seconds."""

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import yaml
 
 from dpsim import ledger, paths, runner
@@ -49,7 +48,8 @@ def citation() -> dict[str, Any]:
 
 def codemeta() -> dict[str, Any]:
     """Return codemeta.json: what pyproject.toml and CITATION.cff say, in CodeMeta's words."""
-    package, cited, verdicts = project(), citation(), verdict_of_each_paper()
+    package, cited = project(), citation()
+    verdicts = ledger.by_paper(ledger.report())["verdict"].rename(index=ledger.papers()["address"])
     return {
         "@context": "https://w3id.org/codemeta/3.0",
         "@type": "SoftwareSourceCode",
@@ -75,12 +75,6 @@ def codemeta() -> dict[str, Any]:
             for paper in cited["references"]
         ],
     }
-
-
-def verdict_of_each_paper() -> dict[str, str]:
-    """Return the verdict of the committed results (`ledger.by_paper`) by the address of the paper."""
-    words = ledger.by_paper(ledger.report())["verdict"]
-    return {address: str(words[paper]) for paper, address in ledger.papers()["address"].items()}
 
 
 MISSING = """\
@@ -116,21 +110,13 @@ def verdicts() -> str:
 
 
 def index() -> str:
-    """Return README's index: each figure of the papers, its picture, the section of the notebook that draws it."""
-    lines = ["| paper | figure | picture | section |", "| --- | --- | --- | --- |"]
+    """Return README's index: a line for each paper, with its notebook and the pictures of its figures."""
+    lines = ["| paper | its figures, drawn again |", "| --- | --- |"]
     for name, reference in ledger.papers().set_index("notebook")["reference"].items():
-        heading = ""
-        drawn: dict[tuple[int, str], str] = {}
-        for cell in nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4).cells:
-            if cell.cell_type == "markdown":
-                heading = (re.findall(r"^#+ +(.+?) *$", cell.source, re.MULTILINE) or [heading])[-1]
-            for stem, number in re.findall(r'"(fig(\d+)_\w+)"', cell.source if cell.cell_type == "code" else ""):
-                if (ROOT / "figures" / name / f"{stem}.png").is_file():
-                    drawn.setdefault((int(number), stem), heading)
-        for (number, stem), place in sorted(drawn.items()):
-            picture = f"[{stem}](figures/{name}/{stem}.png)"
-            section = f"[{place}](notebooks/{name}.ipynb#{ledger.anchor(place)})"
-            lines.append(f"| {reference.rpartition(',')[0]} | {number} | {picture} | {section} |")
+        stems = [path.stem for path in (ROOT / "figures" / name).glob("*.png")]
+        found = sorted((int(f[1]), f[0]) for f in (re.match(r"fig([1-9]\d*)_\w+", stem) for stem in stems) if f)
+        pictures = [f"[{stem[3:].replace('_', ' ')}](figures/{name}/{stem}.png)" for _, stem in found]
+        lines.append(f"| [{reference.rpartition(',')[0]}](notebooks/{name}.ipynb) | {', '.join(pictures)} |")
     return "\n".join([*lines, "", ""])
 
 

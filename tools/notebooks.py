@@ -1,4 +1,7 @@
-"""`python -m tools.notebooks [NAME ...]` puts the outputs of the last default run into the committed notebooks."""
+"""`python -m tools.notebooks [NAME ...]` puts the outputs of the last default run into the committed notebooks.
+
+With `--begin NAME` it writes a new notebook of the cells that CONTRIBUTING shows.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,16 @@ LANGUAGE = {
 
 FOLDED = ("checks", "hide-input", "hide-cell")
 """Tags of code cells whose source JupyterLab shows folded; of a cell tagged `hide-cell` the outputs too."""
+
+
+def begun(page: str) -> str:
+    """Return the text of a notebook of the cells that a page shows, each below a line `# %% KIND TAGS`."""
+    cells = page.partition("```text\n# %% ")[2].partition("\n```")[0].split("\n\n# %% ")
+    notebook = nbformat.v4.new_notebook()
+    for head, _, source in (cell.partition("\n") for cell in cells):
+        kind, *tags = head.split()
+        notebook.cells.append(getattr(nbformat.v4, f"new_{kind}_cell")(source, metadata={"tags": tags}))
+    return str(nbformat.writes(clean(notebook))) + "\n"
 
 
 def refreshed(name: str) -> str:
@@ -108,5 +121,9 @@ def _plain(table: str) -> str:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or paths.notebook_names():
-        files.write_text(notebook_path(name), refreshed(name))
+    if sys.argv[1:2] == ["--begin"]:
+        with (paths.notebooks() / f"{sys.argv[2]}.ipynb").open("x", encoding="utf-8") as new:
+            new.write(begun((paths.root() / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+    else:
+        for name in sys.argv[1:] or paths.notebook_names():
+            files.write_text(notebook_path(name), refreshed(name))

@@ -43,7 +43,7 @@ class Composition:
     `optimistic` is dominated by them: each cell is merged into one outcome and its loss rounded down to a grid that is
     moved by `offset` in all. So the truth lies between the two, whose gap is of the order of interval squared once that
     is small. Both are proven in exact arithmetic; the rounding of the fast Fourier transforms is covered by a margin of
-    1e-12 in delta.
+    1e-12 in delta, and bounds are rounded outward to multiples of it: further digits differ between processors.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ class Composition:
         """Return a proven lower bound on delta: the optimistic grid, less what its transforms may have added."""
         pmf, offset = self.optimistic
         delta = pmf.get_delta_for_epsilon(epsilon - offset)
-        return max(0.0, delta * (1.0 - _RELATIVE_SLACK) - _SLACK)
+        return max(0.0, math.floor((delta * (1.0 - _RELATIVE_SLACK) - _SLACK) * 1e12) / 1e12)
 
     def _upper(self, epsilon: float) -> float:
         delta = self.pessimistic.get_delta_for_epsilon(epsilon)
-        return min(1.0, delta * (1.0 + _RELATIVE_SLACK) + _SLACK)
+        return min(1.0, math.ceil((delta * (1.0 + _RELATIVE_SLACK) + _SLACK) * 1e12) / 1e12)
 
     def _bracket(self, bound: Callable[[float], float], delta: float) -> tuple[float, float]:
         """Return two close epsilons with bound(low) > delta >= bound(high), or zeros if bound(0) <= delta."""

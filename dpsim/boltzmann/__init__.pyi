@@ -22,9 +22,6 @@ from .mixing import (
     transition_matrix as transition_matrix,
     k_step_law as k_step_law,
 )
-from .sampling import (
-    running_objective as running_objective,
-)
 from .space import (
     configurations as configurations,
     configuration_index as configuration_index,

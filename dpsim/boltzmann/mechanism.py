@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from dpsim import checks, private
 from dpsim.boltzmann import mixing, noise, sampling, space
 from dpsim.boltzmann.law import epsilon_bound
+from dpsim.checks import Array
 
 
 def privatize(
@@ -20,6 +22,7 @@ def privatize(
     bins: int,
     steps: int | None = None,
     weights: ArrayLike | None = None,
+    invariant: Mapping[int, int] | None = None,
     mechanism: str = "boltzmann",
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
@@ -43,6 +46,9 @@ def privatize(
         draws the chain's limit, exactly (`sample_exact`, whose tables may refuse a large total).
     weights : array_like (bins,), optional
         The public diagonal of W, positive in at least one bin; ones by default. For the mechanism "boltzmann" alone.
+    invariant : mapping of int to int, optional
+        Public: bins, from 0, that keep their counts, and these counts. The release, and what it spends, is that of the
+        other bins alone, with what is left of the total.
     mechanism : {"boltzmann", "laplace"}
         The Boltzmann machine; or `add_zero_sum_laplace` and the nearest valid histogram, which errs less unless N is a
         few individuals, as its noise does not grow with N.
@@ -62,44 +68,50 @@ def privatize(
         raise ValueError("weights must be None for the mechanism 'laplace' and where steps are given")
     if mechanism == "laplace" and steps is not None:
         raise ValueError("steps must be None for the mechanism 'laplace'")
+    fixed = checks.integers("invariant", list(invariant or {}), 0, bins - 1)
+    counted = checks.integers("counts of invariant", list((invariant or {}).values()), 0, total)
+    free, people = np.setdiff1d(np.arange(bins), fixed), total - int(counted.sum())
+    if free.size < 2 or people < 1:
+        raise ValueError(f"invariant must leave at least 2 bins and 1 individual free, got {dict(invariant or {})}")
     parameters: dict[str, float | int] = {}
     spent, delta, law = epsilon, 0.0, "discrete Laplace noise of sum zero and projection"
     if mechanism == "boltzmann":
-        t = parameters["t"] = _temperature(epsilon, total, bins, weights)
-        spent, law = epsilon_bound(total, bins, t, weights), f"one draw of the Boltzmann law at t {t!r}"
+        w = space.weight_matrix(weights, bins)
+        if w.ndim == 2 or not w[free].any():
+            raise ValueError(f"weights must be {bins} numbers in [0, inf), one of a free bin positive")
+        t = parameters["t"] = _temperature(epsilon, people, w[free])
+        spent, law = epsilon_bound(people, free.size, t, w[free]), f"one draw of the Boltzmann law at t {t!r}"
     if steps is not None:
         parameters["steps"] = steps = checks.integer("steps", steps, 0)
-        delta, law = _delta(total, bins, t, steps, spent), f"the Metropolis chain at t {t!r} after {steps} steps"
+        delta, law = _delta(people, free.size, t, steps, spent), f"the Metropolis chain at t {t!r} after {steps} steps"
     generator, simulation = private.source(rng)
     bare, labelled = private.unlabelled(histogram)
-    counts = checks.integers("histogram", bare, 0, space.LARGEST_TOTAL)
-    if counts.shape != (bins,) or counts.sum() != total:
+    drawn = checks.integers("histogram", bare, 0, space.LARGEST_TOTAL)
+    if drawn.shape != (bins,) or drawn.sum() != total or (drawn[fixed] != counted).any():
         raise ValueError(
-            f"histogram must have {bins} bins and the total {total}, as declared, got other ones, which are not shown: "
-            "they are secret"
+            f"histogram must have {bins} bins, the total {total} and the invariant counts, as declared, got other "
+            "ones, which are not shown: they are secret"
         )
     if mechanism == "laplace":
-        noisy = noise.add_zero_sum_laplace(counts, epsilon, rng=generator)
-        drawn = noise.nearest_histogram(noisy, total, rng=generator)
+        noisy = noise.add_zero_sum_laplace(drawn[free], epsilon, rng=generator)
+        drawn[free] = noise.nearest_histogram(noisy, people, rng=generator)
     elif steps is not None:
-        drawn = sampling.metropolis(counts, t, steps, rng=generator)[0]
+        drawn[free] = sampling.metropolis(drawn[free], t, steps, rng=generator)[0]
     else:
-        drawn = sampling.sample_exact(counts, t, weights=weights, rng=generator)
+        drawn[free] = sampling.sample_exact(drawn[free], t, weights=w[free], rng=generator)
+    same = f" Bins {fixed.tolist()} keep their counts {counted.tolist()}, which are public." if fixed.size else ""
     statement = (
         f"Adjacent are histograms of {total} individuals in {bins} bins between which one individual changed bin: "
         f"epsilon {spent!r} (a proven bound), delta {delta!r}{' (a proven bound)' if delta else ''}, by {law}. "
-        "The total, the bins and the weights are public."
+        f"The total, the bins and the weights are public.{same}"
     )
     return private.made(labelled(drawn), statement, epsilon=spent, delta=delta, simulation=simulation, **parameters)
 
 
-def _temperature(epsilon: float, total: int, bins: int, weights: ArrayLike | None) -> float:
+def _temperature(epsilon: float, total: int, w: Array) -> float:
     """Return the least t whose `epsilon_bound` is at most epsilon, of public arguments alone."""
-    w = space.weight_matrix(weights, bins)
-    if w.ndim == 2 or not w.any():
-        raise ValueError(f"weights must be {bins} numbers in [0, inf), one of them positive")
-    t = epsilon_bound(total, bins, 1.0, weights) / epsilon
-    while epsilon_bound(total, bins, t, weights) > epsilon:  # by a rounding
+    t = epsilon_bound(total, w.size, 1.0, w) / epsilon
+    while epsilon_bound(total, w.size, t, w) > epsilon:  # by a rounding
         t = math.nextafter(t, math.inf)
     sampling.refuse_large_tables(total, w / t)
     return t

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 from dpsim.boltzmann import space
@@ -156,10 +156,10 @@ def metropolis(
     weights: ArrayLike | None = None,
     candidate: str = "bins",
     rule: str = "metropolis",
-    invariant: Sequence[int] = (),
+    running_mean: bool = False,
     rng: np.random.Generator | int | None = None,
-) -> Integers:
-    """Return the states of Metropolis chains after `steps` steps from x, (..., chains, n).
+) -> NDArray[Any]:
+    """Return the states of Metropolis chains after `steps` steps from x, (..., chains, n), or their running means.
 
     Parameters
     ----------
@@ -175,9 +175,9 @@ def metropolis(
         normalised.
     rule : {"metropolis", "logistic"}
         A candidate that changes c_x by d is accepted with probability min(1, exp(d / t)) or 1 / (1 + exp(-d / t)).
-    invariant : sequence of int
-        Bins that keep their counts, which are then public: the chain, and its privacy, are those of the other bins
-        alone (at least 2), with their total and their block of W.
+    running_mean : bool
+        Return the running means of c_x instead, (..., chains, steps). Entry k - 1 is the mean over X^0 = x, ..., X^(k -
+        1): it tends to the expected objective (Fleischer 2024, ergodic theorem).
     rng : Generator, int or None
 
     Examples
@@ -186,51 +186,6 @@ def metropolis(
     >>> boltzmann.metropolis([30, 15, 5], 10.0, 1000, chains=2, rng=1).sum(axis=-1)
     array([50, 50])
     """
-    return _run(x, t, steps, chains, weights, candidate, rule, invariant, rng, recorded=0)[0]
-
-
-def running_objective(
-    x: ArrayLike,
-    t: ArrayLike,
-    steps: int,
-    *,
-    chains: int = 1,
-    weights: ArrayLike | None = None,
-    candidate: str = "bins",
-    rule: str = "metropolis",
-    rng: np.random.Generator | int | None = None,
-) -> Array:
-    """Return the running means of c_x along the chains of `metropolis`, (..., chains, steps).
-
-    Entry k - 1 is the mean over X^0 = x, ..., X^(k - 1): it tends to the expected objective (Fleischer 2024, ergodic
-    theorem).
-
-    Parameters
-    ----------
-    x, t, steps, chains, weights, candidate, rule, rng : as in `metropolis`
-
-    Examples
-    --------
-    >>> from dpsim import boltzmann
-    >>> boltzmann.running_objective([30, 15, 5], 10.0, 3, rng=1).shape
-    (1, 3)
-    """
-    return _run(x, t, steps, chains, weights, candidate, rule, (), rng, recorded=1)[1]
-
-
-def _run(
-    x: ArrayLike,
-    t: ArrayLike,
-    steps: int,
-    chains: int,
-    weights: ArrayLike | None,
-    candidate: str,
-    rule: str,
-    invariant: Sequence[int],
-    rng: np.random.Generator | int | None,
-    recorded: int,
-) -> tuple[Integers, Array]:
-    """Check the arguments, run the chains, and return last states and, if recorded, running means."""
     start, warm = histogram(x), checks.real("t", t, 1 / SCALE, SCALE)
     if start.size**2 > LARGEST_TABLE:
         raise ValueError(f"x must have at most {math.isqrt(LARGEST_TABLE)} bins, got {start.size}")
@@ -239,49 +194,41 @@ def _run(
     chains = checks.integer("chains", chains, 1)
     checks.choice("candidate", candidate, CANDIDATES)
     checks.choice("rule", rule, RULES)
-    fixed = checks.integers("invariant", invariant, 0, start.size - 1)
-    free = np.setdiff1d(np.arange(start.size), fixed)
-    if free.size < 2:
-        raise ValueError(f"invariant must leave from 2 to {start.size} bins free, got {fixed.tolist()}")
-    states = np.empty((warm.size, chains, start.size), np.int64)
-    means = np.empty((warm.size, chains, steps * recorded))
+    states = np.empty((*warm.shape, chains, start.size), np.int64)
+    means = np.empty((*warm.shape, chains, steps if running_mean else 0))
     full, kind = np.diag(w) if w.ndim == 1 else w, (candidate == "individual", rule == "logistic")
-    movers = int(start[free].sum())
-    _metropolis(checks.generator(rng), start, warm.ravel(), full, free, movers, *kind, steps, states, means)
-    return states.reshape(*warm.shape, chains, -1), means.reshape(*warm.shape, chains, steps * recorded)
+    flat = (states.reshape(-1, chains, start.size), means.reshape(warm.size, chains, means.shape[-1]))
+    _metropolis(checks.generator(rng), start, warm.ravel(), full, *kind, steps, *flat)
+    return means if running_mean else states
 
 
 @njit(cache=True, nogil=True)
-def _metropolis(rng, start, warm, w, free, movers, individual, logistic, steps, states, means):  # type: ignore
+def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means):  # type: ignore
     """Run every chain; a proposal's change of the objective is updated, never summed anew."""
-    m = free.size
+    n, people = start.size, start.sum()
     for a in range(warm.size):
         for chain in range(states.shape[1]):
             z = states[a, chain]
-            for b in range(z.size):
-                z[b] = start[b]
+            z[:] = start
             cost, summed = 0.0, 0.0
             for k in range(steps):
                 if means.shape[2]:
                     summed += cost
                     means[a, chain, k] = summed / (k + 1)
-                if movers == 0:
-                    continue
                 if individual:
-                    person, source = int(rng.random() * movers), 0
-                    while person >= z[free[source]]:  # whose bin is the first that counts up to them
-                        person -= z[free[source]]
-                        source += 1
+                    person, i = int(rng.random() * people), 0
+                    while person >= z[i]:  # whose bin is the first that counts up to them
+                        person -= z[i]
+                        i += 1
                 else:
-                    source = int(rng.random() * m)
-                target = int(rng.random() * (m - 1))
-                if target >= source:
-                    target += 1
-                i, j = free[source], free[target]
+                    i = int(rng.random() * n)
+                j = int(rng.random() * (n - 1))
+                if j >= i:
+                    j += 1
                 if z[i] == 0:
                     continue
                 pull = 0.0
-                for b in range(z.size):
+                for b in range(n):
                     pull += (w[j, b] - w[i, b]) * (z[b] - start[b])
                 change = -2 * pull - (w[i, i] + w[j, j] - 2 * w[i, j])
                 if logistic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -55,10 +56,16 @@ def dirichlet_mechanism(
     rows = parameters.reshape(-1, parameters.shape[-1])
     sizes = checks.size("size", size)
     out = np.empty((math.prod(sizes), *rows.shape))
+    offset, scale, in_logs = _prepared(rows)
+    _fill(rng, rows, offset, scale, in_logs | log, log, out)
+    return out.reshape(sizes + parameters.shape)
+
+
+def _prepared(rows: Array) -> tuple[Array, Array, Any]:
+    """Return offset and scale of `_gamma` for each parameter, and which rows are drawn in logarithms."""
     offset = np.where(rows < 1.0, rows + 1.0, rows) - 1.0 / 3.0  # `_fill` undoes the raising by 1
     in_logs = np.where(rows > 0.0, rows, np.inf).min(axis=-1) < LOG_SPACE_BELOW
-    _fill(rng, rows, offset, 1.0 / np.sqrt(9.0 * offset), in_logs | log, log, out)
-    return out.reshape(sizes + parameters.shape)
+    return offset, 1.0 / np.sqrt(9.0 * offset), in_logs
 
 
 def _parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Array]:
@@ -121,3 +128,29 @@ def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[n
                     x[j] -= math.log(total)
                 else:
                     x[j] = (math.exp(x[j]) if in_logs[row] else x[j]) / total
+
+
+@njit(cache=True, nogil=True)
+def _count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, counts):  # type: ignore[no-untyped-def]
+    """Fill counts with how many of the first `ends` draws of one row of `_fill`, the same ones from the same rng, have
+    an entry below gamma among the `first` that can be positive: nothing is stored."""
+    n, below, drawn = parameters.size, 0, 0
+    x = np.zeros(n)
+    for i in range(ends.size):
+        for _ in range(ends[i] - drawn):
+            for j in range(n):
+                a = parameters[j]
+                x[j] = -np.inf if in_logs else 0.0
+                if a > 0.0:
+                    g = _gamma(rng, offset[j], scale[j])
+                    power = rng.standard_exponential() / a if a < 1.0 else 0.0
+                    x[j] = math.log(g) - power if in_logs else g if a >= 1.0 else g * math.exp(-power)
+            if in_logs:
+                x[:] = np.exp(x - x.max())
+            total = x.sum()
+            for j in range(first):
+                if parameters[j] > 0.0 and x[j] / total < gamma:
+                    below += 1
+                    break
+        drawn = ends[i]
+        counts[i] = below

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, expit
+from scipy.special import gammainc
 
 from dpsim import checks
 from dpsim.checks import Array
@@ -16,13 +16,12 @@ from dpsim.dirichlet.mechanism import (
     LARGEST_K,
     LARGEST_K_OF_DELTA,
     SMALLEST_PARAMETER,
+    _count_below,
     _parameters,
-    dirichlet_mechanism,
+    _prepared,
 )
 from dpsim.numerics import search
-from dpsim.numerics.special import NODES, WEIGHTS, log_beta, log_beta_tail, log_gamma_ratio
-
-BLOCK = 2**17  # numbers drawn at a time
+from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
 
 
 def epsilon_bound(
@@ -180,37 +179,57 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
 
 
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
-    """Return the probability, within 1e-6 relative, that one of two entries of Dir(k p) is below gamma: 1 minus the
-    integral of Lemma 2 of Fallin et al. 2023. Given that all others are z together, the two share the rest, 1 - z, by a
-    Beta variable, and one is below gamma when its part is below gamma / (1 - z). All terms are positive.
+    """Return the probability that some of the given entries of Dir(k p) is below gamma, within 1e-6 relative where it
+    is above 1e-100: 1 minus the integral of Lemma 2 of Fallin et al. 2023, for any number of entries.
+
+    Independent Gamma variables of shapes k p_j all exceed gamma s with probability prod Q(k p_j, gamma s), Q the
+    regularised incomplete gamma function. Dirichlet shares are their shares of a total that is independent of them,
+    so that product is the Laplace transform of the integral in the total, and its inverse is one contour integral:
+    Gamma(k) / (2 pi i) times that of e^s s^(-k) (1 - prod Q(k p_j, gamma s)).
 
     Parameters
     ----------
-    p : array_like, shape (2,); means of the two protected entries, each above 0, with a sum below 1
+    p : array_like, shape (m,); means of the m protected entries, each above 0, with a sum of at most 1
     k : float, in [1e-3, 1000]
-    gamma : float, in [1e-20, 1/2)
+    gamma : float, in [1e-20, 1 / (2 m)]
 
     Examples
     --------
-    >>> round(leaving_probability([0.1, 0.1], 9.87, gamma=1e-3), 5)
-    0.01883
+    >>> round(leaving_probability([0.1] * 6, 10.0, gamma=1e-3), 5)
+    0.05272
     """
-    means = checks.real("p", p, 0.0, 1.0, open_low=True, open_high=True)
-    if means.shape != (2,) or means.sum() >= 1.0:
-        raise ValueError(f"p must be 2 numbers with a sum below 1, got {means.tolist()}")
+    means = checks.real("p", p, 0.0, 1.0, open_low=True)
+    if means.ndim != 1 or not means.size or means.sum() > 1.0 + 1e-12:
+        raise ValueError(f"p must be one vector with a sum of at most 1, got {means.tolist()}")
     k = checks.scalar("k", k, 1e-3, 1e3)
-    gamma = checks.scalar("gamma", gamma, 1e-20, 0.5, open_high=True)
-    first, second = k * means
-    both, others = first + second, k * (1.0 - means.sum())
-    high = math.log1p(-2.0 * gamma) - math.log(2.0 * gamma)  # logits of z; beyond z = 1 - 2 gamma no part is enough
-    low = min(-30.0, high - 1.0)  # below it the parts see 1 - z = 1
-    panels = math.ceil((high - low) / min(8.0 / math.sqrt(k), 4.0))  # all bends at logit 0, and within 1 / sqrt(k)
-    logit = low + (np.arange(panels)[:, None] + 0.5 * (1.0 + NODES)) * ((high - low) / panels)
-    logs = -others * np.logaddexp(0.0, -logit) - both * np.logaddexp(0.0, logit) - log_beta(np.asarray(others), both)
-    part = gamma * (1.0 + np.exp(np.append(logit, -np.inf)))
-    leaving = betainc(first, second, part) + betainc(second, first, part)
-    between = (WEIGHTS * np.exp(logs) * leaving[:-1].reshape(logs.shape)).sum() * 0.5 * (high - low) / panels
-    return float(betainc(others, both, expit(low)) * leaving[-1] + between + betainc(both, others, 2.0 * gamma))
+    gamma = checks.scalar("gamma", gamma, 1e-20, 0.5 / means.size)
+    peaks = np.maximum(np.linspace(k * (1.0 - means.max()), k, 64), 3.0)
+    below = np.clip(gammainc(k * means, gamma * peaks[:, None]).sum(axis=1), 1e-300, 1.0)
+    peak = float(peaks[np.argmin(peaks - k * np.log(peaks) + np.log(below))])  # near the saddle of the integrand
+    end = math.sqrt(40.0 / (peak * (1.0 - means.size * gamma)))  # where it is below e^-40 of that
+    step = min(0.15, 0.3 / math.sqrt(peak))
+    root = 1.0 + 1j * step * (np.arange(math.ceil(end / step)) + 0.5)
+    s = peak * root**2  # a parabola round the cut; the trapezoidal rule on it converges exponentially
+    leaving = np.zeros(s.shape)
+    for shape in k * means:
+        leaving = leaving + _lower_gamma(shape, gamma * s) * (1.0 - leaving)
+    weights = np.exp(s - k * np.log(s) + math.lgamma(k)) * root
+    return min(max(float((weights * leaving).real.sum()) * 2.0 * peak * step / math.pi, 0.0), 1.0)
+
+
+def _lower_gamma(a: float, z: Any) -> Any:
+    """Return the regularised lower incomplete gamma function P(a, z) of complex z by the one of its two series in which
+    nothing cancels (DLMF 8.7.1)."""
+    right = z.real >= 0.0
+    term = np.where(right, 1.0 / a, 1.0 + 0j)
+    total = added = np.full(z.shape, 1.0 / a, complex)
+    n = 0
+    while (np.abs(added) > 1e-17 * np.abs(total)).any():
+        n += 1
+        term = term * np.where(right, z / (a + n), -z / n)
+        added = np.where(right, term, term / (a + n))
+        total = total + added
+    return np.exp(a * np.log(z) - np.where(right, z, 0.0) - math.lgamma(a)) * total
 
 
 def extreme_points(n: int, eta: float, *, protected: int | None = None, eta_bar: float | None = None) -> Array:
@@ -288,10 +307,8 @@ def delta_monte_carlo(
     checkpoints = numbers.reshape(-1)
     if not checkpoints.size or (np.diff(checkpoints) <= 0).any():
         raise ValueError(f"draws must increase, got {checkpoints.tolist()}")
-    ends = np.union1d(checkpoints, np.arange(0, checkpoints[-1], max(1, BLOCK // n)))
-    left = []
-    for vertex in vertices.reshape(-1, n):
-        blocks = (dirichlet_mechanism(vertex, k, size=int(drawn), rng=rng) for drawn in np.diff(ends))
-        below = [(block[:, :m][:, vertex[:m] > 0.0] < gamma).any(axis=1).sum() for block in blocks]
-        left.append(np.cumsum(below)[np.searchsorted(ends[1:], checkpoints)])
+    left = np.empty((vertices[..., 0].size, checkpoints.size))
+    for parameters, counts in zip(k * vertices.reshape(-1, n), left):
+        offset, scale, in_logs = _prepared(parameters)
+        _count_below(rng, parameters, offset, scale, bool(in_logs), gamma, m, checkpoints, counts)
     return checks.plain((np.max(left, axis=0) / checkpoints).reshape(numbers.shape))

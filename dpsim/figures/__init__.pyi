@@ -32,9 +32,12 @@ from .explore import (
     manhattan as manhattan,
     which_mechanism as which_mechanism,
 )
+from .densities import (
+    beta_densities as beta_densities,
+)
 from .words import (
     COLOURS as COLOURS,
-    draw_neighbours as draw_neighbours,
+    neighbours as neighbours,
     draw_errors as draw_errors,
     draw_trips as draw_trips,
 )
@@ -44,6 +47,7 @@ from .matrices import (
 from .decisions import (
     draw_startups as draw_startups,
     draw_plans as draw_plans,
+    drawn_plans as drawn_plans,
     draw_values as draw_values,
 )
 from . import (
@@ -52,6 +56,7 @@ from . import (
     maps as maps,
     zones as zones,
     graphs as graphs,
+    densities as densities,
     words as words,
     matrices as matrices,
     decisions as decisions,

@@ -11,10 +11,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsim.checks import Array
-from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, plain_ticks, size
+from dpsim.figures.explore import WIDTH, Moving, embedded, note, slider
+from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, mark_source, plain_ticks, size
 
 VALUES: dict[str, dict[str, Any]] = {
-    "optimistic": {"ls": "--", "color": PAPER, "label": "bounds on both"},
+    "optimistic": {"ls": "--", "color": PAPER, "label": "the paper's bounds"},
     "private": {"ls": "-", "color": PAPER, "label": "in the private model"},
     "true": {"ls": "-", "color": TRUE, "label": "in the true model"},
     "pessimistic": {"ls": "--", "color": PAPER},
@@ -41,6 +42,7 @@ def draw_plans(table: pd.DataFrame) -> Figure:
     for ax, letter in zip(axes, "abc"):
         ax.set_title(letter, loc="left", fontweight="bold")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
+    mark_source(fig, "Startups: a stand-in. Example 2: a random model of the paper's size. Range of k: ours.")
     return fig
 
 
@@ -62,6 +64,50 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
 def _draw_line(ax: Any, table: pd.DataFrame, name: str, look: Mapping[str, Any]) -> None:
     """Draw means with one standard deviation against k."""
     ax.errorbar(table["k"], table[f"{name}_mean"], table[f"{name}_sd"], lw=1, elinewidth=0.6, capsize=1.5, **look)
+
+
+def drawn_plans(table: pd.DataFrame, run_if: float, k: float) -> Moving:
+    """Return a chart that moves with k: the law of a private probability, and how often the plan made with it runs.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns k (a grid), epsilon, low and high (a bin), true and neighbour (the chance that the draw is in it, from
+        either probability), true_runs and neighbour_runs (that the plan runs the machine).
+    run_if : float, the end of a bin: right of it the plan runs the machine
+    k : float, where the slider starts
+    """
+    grid, number, steady = sorted(map(float, table["k"].unique())), {"type": "quantitative"}, {"minExtent": 40}
+    x = {"field": "low", "title": f"probability drawn; beyond {run_if:g} the plan runs the machine", **number}
+    y = {"field": "true", "title": "chance of a bin", "axis": steady, **number}
+    colour = {"condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER}, "value": "#bbb"}
+    bars = {"x": x, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "color": colour}
+    steps = {"type": "line", "interpolate": "step-after", "color": TRUE}
+    says = "'k = ' + datum.k + ': ε = ' + format(datum.epsilon, '.1f') + '. The plan is right in '"
+    says += " + format(100 * datum.true_runs, '.0f') + ' % of the draws; who sees it run gains odds of '"
+    says += " + format(datum.true_runs / datum.neighbour_runs, '.1f') + ' to 1.'"
+    said = note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10)
+    above = [{"mark": "bar", "encoding": bars}, {"mark": steps, "encoding": {"x": x, "y": y | {"field": "neighbour"}}}]
+    here, below = {"filter": "abs(datum.k - chosen) < 1e-6"}, []
+    for name, ink in (("true", PAPER), ("neighbour", TRUE)):
+        share = {
+            "field": f"{name}_runs",
+            "title": "chance to run",
+            "scale": {"domain": [0, 1]},
+            "axis": steady,
+            **number,
+        }
+        curve = {"transform": [{"filter": "datum.low == 0"}], "encoding": {"x": {"field": "k", **number}, "y": share}}
+        below.append({"mark": {"type": "line", "color": ink}, **curve})
+        dot = {"type": "point", "filled": True, "size": 90, "color": ink, "opacity": 1}
+        below.append(curve | {"mark": dot, "transform": [here, *curve["transform"]]})
+    panels = [{"layer": [*above, said], "transform": [here], "height": 170}, {"layer": below, "height": 110}]
+    spec = {
+        "params": [slider("chosen", "k ", k, grid[0], grid[-1], grid[1] - grid[0])],
+        **embedded(table),
+        "vconcat": [{"width": WIDTH - 80, **panel} for panel in panels],
+    }
+    return Moving(spec, "How likely each private probability is, and how often the plan made with it is right, by k.")
 
 
 def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, terminal: Mapping[str, float]) -> None:
@@ -99,6 +145,7 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
             _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
     ax.set_axis_off()
+    mark_source(ax.figure, "A stand-in: the model of the paper's figure is not in our text.")
 
 
 def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str, dashes: str) -> None:

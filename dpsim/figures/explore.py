@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Moving:
     """
 
     def __init__(self, spec: dict[str, Any], alt_text: str) -> None:
-        schema = {"$schema": "https://vega.github.io/schema/vega-lite/v5.20.1.json", "config": LOOK}
+        schema = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "config": LOOK}
         about = {"usermeta": {"embedOptions": {"actions": False}}, "description": alt_text, "background": "white"}
         self.spec: dict[str, Any] = schema | about | spec
         self.alt_text = alt_text
@@ -97,17 +98,19 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     """
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
     outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
-    slider = {"input": "range", "min": 0, "max": len(epsilons) - 1, "step": 1, "name": "ε: step "}
-    end = 10 * math.ceil(shares["percent"].abs().max() / 10)
-    wide = {"gradientLength": 400, "titleLimit": 400}
+    shades = ["#feedde", "#fdbe85", "#fd8d3c", "#d94701", "#7f2704"]
+    classes = ["below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "above 10"]
+    shares = shares.assign(size=pd.cut(shares["gap"], [-1, 0.01, 0.1, 1, 10, math.inf], labels=classes, right=False))
+    control = {"input": "radio", "options": epsilons, "name": "ε "}
     colour = {
-        "field": "percent",
-        "type": "quantitative",
+        "field": "size",
+        "type": "nominal",
         "title": "difference of the stationary share, %",
-        "scale": {"type": "symlog", "constant": 1, "domain": [-end, end], "scheme": "purpleorange", "clamp": True},
-        "legend": {"values": [-end, -10, -1, 0, 1, 10, end], "orient": "bottom", **wide},
+        "scale": {"domain": classes, "range": shades},
+        "legend": {"orient": "bottom", "titleLimit": 400},
     }
-    fields = {"data": {"values": outlines}, "key": "properties.zone", "fields": ["type", "geometry"]}
+    drawn = {"values": json.dumps(outlines, separators=(",", ":")), "format": {"type": "json"}}
+    fields = {"data": drawn, "key": "properties.zone", "fields": ["type", "geometry"]}
     tips = [{"field": "zone"}, {"field": "percent", "type": "quantitative", "format": "+.2f"}]
     shapes = {
         "transform": [{"lookup": "zone", "from": fields}],
@@ -116,85 +119,81 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
         "encoding": {"color": colour, "tooltip": tips},
     }
     words = "['ε = ' + datum.epsilon, 'mean difference', format(datum.gap, '.3g') + ' %']"
-    text = _words("mean", "gap", ["mechanism", "epsilon"], words, baseline="top", x=10, y=10)
+    text = note(words, ["mechanism", "epsilon"], ["gap"], baseline="top", x=10, y=10)
     look = {"layer": [shapes, text], "width": (WIDTH - 20) // len(ways), "height": 460}
     maps = [look | {"title": way, "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}]} for way in ways]
     spec = {
-        "datasets": {"shares": _text(shares)},
-        "params": [{"name": "place", "value": len(epsilons) // 2, "bind": slider}],
-        "data": _table("shares", shares),
-        "transform": [{"filter": f"datum.epsilon == {epsilons}[place]"}],
+        "params": [{"name": "epsilon", "value": epsilons[0], "bind": control}],
+        **embedded(shares),
+        "transform": [{"filter": "datum.epsilon == epsilon"}],
         "hconcat": maps,
         "resolve": {"scale": {"color": "shared"}},
     }
     return Moving(
         spec,
         f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured by the relative difference "
-        "between the private and the true stationary share of trips. A slider sets epsilon.",
+        "between the private and the true stationary share of trips, at a chosen epsilon.",
     )
 
 
 def which_mechanism(errors: pd.DataFrame) -> Moving:
-    """Return the chart that answers which mechanism to use: error against epsilon, for a chosen subject.
+    """Return the chart that answers which mechanism to use: error against epsilon, a panel a subject.
 
     Parameters
     ----------
     errors : DataFrame
-        Columns subject (what is released, of which data, the unit), mechanism (a subject's first is the paper's),
-        epsilon, error, metric.
+        Columns subject (what is released, of which data), mechanism (a subject's first is the paper's), epsilon,
+        error, metric (what the error is).
     """
-    names = {subject: list(dict.fromkeys(part["mechanism"])) for subject, part in errors.groupby("subject", sort=False)}
-    first, *others = (PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")
-    looks = {name: others[n % 3] for listed in names.values() for n, name in enumerate(listed[1:])}
-    looks |= {listed[0]: first for listed in names.values()}
-    colours, symbols = zip(*looks.values())
-    control = {"input": "select", "options": list(names), "name": "what is released "}
-    shown = {"expr": f"({json.dumps(names)})[subject]"}
-    legend = {"title": None, "orient": "bottom", "columns": 3, "labelLimit": 300, "values": shown}
-    mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
     log = {"type": "quantitative", "scale": {"type": "log", "nice": False}}
-    lines = {
-        "mark": {"type": "line", "point": {"size": 60, "filled": True}},
-        "encoding": {
-            "x": {"field": "epsilon", "title": "exact ε", **log},
-            "y": {"field": "error", "title": "error", **log},
-            "color": mechanism | {"scale": {"domain": list(looks), "range": colours}},
-            "shape": mechanism | {"scale": {"domain": list(looks), "range": symbols}},
+    looks = [(PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")]
+    panels = []
+    for subject, part in errors.groupby("subject", sort=False):
+        names = list(dict.fromkeys(part["mechanism"]))
+        colours, symbols = zip(*looks[: len(names)])
+        legend = {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 220}
+        mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
+        encoding = {
+            "x": {"field": "epsilon", "title": "ε", **log},
+            "y": {"field": "error", "title": part["metric"].iloc[0], **log},
+            "color": mechanism | {"scale": {"domain": names, "range": colours}},
+            "shape": mechanism | {"scale": {"domain": names, "range": symbols}},
             "tooltip": [{"field": "mechanism"}, {"field": "epsilon"}, {"field": "error", "format": ".3g"}],
-        },
-    }
-    text = _words("min", "metric", [], "'error: ' + datum.metric", x=0, y=-10)
-    spec = {
-        "datasets": {"errors": _text(errors)},
-        "params": [{"name": "subject", "value": next(iter(names)), "bind": control}],
-        "data": _table("errors", errors),
-        "transform": [{"filter": "datum.subject == subject"}],
-        "layer": [lines, text],
-        "width": WIDTH,
-        "height": 300,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-    }
-    return Moving(spec, "Error of each mechanism against its exact epsilon, for the subject chosen in the list.")
+        }
+        chosen = [{"filter": f"datum.subject == {json.dumps(subject)}"}]
+        mark = {"type": "line", "point": {"size": 50, "filled": True}}
+        size = {"width": WIDTH // 3 - 70, "height": 150}
+        panels.append({"title": subject, "transform": chosen, "mark": mark, "encoding": encoding} | size)
+    free = {"scale": {"color": "independent", "shape": "independent"}}
+    spec = embedded(errors) | {"concat": panels, "columns": 3, "resolve": free}
+    return Moving(spec, "Error of each mechanism against its epsilon, a panel for each thing that is released.")
 
 
-def _words(op: str, field: str, groups: list[str], words: str, **place: Any) -> dict[str, Any]:
-    """Return a text, an expression of Vega over the groups and the field's mean or minimum in each."""
+def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) -> dict[str, Any]:
+    """Return a text of a chart, one for each group of its rows.
+
+    Parameters
+    ----------
+    words : str, an expression of Vega over the fields of `by` and `means`
+    by, means : sequence of str, what tells the groups apart, and fields that are averaged over each
+    mark : keywords of the text, its place for instance
+    """
+    averages = [{"op": "mean", "field": field, "as": field} for field in means] or [{"op": "count", "as": "rows"}]
     return {
-        "transform": [
-            {"aggregate": [{"op": op, "field": field, "as": field}], "groupby": groups},
-            {"calculate": words, "as": "words"},
-        ],
-        "mark": {"type": "text", "align": "left", "fontSize": 13, **place},
+        "transform": [{"aggregate": averages, "groupby": list(by)}, {"calculate": words, "as": "words"}],
+        "mark": {"type": "text", "align": "left", "fontSize": 13, **mark},
         "encoding": {"text": {"field": "words", "type": "nominal"}},
     }
 
 
-def _text(table: pd.DataFrame) -> str:
-    """Return a table as text, with six significant digits: a fifth of what named rows would take."""
-    return table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+def slider(name: str, label: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
+    """Return a parameter of a chart, which a slider sets: its name in expressions, its label, where it starts."""
+    control = {"input": "range", "min": low, "max": high, "step": step, "name": label}
+    return {"name": name, "value": value, "bind": control}
 
 
-def _table(name: str, table: pd.DataFrame) -> dict[str, Any]:
-    """Return how a chart reads the text of that name."""
+def embedded(table: pd.DataFrame) -> dict[str, Any]:
+    """Return the keys `datasets` and `data` of a chart of this table, as text: a fifth of what its rows would take."""
     parse = {str(column): "number" for column in table.select_dtypes("number")}  # or 10 would stand before 2
-    return {"name": name, "format": {"type": "csv", "parse": parse}}
+    text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return {"datasets": {"table": text}, "data": {"name": "table", "format": {"type": "csv", "parse": parse}}}

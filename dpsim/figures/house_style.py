@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -101,7 +102,8 @@ def size(columns: int, height: float) -> tuple[float, float]:
 
     Parameters
     ----------
-    columns, height : 1 or 2, and float in (0, 12], in inches
+    columns : int, 1 or 2
+    height : float, in (0, 12], inches
 
     Examples
     --------
@@ -114,7 +116,7 @@ def size(columns: int, height: float) -> tuple[float, float]:
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the numbers that its csv will hold (ten digits).
+    """Return the table with the numbers that its csv will hold (six significant digits).
 
     Draw from this one: the last digits of a float differ between processors, and with them the pixels of a line.
 
@@ -127,10 +129,11 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     >>> import pandas as pd
     >>> from dpsim import figures
     >>> figures.rounded(pd.DataFrame({"share": [1 / 3]})).share.tolist()
-    [0.3333333333]
+    [0.333333]
     """
-    floats = table.select_dtypes("floating")
-    return table.assign(**{name: [float(f"{value:.10g}") for value in column] for name, column in floats.items()})
+    kept, floats = table.copy(), table.select_dtypes("floating")
+    kept[floats.columns] = floats.map(lambda value: float(files.number(value)))
+    return kept
 
 
 def banded(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
@@ -159,7 +162,8 @@ def plain_ticks(axis: Any, values: Sequence[float]) -> None:
 
     Parameters
     ----------
-    axis, values : ``ax.xaxis`` or ``ax.yaxis``, and a sequence of float
+    axis : ``ax.xaxis`` or ``ax.yaxis``
+    values : sequence of float
     """
     low, high = axis.get_view_interval()
     step = 1 + sum(low <= value <= high for value in values) // (8 if axis.axis_name == "x" else 11)
@@ -171,7 +175,8 @@ def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[flo
 
     Parameters
     ----------
-    ax, x, y : Axes, and the point
+    ax : Axes
+    x, y : float, the point
     label : str, the value as the paper prints it
     offset : tuple of float, of the label, in points; beyond 20 a thin line joins it to its point
     """
@@ -187,13 +192,14 @@ def mark_source(fig: Figure, text: str) -> None:
 
     Parameters
     ----------
-    fig, text : Figure, and str
+    fig : Figure
+    text : str
     """
     fig.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color="0.35")
 
 
 def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
-    """Write output/name.png and .csv (the plotted numbers, %.10g), and .pdf where the environment has PDF=1.
+    """Write output/name.png and .csv (the plotted numbers), and .pdf where the environment has PDF=1.
 
     Files are free of dates and versions. A notebook then shows the png, at half its size, and the figure is closed.
     Each file is drawn once, so what is placed by another artist (an arrow by a box) needs the higher zorder.
@@ -231,7 +237,7 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
 
 
 def save_table(data: pd.DataFrame, name: str, output: str) -> None:
-    """Write output/name.csv (%.10g), for tables that have no figure.
+    """Write output/name.csv (six significant digits), for tables that have no figure.
 
     Parameters
     ----------
@@ -254,7 +260,7 @@ def save_numbers(numbers: Mapping[str, float], output: str) -> None:
     """
     if not numbers:
         raise ValueError("numbers must hold the key numbers of the run, got none")
-    rounded = {str(name): float(f"{checks.scalar(name, value):.10g}") for name, value in numbers.items()}
+    rounded = {str(name): json.loads(files.number(checks.scalar(name, value))) for name, value in numbers.items()}
     if output:
         Path(output).mkdir(parents=True, exist_ok=True)
         files.write_json(Path(output) / "numbers.json", rounded)

@@ -1,4 +1,4 @@
-"""Drawings of private words: two neighbours' releases, errors of both mechanisms, private trips step by step.
+"""Drawings of private words: a toy that moves, errors of both mechanisms, private trips step by step.
 
 Each function draws, on axes that are given, the columns it names of a table that is already computed.
 """
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from dpsim.datasets.roads import RoadChain
 from dpsim.figures import maps
+from dpsim.figures.explore import WIDTH, Moving, embedded, note, slider
 from dpsim.figures.house_style import (
     DASHES,
     MARKERS,
@@ -30,36 +31,64 @@ COLOURS = {"permute-and-flip": PAPER, "exponential": OTHER, "staircase": OURS}
 """One colour for each mechanism on words, here and in the notebook's text."""
 
 
-def draw_neighbours(axes: Sequence[Any], table: pd.DataFrame, neighbours: Sequence[str], epsilon: float) -> None:
-    """Draw on two axes what is released from two adjacent words: the probabilities, and their ratio within e^epsilon.
+def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Moving:
+    """Return a chart that moves: what each mechanism releases from one word, and how likelier than from another.
 
     Parameters
     ----------
-    axes : sequence of two Axes
-    table : DataFrame, columns released and probability_<word> for both neighbours, a row for each candidate
-    neighbours, epsilon : sequence of two str, and float
+    table : DataFrame
+        Columns mechanism, epsilon (promised), lost (the exact one), released, probability (from the first word of the
+        pair), ratio (of that to the same from the second): a row for each mechanism, epsilon of a grid, and release.
+    pair, epsilon : sequence of two str, and float, where the slider starts
     """
-    place = np.arange(len(table))
-    aside = 0.14  # of the distance of two words, so that equal probabilities stay two dots
-    first, second = (table[f"probability_{word}"] for word in neighbours)
-    looks: tuple[dict[str, Any], ...] = ({"color": PAPER}, {"color": PAPER, "mfc": "white"})
-    for word, share, look, side in zip(neighbours, (first, second), looks, (-aside, aside)):
-        axes[0].plot(place + side, share, "o", label=f"the secret word is {word}", **look)
-    axes[0].set(ylabel="probability", yscale="log")
-    axes[0].legend(loc="upper right")
-    axes[1].vlines(place, 1.0, first / second, color=TRUE, lw=0.8)
-    axes[1].plot(place, first / second, "o", color=TRUE)
-    for power in (epsilon, -epsilon):
-        axes[1].axhline(np.exp(power), color=PAPER, ls="--")
-    axes[1].axhline(1.0, color="0.6", lw=0.6)
-    axes[1].text(place[-1], 0.8 * np.exp(epsilon), r"$e^{\epsilon}$", color=PAPER, ha="right", va="top")
-    axes[1].text(place[-1], 1.25 * np.exp(-epsilon), r"$e^{-\epsilon}$", color=PAPER, ha="right", va="bottom")
-    axes[1].set(ylabel="ratio", yscale="log", xlabel="released word")
-    plain_ticks(axes[1].yaxis, (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8))
-    axes[1].set_xticks(place, table["released"], rotation=90, family="monospace")
+    grid, names = sorted(map(float, table["epsilon"].unique())), list(table["mechanism"].unique())
+    mechanism = {"field": "mechanism", "type": "nominal"}
+    colour = mechanism | {"scale": {"domain": names, "range": [COLOURS[name] for name in names]}}
+    shape = mechanism | {"scale": {"domain": names, "range": ["circle", "triangle-up"]}}
+    look = {"color": colour | {"legend": {"title": None, "orient": "top"}}, "shape": shape, "xOffset": mechanism}
+    letters = {"labelAngle": 0, "labelFont": "DejaVu Sans Mono, monospace", "labelFontSize": 10}
+    word = {"field": "released", "type": "nominal", "sort": None, "title": "released word", "axis": letters}
+    steady = {"minExtent": 50}  # what moves stays in its place
+    share = {
+        "field": "probability",
+        "title": f"probability from {pair[0]}",
+        "scale": {"domain": [0, 1]},
+        "axis": steady,
+    }
+    log = {"scale": {"type": "log", "nice": False, "padding": 14}, "axis": {"format": "~r", "tickCount": 5, **steady}}
+    ratio = {"field": "ratio", "title": f"ratio to that from {pair[1]}", **log}
+
+    def dots(y: dict[str, Any], **x: Any) -> dict[str, Any]:
+        encoding = {"x": word | x, "y": {"type": "quantitative", **y}, **look}
+        return {"mark": {"type": "point", "filled": True, "size": 45, "opacity": 1}, "encoding": encoding}
+
+    def limit(factor: str, **mark: Any) -> dict[str, Any]:
+        end = {"transform": [{"calculate": factor, "as": "end"}], "mark": {"type": "rule", **mark}}
+        y = {"type": "quantitative", **ratio, "field": "end", "aggregate": "mean"}
+        return end | {"encoding": {"y": y} | ({} if "color" in mark else {"color": colour})}
+
+    below = [limit(f"exp({sign}datum.epsilon)", color=TRUE, strokeDash=[6, 3]) for sign in ("", "-")]
+    below += [limit(f"exp({sign}datum.lost)") for sign in ("", "-")] + [dots(ratio)]
+    factor = "', a factor of ' + format(exp(datum.{}), ',.3~r')"
+    promised = "'promised: ε = ' + datum.epsilon + " + factor.format("epsilon")
+    below.append(note(promised, ["epsilon"], x=0, y=-42))
+    for name, y in zip(names, (-25, -8)):
+        lost = f"'lost by {name}: ε = ' + format(datum.lost, '.2f') + " + factor.format("lost")
+        said = f"datum.mechanism == '{name}' ? {lost} : ''"
+        below.append(note(said, ["mechanism", "lost"], x=0, y=y, color=COLOURS[name]))
+    panels = [{"height": 130, **dots(share, axis=None)}, {"height": 200, "layer": below}]
+    spec = {
+        "params": [slider("promise", "promised ε ", epsilon, grid[0], grid[-1], grid[1] - grid[0])],
+        **embedded(table),
+        "transform": [{"filter": "abs(datum.epsilon - promise) < 1e-6"}],
+        "vconcat": [{"width": WIDTH - 90, **panel} for panel in panels],
+    }
+    return Moving(spec, f"What each mechanism releases from {pair[0]}, and its ratio to the same from {pair[1]}.")
 
 
-def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+def draw_errors(
+    ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]], *, letters: str = "letters"
+) -> None:
     """Draw the expected and the sampled errors of both mechanisms, and what the paper prints, within the x-limits.
 
     Parameters
@@ -67,6 +96,7 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
     ax : Axes
     table : DataFrame, columns mechanism, epsilon, error_expected, error_sampled, standard_error
     published : mapping, for each mechanism the sequence of printed points (epsilon, error)
+    letters : str, what the letters of these words are called
     """
     for mechanism, part in table.groupby("mechanism", sort=False):
         colour = COLOURS[str(mechanism)]
@@ -78,7 +108,7 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
             if table["epsilon"].min() <= epsilon <= table["epsilon"].max():
                 above = mechanism == "exponential"
                 mark_published(ax, epsilon, error, f"{error:g}", offset=(6, 5) if above else (-6, -13))
-    ax.set(yscale="log", xlabel=r"$\epsilon$", ylabel="wrong segments")
+    ax.set(yscale="log", xlabel=r"$\epsilon$", ylabel=f"wrong {letters}")
     plain_ticks(ax.yaxis, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
 
 

@@ -1,4 +1,4 @@
-"""Rows of maps of the Manhattan zones: one distribution beside others, and how far they are from it."""
+"""Maps of the Manhattan zones: one distribution, and how far others are from it."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ PER_CENT = 20.0
 def compare_zones(
     zones: Any, true: ArrayLike, others: ArrayLike, labels: Sequence[str], *, group: ArrayLike, source: str
 ) -> Any:
-    """Return a figure of two columns: the true distribution and the others on one scale, then their differences.
+    """Return a figure of the true distribution and, beside it, of how far each of the others is from it.
 
     Parameters
     ----------
     zones, group : outlines, as in `datasets.load_taxi_zones`, and the group 0..m-1 of each
-    true : array_like, shape (m,), positive: a probability of each group
+    true : array_like, shape (m,), positive: a probability of each group, drawn on a logarithmic scale
     others : array_like, shape (r, m)
-        Distributions to compare with it, drawn on the same logarithmic scale, and beside that their differences from
-        `true` in per cent of it, on a linear scale of plus and minus 20 %.
+        Distributions to compare with it: drawn are their differences from `true` in per cent of it, on a linear scale
+        of plus and minus 20 %.
     labels : sequence of r str
     source : str, what stands under the figure; it must say "surrogate" where the trips are
     """
     truth, rows = np.asarray(true), np.asarray(others)
-    fig, axes = plt.subplots(1, 1 + 2 * len(rows), figsize=size(2, 5.0))
+    fig, axes = plt.subplots(1, 1 + len(rows), figsize=size(2, 5.0))
     fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)  # room for the colour bars
     shapes = zone_shapes(zones, group)
     level, change = LogNorm(truth.min(), truth.max()), Normalize(-PER_CENT, PER_CENT)
-    for ax, row in zip(axes, [truth, *rows]):
-        colours = choropleth(ax, shapes, row, norm=level, cmap="YlGnBu")
-    for ax, row in zip(axes[1 + len(rows) :], rows):
-        per_cent = 100 * (row / truth - 1)
-        differences = choropleth(ax, shapes, per_cent, norm=change, cmap="PuOr_r")
+    colours = choropleth(axes[0], shapes, truth, norm=level, cmap="YlGnBu")
+    for ax, row in zip(axes[1:], rows):
+        differences = choropleth(ax, shapes, 100 * (row / truth - 1), norm=change, cmap="PuOr_r")
     scale_bar(axes[0], 2000, left=True)
     _north_arrow(axes[0])
-    for ax, label in zip(axes, ["true", *labels, *labels]):
+    for ax, label in zip(axes[1:], labels):
         ax.text(0.5, 1.02, label, ha="center", transform=ax.transAxes)
-    for x, heading in ((0.29, "stationary distribution"), (0.79, "private minus true")):
+    share = 1.0 / len(axes)
+    for x, heading in ((share / 2, "true"), ((1 + share) / 2, "private minus true")):
         fig.text(x, 0.97, heading, ha="center")
     bar: dict[str, Any] = {"orientation": "horizontal"}
-    levels = fig.colorbar(colours, cax=fig.add_axes((0.08, 0.145, 0.42, 0.016)), label="probability of a zone", **bar)
-    ticks = {"major_locator": LogLocator(subs=(1.0, 2.0, 5.0)), "minor_formatter": NullFormatter()}
+    levels = fig.colorbar(colours, cax=fig.add_axes((0.03, 0.145, share - 0.04, 0.016)), label="probability", **bar)
+    ticks = {"major_locator": LogLocator(subs=(1.0, 5.0)), "minor_formatter": NullFormatter()}
     levels.ax.xaxis.set(major_formatter="{x:g}", **ticks)
     bar |= {"extend": "both" if np.abs(100 * (rows / truth - 1)).max() > PER_CENT else "neither"}
-    bar |= {"cax": fig.add_axes((0.62, 0.145, 0.34, 0.016)), "label": "difference, per cent of the true value"}
+    middle = (1 + share) / 2
+    bar |= {"cax": fig.add_axes((middle - 0.2, 0.145, 0.4, 0.016)), "label": "difference, per cent of the true value"}
     fig.colorbar(differences, **bar)
     fig.text(0.01, 0.005, f"{source}; zone outlines: NYC TLC", color="0.35")
     return fig

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from dpsim import checks, streams
-from dpsim.checks import Array
+from dpsim.checks import CLOSE, Array
 from dpsim.markov import sparse as markov_sparse
 
 SAFE = 1e-280  # smaller pivots or probabilities: the elimination is repeated in logarithms
 MIN_WORK_PER_THREAD = 1e7  # multiplications; below it a thread costs more than it saves
 DENSE_UP_TO = 400  # sparse chains of so many states are solved by elimination
 SOLVED, OUT_OF_RANGE, NO_CHAIN = 0, 1, 2
-CLOSE = checks.CLOSE * (1.0 + 1e-9)
 
 
 def transition_matrix(counts: ArrayLike) -> Array:

@@ -46,8 +46,8 @@ class MDP:
     rewards: Array
     horizon: int | None = None
     discount: float = 1.0
-    terminal: Array = None  # type: ignore[assignment]
-    allowed: NDArray[np.bool_] = None  # type: ignore[assignment]
+    terminal: Any = None
+    allowed: Any = None
 
     def __post_init__(self) -> None:
         shape = np.shape(self.transitions)
@@ -130,7 +130,7 @@ def random_mdp(
     rng = checks.generator(rng)
     transitions = rng.dirichlet(np.ones(states), size=(states, actions))
     rewards, terminal = rng.random((states, actions)), rng.random(states)
-    return MDP(transitions, rewards, horizon, discount, None if horizon is None else terminal)  # type: ignore[arg-type]
+    return MDP(transitions, rewards, horizon, discount, None if horizon is None else terminal)
 
 
 STARTUP_STATES = ("search", "startup 1", "startup 2", "startup 3", "startup 4", "success", "failure")
@@ -150,26 +150,22 @@ def startup_mdp() -> MDP:
     >>> mdp.startup_mdp().random_vectors
     12
     """
-    transitions, allowed = np.zeros((7, 6, 7)), np.zeros((7, 6), dtype=bool)
-    rewards = np.zeros((7, 6))
+    transitions, rewards, allowed = np.zeros((7, 6, 7)), np.zeros((7, 6)), np.zeros((7, 6), dtype=bool)
     allowed[0, :4] = allowed[1:5, 4:] = allowed[5:, 4] = True
-    closing = np.array([0.9, 0.8, 0.7, 0.6])
-    transitions[0, range(4), range(1, 5)] = closing
+    startups, closing = range(1, 5), np.array([0.9, 0.8, 0.7, 0.6])
+    transitions[0, range(4), startups] = closing
     transitions[0, :4, 0] = 1 - closing
     rewards[0, :4] = [-0.5, -1.0, -1.5, -2.0]
     rewards[1:5, 5] = -0.5
-    chances = [  # success and failure per stage when held, then when invested in
-        [0.14, 0.16, 0.26, 0.18],
-        [0.20, 0.15, 0.34, 0.16],
-        [0.28, 0.14, 0.44, 0.14],
-        [0.36, 0.10, 0.54, 0.10],
+    transitions[1:5, 4:, 5:] = [  # success and failure per stage when held, then when invested in
+        [[0.14, 0.16], [0.26, 0.18]],
+        [[0.20, 0.15], [0.34, 0.16]],
+        [[0.28, 0.14], [0.44, 0.14]],
+        [[0.36, 0.10], [0.54, 0.10]],
     ]
-    for startup, (held_up, held_down, invested_up, invested_down) in enumerate(chances, start=1):
-        transitions[startup, 4, [startup, 5, 6]] = 1 - held_up - held_down, held_up, held_down
-        transitions[startup, 5, [startup, 5, 6]] = 1 - invested_up - invested_down, invested_up, invested_down
+    transitions[startups, 4:, startups] = 1 - transitions[1:5, 4:, 5] - transitions[1:5, 4:, 6]
     transitions[5, 4, 5] = transitions[6, 4, 6] = 1.0
-    terminal = np.array([0.0, 2.0, 2.0, 2.0, 2.0, 10.0, 0.0])
-    return MDP(transitions, rewards, horizon=6, terminal=terminal, allowed=allowed)
+    return MDP(transitions, rewards, horizon=6, terminal=[0.0, 2.0, 2.0, 2.0, 2.0, 10.0, 0.0], allowed=allowed)
 
 
 def _refuse_other(name: str, value: Any) -> None:

@@ -94,7 +94,7 @@ def privatize(
     if mechanism == "dirichlet":
         if eta is None:
             raise ValueError("eta must be the public border of the transitions, a number in (0, 1/2), got None")
-        # one record in N moves 1/N from an entry to another, and nothing else is known of it: N need not be whole
+        # b/2 is one record in N = 2/b, whole or not; rounded so that 1/N is never below b/2, by 1e-16: no test can tell
         public = {"b": apart} if vectors == "all" else {"records": math.nextafter(2.0 / apart, 0.0)}
         rows = mdp.transitions[mdp.allowed]
         released = dirichlet.privatize(rows, epsilon, delta, support=mask, eta=eta, rng=generator, **public)

@@ -27,6 +27,12 @@ class Parameter:
     default: Any
     help: str
 
+    @property
+    def quick(self) -> Any:
+        """The value for a quick run: of a sample size what the comment ends with, as in "; quick 50"."""
+        text = self.help.partition("; quick ")[2]
+        return parse(self, text) if text else self.default
+
 
 def load(name: str) -> dict[str, Any]:
     """Return a notebook's json, each source as one string; ValueError if it is none, as after a conflicting merge."""
@@ -35,7 +41,8 @@ def load(name: str) -> dict[str, Any]:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
             cell["source"] = "".join(cell["source"])
-            cell["cell_type"], "" in cell["metadata"].get("tags", [])
+            if not isinstance(cell["cell_type"], str) or not isinstance(cell["metadata"].get("tags", []), list):
+                raise TypeError("a cell has a cell_type, and tags in a list")
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is not a notebook: {type(error).__name__} {error}"[:400]) from error
     return notebook
@@ -112,9 +119,8 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     for source in _tagged(name, "checks"):
         body = ast.parse(source).body
         last = max((i for i, part in enumerate(body, 1) if "checks." in ast.unparse(part)), default=0)
-        code = compile(
-            ast.Module(body[:last], []), f"{name}: checks of the parameters", "exec"
-        )  # not the imports below
+        # not the imports below
+        code = compile(ast.Module(body[:last], []), f"{name}: checks of the parameters", "exec")
         exec(code, {parameter.name: parameter.default for parameter in known.values()} | values)
     return values
 

@@ -305,8 +305,9 @@ def _last_line(file: BinaryIO) -> str:
     return (file.read().decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
-LEFT_OUT = ("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT")
-"""Variables of the user's that would change what a notebook does: code of their own, assertions that are skipped."""
+LEFT_OUT = ("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT", "PYTHONDONTWRITEBYTECODE")
+"""Variables of the user's that would change what a notebook does: code of their own, assertions that are skipped,
+libraries that each process compiles again."""
 
 
 def _environment(threads: int) -> dict[str, str]:

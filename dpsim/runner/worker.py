@@ -68,7 +68,7 @@ def execute(job: dict[str, Any], events: TextIO) -> None:
     sys.path.append(job["folder"])
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it tells cells when it builds its cache
     papermill_engines.register("dpsim", InProcess)
-    form = {"kernel_name": "python3", "engine_name": "dpsim", "events": events}
+    form = {"kernel_name": "python3", "language": "python", "engine_name": "dpsim", "events": events}
     form |= {"progress_bar": False, "request_save_on_cell_execute": False}
     try:
         with suppress(PapermillExecutionError):  # which has been told

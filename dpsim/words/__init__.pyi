@@ -10,14 +10,15 @@ from .exact_epsilon import (
 from .automaton import (
     HammingAutomaton as HammingAutomaton,
     alphabet_counts as alphabet_counts,
+    chain_counts as chain_counts,
 )
 from .laws import (
-    permute_and_flip_pmf as permute_and_flip_pmf,
-    exponential_pmf as exponential_pmf,
+    pmf as pmf,
     expected_error as expected_error,
     expected_error_bounds as expected_error_bounds,
     expected_error_floor as expected_error_floor,
     least_expected_error as least_expected_error,
+    least_mean_error as least_mean_error,
     reduction_limit as reduction_limit,
     draw_distances as draw_distances,
 )

@@ -8,7 +8,8 @@ entries are the paper's mu (Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algo
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.words.space import Chain, Codes, successors, word_space
+from dpsim.words.space import Codes, WordSpace, feasible_transitions, successors, word_space
 
 
 def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
@@ -78,7 +79,7 @@ class HammingAutomaton:
         self,
         word: Sequence[Hashable] | ArrayLike,
         *,
-        letters: int | Sequence[Hashable] | None = None,
+        letters: int | Sequence[Hashable] | WordSpace | None = None,
         adjacency: ArrayLike | sp.sparray | None = None,
         start: Hashable | None = None,
     ) -> None:
@@ -90,7 +91,7 @@ class HammingAutomaton:
         """Return the exact numbers (n + 1,) of feasible words at distance 0 to n, as Python integers."""
         if self.space.chain is None:
             return alphabet_counts(len(self.codes), len(self.space.labels))
-        return _exact_counts(self.codes, self.space.chain)
+        return np.asarray(deque(self._tables(0, 1, np.add, object), 1).pop()[self.space.chain.start])
 
     @cached_property
     def log_counts(self) -> Array:
@@ -144,32 +145,44 @@ class HammingAutomaton:
     @cached_property
     def _suffixes(self) -> list[Array]:
         """Return V as logarithms: for each position (states, n + 1), the suffixes after a state by mismatches."""
+        return list(self._tables(-np.inf, 0.0, np.logaddexp, float))[::-1]
+
+    def _tables(self, zero: float, one: float, add: np.ufunc, kind: type) -> Iterator[NDArray[Any]]:
+        """Yield V from the last position to the first, as numbers with these neutral elements and this sum."""
         assert self.space.chain is not None
-        indptr, indices, _ = self.space.chain
-        able = np.flatnonzero(np.diff(indptr))  # states that may be followed
-        table = np.full((len(indptr) - 1, len(self.codes) + 1), -np.inf)
-        table[:, 0] = 0.0
-        tables = [table]
+        table: NDArray[Any] = np.full((self.space.chain.states, len(self.codes) + 1), zero, dtype=kind)
+        table[:, 0] = one
+        yield table
         for letter in self.codes[::-1]:
-            following = np.roll(tables[-1], 1, axis=1)  # another letter: one mismatch more
-            following[:, 0] = -np.inf
-            following[letter] = tables[-1][letter]
-            table = np.full_like(following, -np.inf)
-            table[able] = np.logaddexp.reduceat(following[indices], indptr[able], axis=0)
-            tables.append(table)
-        return tables[::-1]
+            following = np.roll(table, 1, axis=1)  # another letter: one mismatch more
+            following[:, 0] = zero
+            following[letter] = table[letter]
+            table = self.space.chain.summed(following, zero, add)
+            yield table
 
 
-def _exact_counts(codes: Codes, chain: Chain) -> NDArray[np.object_]:
-    """Return the counts by distance as exact integers: those of one state lie side by side in a single big one."""
-    most = max(2, int(np.diff(chain.indptr).max()))
-    bits = math.ceil(len(codes) * math.log2(most)) + 1  # for each distance
-    prefixes = {chain.start: 1}
-    for letter in codes.tolist():
-        reached: dict[int, int] = {}
-        for state, packed in prefixes.items():
-            for following in successors(chain, state).tolist():
-                reached[following] = reached.get(following, 0) + packed
-        prefixes = {state: packed << (bits * (state != letter)) for state, packed in reached.items()}
-    total, mask = sum(prefixes.values()), (1 << bits) - 1
-    return np.array([(total >> (bits * distance)) & mask for distance in range(len(codes) + 1)], dtype=object)
+def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:
+    """Return the counts (k, n + 1) of k words on a chain at once, as doubles: exact up to 2^53.
+
+    Parameters
+    ----------
+    words : array_like of int (k, n + 1), each the state it starts from, which is public, and n letters
+    adjacency : array_like (m, m), as in `HammingAutomaton`
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.chain_counts([[0, 1, 0], [0, 1, 1]], [[0, 1], [1, 1]])
+    array([[1., 1., 0.],
+           [1., 1., 0.]])
+    """
+    into = (feasible_transitions(adjacency).toarray().T != 0.0).astype(float)
+    words = np.atleast_2d(checks.integers("words", words, 0, len(into) - 1))
+    each, n = np.arange(len(words)), words.shape[1] - 1
+    prefixes = np.zeros((len(words), len(into), n + 1))  # word, last letter, mismatches
+    prefixes[each, words[:, 0], 0] = 1.0
+    for letter in words[:, 1:].T:
+        longer = into @ prefixes
+        prefixes = np.roll(longer, 1, axis=2)
+        prefixes[each, letter] = longer[each, letter]
+    return np.asarray(prefixes.sum(axis=1))

@@ -93,16 +93,12 @@ def _on_alphabet(space: WordSpace, n: int, law: Law) -> float:
 
 def _feasible_words(chain: Chain, n: int) -> int:
     """Return how many feasible words there are, as an exact integer; ValueError for none."""
-    reached = {chain.start: 1}
+    words = np.ones(chain.states, dtype=object)  # from each state on
     for _ in range(n):
-        following: dict[int, int] = {}
-        for state, words in reached.items():
-            for letter in successors(chain, state).tolist():
-                following[letter] = following.get(letter, 0) + words
-        reached = following
-    if not reached:
+        words = chain.summed(words)
+    if not words[chain.start]:
         raise ValueError(f"length must allow a feasible word from the start state, got {n}")
-    return sum(reached.values())
+    return int(words[chain.start])
 
 
 def _by_enumeration(chain: Chain, n: int, law: Law) -> float:

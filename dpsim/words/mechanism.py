@@ -75,7 +75,7 @@ def privatize(
     space = word_space(letters, adjacency, start)
     generator, simulation = private.source(rng)
     bare, labelled = _unlabelled(word)
-    automaton = HammingAutomaton(bare, letters=letters, adjacency=adjacency, start=start)
+    automaton = HammingAutomaton(bare, letters=space)
     length = len(automaton.codes)
     mechanism = mechanism or _best_known(space, min(b, length))
     law, spent, exact = calibrated(space, length, epsilon, b, mechanism)

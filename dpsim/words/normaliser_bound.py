@@ -131,22 +131,23 @@ def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[A
     return next_low, next_high
 
 
-def _inflow_bounds(side: Side, letters: tuple[int, ...], place: int, q: float) -> tuple[Array, Array]:
-    """Return bounds on what feeds letter i from one side: from the known letters, the first at `place`, up to i."""
-    if not letters:
-        return side.first, side.first
-    low, high = side.low[place, letters[:1]], side.high[place, letters[:1]]
-    for letter in letters[1:]:
+def _inflows(side: Side, known: tuple[int, ...], place: int, q: float) -> dict[int, tuple[Array, Array]]:
+    """Return bounds on what feeds letter i from one side, by the letter at `place`, which the known ones follow."""
+    letters = [s for s in (_fed(side, known[0]) if known else range(len(side.first))) if side.feasible[place, s]]
+    low, high = side.low[place, letters], side.high[place, letters]
+    for letter in known:
         low, high = _step(side, low, high, letter, q)
-    return side.feeds @ low[0], side.feeds @ high[0]
+    return dict(zip(letters, zip((side.feeds @ low.T).T, (side.feeds @ high.T).T)))
 
 
 def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float]:
     """Return bounds on the largest log-ratio of normalisers; a pair attains the lower one."""
 
-    @functools.cache  # windows share their sides
+    sides = before, after
+    inflows = functools.cache(lambda side, known, place: _inflows(sides[side], known, place, q))  # windows share them
+
     def inflow(side: int, letters: tuple[int, ...], place: int) -> tuple[Array, Array]:
-        return _inflow_bounds((before, after)[side], letters, place, q)
+        return inflows(side, letters[1:], place)[letters[0]] if letters else (sides[side].first,) * 2
 
     def bound(window: Window) -> float:
         """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with the window; exact on whole words."""

@@ -1,4 +1,4 @@
-"""Words and the trajectories a chain allows: labels, feasible transitions, the checks of both."""
+"""Words over an alphabet, or the trajectories that a chain allows: immutable, and checked once, by `word_space`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ class Chain(NamedTuple):
         """Return the number of states."""
         return len(self.indptr) - 1
 
+    def summed(self, values: NDArray[Any], zero: float = 0, add: np.ufunc = np.add) -> NDArray[Any]:
+        """Return for each state the sum of the values (states, ...) of the states that may follow it."""
+        able = np.flatnonzero(np.diff(self.indptr))  # states that may be followed
+        found = np.full_like(values, zero)
+        found[able] = add.reduceat(values[self.indices], self.indptr[able], axis=0)
+        return found
+
 
 def successors(chain: Chain, state: int) -> Codes:
     """Return the codes of the states that may follow a state."""
@@ -52,13 +59,11 @@ class WordSpace(NamedTuple):
     def encode(self, word: Sequence[Hashable] | ArrayLike) -> Codes:
         """Return the codes (n,) of a non-empty feasible word; ValueError names what is wrong with it."""
         letters = _listed(word)
-        if letters is None:
-            raise ValueError(f"word must be a sequence of labels, got {type(word).__name__}")
         if not letters:
-            raise ValueError("word must have at least one letter, got none")
-        codes = [code for letter in letters if (code := self._position(letter)) is not None]
+            raise ValueError(f"word must be a sequence of one or more labels, got {type(word).__name__}")
+        codes = [code for letter in letters if (code := _code(self.labels, letter)) is not None]
         if len(codes) < len(letters):
-            raise ValueError(f"word must use {self._described()}, got another letter (a secret, so not shown)")
+            raise ValueError(f"word must use {_described(self.labels)}, got another letter (a secret, so not shown)")
         path = [self.chain.start, *codes] if self.chain else []
         if self.chain and not all(y in successors(self.chain, x) for x, y in itertools.pairwise(path)):
             raise ValueError("word must follow the allowed transitions, got one that does not (a secret, so not shown)")
@@ -72,71 +77,45 @@ class WordSpace(NamedTuple):
         labels[:] = self.labels
         return (labels.astype(str) if all(isinstance(x, str) for x in self.labels) else labels)[codes]
 
-    def code(self, name: str, label: Any) -> int:
-        """Return the code of a label that is public; ValueError names the argument it came from."""
-        code = self._position(label)
-        if code is None:
-            raise ValueError(f"{name} must use {self._described()}, got {label!r}")
-        return code
-
-    def _described(self) -> str:
-        return f"the {len(self.labels)} letters from {self.labels[0]!r} to {self.labels[-1]!r}"
-
-    def _position(self, label: Any) -> int | None:
-        """Return the code of a label, None for what is none."""
-        if isinstance(label, np.ndarray) and label.ndim == 0 and not isinstance(label, np.ma.MaskedArray):
-            label = label[()]
-        try:
-            code = self.labels.index(label)
-        except ValueError:
-            return None
-        # True, 1 + 0j and a duration may equal 1 too
-        return code if _is_number(label) == _is_number(self.labels[code]) else None
-
 
 def word_space(
-    letters: int | Sequence[Hashable] | None = None,
+    letters: int | Sequence[Hashable] | WordSpace | None = None,
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
 ) -> WordSpace:
     """Return the space of words over an alphabet, or of a chain's trajectories; arguments as in `HammingAutomaton`."""
+    if isinstance(letters, WordSpace):
+        return letters
     if adjacency is None:
         if letters is None:
             raise ValueError("letters must be given (labels, or their number) unless adjacency is, got None")
         if start is not None:
             raise ValueError(f"start must be None without an adjacency, got {start!r}")
         return WordSpace(_labels(letters), None)
-    rows = _feasible_transitions(adjacency)
+    rows = feasible_transitions(adjacency)
     labels = _labels(rows.shape[0] if letters is None else letters)
     if len(labels) != rows.shape[0]:
         raise ValueError(f"letters must have one label per state, {rows.shape[0]}, got {len(labels)}")
-    if start is None:
-        raise ValueError("start must be one of the states when an adjacency is given, got None")
+    first = len(labels) if start is ANYWHERE else _code(labels, start)
+    if start is None or first is None:
+        raise ValueError(f"start must be one of the states, {_described(labels)}, got {start!r}")
     if start is ANYWHERE:
-        rows = sp.csr_array(sp.block_array([[rows, None], [np.ones((1, len(labels))), np.zeros((1, 1))]]))
-        first = len(labels)
-    else:
-        first = WordSpace(labels, None).code("start", start)
+        rows = sp.csr_array(sp.block_array([[rows, None], [np.ones((1, first)), np.zeros((1, 1))]]))
     return WordSpace(labels, Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), first))
 
 
-def _feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
+def feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
     """Return the allowed transitions as a square sparse matrix without explicit zeros or repeats."""
-    matrix: Any = adjacency
-    if not sp.issparse(adjacency):
-        booleans = not isinstance(adjacency, np.ma.MaskedArray) and np.asarray(adjacency).dtype == np.bool_
-        matrix = checks.real("adjacency", np.asarray(adjacency, dtype=float) if booleans else adjacency, 0.0)
+    sparse = sp.issparse(adjacency)
+    matrix: Any = adjacency if sparse or np.ma.isMaskedArray(adjacency) else np.asarray(adjacency)
+    values = matrix.data if sparse else matrix
+    checks.real("adjacency", values.astype(float) if matrix.dtype == np.bool_ else values if sparse else adjacency, 0.0)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(f"adjacency must be a square matrix (m, m) with m >= 1, got shape {matrix.shape}")
-    rows = sp.csr_array(matrix, copy=True)
-    checks.real("adjacency", rows.data.astype(float) if rows.dtype == np.bool_ else rows.data, 0.0)
+    rows = sp.csr_array(matrix, dtype=float)
     rows.sum_duplicates()
     rows.eliminate_zeros()
     return rows
-
-
-def _is_number(label: Any) -> bool:
-    return isinstance(label, numbers.Real) and not isinstance(label, bool | np.timedelta64)
 
 
 def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
@@ -144,17 +123,32 @@ def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
     if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
     labels = _listed(letters)
-    if labels is None:
-        raise ValueError(f"letters must be a sequence of labels, got {letters!r}")
-    if not labels or len(set(labels)) != len(labels):
-        raise ValueError(f"letters must be one or more different labels, got {labels!r}")
-    if any(label != label for label in labels):  # not-a-number: no word could use it
-        raise ValueError(f"letters must be labels that equal themselves, got {labels!r}")
+    itself = all(label == label for label in labels)  # no word could use not-a-number
+    if not labels or not itself or len(set(labels)) != len(labels):
+        raise ValueError(f"letters must be a sequence of one or more different labels, got {letters!r}")
     return range(len(labels)) if labels == list(range(len(labels))) else labels
 
 
-def _listed(labels: Any) -> list[Any] | None:
-    """Return the labels of a sequence, an array or a Series, in their order; None for anything else."""
-    if hasattr(labels, "__array__") and np.ndim(labels) == 1 and not isinstance(labels, np.ma.MaskedArray):
+def _listed(labels: Any) -> list[Any]:
+    """Return the labels of a sequence, an array or a Series, in their order; none of anything else."""
+    if hasattr(labels, "__array__") and np.ndim(labels) == 1 and not np.ma.isMaskedArray(labels):
         return list(labels.tolist())
-    return list(labels) if isinstance(labels, Sequence) and not isinstance(labels, bytes) else None
+    return list(labels) if isinstance(labels, Sequence) and not isinstance(labels, bytes) else []
+
+
+def _described(labels: Sequence[Hashable]) -> str:
+    return f"the {len(labels)} letters from {labels[0]!r} to {labels[-1]!r}"
+
+
+def _code(labels: Sequence[Hashable], label: Any) -> int | None:
+    """Return the place of a label, None for what is none: True, 1 + 0j and a duration may equal 1 too."""
+    if isinstance(label, np.ndarray) and label.ndim == 0 and not np.ma.isMaskedArray(label):
+        label = label[()]
+    try:
+        code = labels.index(label)
+    except ValueError:
+        return None
+    number, known = (
+        isinstance(x, numbers.Real) and not isinstance(x, bool | np.timedelta64) for x in (label, labels[code])
+    )
+    return code if number == known else None

@@ -300,21 +300,9 @@ def test_chain_at_a_wrong_temperature_is_rejected(weights):
     assert p_value(draws, np.exp(boltzmann.log_stationary(x, WRONG * t, weights)), 6) < REJECT
 
 
-@pytest.mark.parametrize("weights", [None, [1, 2, 3, 0.5], semidefinite(4, 4, 2)], ids=["identity", "diagonal", "full"])
-def test_invariant_bins_keep_their_counts(weights):
-    x, free = np.array([3, 2, 4, 1]), [0, 1, 3]
-    draws = boltzmann.metropolis(
-        x, 3.0, 150, chains=DRAWS, weights=weights, invariant=[2], rng=np.random.default_rng(14)
-    )
-    assert (draws[:, 2] == 4).all()
-    block = matrix(weights, 4)[np.ix_(free, free)]
-    assert p_value(draws[:, free], np.exp(boltzmann.log_stationary(x[free], 3.0, block)), 6) > ALPHA
-    assert p_value(draws[:, free], np.exp(boltzmann.log_stationary(x[free], 3.0 * WRONG, block)), 6) < 1e-6
-
-
-def test_running_objective_is_the_mean_along_the_chain():
+def test_the_running_mean_is_the_mean_along_the_chain():
     x, t, steps = (1, 2, 3, 20, 24), 10.0, 40
-    means = boltzmann.running_objective(x, t, steps, rng=np.random.default_rng(15))
+    means = boltzmann.metropolis(x, t, steps, running_mean=True, rng=np.random.default_rng(15))
     assert means.shape == (1, steps)
     states = [boltzmann.metropolis(x, t, k, rng=np.random.default_rng(15))[0] for k in range(steps)]
     values = boltzmann.objective(states, x)
@@ -327,7 +315,7 @@ def test_running_means_tend_to_the_exact_expectation():
     def expected(warm):
         return np.exp(boltzmann.log_stationary(x, warm)) @ boltzmann.objective(boltzmann.configurations(50, 5), x)
 
-    last = boltzmann.running_objective(x, t, 5000, chains=300, rng=np.random.default_rng(16))[..., -1]
+    last = boltzmann.metropolis(x, t, 5000, chains=300, running_mean=True, rng=np.random.default_rng(16))[..., -1]
     for values, warm in zip(last, t):
         error = stats.sem(values)
         assert abs(values.mean() - expected(warm)) < 5 * error + 0.01 * warm
@@ -453,7 +441,6 @@ WEIGHTS = [
 LAWS = [
     lambda x, t, w: boltzmann.log_stationary(x, t, w),
     lambda x, t, w: boltzmann.metropolis(x, t, 3, weights=w),
-    lambda x, t, w: boltzmann.running_objective(x, t, 3, weights=w),
     lambda x, t, w: boltzmann.sample_exact(x, t, weights=w),
     lambda x, t, w: boltzmann.k_step_law(x, t, 3, weights=w),
 ]
@@ -483,8 +470,6 @@ def test_histograms_weights_and_temperatures_refused():
         (lambda: boltzmann.objective([1, 2], [1, 2, 3]), "z"),
         (lambda: boltzmann.metropolis([1, 2], 1, -1), "steps"),
         (lambda: boltzmann.metropolis([1, 2], 1, 3, chains=0), "chains"),
-        (lambda: boltzmann.metropolis([1, 2, 3], 1, 3, invariant=[3]), "invariant"),
-        (lambda: boltzmann.metropolis([1, 2, 3], 1, 3, invariant=[0, 1]), "invariant"),
         (lambda: boltzmann.metropolis([1, 2], 1, 3, rule="greedy"), "rule"),
         (lambda: boltzmann.metropolis(np.ones(8000, int), 1, 3), "x"),
         (lambda: boltzmann.sample_exact([1, 2], 1, size=-1), "size"),

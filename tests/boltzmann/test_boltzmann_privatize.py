@@ -1,13 +1,12 @@
-"""boltzmann.privatize: the law of the release for all neighbours, by enumeration; labels; what is public."""
+"""boltzmann.privatize: the law of the release for all neighbours, by enumeration; invariant bins; what is public."""
 
 import itertools
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from dpsim import boltzmann, private
+from dpsim import boltzmann
 from dpsim.boltzmann import mixing, noise, sampling
 
 CASES = [(5, 3, None), (4, 4, None), (1, 2, None), (6, 3, [1.0, 2.0, 0.5]), (7, 2, [3.0, 3.0])]
@@ -152,21 +151,6 @@ def test_zero_sum_noise_has_its_law(epsilon):
     )
 
 
-def test_a_series_keeps_its_labels():
-    counts = pd.Series([3, 1, 0], index=["red", "green", "blue"], name="balls")
-    for mechanism in ("boltzmann", "laplace"):
-        value = boltzmann.privatize(counts, epsilon=1.0, total=4, bins=3, mechanism=mechanism).value
-        assert value.index.equals(counts.index) and value.name == "balls"
-        assert value.sum() == 4 and (value >= 0).all()
-
-
-def test_parameters_and_statement_do_not_depend_on_the_histogram():
-    for mechanism in ("boltzmann", "laplace"):
-        public = {"epsilon": 1.1, "total": 4, "bins": 3, "mechanism": mechanism}
-        made = [boltzmann.privatize(x, rng=1, **public) for x in boltzmann.configurations(4, 3)]
-        assert len({(r.statement, r.epsilon, r.delta, tuple(r.parameters.items())) for r in made}) == 1
-
-
 def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
     good = {"epsilon": 1.0, "total": 4, "bins": 3}
     kinds = ({"weights": [1, 1, 1], "steps": 9}, {"steps": 9, "mechanism": "laplace"}, {"steps": -1}, {"steps": 3})
@@ -181,7 +165,7 @@ def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
         with pytest.raises(ValueError, match=next(iter(bad))):
             boltzmann.privatize("not read", **{**good, **bad})
     for bad in ([4, 0], [3, 3, 3], [[4, 0, 0]]):
-        with pytest.raises(ValueError, match="histogram must have 3 bins and the total 4, as declared, got other ones"):
+        with pytest.raises(ValueError, match="histogram must have 3 bins, the total 4 and the inv"):
             boltzmann.privatize(bad, **good)
     for name in good:
         with pytest.raises(TypeError, match="required keyword-only"):
@@ -204,13 +188,33 @@ def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
         monkeypatch.undo()
 
 
-def test_a_given_generator_marks_a_simulation():
-    public = {"epsilon": 0.1, "total": 900, "bins": 3}
-    assert boltzmann.privatize([300] * 3, rng=2, **public).statement.startswith(private.SIMULATION)
-    releases = [boltzmann.privatize([300] * 3, **public) for _ in range(2)]
-    assert not releases[0].simulation and "SIMULATION" not in releases[0].statement
-    assert (releases[0].value != releases[1].value).any()
+def test_every_draw_comes_from_the_generator():
     for draw in (boltzmann.sample_exact, noise.add_zero_sum_laplace):
         one, two = np.random.default_rng(4), np.random.default_rng(4)
         assert (draw([3, 2, 1], 2.0, size=9, rng=one) == draw([3, 2, 1], 2.0, size=9, rng=two)).all()
         assert one.random() == two.random()
+
+
+@pytest.mark.parametrize("public", [{}, {"weights": [1.0, 2.0, 7.0, 0.5]}, {"steps": 5000}, {"mechanism": "laplace"}])
+def test_invariant_bins_keep_their_counts_and_the_others_are_released_alone(public):
+    x, free, epsilon = [4, 3, 9, 1], [0, 1, 3], 1.5
+    given = {**public, "weights": np.take(public["weights"], free)} if "weights" in public else public
+    for seed in range(20):
+        made = boltzmann.privatize(x, epsilon=epsilon, total=17, bins=4, invariant={2: 9}, rng=seed, **public)
+        alone = boltzmann.privatize(np.take(x, free), epsilon=epsilon, total=8, bins=3, rng=seed, **given)
+        assert made.value.tolist() == np.insert(alone.value, 2, 9).tolist()
+        assert (made.epsilon, made.delta, made.parameters) == (alone.epsilon, alone.delta, alone.parameters)
+        assert made.statement.endswith("Bins [2] keep their counts [9], which are public.")
+
+
+@pytest.mark.parametrize("invariant", [{4: 1}, {-1: 1}, {0: 1, 1: 0, 2: 0}, {2: 4}])
+def test_invariant_bins_are_refused_before_the_histogram_is_read(invariant):
+    with pytest.raises(ValueError, match=r"^invariant must"):
+        boltzmann.privatize("not read", epsilon=1.0, total=4, bins=4, invariant=invariant)
+
+
+def test_an_invariant_count_that_is_not_the_declared_one_is_refused_and_not_shown():
+    with pytest.raises(ValueError, match="the invariant counts, as declared, got other ones, which are not shown"):
+        boltzmann.privatize([2, 1, 1], epsilon=1.0, total=4, bins=3, invariant={0: 3})
+    with pytest.raises(ValueError, match="one of a free bin positive"):
+        boltzmann.privatize("not read", epsilon=1.0, total=4, bins=3, invariant={0: 1}, weights=[1, 0, 0])

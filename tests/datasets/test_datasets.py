@@ -1,4 +1,5 @@
 import hashlib
+import re
 import shutil
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln
 
-from dpsim import datasets, ledger, paths
+from dpsim import datasets, ledger, paths, runner
 from dpsim.datasets import taxi
 from dpsim.numerics import simplex
 
@@ -212,6 +213,11 @@ def test_merging_agrees_with_the_rule_done_by_hand(rule, seed):
         assert [frozenset(np.flatnonzero(group == g)) for g in range(target)] == members
     with pytest.raises(ValueError, match=f"target must be an integer from {components} to 9, got {components - 1}"):
         datasets.merge_zones(counts, adjacency, components - 1, rule=rule)
+
+
+def test_the_parameter_of_the_notebook_names_its_choices():
+    rule = runner.notebook_parameters("data_driven_markov")["rule"]
+    assert {rule.default, *re.findall(r'"([^"]+)"', rule.help)} == set(taxi.MERGE_RULES)
 
 
 def test_another_rule_changes_the_table(counts, adjacency):

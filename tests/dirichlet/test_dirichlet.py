@@ -263,6 +263,20 @@ def test_sampled_draws_that_underflow_as_a_whole_have_an_entry_below_gamma():
     assert abs(estimate - (1.0 - between)) < 5 * np.sqrt(between / 20_000)
 
 
+@pytest.mark.parametrize("k", [0.2, 3.0, 20.6])
+@pytest.mark.parametrize("protected", [None, 2])
+def test_sampled_delta_counts_the_draws_of_the_mechanism(k, protected):
+    p = np.array([[0.3, 0.0, 0.7], [0.1, 0.2, 0.7]])
+    counts, rng = [1, 70, 4000], np.random.default_rng(7)
+    drawn = [dirichlet.dirichlet_mechanism(row, k, size=counts[-1], rng=rng) for row in p]
+    below = [((x < 0.02) & (row > 0))[:, :protected].any(axis=1) for x, row in zip(drawn, p)]
+    worst = [max(each[:count].mean() for each in below) for count in counts]
+    found = dirichlet.delta_monte_carlo(
+        p, k, gamma=0.02, draws=counts, rng=np.random.default_rng(7), protected=protected
+    )
+    np.testing.assert_array_equal(found, worst)
+
+
 def test_sampled_delta_at_nested_numbers_of_draws():
     p = dirichlet.extreme_points(4, 0.1)
     counts = [100, 1000, 5000]
@@ -407,7 +421,11 @@ def test_bounds_are_attained_where_they_should():
 def test_lower_bound_is_below_the_truth():
     for n, N, k in [(3, 10, 2.0), (5, 98, 20.6), (2, 7, 50.0)]:
         smallest = dirichlet.expected_absolute_error([1 / N, 1 - 1 / N], k)[0]
-        assert dirichlet.log_absolute_error_lower_bound(n, N, k) <= np.log(smallest)
+        bound = dirichlet.log_absolute_error_lower_bound(n, N, k)
+        assert bound <= np.log(smallest)
+        one, others = mpmath.mpf(1) / N, mpmath.mpf(n - 1) / N  # equation 97
+        printed = 2 * one ** (k * (1 - others)) * others ** (k * (1 - one)) / (k * mpmath.beta(k * one, k * others))
+        assert bound == pytest.approx(float(mpmath.log(printed)), rel=1e-12)
 
 
 @pytest.mark.parametrize("a, b", [(1e-3, 2.0), (11.9, 12.1), (1e8, 3.0), (1e9, 1e9)])

@@ -1,6 +1,7 @@
 """The matrix Dirichlet mechanism over all rows at once, and noise with projection calibrated to the same privacy."""
 
 import functools
+import itertools
 import math
 
 import mpmath
@@ -68,14 +69,49 @@ def test_lemma_two_is_a_double_integral_over_the_density(p, k, gamma):
     assert dirichlet.leaving_probability(p, k, gamma=gamma) == pytest.approx(1 - stays, rel=1e-5, abs=1e-9)
 
 
+def leaving_by_enumeration(shapes, rest, gamma):
+    """Lemma 2 for whole shapes: Q(a, z) = e^-z sum z^i / i! for i < a, whose products transform back term by term."""
+    with mpmath.workdps(80):
+        gamma, stays = mpmath.mpf(gamma), mpmath.mpf(0)
+        k, room = mpmath.mpf(sum(shapes)) + mpmath.mpf(rest), 1 - len(shapes) * gamma
+        for powers in itertools.product(*map(range, shapes)):
+            total, term = sum(powers), mpmath.mpf(1)
+            for i in powers:
+                term *= gamma**i / mpmath.factorial(i)
+            falling = mpmath.rf(k - total, total)  # Gamma(k) / Gamma(k - total)
+            stays += term * falling * room ** (k - 1 - total)
+        return float(1 - stays)
+
+
+@pytest.mark.parametrize("gamma", [1e-9, 1e-3, 0.05, 0.08])
+@pytest.mark.parametrize(
+    "shapes, rest",
+    [((1,) * 6, 4.0), ((1,) * 6, 0.0), ((1, 2, 3), 2.5), ((4, 2, 1, 5), 0.01), ((5, 8), 60.0), ((4,) * 5, 900.0)],
+)
+def test_lemma_two_for_any_number_of_entries_against_enumeration(shapes, rest, gamma):
+    k = sum(shapes) + rest
+    leaving = dirichlet.leaving_probability(np.array(shapes) / k, k, gamma=gamma)
+    assert leaving == pytest.approx(leaving_by_enumeration(shapes, rest, gamma), rel=1e-6, abs=0.0)
+
+
+@pytest.mark.parametrize("p, k, gamma", [((0.1, 0.3, 0.2, 0.15), 3.7, 0.02), ((0.1,) * 6, 9.87, 1e-3)])
+def test_lemma_two_for_broken_shapes_against_draws(p, k, gamma):
+    draws = dirichlet.dirichlet_mechanism([*p, 1 - sum(p)], k, size=400_000, rng=np.random.default_rng(5))
+    share = (draws[:, :-1] < gamma).any(axis=1).mean()
+    error = np.sqrt(share * (1 - share) / 400_000)
+    assert abs(dirichlet.leaving_probability(p, k, gamma=gamma) - share) < 5 * error
+    assert abs(dirichlet.leaving_probability(p, 1.1 * k, gamma=gamma) - share) > 5 * error
+
+
 def test_lemma_two_in_closed_form_and_inside_its_bracket():
-    for rest, gamma in ((2.0, 0.1), (0.3, 0.4), (0.01, 0.06)):  # Dir(1, 1, rest)
+    for rest, gamma in ((2.0, 0.1), (0.3, 0.25), (0.01, 0.06)):  # Dir(1, 1, rest)
         leaving = dirichlet.leaving_probability([1 / (2 + rest)] * 2, 2 + rest, gamma=gamma)
         assert leaving == pytest.approx(1 - (1 - 2 * gamma) ** (1 + rest), rel=1e-9)
-    for k, gamma in ((3.0, 1e-3), (9.87, 1e-3), (98.7, 1e-3), (0.01, 1e-20), (0.5, 1e-20)):
-        low, high = dirichlet.delta_bounds(k, eta=0.1, gamma=gamma, n=9, protected=2)
-        leaving = dirichlet.leaving_probability([0.1] * 2, k, gamma=gamma)
-        assert low * (1 - 1e-8) <= leaving <= high * (1 + 1e-8)
+    for m in (1, 2, 3, 6):
+        for k, gamma in ((3.0, 1e-3), (9.87, 1e-3), (98.7, 1e-3), (0.01, 1e-20), (0.5, 1e-20), (300.0, 0.08)):
+            low, high = dirichlet.delta_bounds(k, eta=0.1, gamma=gamma, n=9, protected=m)
+            leaving = dirichlet.leaving_probability([0.1] * m, k, gamma=gamma)
+            assert low * (1 - 1e-8) <= leaving <= high * (1 + 1e-8)
 
 
 def test_no_extreme_point_of_the_domain_leaves_more_often_than_the_one_at_the_border():
@@ -299,15 +335,17 @@ def test_laplace_scales_are_the_smallest(rows):
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_privacy_of_the_noise_against_draws(noise):
-    epsilon, delta, b, draws = 0.6, 0.05, 0.025, 400_000
-    scale = {"laplace": accounting.laplace_scale, "gaussian": accounting.gaussian_scale}[noise](epsilon, delta, b=b)
-    p, q = np.array([0.3, 0.2, 0.5]), np.array([0.3 - b / 2, 0.2 + b / 2, 0.5])
+@pytest.mark.parametrize("rows, draws", [(1, 400_000), (4, 100_000)])
+def test_privacy_of_the_noise_against_draws(noise, rows, draws):
+    epsilon, delta, b = 0.6, 0.05, 0.025
+    scales = {"laplace": accounting.laplace_scale, "gaussian": accounting.gaussian_scale}
+    scale = scales[noise](epsilon, delta, b=b, rows=rows)
+    p, q = (np.tile(row, (rows, 1)) for row in ([0.3, 0.2, 0.5], [0.3 - b / 2, 0.2 + b / 2, 0.5]))
     law = {"laplace": stats.laplace, "gaussian": stats.norm}[noise]
 
     def sampled(scale):
         x = dirichlet.noisy_matrix(p, scale, noise, size=draws, rng=np.random.default_rng(6))
-        loss = (law.logpdf(x, p, scale) - law.logpdf(x, q, scale)).sum(axis=-1)
+        loss = (law.logpdf(x, p, scale) - law.logpdf(x, q, scale)).sum(axis=(-2, -1))
         gain = -np.expm1(np.minimum(epsilon - loss, 0.0))
         return gain.mean(), gain.std() / np.sqrt(draws)
 

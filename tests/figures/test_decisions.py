@@ -1,13 +1,15 @@
 """The drawing of the startups: every number is drawn, no text lies on an arrow."""
 
+import io
 import itertools
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from dpsim import mdp as mdps
-from dpsim.figures import draw_startups
+from dpsim.figures import draw_startups, drawn_plans
 
 matplotlib.use("agg")
 
@@ -36,3 +38,15 @@ def test_no_box_of_the_startups_lies_on_an_arrow():
     for one, two in itertools.combinations(boxes.values(), 2):
         assert not one.get_bbox_patch().get_window_extent().overlaps(two.get_bbox_patch().get_window_extent())
     plt.close(figure)
+
+
+def test_the_toy_that_moves_starts_with_what_its_table_holds():
+    columns = ["k", "epsilon", "true_runs", "neighbour_runs", "low", "high", "true", "neighbour"]
+    rows = [(k, k / 2, 0.6, 0.4, low, low + 0.5, 0.6 - low, 0.4) for k in (5.0, 10.0) for low in (0.0, 0.5)]
+    table = pd.DataFrame(rows, columns=columns)
+    moving = drawn_plans(table, 0.5, 10.0)
+    held = pd.read_csv(io.StringIO(moving.spec["datasets"]["table"]))
+    pd.testing.assert_frame_equal(held, table, rtol=1e-5, check_dtype=False)
+    (control,) = moving.spec["params"]
+    assert control["value"] == 10 and control["bind"] | {"min": 5.0, "max": 10.0, "step": 5.0} == control["bind"]
+    assert moving.png.startswith(b"\x89PNG")

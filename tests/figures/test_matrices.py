@@ -1,4 +1,6 @@
-"""Figure 2 of the matrix paper."""
+"""Figure 2 of the matrix paper, and the two densities of the toys."""
+
+import io
 
 import matplotlib
 
@@ -12,22 +14,37 @@ import pytest
 from dpsim import figures
 
 
-@pytest.fixture
-def pair():
-    figure, axes = plt.subplots(1, 2, figsize=(7.2, 2.5), layout="constrained")
-    yield axes
-    plt.close(figure)
-
-
-def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_the_bound_of_the_first():
+def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_errors():
     table = pd.DataFrame({"k": [10, 80, 200], "mean_of_norms": [0.5, 0.2, 0.1], "standard_error": 0.01})
     table = table.assign(theorem3=[200.0, 80.0, 50.0], **{"epsilon_b0.02": [1, 9, 22], "epsilon_b0.01": [0.5, 4, 9]})
-    P = np.array([[0.5, 0.5], [1.0, 0.0]])
-    figure = figures.stationary_errors(P, P, table, (0.02, 0.01), [(0.5, 0.485)], "stand-in")
-    bound, error = figure.axes[3], figure.axes[4]
-    assert bound.lines[0].get_ydata().tolist() == [200, 80]
+    P, Q = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.3, 0.7], [1.0, 0.0]])
+    figure = figures.stationary_errors(P, Q, table, (0.02, 0.01), [(0.5, 0.485)], "stand-in")
+    true, error, private = figure.axes[:3]
     labels = [text.get_text() for text in error.get_legend().get_texts()]
     assert sorted(labels) == ["$b=0.01$", "$b=0.02$", "published"]
     assert [len(part.lines[0].get_xdata()) for part in error.containers] == [2, 3]
-    assert figure.axes[0].images[0].get_array().mask.tolist() == [[False, False], [False, True]]
+    bars = error.containers[0].lines[2][0].get_segments()
+    assert np.diff([bar[:, 1] for bar in bars], axis=1).ravel() == pytest.approx([0.04, 0.04]), "two on either side"
+    assert "50 to 200" in error.texts[-1].get_text()
+    for ax, matrix in ((true, P), (private, Q)):
+        shown = ax.images[0].get_array()
+        assert shown.mask.tolist() == [[False, False], [False, True]]
+        assert shown[0].tolist() == matrix[0].tolist()
     plt.close(figure)
+
+
+def test_the_chart_of_two_densities_has_its_numbers_and_a_control_of_each():
+    places = [0.25, 0.75]
+    curves = pd.DataFrame({"k": [1.0, 1.0, 2.0, 2.0], "y": places * 2, "from p": [0, 2, 0, 3], "from q": [2, 0, 3, 0]})
+    costs = pd.DataFrame({"k": [1.0, 1.0, 2.0, 2.0], "rows": [1, 2, 1, 2], "delta": [0.1, 0.2, 0.3, 0.4]})
+    spec = figures.beta_densities(curves, costs, {"k": 2, "rows": 1}, many="rows").spec
+    options = {param["name"]: param["bind"]["options"] for param in spec["params"]}
+    assert options == {"v_k": [1.0, 2.0], "v_rows": [1, 2]}
+    assert [param["value"] for param in spec["params"]] == [2, 1]
+    for name, table in (("curves", curves), ("costs", costs)):
+        pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(spec["datasets"][name])), table, check_dtype=False)
+    assert spec["hconcat"][0]["layer"][0]["transform"] == [{"filter": "datum['from p'] > datum['from q']"}]
+    with_rows = curves.assign(rows=1)[["k", "rows", *curves.columns[1:]]]
+    followed = figures.beta_densities(with_rows, costs, {"k": 2, "rows": 1}, many="rows").spec
+    for chart, moved in ((spec, [False, False]), (followed, [True, False])):
+        assert ["v_rows" in panel["transform"][0]["filter"] for panel in chart["hconcat"]] == moved

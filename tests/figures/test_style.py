@@ -39,9 +39,8 @@ def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):
     kept = pd.read_csv(tmp_path / "whole.csv")
     pd.testing.assert_frame_equal(figures.rounded(table), kept, check_exact=True)
     pd.testing.assert_frame_equal(figures.rounded(figures.rounded(table)), kept, check_exact=True)
-    again = io.StringIO()
-    figures.rounded(table).to_csv(again, index=False, float_format="%.10g")
-    assert again.getvalue() == (tmp_path / "whole.csv").read_text()
+    figures.save_table(kept, "again", str(tmp_path))
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_charts_name_the_font_that_comes_with_the_project_and_hold_their_numbers():
@@ -49,6 +48,7 @@ def test_charts_name_the_font_that_comes_with_the_project_and_hold_their_numbers
     table = pd.DataFrame(rows, columns=["subject", "mechanism", "epsilon", "error", "metric"])
     spec = figures.which_mechanism(table).spec
     assert spec["config"]["font"].startswith("DejaVu Sans")
-    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(spec["datasets"]["errors"])), table)
-    scale = spec["layer"][0]["encoding"]["color"]["scale"]
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(spec["datasets"]["table"])), table)
+    assert [panel["title"] for panel in spec["concat"]] == ["a", "b"]
+    scale = spec["concat"][1]["encoding"]["color"]["scale"]
     assert dict(zip(scale["domain"], scale["range"])) == {"other": figures.OTHER, "paper": figures.PAPER}

@@ -1,5 +1,8 @@
 """Drawings of private words: what is drawn is the table, and nothing is hidden."""
 
+import io
+import itertools
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -7,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsim import datasets
-from dpsim.figures import draw_errors, draw_neighbours, draw_trips
+from dpsim.figures import draw_errors, draw_trips, neighbours
 
 matplotlib.use("agg")
 
@@ -20,15 +23,18 @@ def axes():
     plt.close(figure)
 
 
-def test_both_neighbours_are_drawn_apart(axes):
-    table = pd.DataFrame({"released": ["a", "b"], "probability_a": [0.7, 0.3], "probability_b": [0.3, 0.7]})
-    draw_neighbours(axes, table, ["a", "b"], 1.0)
-    first, second = axes[0].lines
-    np.testing.assert_array_equal(first.get_ydata(), table.probability_a)
-    np.testing.assert_array_equal(second.get_ydata(), table.probability_b)
-    assert not set(first.get_xdata()) & set(second.get_xdata())
-    levels = [line.get_ydata()[0] for line in axes[1].lines if line.get_linestyle() == "--"]
-    assert levels == pytest.approx([np.e, 1 / np.e])
+def test_the_toy_that_moves_starts_with_what_its_table_holds():
+    rows = [
+        (k, e, e / 2, r, p, p / (1 - p))
+        for k, e, (r, p) in itertools.product(["permute-and-flip", "exponential"], [1.0, 1.5], [("a", 0.7), ("b", 0.3)])
+    ]
+    table = pd.DataFrame(rows, columns=["mechanism", "epsilon", "lost", "released", "probability", "ratio"])
+    moving = neighbours(table, ["a", "b"], 1.5)
+    held = pd.read_csv(io.StringIO(moving.spec["datasets"]["table"]))
+    pd.testing.assert_frame_equal(held, table, rtol=1e-5)
+    (control,) = moving.spec["params"]
+    assert control["value"] == 1.5 and control["bind"] | {"min": 1.0, "max": 1.5, "step": 0.5} == control["bind"]
+    assert moving.png.startswith(b"\x89PNG")
 
 
 def test_expected_and_published_errors_are_drawn(axes):
@@ -39,6 +45,7 @@ def test_expected_and_published_errors_are_drawn(axes):
     )
     expected = [line for line in axes[0].lines if line.get_label() in ("permute-and-flip", "exponential")]
     assert [line.get_ydata().tolist() for line in expected] == [[1.0, 0.5]] * 2
+    assert axes[0].get_ylabel() == "wrong letters"
     assert expected[0].is_dashed() != expected[1].is_dashed()  # told apart in grey
     assert [line.get_ydata()[0] for line in axes[0].lines if line.get_marker() == "D"] == [0.4]  # 9 is outside
 

@@ -17,17 +17,6 @@ import pytest
 
 from dpsim import paths, runner
 
-SMALL: dict[str, dict[str, Any]] = {
-    "00_overview": {},
-    "boltzmann_histograms": {"steps": 2000, "replications": 10, "draws": 1000, "chains": 1200},
-    "data_driven_markov": {"draws": 2, "draws_tv": 2, "draws_delta": 1000, "repetitions": 2},
-    "matrix_dirichlet": {"draws": 100},
-    "mdp_policy_synthesis": {"runs": 2, "draws": 2},
-    "permute_and_flip": {"draws": 50, "points": 5, "trips": 20},
-    "your_own_chain": {"releases": 2, "audit_draws": 1000},
-}
-"""Small sample sizes for each notebook."""
-
 MORE: dict[str, list[dict[str, Any]]] = {
     "00_overview": [{"seed": 0}],
     "boltzmann_histograms": [
@@ -70,18 +59,19 @@ def cases() -> list[Any]:
     found = []
     for name in paths.notebook_names():
         for parameter in runner.notebook_parameters(name).values():
-            values = ends(parameter)[:1] if parameter.name in SMALL[name] else ends(parameter)
+            values = ends(parameter)[:1] if parameter.quick != parameter.default else ends(parameter)
             found += [(name, {parameter.name: value}) for value in values]
-        found += [(name, more) for more in MORE[name]]
+        found += [(name, more) for more in MORE.get(name, [])]
     return [pytest.param(name, values, id=f"{name}-{values}") for name, values in found]
 
 
 def execute(name: str, folder: Path, **values: Any) -> nbformat.NotebookNode:
-    """Run a notebook with the smallest samples and these values; figures go into the folder."""
+    """Run a notebook with the samples of a quick run and these values; figures go into the folder."""
+    quick = {parameter.name: parameter.quick for parameter in runner.notebook_parameters(name).values()}
     return papermill.execute_notebook(
         str(runner.parameters.notebook_path(name)),
         str(folder / "executed.ipynb"),
-        parameters={**SMALL[name], **values, "output": str(folder / "figures")},
+        parameters={**quick, **values, "output": str(folder / "figures")},
         kernel_name="python3",
         progress_bar=False,
         cwd=str(folder),
@@ -98,7 +88,7 @@ def test_a_notebook_runs_at_the_ends_of_its_parameters(name: str, values: dict[s
     assert {path.stem for path in made.glob("*.png")} == {path.stem for path in committed.glob("*.png")}
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", paths.notebook_names())
 def test_another_seed_changes_every_sampled_column_and_no_exact_one(name: str, tmp_path: Path) -> None:
     for seed in ("1", "8"):
         (tmp_path / seed).mkdir()

@@ -153,7 +153,6 @@ LABELLED = {  # whose argument is of labels, which may be anything
 
 OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry leaves at its default
     "accounting.composition.compose": {"interval": 0.05},
-    "boltzmann.sampling.metropolis": {"invariant": [0]},
     "dirichlet.release.privatize": {"b": 0.01, "records": None},
     "dirichlet.stationary.ergodicity_bound": {"categories": 3},
     "dirichlet.theorem1.extreme_points": {"protected": 1, "eta_bar": 0.1},
@@ -165,7 +164,7 @@ OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry l
 }
 
 NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, labels, or the matter of a test of their own
-    "boltzmann.mechanism.privatize": {"weights", "steps"},  # as of every other function of the subpackage
+    "boltzmann.mechanism.privatize": {"weights", "steps", "invariant"},  # tests/boltzmann
     "datasets.taxi.merge_zones": {"adjacency"},
     "dirichlet.noise.noisy_matrix": {"support"},
     "dirichlet.release.privatize": {"support", "records", "protected", "eta_bar"},  # tests/dirichlet/test_release.py
@@ -184,6 +183,7 @@ WELCOME = {  # what is no real number, and yet means something
     ("words.automaton.HammingAutomaton", "adjacency", "booleans"),
     ("words.mechanism.privatize", "adjacency", "booleans"),
     ("words.exact_epsilon.exact_word_epsilon", "adjacency", "booleans"),
+    ("words.automaton.chain_counts", "adjacency", "booleans"),
     *(("words.exact_epsilon.exact_word_epsilon", "letters", kind) for kind in LABELS),
     *(("words.mechanism.privatize", "letters", kind) for kind in LABELS),
     *((name, place, kind) for name, place in LABELLED.items() for kind in NO_NUMBERS),

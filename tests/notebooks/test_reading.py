@@ -16,13 +16,22 @@ from dpsim import ledger, paths
 FURTHER = re.compile(r"^#+ +Further\b", re.MULTILINE)
 """The heading of part 2."""
 
+CODE = {
+    "boltzmann_histograms": 640,
+    "data_driven_markov": 620,
+    "matrix_dirichlet": 480,
+    "mdp_policy_synthesis": 520,
+    "permute_and_flip": 500,
+}
+"""Lines of code that a notebook has at most, folded ones too; another one the least of these."""
+
 EXCEPTIONS: dict[str, dict[str, str]] = {
-    "data_driven_markov": {"2,933,898": "the paper's number of trips", "400,000": "a limit that an exercise names"},
+    "data_driven_markov": {"2,933,898": "the paper's number of trips"},
     "your_own_chain": {"148": "exp(5)", "97.0": "a spelling of the state 97"},
 }
 """Numbers in the prose of a notebook that no cell shows: notebook, then number, then the reason."""
 
-TYPED = {"fleischer2024.delta": {"2,500": "steps", "5,000": "steps"}}
+TYPED: dict[str, dict[str, str]] = {}
 """Numbers of ours that a sentence of the ledger types: row, then number, then the reason."""
 
 NUMBER = re.compile(r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+| *\\?%)?(?![\w/]|[.,]\d)")
@@ -31,7 +40,7 @@ NUMBER = re.compile(r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?
 NO_RESULT = re.compile(
     r"`[^`]*`|\]\([^)]*\)|https?://\S+|<[^>]+>"
     r"|\b(?:Theorems?|Corollary|Lemma|Section|Definition|Assumption|Algorithm|Proposition|Remark|Appendix|Tables?|Figures?|"
-    r"arXiv:?|doi:?|equations?|exercise|part|page)s?\W+A?[\d.]+[a-z]?(?:(?:, | and | to |-)A?[\d.]+[a-z]?)*",
+    r"arXiv:?|doi:?|equations?|exercise|part|page|issue)s?\W+A?[\d.]+[a-z]?(?:(?:, | and | to |-)A?[\d.]+[a-z]?)*",
     re.IGNORECASE,
 )
 """What holds digits and no result: code, addresses, names of places in a paper."""
@@ -45,14 +54,10 @@ def words(chosen: list[nbformat.NotebookNode]) -> int:
     return sum(len(cell.source.split()) for cell in chosen if cell.cell_type == "markdown")
 
 
-def lines(chosen: list[nbformat.NotebookNode], folded: bool = False) -> int:
-    """Return the lines of code, those of folded cells only if asked for."""
-    return sum(
-        len(cell.source.splitlines())
-        for cell in chosen
-        if cell.cell_type == "code"
-        if folded or not any(tag.startswith("hide") for tag in cell.metadata.get("tags", []))
-    )
+def lines(chosen: list[nbformat.NotebookNode], imports: bool = True) -> int:
+    """Return the lines of code, of folded cells too; imports, which stand in one cell, only if asked for."""
+    code = (line for cell in chosen if cell.cell_type == "code" for line in cell.source.splitlines())
+    return sum(imports or not line.startswith(("import ", "from ")) for line in code)
 
 
 def key_figure(chosen: list[nbformat.NotebookNode]) -> int:
@@ -73,15 +78,33 @@ def test_the_key_figure_comes_first_and_the_notebook_is_short(name: str) -> None
     all_of_it = cells(name)
     place, paper = key_figure(all_of_it), part_one(all_of_it)
     assert words(all_of_it[:place]) < 450
-    assert lines(all_of_it[: place + 1], folded=True) <= 60
-    assert words(paper) <= 1800 and lines(paper) <= 120
-    assert words(all_of_it) <= 3000 and lines(all_of_it) <= 200
+    assert lines(all_of_it[: place + 1], imports=False) <= 56
+    assert words(paper) <= 1800
+    assert words(all_of_it) <= 3000 and lines(all_of_it) <= CODE.get(name, min(CODE.values()))
 
 
-def test_the_overview_is_one_page() -> None:
+def rendered(cell: nbformat.NotebookNode) -> int:
+    """Return how many words a reader of a cell sees beside its code: prose, and what code prints."""
+    if cell.cell_type == "markdown":
+        return len(cell.source.split())
+    shown = (
+        output.get("text", "") + output.get("data", {}).get("text/markdown", "") for output in cell.get("outputs", [])
+    )
+    return sum(len(text.split()) for text in shown)
+
+
+def test_the_overview_begins_with_a_lesson_of_ten_minutes() -> None:
     all_of_it = cells("00_overview")
-    assert words(all_of_it) <= 1000
-    assert words(all_of_it[: key_figure(all_of_it)]) <= 150, "the first chart on the first screen"
+    heads = [i for i, cell in enumerate(all_of_it) if re.search(r"^## ", cell.source, re.MULTILINE)]
+    assert "## Differential privacy in ten minutes" in all_of_it[heads[0]].source
+    assert sum(map(rendered, all_of_it[: heads[1]])) <= 600
+    assert sum(map(rendered, all_of_it[: key_figure(all_of_it)])) <= 150, "its chart on the first screens"
+    assert sum(map(rendered, all_of_it)) <= 1800
+
+
+@pytest.mark.parametrize("name", [name for name in paths.notebook_names() if name != "00_overview"])
+def test_a_notebook_has_at_most_2600_rendered_words(name: str) -> None:
+    assert sum(map(rendered, cells(name))) <= 2600
 
 
 def numbers_in(text: str) -> Iterator[tuple[str, float, float]]:

@@ -114,6 +114,53 @@ def test_the_key_sees_every_file_below_a_folder_that_a_parameter_names(toy: Path
     assert found[0] != found[1]
 
 
+def ledger_of_two(toy: Path) -> tuple[Path, Path]:
+    """Write tables of two papers, the notebooks `quick` and `other`; return their paths."""
+    papers, published = toy / "data" / "papers.csv", toy / "data" / "published.csv"
+    papers.write_text("id,notebook\none,quick\ntwo,other\n")
+    published.write_text('id,paper,sentence\none.a,one,"1, 2"\ntwo.a,two,3\n')
+    return papers, published
+
+
+def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(toy: Path) -> None:
+    for name in ("other", "apart", "00_overview"):
+        notebook(toy / "notebooks" / f"{name}.ipynb", BODY)
+    names = ("quick", "other", "apart", "00_overview")
+    papers, published = ledger_of_two(toy)
+
+    def seen(path: Path, old: str, new: str) -> set[str]:
+        """Return which keys an edit changes."""
+        before = [key(name) for name in names]
+        path.write_text(path.read_text().replace(old, new))
+        return {name for name, was in zip(names, before) if key(name) != was}
+
+    assert seen(published, "1, 2", "1, 3") == {"quick", "00_overview"}
+    assert seen(published, "two,3", "two,4") == {"other", "00_overview"}
+    assert seen(published, "two,4\n", "two,4\ntwo.b,two,5\n") == {"other", "00_overview"}
+    assert seen(papers, "two,other\n", "two,other\nthree,apart\n") == {"apart", "00_overview"}
+    assert seen(published, "two.b,two", "two.b,three") == {"other", "apart", "00_overview"}
+    (toy / "data" / "checksums.txt").write_text("1  a.csv\n")
+    assert seen(toy / "data" / "checksums.txt", "1", "2") == set(names)
+
+
+def test_prose_about_the_data_runs_nothing(toy: Path) -> None:
+    (toy / "data" / "README.md").write_text("# Data\n")
+    before = key()
+    (toy / "data" / "README.md").write_text("# Tables\n")
+    assert key() == before
+
+
+def test_the_key_of_a_run_that_asks_for_a_text_sees_what_was_fetched(toy: Path) -> None:
+    fetched = toy / "build" / "data" / "month.csv"
+    fetched.parent.mkdir(parents=True)
+    found = []
+    for text in ("1", "2"):
+        fetched.write_text(text)
+        found.append((key(label="official"), key(seed=2), key()))
+    (one, *others), (two, *same) = found
+    assert one != two and others == same
+
+
 def test_the_key_sees_python(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = key()
     monkeypatch.setattr(sys, "version", sys.version.replace("3.", "3.9", 1))

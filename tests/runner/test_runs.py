@@ -5,18 +5,22 @@ from __future__ import annotations
 import ast
 import json
 import os
+import platform
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import yaml
 from click.testing import CliRunner
 from papermill.inspection import inspect_notebook
-from toy_project import BODY, DEADLINE, PARAMETERS, WAITING, WORKER, notebook, start, wait_for, workers
+from toy_project import BODY, DEADLINE, PARAMETERS, ROOT, WAITING, WORKER, notebook, start, wait_for, workers
 
 from dpsim import paths, runner
 from dpsim.cli import main
@@ -112,6 +116,13 @@ def test_parameters_are_those_that_papermill_finds(toy: Path) -> None:
         assert (mine[name].type, mine[name].help) == (of["inferred_type_name"], of["help"].strip())
 
 
+def test_a_comment_ends_with_the_size_for_a_quick_run(toy: Path) -> None:
+    lines = "draws: int = 20  # number of draws; 1 to 100; quick 5\nsizes: list[int] = [9]  # of each; quick 1,2\n"
+    notebook(toy / "notebooks" / "quick.ipynb", parameters=PARAMETERS + lines)
+    values = {name: parameter.quick for name, parameter in runner.notebook_parameters("quick").items()}
+    assert values["draws"] == 5 and values["sizes"] == [1, 2] and values["scale"] == 1.0
+
+
 def test_a_hash_within_a_text_begins_no_comment(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", parameters='place: str = "é # 1"  # a word')
     place = runner.notebook_parameters("quick")["place"]
@@ -205,6 +216,12 @@ def test_outputs_are_those_of_a_kernel_of_its_own(toy: Path) -> None:
     assert [o["output_type"] for o in shown] == ["stream", "display_data", "stream", "stream", "execute_result"]
     assert [o.get("name") for o in shown] == ["stdout", None, "stdout", "stderr", None]
     assert len(pieces) == 1 and "".join(pieces[0]["text"]) == "onetwo\n"
+
+
+def test_a_notebook_runs_without_the_name_of_a_kernel(toy: Path) -> None:
+    path = toy / "notebooks" / "quick.ipynb"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"metadata": {}}))
+    assert ran().status == "done"
 
 
 def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
@@ -470,9 +487,11 @@ SETTINGS = {
     "PYTHONSTARTUP": "{toy}/start.py",
     "PYTHONWARNINGS": "error",
     "PYTHONOPTIMIZE": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
 }
 PROBE = """\
 import sys, matplotlib, warnings
+assert not sys.dont_write_bytecode
 assert matplotlib.rcParams["axes.grid"] is False
 warnings.warn("a warning")
 try:
@@ -500,6 +519,47 @@ def test_what_the_user_has_set_and_where_they_stand_changes_nothing(toy: Path) -
     notebook(toy / "notebooks" / "quick.ipynb", BODY, PROBE.replace("EXECUTABLE", repr(sys.executable)))
     result = dpsim("run", **{name: value.format(toy=toy) for name, value in SETTINGS.items()})
     assert result.returncode == 0 and "Traceback" not in result.stderr, result.stdout + result.stderr
+
+
+OTHER_PROCESSOR = """\
+import ctypes, glob, math, numba, numpy
+from numba.core.registry import cpu_target
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+blas = ctypes.CDLL(glob.glob(numpy.__path__[0] + "/../numpy.libs/*openblas*")[0]).scipy_openblas_get_corename64_
+blas.restype = ctypes.c_char_p
+found = {
+    "OpenBLAS": blas().decode(),
+    "numpy": [name for name in __cpu_dispatch__ if __cpu_features__[name]],
+    "numba": cpu_target.target_context.codegen().magic_tuple()[1],
+    "C library": [(math.exp(i / 1000).hex(), math.sin(i / 1000).hex()) for i in range(20_000)],
+}
+if output:
+    pathlib.Path(output, "found.json").write_text(json.dumps(found))
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="they are settings of x86-64")
+def test_a_notebook_sees_the_settings_that_stand_for_another_processor(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = dict(re.findall(r"^  ([A-Z_]+)=([^\s\"]+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE))
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))["jobs"]
+    alone = [each["setting"] for each in jobs["linux"]["strategy"]["matrix"]["include"] if "setting" in each]
+    assert alone == [f"{name}={value}" for name, value in settings.items()] and len(alone) == 4
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, OTHER_PROCESSOR)
+    for name in settings:
+        monkeypatch.delenv(name, raising=False)
+    usual, other = (found_by_a_notebook(toy, **given) for given in ({}, settings))
+    assert (other["OpenBLAS"], other["numpy"], other["numba"]) == ("Nehalem", [], "generic")
+    fused = "fma" in Path("/proc/cpuinfo").read_text().split()
+    assert (other["C library"] != usual["C library"]) == fused
+
+
+def found_by_a_notebook(toy: Path, **settings: str) -> dict[str, Any]:
+    result = dpsim("run", "--force", **settings)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads((toy / "figures" / "quick" / "found.json").read_text())
 
 
 PICTURE = """\

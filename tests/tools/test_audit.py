@@ -71,7 +71,7 @@ def test_refusals_name_the_argument_and_its_range(call, message):
 @pytest.fixture(scope="module")
 def table():
     """Cases that are dear to draw get fewer draws: 20 % off shows in them at once."""
-    found = full_audit.cases(everything=False)
+    found = full_audit.cases(full_audit.release_cases(everything=False))
     dear = {"release", "private pairs", "decision process", "Boltzmann, chain"}
     few, many = [[case for case in found if (case.mechanism in dear) == wanted] for wanted in (True, False)]
     return pd.concat([full_audit.run(few, draws=60_000, seed=5), full_audit.run(many, draws=150_000, seed=5)])

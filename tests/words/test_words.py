@@ -1,5 +1,6 @@
 """Words: brute force over all words, all subsets and all orders; mpmath; linear programming; chi-square."""
 
+import functools
 import itertools
 import math
 
@@ -16,21 +17,24 @@ from dpsim import datasets
 from dpsim.words import (
     HammingAutomaton,
     alphabet_counts,
+    chain_counts,
     draw_distances,
     exact_epsilon,
     exact_word_epsilon,
     expected_error,
     expected_error_bounds,
     expected_error_floor,
-    exponential_pmf,
     least_expected_error,
-    permute_and_flip_pmf,
+    least_mean_error,
     reduction_limit,
 )
 from dpsim.words.automaton import log_integers
 from dpsim.words.laws import MECHANISMS, Law, _mean, _pmf, best_offset, drawn, log_integrals
+from dpsim.words.laws import pmf as permute_and_flip_pmf
 from dpsim.words.normaliser_bound import NormaliserRatio, _side, normaliser_ratio
 from dpsim.words.space import successors, word_space
+
+exponential_pmf = functools.partial(permute_and_flip_pmf, mechanism="exponential")
 
 FOUR = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]], dtype=float)
 RING = np.roll(np.eye(5), 1, axis=1) + np.roll(np.eye(5), -1, axis=1)
@@ -120,6 +124,15 @@ def test_counts_and_their_logarithms_agree_on_long_words():
         automaton = HammingAutomaton(word, adjacency=adjacency, start=0)
         logs = log_integers(automaton.counts)
         np.testing.assert_allclose(automaton.log_counts, logs, rtol=1e-14, atol=1e-14 * length)
+
+
+@pytest.mark.parametrize("name", ["four states", "ring", "trap"])
+def test_counts_of_many_words_at_once_are_those_of_each(name):
+    word, where = SPACES[name]
+    space = list(feasible_words(word, **where))
+    expected = [HammingAutomaton(w, **where).counts.astype(float) for w in space]
+    found = chain_counts([(where["start"], *w) for w in space], where["adjacency"])
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -541,6 +554,7 @@ def test_least_error_is_that_of_all_mechanisms(n, m, spent, b):
     goal[-1] = 1.0
     best = linprog(goal, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(size), method="highs")
     assert least_expected_error(n, m, spent, b) == pytest.approx(best.fun, abs=1e-7)
+    assert least_mean_error(apart, spent, b) == pytest.approx(best.fun, abs=1e-7)  # all words alike: worst is mean
 
 
 @pytest.mark.parametrize(

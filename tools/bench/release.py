@@ -74,12 +74,7 @@ def offset(noisy: np.ndarray) -> float:
     return float(theta[np.flatnonzero(y > theta)[-1]])
 
 
-RULES: dict[str, Callable[[np.ndarray, Noise], np.ndarray]] = {
-    "ours": ours,
-    "clip": clip,
-    "norm-sub": norm_sub,
-    "PrivTrace": privtrace,
-}
+RULES = {"ours": ours, "clip": clip, "norm-sub": norm_sub, "PrivTrace": privtrace}
 
 
 def normalised(noisy: np.ndarray) -> np.ndarray:
@@ -361,14 +356,10 @@ def page_of_errors() -> str:
 def page_of_scale(table: pd.DataFrame) -> str:
     """Return release_scale.md."""
     columns = ["pairs", "events", "released pairs", "draws, s", "in all, s", "of processors, s", "peak, MiB"]
-    rows = [
-        [
-            *(r.pairs, f"{r.events:,}", f"{r.released_pairs:,}"),
-            *(f"{seconds:.0f}" for seconds in (r.release_s, r.total_s, r.total_cpu_s)),
-            f"{r.peak_mib:,}",
-        ]
-        for r in table.itertuples()
-    ]
+    rows = []
+    for r in table.itertuples():
+        seconds = (f"{each:.0f}" for each in (r.release_s, r.total_s, r.total_cpu_s))
+        rows.append([r.pairs, f"{r.events:,}", f"{r.released_pairs:,}", *seconds, f"{r.peak_mib:,}"])
     return (
         "# Releases at scale\n\n"
         f"By `python -m tools.bench.release --scale --write` ({machine()}): `dpsim release` from a Parquet file to the "

@@ -1,4 +1,4 @@
-"""The page of charts that move: Vega from the site itself, the charts that the overview wrote, a still picture without
+"""The page of charts that move: Vega from the site itself, the charts that the notebooks wrote, a still picture without
 scripts."""
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ from markup import plain, without_formulas
 
 from dpsim import paths
 
-OVERVIEW = "00_overview"
-
 SCRIPT = "vega.min.js"
 """Vega, of the npm package of that name; Vega-Lite is compiled to it here, so that the page need not load it."""
 
 INTRODUCTION = (
     "Move the sliders with the mouse, a finger or the arrow keys. Everything runs in this page: no kernel, no "
-    "server, no request to anywhere. The numbers are those of the [overview](notebooks/00_overview.ipynb), which made "
-    "the charts; each chart's table can be downloaded below it."
+    "server, no request to anywhere. The numbers are those of the notebooks, which made the charts; each "
+    "chart's table can be downloaded below it."
 )
 
 START = """\
@@ -60,13 +58,14 @@ async function draw(place) {
 
 
 def charts(notebooks: Mapping[str, Any]) -> list[tuple[notebook_pages.Figure, dict[str, Any]]]:
-    """Return the overview's figures that move, with their charts."""
-    if OVERVIEW not in notebooks:
-        return []
-    folder = paths.figures() / OVERVIEW
-    found = notebook_pages.figures(OVERVIEW, notebooks[OVERVIEW], folder)
-    with_chart = [figure for figure in found if (folder / f"{figure.stem}.json").is_file()]
-    return [(f, json.loads((folder / f"{f.stem}.json").read_text(encoding="utf-8"))) for f in with_chart]
+    """Return the notebooks' figures that move, with their charts."""
+    found = []
+    for name, notebook in notebooks.items():
+        for figure in notebook_pages.figures(name, notebook, paths.figures() / name):
+            chart = paths.figures() / name / f"{figure.stem}.json"
+            if chart.is_file():
+                found.append((figure, json.loads(chart.read_text(encoding="utf-8"))))
+    return found
 
 
 def page(notebooks: Mapping[str, Any]) -> str:
@@ -85,8 +84,8 @@ def copy_script(modules: Path, target: Path) -> None:
 
 def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
     """Return one chart with its heading, its words and its files."""
-    base = f"figures/{OVERVIEW}/{figure.stem}"
-    width, height = notebook_pages.screen_size(paths.figures() / OVERVIEW / f"{figure.stem}.png", 0.5)
+    base = f"figures/{figure.notebook}/{figure.stem}"
+    width, height = notebook_pages.screen_size(paths.figures() / figure.notebook / f"{figure.stem}.png", 0.5)
     alt = html.escape(spec.get("description", plain(figure.caption)))
     embedded = json.dumps(vl_convert.vegalite_to_vega(spec), separators=(",", ":")).replace("</", "<\\/")
     heading = re.sub(r"^\d+\.\s*", "", figure.section)
@@ -98,7 +97,7 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
             f'<figure class="published moving" id="{figure.anchor}">\n<div class="chart" role="group" '
             f'aria-label="{alt}"></div>\n<div class="controls"></div>\n<noscript>{still}</noscript>\n'
             f'<script type="application/json">{embedded}</script>\n<figcaption>',
-            notebook_pages.with_site_links(without_formulas(figure.caption), f"notebooks/{OVERVIEW}.html"),
+            notebook_pages.with_site_links(without_formulas(figure.caption), f"notebooks/{figure.notebook}.html"),
             f'<p class="downloads">{files}</p>\n</figcaption>\n</figure>',
         ]
     )

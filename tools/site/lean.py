@@ -33,6 +33,8 @@ LINE = 36
 
 def lighten(site: Path) -> None:
     """Lighten the built site in its folder."""
+    for template in (site / "_static").glob("*.html"):  # the theme's own, which is no page
+        template.unlink()
     pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
     scripts = [path for path in (site / "_static").glob("**/*.js") if "mathjax" not in path.parts]
     words = {word for path in [*pages, *scripts] for word in re.findall(r"[\w-]+", path.read_text(encoding="utf-8"))}

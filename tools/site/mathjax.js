@@ -6,6 +6,9 @@ Object.assign(window.MathJax, {
     ready: () => {
       delete MathJax.config.options.menuOptions; // the last part sets options of a menu that is not loaded
       MathJax.startup.defaultReady();
+      MathJax.startup.promise.then(() => {  // one that is wider than its page is scrolled with the keys too
+        for (const wide of document.querySelectorAll("mjx-container[overflow=scroll]")) wide.tabIndex = 0;
+      });
     },
   },
 });

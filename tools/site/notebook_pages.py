@@ -162,6 +162,8 @@ def _shown(output: Any) -> Any:
         text = re.sub(r'<table id="(\w+)">', r'<table id="\1" class="dataframe">', text)
         found = r'href="((?:\w+\.ipynb)?#[^"]+)"'
         output["data"]["text/html"] = re.sub(found, lambda m: f'href="{_site_link(m[1])}"', text)
+    if printed := output.get("data", {}).get("text/markdown"):
+        output["data"]["text/markdown"] = with_site_links(printed if isinstance(printed, str) else "".join(printed))
     return output
 
 
@@ -189,7 +191,7 @@ def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:
     alt, chart = figure.alt, folder / f"{figure.stem}.json"
     if chart.is_file():  # a chart that moves says itself what it shows
         alt = json.loads(chart.read_text(encoding="utf-8")).get("description", alt)
-        links.append(f'<a href="../explore.html#{figure.anchor}" aria-label="move {label}">move it</a>')
+        links.append(f'<a href="../explore.html#{figure.anchor}" aria-label="move it: {label}">move it</a>')
     image = f'<a href="{png}"><img src="{png}" alt="{html.escape(alt)}" width="{width}" height="{height}"></a>'
     start = f'<figure class="published" id="{figure.anchor}">\n{image}\n<figcaption>'
     text = with_site_links(figure.caption) if caption else ""

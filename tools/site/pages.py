@@ -194,7 +194,7 @@ def _card(name: str, notebook: Any, figures: list[Figure], verdict: str) -> str:
         image = f'<img src="{path}" alt="{html.escape(first.alt)}" width="{width}" height="{height}">'
     return (
         f'<div class="entry">\n{image}\n<h2><a href="{page}">{question}</a></h2>\n'
-        f"<p>{html.escape(notebook_pages.reference(name))}{verdict and f': <b>{verdict}</b>'}</p>\n"
+        f"<p>{html.escape(notebook_pages.reference(name))}{verdict and f'. {verdict}.'}</p>\n"
         f'<p class="downloads">{" · ".join(links)}</p>\n</div>'
     )
 

@@ -8,7 +8,7 @@ are audited from the table of events to what is published in tools/verify/audit_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -496,22 +496,16 @@ def word_mechanism(
 # ---------------------------------------------------------------------------------------------------- all
 
 
-def cases(everything: bool = True) -> list[Case]:
-    """Return every case of the audit; without `everything` fewer releases, for the tests."""
-    from tools.verify.audit_release import release_cases  # which uses the parts above
-
-    finite = [
-        boltzmann_exact_draws(),
-        boltzmann_chain(),
-        *word_mechanisms(),
-    ]
+def cases(releases: Iterable[Case]) -> list[Case]:
+    """Return every case of the audit, those of releases in their place."""
+    finite = [boltzmann_exact_draws(), boltzmann_chain(), *word_mechanisms()]
     return [
         *simplex_cases(),
         *matrix_cases(),
         *posterior_cases(),
         *decision_cases(),
         *(case for mechanism in finite for case in finite_cases(mechanism)),
-        *release_cases(everything),
+        *releases,
         *matrix_noise_cases(),
         zero_sum_laplace_case(),
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -37,6 +38,16 @@ class Check:
     log: bool = False
     side: int = 0
     """1: a value below the truth is wrong, -1: one above it, both but for roundings of SIDE_SLACK."""
+
+
+def log_target(delta: Any, *rest: Any) -> Any:
+    """Return log delta: what an inverse is put back to."""
+    return mp.log(delta)
+
+
+def back(function: str, ours: Callable[..., Any], points: Sequence[tuple[Any, ...]], side: int = -1) -> Check:
+    """Return the check of an inverse, put back into a reference: log delta of its result against that of the target."""
+    return Check(f"{function}, back to log delta", ours, log_target, points, 1e-9, log=True, side=side)
 
 
 def grid(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -86,6 +97,16 @@ def stirling_rest(x: Any) -> Any:
     return mp.loggamma(x) - ((x - 0.5) * mp.log(x) - x + mp.log(2 * mp.pi) / 2)
 
 
+def log_gamma_ratio(a: Any, t: Any) -> Any:
+    """Return log(Gamma(a + t) / Gamma(a))."""
+    return mp.loggamma(a + t) - mp.loggamma(a)
+
+
+def log_minus_psi(x: Any) -> Any:
+    """Return log x less the digamma function."""
+    return mp.log(x) - mp.digamma(x)
+
+
 def log_beta_tail(x: Any, p: Any, k: Any) -> Any:
     """Return log I_x(k p, k - k p)."""
     return mp.log(beta_tail(k * p, k - k * p, x))
@@ -99,21 +120,8 @@ def special_checks() -> list[Check]:
     return [
         Check("numerics.stirling_rest", special.stirling_rest, stirling_rest, grid(powers(-8, 12, 0.1)), 1e-11),
         Check("numerics.log_beta", special.log_beta, log_beta, grid(wide, wide), 1e-14, log=True),
-        Check(
-            "numerics.log_gamma_ratio",
-            special.log_gamma_ratio,
-            lambda a, t: mp.loggamma(a + t) - mp.loggamma(a),
-            grid(wide, wide),
-            1e-13,
-            log=True,
-        ),
-        Check(
-            "numerics.log_minus_psi",
-            special.log_minus_psi,
-            lambda x: mp.log(x) - mp.digamma(x),
-            grid(powers(-8, 12, 0.1)),
-            1e-13,
-        ),
+        Check("numerics.log_gamma_ratio", special.log_gamma_ratio, log_gamma_ratio, grid(wide, wide), 1e-13, log=True),
+        Check("numerics.log_minus_psi", special.log_minus_psi, log_minus_psi, grid(powers(-8, 12, 0.1)), 1e-13),
         Check(
             "numerics.minus_log1p",
             lambda ratio: special.minus_log1p(ratio - 1.0, ratio),
@@ -176,15 +184,7 @@ def dirichlet_checks() -> list[Check]:
             return float(sharing_epsilon(exact[0], exact[1], exact[2], exact[3], m, 1 - mp.mpf(0.051)))
 
     return [
-        Check(
-            "dirichlet.best_epsilon_bound, back to log delta",
-            log_delta_at_best,
-            lambda delta, *rest: mp.log(delta),
-            best,
-            1e-9,
-            log=True,
-            side=-1,
-        ),
+        back("dirichlet.best_epsilon_bound", log_delta_at_best, best),
         Check(
             "dirichlet.theorem1_k, back to epsilon",
             at_k,
@@ -227,8 +227,11 @@ def accounting_checks() -> list[Check]:
     gammas = [(r * t, a, t) for r, a, t in grid([0.0, 0.3, 3.0], powers(-2, 2), powers(-5, 2))]
     deltas = grid([0.3, 1e-2, 1e-6, 1e-30, 1e-250], powers(-3, 3), powers(-3, 3))
 
-    def ours(epsilon: float, a: float, t: float) -> Any:
+    def replaced(epsilon: float, a: float, t: float) -> Any:
         return hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
+
+    def added(epsilon: float, a: float, t: float) -> Any:
+        return hockey_stick.log_delta(epsilon, a, t, hockey_stick.ADD_REMOVE)
 
     def round_trip(delta: float, a: float, t: float) -> Any:
         k, border = halves(a, t)
@@ -250,61 +253,30 @@ def accounting_checks() -> list[Check]:
         with mp.workdps(DIGITS):
             return float(log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa)))
 
-    def log_target(delta: Any, *rest: Any) -> Any:
-        return mp.log(delta)
-
     small = [1e-2, 1e-6, 1e-30, 1e-250]
     return [
-        Check(
-            "accounting.calibrate_k, back to log delta",
+        back(
+            "accounting.calibrate_k",
             at_calibrated,
-            log_target,
             [
                 (d, x * float(accounting.privacy_floor(d, shift=s, eta=e)) + 0.01, e, s)
                 for d, x, (e, s) in grid(small, [1.01, 3.0], [(0.1, 0.01), (0.01, 0.005), (0.2, 0.1)])
             ],
-            1e-9,
-            log=True,
-            side=-1,
         ),
-        Check(
-            "accounting.calibrate_kappa, back to log delta",
+        back(
+            "accounting.calibrate_kappa",
             at_kappa,
-            log_target,
             [
                 (d, x * float(accounting.posterior_floor(d, alpha=a, adjacency="add-remove")) + 0.01, a)
                 for d, x, a in grid([1e-2, 1e-6, 1e-30], [1.01, 3.0], [0.5, 10.0])
             ],
-            1e-9,
-            log=True,
-            side=-1,
         ),
-        Check(
-            "hockey_stick.epsilon_for, add-remove, back to log delta",
-            at_posterior,
-            log_target,
-            [(d, t, a) for d, t, a in grid([1e-2, 1e-6, 1e-30], powers(-2, 2), [0.5, 10.0])],
-            1e-9,
-            log=True,
-            side=-1,
+        back(
+            "hockey_stick.epsilon_for, add-remove", at_posterior, grid([1e-2, 1e-6, 1e-30], powers(-2, 2), [0.5, 10.0])
         ),
-        Check("hockey_stick.log_delta, replace", ours, log_replace, profiles, 1e-10, log=True),
-        Check(
-            "hockey_stick.log_delta, add-remove",
-            lambda e, a, t: hockey_stick.log_delta(e, a, t, hockey_stick.ADD_REMOVE),
-            log_add_remove,
-            gammas,
-            1e-10,
-            log=True,
-        ),
-        Check(
-            "accounting.exact_epsilon, back to log delta",
-            round_trip,
-            lambda delta, a, t: mp.log(delta),
-            deltas,
-            1e-9,
-            log=True,
-        ),
+        Check("hockey_stick.log_delta, replace", replaced, log_replace, profiles, 1e-10, log=True),
+        Check("hockey_stick.log_delta, add-remove", added, log_add_remove, gammas, 1e-10, log=True),
+        back("accounting.exact_epsilon", round_trip, deltas, side=0),
     ]
 
 
@@ -315,6 +287,11 @@ def random_chain(n: int, spread: float) -> np.ndarray:
     """Return a transition matrix whose entries differ by many orders of magnitude."""
     raw = 10.0 ** (-spread * np.random.default_rng([n, int(spread)]).random((n, n)))
     return raw / raw.sum(axis=1, keepdims=True)
+
+
+def stationary_entry(n: int, spread: float, i: int) -> Any:
+    """Return one entry of the stationary distribution as the package finds it."""
+    return markov.stationary_distribution(random_chain(n, spread))[i]
 
 
 def stationary_mass(n: int, spread: float, i: int) -> Any:
@@ -378,14 +355,9 @@ def exact_radius(k: Any, beta: Any) -> Any:
 
 def chain_checks() -> list[Check]:
     """Return the checks of the stationary distribution and of the exact radius."""
+    chains = grid([2, 5, 9], [0.0, 4.0, 12.0], [0, 1])
     return [
-        Check(
-            "markov.stationary_distribution",
-            lambda n, spread, i: markov.stationary_distribution(random_chain(n, spread))[i],
-            stationary_mass,
-            grid([2, 5, 9], [0.0, 4.0, 12.0], [0, 1]),
-            1e-13,
-        ),
+        Check("markov.stationary_distribution", stationary_entry, stationary_mass, chains, 1e-13),
         Check(
             "mdp.concentration_radius, exact",
             lambda k, beta: mdp.concentration_radius(k, beta, 2, "exact"),
@@ -546,63 +518,37 @@ def largest_private_scale(delta: Any, epsilon: Any, b: Any) -> Any:
     return b / (epsilon + 2 * v)
 
 
-def tail_at_bound(hits: int, draws: int, alpha: float) -> Any:
-    """Return P(at least `hits` successes) in many digits at the lower Clopper-Pearson bound: alpha."""
-    lower = float(accounting.audit.clopper_pearson(hits, draws, alpha)[0])
-    with mp.workdps(DIGITS):
-        return float(beta_tail(mp.mpf(hits), mp.mpf(draws - hits + 1), mp.mpf(lower)))
+def one_row(delta: float, epsilon: float, b: float) -> float:
+    """Return the scale of Laplace noise that the package finds for one row."""
+    return accounting.laplace_scale(epsilon, delta, b=b)
 
 
-def hits_at_bound(hits: int, draws: int, alpha: float) -> float:
-    """Return P(at most `hits` successes) in many digits at the upper Clopper-Pearson bound: alpha."""
-    upper = float(accounting.audit.clopper_pearson(hits, draws, alpha)[1])
+def tail_at_bound(upper: int, hits: int, draws: int, alpha: float) -> float:
+    """Return P(at least `hits` successes), or at most, in many digits at a Clopper-Pearson bound: alpha."""
+    bound = mp.mpf(float(accounting.audit.clopper_pearson(hits, draws, alpha)[upper]))
     with mp.workdps(DIGITS):
-        return float(1 - beta_tail(mp.mpf(hits + 1), mp.mpf(draws - hits), mp.mpf(upper)))
+        tail = beta_tail(mp.mpf(hits + upper), mp.mpf(draws - hits + 1 - upper), bound)
+        return float(1 - tail if upper else tail)
 
 
 def noise_checks() -> list[Check]:
     """Return the checks of the noise to compare with and of the audit's bounds."""
     rows = [(share * r * b / s, s, b, r) for share, s, b, r in grid([0.0, 0.1, 0.5], [0.02, 0.4], [0.1], [2, 3])]
-    tails = grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9])
+    counts = [(h, n, a) for h, n, a in grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9]) if h <= n]
+    tails = {0: [each for each in counts if each[0] > 0], 1: [each for each in counts if each[0] < each[1]]}
+    single = grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0])
+    scales = grid([0.3, 1e-6, 1e-30, 1e-290], [1.0, 100.0], [0.05], [1, 10_000])
+    bound = "accounting.clopper_pearson, tail at the"
     return [
+        # an upper bound, losses rounded up to a grid
         Check(
-            "accounting.noise, Laplace, more rows",
-            accounting.noise._laplace_delta,
-            laplace_profile,
-            rows,
-            1e-3,  # an upper bound, losses rounded up to a grid
-            side=1,
+            "accounting.noise, Laplace, more rows", accounting.noise._laplace_delta, laplace_profile, rows, 1e-3, side=1
         ),
-        Check(
-            "accounting.gaussian_scale, back to delta",
-            at_scale,
-            lambda delta, *rest: delta,
-            grid([0.3, 1e-6, 1e-30, 1e-290], [1.0, 100.0], [0.05], [1, 10_000]),
-            1e-5,
-            side=-1,
-        ),
-        Check(
-            "accounting.laplace_scale, one row",
-            lambda delta, epsilon, b: accounting.laplace_scale(epsilon, delta, b=b),
-            largest_private_scale,
-            grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0]),
-            2e-10,  # it is rounded up by 1e-10
-            side=1,
-        ),
-        Check(
-            "accounting.clopper_pearson, tail at the lower bound",
-            tail_at_bound,
-            lambda hits, draws, alpha: alpha,
-            [(hits, draws, alpha) for hits, draws, alpha in tails if 0 < hits <= draws],
-            1e-9,
-        ),
-        Check(
-            "accounting.clopper_pearson, tail at the upper bound",
-            hits_at_bound,
-            lambda hits, draws, alpha: alpha,
-            [(hits, draws, alpha) for hits, draws, alpha in tails if hits < draws],
-            1e-9,
-        ),
+        Check("accounting.gaussian_scale, back to delta", at_scale, lambda *of: of[0], scales, 1e-5, side=-1),
+        # it is rounded up by 1e-10
+        Check("accounting.laplace_scale, one row", one_row, largest_private_scale, single, 2e-10, side=1),
+        Check(f"{bound} lower bound", partial(tail_at_bound, 0), lambda *of: of[-1], tails[0], 1e-9),
+        Check(f"{bound} upper bound", partial(tail_at_bound, 1), lambda *of: of[-1], tails[1], 1e-9),
     ]
 
 

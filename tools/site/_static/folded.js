@@ -22,5 +22,21 @@ function unfold() {
   });
   if (around.length) place.scrollIntoView();
 }
+// What a control says is its name: the theme names some by other words.
+function name() {
+  document.querySelectorAll("summary[aria-label], .search-button-field").forEach(function (control) {
+    control.removeAttribute("aria-label");
+  });
+}
+// What the search shows of a page is prose, not code.
+function read() {
+  if (typeof Search === "undefined") return;
+  var text = Search.htmlToText;
+  Search.htmlToText = function (html, anchor) {
+    var page = new DOMParser().parseFromString(html, "text/html");
+    page.querySelectorAll(".cell_input, details.hide, pre").forEach(function (code) { code.remove(); });
+    return text.call(Search, page.documentElement.outerHTML, anchor);
+  };
+}
 window.addEventListener("hashchange", unfold);
-document.addEventListener("DOMContentLoaded", function () { fold(); unfold(); });
+document.addEventListener("DOMContentLoaded", function () { fold(); unfold(); name(); read(); });

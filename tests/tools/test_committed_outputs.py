@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
-from toy_project import CHECKS, PARAMETERS, notebook
+from toy_project import CHECKS, PARAMETERS, ROOT, notebook
 
-from dpsim import files, paths, runner
+from dpsim import files, ledger, paths, runner
 from tools import notebooks
 
 FOLDINGS = {
@@ -103,6 +104,30 @@ def test_cleaning_a_notebook_strips_what_differs_and_refuses_warnings() -> None:
     cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=f"{paths.root()}/x")]
     with pytest.raises(ValueError, match="absolute path"):
         notebooks.clean(made)
+
+
+def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(toy: Path) -> None:
+    for table, row in {
+        "papers.csv": {"id": "author2030", "notebook": "count", "reference": "Author 2030, a count", "address": "x"},
+        "published.csv": {
+            **{"id": "author2030.fig1.one", "paper": "author2030", "where": "Figure 1", "quantity": "mean error"},
+            **{"published": 0.85, "basis": "sampling", "expected": 0.85, "sentence": "Both are {found:.2f}."},
+            "section": "Figure 1: the error of a count",
+        },
+    }.items():
+        path = toy / "data" / table
+        pd.concat([pd.read_csv(path, dtype=str), pd.DataFrame([row])]).to_csv(path, index=False)
+    path = toy / "notebooks" / "count.ipynb"
+    path.write_text(notebooks.begun((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")), encoding="utf-8")
+    command = [sys.executable, "-m", "ruff", "--config", str(ROOT / "notebooks" / "ruff.toml")]
+    for words in (["check"], ["format", "--check"]):
+        done = subprocess.run([*command[:3], *words, *command[3:], str(path)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    (ran,) = runner.run(runner.plan(["count"]))
+    assert ran.status == "done", ran.message
+    assert ledger.report().loc["author2030.fig1.one", "verdict"] == "agrees"
+    path.write_text(notebooks.refreshed("count"), encoding="utf-8")
+    assert 10 <= len(nbformat.read(path, 4).cells) <= 15
 
 
 def test_a_picture_has_its_caption_and_a_styled_table_its_text(tmp_path: Path) -> None:
