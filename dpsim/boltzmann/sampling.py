@@ -232,10 +232,10 @@ def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means)
                     pull += (w[j, b] - w[i, b]) * (z[b] - start[b])
                 change = -2 * pull - (w[i, i] + w[j, j] - 2 * w[i, j])
                 if logistic:
-                    chance = 1 / (1 + math.exp(min(-change / warm[a], 700.0)))
+                    taken = rng.random() < 1 / (1 + math.exp(min(-change / warm[a], 700.0)))
                 else:
-                    chance = math.exp(min(change / warm[a], 0.0))
-                if chance >= 1 or rng.random() < chance:
+                    taken = change >= 0 or rng.random() < math.exp(change / warm[a])
+                if taken:
                     z[i] -= 1
                     z[j] += 1
                     cost += change

@@ -50,7 +50,7 @@ def stationary_errors(
         column = f"epsilon_b{b:g}"
         part = table[table[column] <= 1.01 * LAST]
         error.errorbar(part[column], part.mean_of_norms, 2 * part.standard_error, label=f"$b={b:g}$", **look)
-    for point, offset in zip(printed, ((-20, -22), (6, -12))):
+    for point, offset in zip(printed, ((-14, -58), (6, -12))):
         mark_published(error, *point, f"{point[1]:g}", offset=offset)
     error.plot([], [], "D", mfc="none", mec=PUBLISHED, label="published")
     bound = f"Theorem 3 allows {table.theorem3.min():.0f} to {table.theorem3.max():.0f}:\nfar above this axis"

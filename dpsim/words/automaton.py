@@ -38,10 +38,7 @@ def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     [1, 9, 27, 27]
     """
     n, m = checks.integer("n", n, 1), checks.integer("m", m, 1)
-    counts = [1]
-    for distance in range(1, n + 1):
-        counts.append(counts[-1] * (n - distance + 1) * (m - 1) // distance)
-    return np.array(counts, dtype=object)
+    return np.array([math.comb(n, distance) * (m - 1) ** distance for distance in range(n + 1)], dtype=object)
 
 
 def log_integers(values: NDArray[Any]) -> Array:

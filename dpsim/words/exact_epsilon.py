@@ -7,7 +7,6 @@ feasible r.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Hashable, Sequence
 
@@ -61,25 +60,15 @@ def exact_word_epsilon(
     >>> round(words.exact_word_epsilon(5, 5.0, letters=2), 4)
     3.0874
     """
-    length = checks.integer("length", length, 1)
+    length, b = checks.integer("length", length, 1), checks.integer("b", b, 1)
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
-    b = checks.integer("b", b, 1)
     checks.choice("mechanism", mechanism, MECHANISMS)
     space = word_space(letters, adjacency, start)
-    law = Law(mechanism, epsilon, b)
     if space.chain is None:
-        return _on_alphabet(space, length, _with_best_offset(law, space, length))
+        return _on_alphabet(space, length, Law(mechanism, epsilon, b, None))
     if _feasible_words(space.chain, length) > ENUMERATED:
         raise ValueError(f"length must leave at most {ENUMERATED} feasible words on a chain, got {length}")
-    return _by_enumeration(space.chain, length, law)
-
-
-def _with_best_offset(law: Law, space: WordSpace, n: int) -> Law:
-    """Return a law over an alphabet, a staircase with its best offset."""
-    if law.mechanism != "staircase":
-        return law
-    log_counts = log_integers(alphabet_counts(n, len(space.labels)))
-    return law._replace(offset=best_offset(log_counts, law.epsilon, law.b))
+    return _by_enumeration(space.chain, length, Law(mechanism, epsilon, b))
 
 
 def _on_alphabet(space: WordSpace, n: int, law: Law) -> float:
@@ -120,16 +109,9 @@ def _upper(chain: Chain, n: int, law: Law) -> float:
     if law.b > 1 or law.epsilon > LARGEST:
         return law.epsilon
     rate = law.epsilon / 2.0
-    ratio = _ratio(chain.indptr.tobytes(), chain.indices.tobytes(), chain.start, n, rate)
+    ratio = normaliser_ratio(chain, n, rate)
     bound = _permute_and_flip_bound(ratio, rate) if law.mechanism == "permute-and-flip" else rate + ratio.upper
     return min(law.epsilon, bound)
-
-
-@functools.lru_cache(maxsize=8)  # mechanisms compared at one nominal epsilon share it
-def _ratio(indptr: bytes, indices: bytes, start: int, n: int, rate: float) -> NormaliserRatio:
-    """Return `normaliser_ratio` of a chain given as bytes, which can be looked up."""
-    rows, columns = (np.frombuffer(codes, dtype=np.int64).copy() for codes in (indptr, indices))
-    return normaliser_ratio(Chain(rows, columns, start), n, rate)
 
 
 def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:
@@ -142,8 +124,9 @@ def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str)
     b = min(b, n)  # words further apart than their length do not exist
     law = Law(mechanism, epsilon, b)
     if space.chain is None and mechanism != "permute-and-flip":
-        law = _with_best_offset(law._replace(epsilon=2.0 * epsilon), space, n)
-        return law, epsilon, len(space.labels) > 1
+        log_counts = log_integers(alphabet_counts(n, len(space.labels)))
+        offset = best_offset(log_counts, 2.0 * epsilon, b) if mechanism == "staircase" else 0
+        return Law(mechanism, 2.0 * epsilon, b, offset), epsilon, len(space.labels) > 1
     exact = space.chain is None or _feasible_words(space.chain, n) <= ENUMERATED
 
     def spent(law: Law) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +37,7 @@ class Law(NamedTuple):
     mechanism: str
     epsilon: float
     b: int
-    offset: int = 0
+    offset: int | None = 0  # of a staircase; None for its best
 
     def log_f(self, log_counts: Array) -> Array:
         """Return log f (..., n + 1) from log-counts (..., n + 1)."""
@@ -191,7 +191,7 @@ def draw_distances(
     if log_counts.ndim != 1:
         raise ValueError(f"counts must be one vector (n + 1,), got shape {log_counts.shape}")
     checks.choice("mechanism", mechanism, MECHANISMS)
-    law = Law(mechanism, epsilon, b, best_offset(log_counts, epsilon, b) if mechanism == "staircase" else 0)
+    law = Law(mechanism, epsilon, b, None)
     return checks.plain(drawn(law, log_counts, checks.size("size", size), checks.generator(rng)))
 
 
@@ -254,7 +254,8 @@ def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int) -> tuple[Array, Ar
     epsilon, b = checks.real("epsilon", epsilon, 0.0), checks.integer("b", b, 1)
     values = np.asarray(counts)
     if values.dtype == object and not isinstance(counts, np.ma.MaskedArray):  # integers of any size
-        if not all(_is_count(value) for value in values.ravel().tolist()):
+        each = values.ravel().tolist()
+        if not all(isinstance(x, int | np.integer) and not isinstance(x, bool) and x >= 0 for x in each):
             raise ValueError("counts must be integers in [0, inf), got another type or a negative one")
     else:
         values = checks.real("counts", counts, 0.0)
@@ -265,10 +266,6 @@ def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int) -> tuple[Array, Ar
         raise ValueError("counts must have a last axis 0 to n and counts[..., 0] >= 1, the word itself")
     lead = np.broadcast_shapes(log_counts.shape[:-1], epsilon.shape)
     return np.broadcast_to(log_counts, (*lead, log_counts.shape[-1])), np.broadcast_to(epsilon, lead), b
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
 
 
 def log_integrals(log_counts: Array, log_weight: Array) -> Array:
@@ -327,10 +324,8 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     counts, ell = alphabet_counts(n, m), np.arange(n + 1.0)
     k, j = np.nonzero((ell[:, None] != ell) & (abs(ell[:, None] - ell) <= b))
     loss = math.exp(epsilon) * (counts[k] / counts[j]).astype(float)
-    scale, rows = np.maximum(loss, 1.0), np.arange(len(k))
-    limits = np.zeros((len(k), n + 1))
-    limits[rows, k], limits[rows, j] = 1.0 / scale, -loss / scale
-    return _least(ell, limits, np.ones((1, n + 1)))
+    unit, loss = np.eye(n + 1), loss[:, None]
+    return _least(ell, (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0), np.ones((1, n + 1)))
 
 
 def least_mean_error(apart: ArrayLike, epsilon: float, b: int = 1) -> float:

@@ -68,8 +68,7 @@ def privatize(
     >>> len(release.value), release.epsilon, release.simulation
     (7, 3.0, True)
     """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, LARGEST_EPSILON, open_low=True)
-    b = checks.integer("b", b, 1)
+    epsilon, b = checks.scalar("epsilon", epsilon, 0.0, LARGEST_EPSILON, open_low=True), checks.integer("b", b, 1)
     if mechanism is not None:
         checks.choice("mechanism", mechanism, MECHANISMS)
     space = word_space(letters, adjacency, start)
@@ -106,9 +105,9 @@ def _described(space: WordSpace) -> str:
     """Say of what space a word is, for the statement it carries."""
     if space.chain is None:
         return f"over an alphabet of {len(space.labels)}"
-    if space.chain.start == len(space.labels):
-        return f"along a network of {len(space.labels)} states, from a secret first one"
-    return f"along a network of {len(space.labels)} states, from the public state {space.labels[space.chain.start]!r}"
+    states, first = len(space.labels), space.chain.start
+    whence = "a secret first one" if first == states else f"the public state {space.labels[first]!r}"
+    return f"along a network of {states} states, from {whence}"
 
 
 def _unlabelled(word: Any) -> tuple[Any, Any]:

@@ -105,8 +105,7 @@ def _side(feeds: sp.csr_array, first: Array, n: int, q: float) -> Side:
 
 def _fed(side: Side, state: int) -> list[int]:
     """Return the states that feed a state."""
-    found: list[int] = side.feeds.indices[side.feeds.indptr[state] : side.feeds.indptr[state + 1]].tolist()
-    return found
+    return list(side.feeds.indices[side.feeds.indptr[state] : side.feeds.indptr[state + 1]].tolist())
 
 
 def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[Array, Array]:
@@ -192,12 +191,9 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
         for left in lefts:
             choices = [s for s in (_fed(after, *left) if left else range(states)) if fits[s]]
             for s, other in itertools.permutations(choices, 2):
-                if i == n - 1:
-                    yield Window(left, s, (), i, other)
-                    continue
-                for right in sorted(fed[s] & fed[other]):
-                    if after.feasible[n - 2 - i, right]:
-                        yield Window(left, s, (right,), i, other)
+                fit = sorted(fed[s] & fed[other])
+                rights = [(right,) for right in fit if after.feasible[n - 2 - i, right]] if i < n - 1 else [()]
+                yield from (Window(left, s, right, i, other) for right in rights)
 
 
 def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:

@@ -73,8 +73,7 @@ class WordSpace(NamedTuple):
         """Return the labels of an array of codes; integers when the labels are 0 to m - 1."""
         if isinstance(self.labels, range):
             return codes
-        labels = np.empty(len(self.labels), dtype=object)
-        labels[:] = self.labels
+        labels = np.fromiter(self.labels, dtype=object)
         return (labels.astype(str) if all(isinstance(x, str) for x in self.labels) else labels)[codes]
 
 
@@ -123,8 +122,7 @@ def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
     if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
     labels = _listed(letters)
-    itself = all(label == label for label in labels)  # no word could use not-a-number
-    if not labels or not itself or len(set(labels)) != len(labels):
+    if not labels or any(x != x for x in labels) or len(set(labels)) != len(labels):  # nan: no word could use it
         raise ValueError(f"letters must be a sequence of one or more different labels, got {letters!r}")
     return range(len(labels)) if labels == list(range(len(labels))) else labels
 

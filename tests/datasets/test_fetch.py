@@ -103,7 +103,7 @@ def test_cut_short(server: tuple[str, type[Handler]], month: tuple[bytes, Expect
     assert datasets.fetch_taxi_month(url, expected=expected).file.read_bytes() == handler.contents
 
 
-@pytest.mark.parametrize("kind", ["html", "truncated", "other columns", "other rows"])
+@pytest.mark.parametrize("kind", ["html", "truncated", "other columns", "other rows", "other trips"])
 def test_wrong_files_are_removed(
     server: tuple[str, type[Handler]], month: tuple[bytes, Expected], kind: str, tmp_path: Path
 ) -> None:
@@ -114,10 +114,8 @@ def test_wrong_files_are_removed(
         "html": b"<html>not here</html>",
         "truncated": contents[:-1000],
         "other columns": (tmp_path / "other.parquet").read_bytes(),
-        "other rows": contents,
-    }[kind]
-    if kind == "other rows":
-        expected = (expected[0] + 1, expected[1])
+    }.get(kind, contents)
+    expected = (expected[0] + (kind == "other rows"), expected[1] + (kind == "other trips"))
     with pytest.raises(ValueError, match="The file was removed"):
         datasets.fetch_taxi_month(url, expected=expected)
     assert left() == set()

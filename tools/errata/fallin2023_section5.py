@@ -1,25 +1,30 @@
-"""Section V and Figure 2: what Theorem 1 gives for the printed parameters, and for b = 0.01."""
+"""Section V and Figure 2: Theorem 1 at the printed parameters, at others that round to them, and at b = 0.01."""
 
 import numpy as np
 from scipy.special import betainc, betaln
 
-eta, eta_bar, gamma = 0.10, 0.051, 0.001
 
-
-def epsilon(k, b):
+def epsilon(k, b, eta, eta_bar, gamma):
     """Return Theorem 1's epsilon for rows with two protected entries, the largest."""
     s, rest = b / 2, 1 - eta_bar - eta
     ratio = betaln(k * eta, k * rest) - betaln(k * (eta + s), k * (rest - s))
     return ratio + k * s * np.log((1 - gamma) / gamma)
 
 
-def delta(k):
-    """Return a lower bound on Theorem 1's delta of any row with two protected entries or more."""
+def delta(k, eta, gamma):
+    """Return Theorem 1's delta of rows with two protected entries, the least, within one part in a thousand."""
     return -np.expm1(2 * np.log1p(-betainc(k * eta, k * (1 - eta), gamma)))
 
 
-for k in (9.87, 98.7):
-    print(f"k = {k}, b = 0.025: epsilon {epsilon(k, 0.025):.3f}, delta at least {delta(k):.2g}")
+printed = {"b": 0.025, "eta": 0.10, "eta_bar": 0.051, "gamma": 0.001}
+rounding = {"b": 0.0245, "eta": 0.105, "eta_bar": 0.0515, "gamma": 0.00079}
+found = []
+for name, inputs, pair in (("as printed", printed, (9.87, 98.7)), ("rounding to them", rounding, (9.875, 98.65))):
+    for k in pair:
+        found.append((epsilon(k, **inputs), delta(k, inputs["eta"], inputs["gamma"])))
+        print(f"inputs {name}, k = {k}: epsilon {found[-1][0]:.3f}, delta {found[-1][1]:.2g}")
 for b in (0.025, 0.01):
-    print(f"b = {b}: k in [10, 200] gives epsilon in [{epsilon(10, b):.3f}, {epsilon(200, b):.3f}]")
-assert delta(9.87) > 0.018 and delta(98.7) < 1e-16 and abs(epsilon(200, 0.01) - 9) < 0.05
+    ends = [epsilon(k, **(printed | {"b": b})) for k in (10, 200)]
+    print(f"b = {b}: k in [10, 200] gives epsilon in [{ends[0]:.3f}, {ends[1]:.3f}]")
+assert found[0][1] > 0.018 and found[1][1] < 1e-16 and abs(ends[1] - 9) < 0.05
+assert np.allclose(found[2], (1.16, 0.011), atol=(5e-3, 5e-4)) and abs(found[3][0] - 11.12) < 5e-3
