@@ -71,10 +71,12 @@ def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, f
         {"filter": f"datum['{many}'] == v_{many}"},
         {"calculate": "'δ = ' + format(datum.delta, '.2~g')", "as": "told"},
     ]
+    rises = costs[[many, "delta"]].corr("spearman").iloc[0, 1] > 0
+    beside = {"dx": 4, "dy": 18} if rises else {"dx": 40, "dy": -8}  # where the line is not
     cost = [
         {"mark": {"type": "line", "color": OURS}, "encoding": delta},
         {"transform": here, "mark": {"type": "point", "filled": True, "size": 90, "color": OURS}, "encoding": delta},
-        {"transform": here, "mark": {"type": "text", "dx": 4, "dy": 18, "fontSize": 14}, "encoding": told},
+        {"transform": here, "mark": {"type": "text", "fontSize": 14, **beside}, "encoding": told},
     ]
     data = {"curves": embedded(curves), "costs": embedded(costs)}
     layers = {"curves": [apart, lines], "costs": cost}
