@@ -71,10 +71,11 @@ def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, f
         {"filter": f"datum['{many}'] == v_{many}"},
         {"calculate": "'δ = ' + format(datum.delta, '.2~g')", "as": "told"},
     ]
+    side = {"expr": f"v_{many} == {options[many][-1]} ? 'right' : 'left'"}
     cost = [
         {"mark": {"type": "line", "color": OURS}, "encoding": delta},
         {"transform": here, "mark": {"type": "point", "filled": True, "size": 90, "color": OURS}, "encoding": delta},
-        {"transform": here, "mark": {"type": "text", "dx": 4, "dy": 18, "fontSize": 14}, "encoding": told},
+        {"transform": here, "mark": {"type": "text", "align": side, "dy": 20, "fontSize": 14}, "encoding": told},
     ]
     data = {"curves": embedded(curves), "costs": embedded(costs)}
     layers = {"curves": [apart, lines], "costs": cost}
