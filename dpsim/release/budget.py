@@ -76,6 +76,17 @@ def checked(name: str, epsilon: Any, delta: Any) -> Limit:
     )
 
 
+def parsed(path: Path) -> Any:
+    """Return what a JSON file says; ValueError where it says something twice, of which a reader would take the last."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError(f"a key occurs twice among {', '.join(name for name, _ in pairs)}"[:200])
+        return dict(pairs)
+
+    return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
+
+
 def _exact(number: float) -> Fraction:
     """Return a number as it is written: ten times 0.1 is 1."""
     return Fraction(repr(number))
@@ -91,9 +102,9 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > LARGEST:
         raise ValueError(f"budget: {path} must be a plain file with one name, got {found.st_nlink} names or another")
     try:
-        book = json.loads(path.read_text(encoding="utf-8"))
-        if book["version"] != VERSION:
-            raise ValueError(f"its version is {book['version']}, not {VERSION}: start another file with what is left")
+        book = parsed(path)
+        if not isinstance(book["version"], int) or book["version"] != VERSION:
+            raise ValueError(f"its version is {book['version']!r}, not {VERSION}: start another file with what is left")
         most, releases, column = checked("limit", *book["limit"]), book["releases"], book["column"]
         if not isinstance(releases, list) or not isinstance(column, str | None):
             raise TypeError("releases must be a list and column a name or null")

@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,15 +24,20 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from dpsim import files
+from dpsim import checks, files
 from dpsim.private import SIMULATION
 from dpsim.release import owner, report
 from dpsim.release import support as supports
+from dpsim.release.budget import parsed
 from dpsim.release.chain import PrivateChain
 from dpsim.release.counts import Counts
+from dpsim.release.noise import LARGEST_EPSILON
+from dpsim.release.statement import LAPLACE, RELEASED
+from dpsim.release.unit import Unit
 
 STATEMENT, REPORT, OWNER = "statement.json", "report.html", "owner.json"
 ENDS = ("origin", "destination")
+LARGEST = 2**54  # of a noisy count: the noise of one of 2^53 events is never as large as that
 LARGEST_CSV = 1_000_000  # rows of a table beyond which it is written as Parquet alone
 
 
@@ -105,20 +110,66 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
     ...     load_release(f"{folder}/chain") == chain
     True
     """
-    place = Path(folder)
+    place, file = Path(folder), STATEMENT
     try:
-        statement = json.loads((place / STATEMENT).read_text(encoding="utf-8"))
-        labels = pd.read_parquet(place / "states.parquet")["label"].tolist()
-        counts = pd.read_parquet(place / "counts.parquet")
-        rows, columns = (pd.Index(labels).get_indexer(counts[name]).astype(np.int64) for name in ENDS)
-        noisy = counts["noisy_count"].to_numpy(np.int64)
-        pairs, kind = statement["pairs"], statement["support"]
+        facts = parsed(place / file)
+        _check(facts)
+        file = "states.parquet"
+        labels = pd.Index(_column(place / file, "label"))
+        _refuse("label must be distinct", labels[labels.duplicated()])
+        file = "counts.parquet"
+        ends = {name: _column(place / file, name) for name in ENDS}
+        rows, columns = (labels.get_indexer(ends[name]).astype(np.int64) for name in ENDS)
+        for name, places in zip(ENDS, (rows, columns)):
+            _refuse(f"{name} must be a label of states.parquet", ends[name][places < 0])
+        pairs = pd.DataFrame(ends)
+        _refuse("each pair must be there once", pairs[pairs.duplicated()].values)
+        least = -LARGEST if facts["threshold"] is None else facts["threshold"]
+        noisy = checks.integers("noisy_count", _column(place / file, "noisy_count"), least, LARGEST)
+        whole = len(labels) ** 2 if facts["support"] == supports.ALL_PAIRS else facts["pairs"]
+        _refuse(f"there must be {whole:,} pairs", [noisy.size] * ({noisy.size} != {facts["pairs"], whole}))
+        support, order = supports.from_pairs(labels.tolist(), rows, columns, facts["support"])
+        _refuse(
+            "each label of a graph must have a pair",
+            labels[support.sizes == 0] if facts["support"] == supports.GRAPH else [],
+        )
     except (OSError, KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as error:
-        raise ValueError(f"folder: {os.fspath(folder)!r} holds no release that can be read ({error})") from error
-    if (rows < 0).any() or (columns < 0).any() or len(noisy) != pairs:
-        raise ValueError(f"folder: the files of {os.fspath(folder)!r} do not belong together, or one was changed")
-    support, order = supports.from_pairs(labels, rows, columns, kind)
-    return PrivateChain(support, noisy[order], statement)
+        raise ValueError(f"folder: {os.fspath(folder)!r} holds no release: {file}: {error}") from error
+    return PrivateChain(support, noisy[order], facts)
+
+
+def _check(facts: dict[str, Any]) -> None:
+    """Raise ValueError, with a field and its value, where a fact of a release is not of its type or in its range."""
+    types = {str: ("randomness", "estimate", "empty_rows"), bool: ("simulation", "moves"), dict: ("unit", "versions")}
+    for of, name in ((of, name) for of, names in types.items() for name in names):
+        _refuse(f"{name} must be a {of.__name__}", [facts[name]] * (not isinstance(facts[name], of)))
+    checks.choice("status", facts["status"], (SIMULATION if facts["simulation"] else RELEASED,))
+    checks.choice("mechanism", facts["mechanism"], (LAPLACE,))
+    kind, unit = checks.choice("support", facts["support"], supports.KINDS), Unit(**{"events": None} | facts["unit"])
+    _refuse("unit must have events and a column", [facts["unit"]] * (len(facts["unit"]) != 2))
+    epsilon = checks.scalar("epsilon", facts["epsilon"], 0.0, LARGEST_EPSILON, open_low=True)
+    checks.scalar("scale", facts["scale"], unit.events / epsilon * (1.0 - 1e-9), 1e13)
+    checks.scalar("delta", facts["delta"], 0.0, 1.0, open_high=True)
+    checks.integer("pairs", facts["pairs"], 0)
+    if kind in (supports.PRIVATE_PAIRS, supports.PRIVATE_LABELS):
+        checks.integer("threshold", facts["threshold"], unit.events + 1, LARGEST)
+    else:
+        _refuse("threshold must be null", [facts["threshold"]] * (facts["threshold"] is not None))
+
+
+def _refuse(rule: str, found: Any) -> None:
+    """Raise ValueError where something breaks a rule, with the first that does."""
+    if len(found):
+        raise ValueError(f"{rule}, got {next(iter(found))!r:.80}")
+
+
+def _column(file: Path, name: str) -> pd.Series:
+    """Return a column of a table, of whole numbers or of text, without gaps (ValueError)."""
+    column = pa.parquet.read_table(file, columns=[name])[name]
+    kind = pa.types.is_int64(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    _refuse(f"{name} must be int64 or text", [str(column.type)] * (not kind))
+    _refuse(f"{name} must be in every row", [None] * column.null_count)
+    return column.to_pandas()
 
 
 def write_public(chain: PrivateChain, folder: Path) -> None:

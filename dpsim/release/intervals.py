@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,16 +34,14 @@ from dpsim import checks
 from dpsim.checks import Array
 from dpsim.release.estimate import row_sums, weak_rows
 from dpsim.release.noise import Noise
-
-if TYPE_CHECKING:
-    from dpsim.release.chain import PrivateChain
+from dpsim.release.released import Released
 
 LARGEST = 2_000  # labels up to which the whole chain's intervals are computed
 SECOND = 0.25  # of the first order: the largest second one (tests/release/test_intervals.py measures the coverage)
 PSEUDO_EVENTS = 1.0  # added to a count where its sampling variance is estimated from it
 
 
-def intervals(chain: PrivateChain, of: str, level: float, target: str) -> pd.DataFrame:
+def intervals(chain: Released, of: str, level: float, target: str) -> pd.DataFrame:
     """Return a table with low and high of what `PrivateChain.intervals` names; ValueError where they would not hold."""
     checks.choice("of", of, ("stationary", "probabilities", "counts"))
     level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
@@ -55,7 +53,7 @@ def intervals(chain: PrivateChain, of: str, level: float, target: str) -> pd.Dat
     return (_probabilities if of == "probabilities" else _stationary)(chain, level, target)
 
 
-def count_intervals(chain: PrivateChain, level: float) -> pd.DataFrame:
+def count_intervals(chain: Released, level: float) -> pd.DataFrame:
     """Return origin, destination, noisy_count, low, high: of each pair's true count alone."""
     table, threshold = chain.counts, chain.statement["threshold"]
     if threshold is None:
@@ -106,7 +104,7 @@ def _least(holds: Any, fails: Any, good: Any) -> Any:
     return high
 
 
-def _probabilities(chain: PrivateChain, level: float, target: str) -> pd.DataFrame:
+def _probabilities(chain: Released, level: float, target: str) -> pd.DataFrame:
     """Return origin, destination, probability, low, high of each pair of the support: a row for each."""
     noise, support, counts = chain.noise, chain.support, chain.noisy.astype(float)
     weak = weak_rows(support, chain.noisy, noise)
@@ -123,7 +121,7 @@ def _probabilities(chain: PrivateChain, level: float, target: str) -> pd.DataFra
     return _cut(table, low, high)
 
 
-def _stationary(chain: PrivateChain, level: float, target: str) -> pd.DataFrame:
+def _stationary(chain: Released, level: float, target: str) -> pd.DataFrame:
     """Return stationary, low, high by label, once the second order is small beside the first."""
     n, support, noise = len(chain.labels), chain.support, chain.noise
     if n > LARGEST:

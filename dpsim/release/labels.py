@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import unicodedata
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,29 @@ LONGEST = 22  # characters of a label that are shown: its ends, which tell "Nort
 def whole_word(value: Any) -> str | None:
     """Return one value as the word that the release makes of it, None when it is missing.
 
-    A whole number is its digits, whether it is written 97 or 97.0; blanks round a word are none of it.
+    Words are text without the blanks round it, whole numbers (97.0 in text is 97), booleans and dates; None is what is
+    nothing of these, or cannot be written.
 
-    >>> [whole_word(value) for value in (97, 97.0, "97.0", "007", " a ", 1.5, " ", None)]
-    ['97', '97', '97', '007', 'a', '1.5', None, None]
+    >>> [whole_word(value) for value in (97, "97.0", "007", " a ", True, date(2025, 3, 1), 1.5, " ", None)]
+    ['97', '97', '007', 'a', 'true', '2025-03-01', None, None, None]
     """
-    if value is None or value is pd.NaT or value is pd.NA or value != value:
+    try:
+        if isinstance(value, str):
+            text = value.encode().decode().strip(" \t\r\n")
+            whole, _, fraction = text.rpartition(".")
+            digits = whole.removeprefix("-")
+            return (
+                whole
+                if digits.isascii() and digits.isdigit() and fraction and not fraction.strip("0")
+                else text or None
+            )
+        if isinstance(value, bool | np.bool_):
+            return "true" if value else "false"
+        if isinstance(value, numbers.Integral):
+            return str(int(value))
+        return None if value is pd.NaT or not isinstance(value, date) else value.isoformat()
+    except Exception:  # what a class of its own, or thousands of digits, may raise
         return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = str(value).encode("utf-8", "replace").decode().strip(" \t\r\n")
-    whole, _, fraction = text.rpartition(".")
-    digits = whole.removeprefix("-")
-    return whole if digits.isascii() and digits.isdigit() and fraction and not fraction.strip("0") else text or None
 
 
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
@@ -44,7 +55,8 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
         raise ValueError(f"{name} must be a list of at least 2 labels, got {labels!r}"[:200])
     words = pd.Series([whole_word(label) for label in listed], dtype=object)
     if words.isna().any():
-        raise ValueError(f"{name} must all have a label, got an empty one")
+        bad = listed[int(words.isna().argmax())]
+        raise ValueError(f"{name} must all be text, whole numbers, booleans or dates, got {bad!r}"[:200])
     if words.duplicated().any():
         raise ValueError(f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once"[:200])
     integers = all(_is_int64(label) for label in listed)

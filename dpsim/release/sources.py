@@ -1,8 +1,9 @@
 """The one reader of user tables: csv, tsv and Parquet files, folders, DataFrames and Ibis tables.
 
-What a table says must not depend on guesses that one row can change: every field of a text file is text, and values
-become words one at a time (`labels.whole_word`), whatever else their column holds. Rows are read in a stream; nothing
-is held in memory but what a query asks for.
+What a table says must not depend on guesses that one row can change. The types of the columns settle what is read, and
+refuse what is not, before a row is (every field of a text file is text). Within a type each value is tried by itself:
+one that cannot be read is missing, whatever else its column holds. Rows are read in a stream of Arrow, never by a
+database's own readers; nothing is held in memory but what a query asks for.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.fs
 
 from dpsim.release import scratch, text
 from dpsim.release.labels import whole_word
@@ -22,6 +26,8 @@ from dpsim.release.labels import whole_word
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
 WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
+LARGEST_COUNT = 10**9  # in one row of a table of counts
+LABELS, NUMBERS = ("text", "whole numbers", "booleans", "dates"), ("text", "whole numbers")
 AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # no TRIM: for Spark, Ibis 12 lists "v" and "f" among the blanks
 
 
@@ -34,9 +40,9 @@ def read(
     a DataFrame of pandas, Polars or Arrow; a table of an Ibis connection, on a cluster for instance. how: what makes
     the values of a column, by its new name (default: `words`).
 
-    >>> table, _ = read(pd.DataFrame({"zone": [97.0, None], "car": ["1.10", "1.1"]}), {"a": "zone"})
-    >>> table.to_pandas()["a"].tolist()[0]
-    '97'
+    >>> table, _ = read(pd.DataFrame({"zone": [97, 5], "car": ["1.10", None]}), {"a": "zone", "b": "car"})
+    >>> table.to_pandas().iloc[:, :2].values.tolist()
+    [['97', '1.10'], ['5', None]]
     """
     ibis = scratch.ibis()
     wanted = list(dict.fromkeys(columns.values()))
@@ -56,21 +62,31 @@ def read(
     return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [name for _, names in read for name in names]
 
 
-def words(values: Any) -> Any:
-    """Return a column as words, missing ones null; the type of the column and each value alone decide."""
+def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
+    """Return a column as words, missing ones null: each value by itself; ValueError for a type that is not allowed."""
+    kind = _settled(values, allowed)
+    text = values.cast("string")
+    if kind == "text":
+        text = text.re_replace(AROUND, "").re_replace(WHOLE_TEXT, r"\1")
+    return text.nullif("")
+
+
+def whole_numbers(values: Any) -> Any:
+    """Return a column as whole numbers from 0 to `LARGEST_COUNT`, which larger ones count as; null where none is."""
+    digits = words(values, NUMBERS).re_extract("^0*([0-9]+)$", 1).nullif("")
+    return (digits.length() > 9).ifelse(LARGEST_COUNT, digits.try_cast("int64"))
+
+
+def _settled(values: Any, allowed: Sequence[str]) -> str:
+    """Return what the type of a column says, before a row is read; ValueError where that is not allowed."""
     kind = values.type()
-    if kind.is_floating():
-        values = values.isnan().ifelse(None, values)
-        integer = values.try_cast("int64")  # rounded: a fraction, and what is too large, does not come back
-        whole = (integer.cast("float64") == values.cast("float64")).fill_null(False)
-        exact = 2.0 ** {16: 11, 32: 24}.get(kind.nbytes * 8, 53)
-        return (values.abs() < exact).ifelse(whole.ifelse(integer.cast("string"), values.cast("string")), None)
-    values = values.cast("string")
-    if kind.is_string():
-        values = values.re_replace(AROUND, "")
-    if kind.is_string() or kind.is_decimal():
-        values = values.re_replace(WHOLE_TEXT, r"\1")
-    return values.nullif("")
+    whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
+    is_a = {"text": kind.is_string(), "whole numbers": whole, "booleans": kind.is_boolean(), "dates": kind.is_date()}
+    found = next((name for name in allowed if is_a[name]), "")
+    if not found:
+        hint = ": make it text or Int64" if kind.is_floating() else ""
+        raise ValueError(f"source: the column {values.get_name()!r} must be {' or '.join(allowed)}, got {kind}{hint}")
+    return found
 
 
 def fetched(table: Any) -> pd.DataFrame:
@@ -91,27 +107,23 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
     kinds = {file.lower().endswith(".parquet") for file in files}
     if len(kinds) != 1 or not all(file.lower().endswith(ENDINGS) for file in files):
         raise ValueError(f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}")
-    connection, folder = scratch.connect()
     parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
-    for place, file in enumerate(files):
-        schema: tuple[Any, tuple[str, ...]] = _parquet_schema(file) if parquet else text.header(file)
-        how, names = schema
+    how: Any
+    for file in files:
+        how, names = _parquet_schema(file) if parquet else text.header(file)
         _refuse_others(wanted, names)
-        if not parquet:
-            file = text.with_rows_on_lines(file, how, len(names), folder)
-        link = folder / f"{place}{Path(file).suffix.lower()}"
-        link.symlink_to(os.path.abspath(file))  # a name that no database takes for a pattern or an address
-        groups.setdefault((how, names), []).append(str(link))
-    try:
-        return [
-            (connection.read_parquet(links, hive_partitioning=False), names)
-            if parquet
-            else (text.table(connection, links, how, names, wanted), names)
-            for (how, names), links in groups.items()
-        ]
-    except Exception as error:  # DuckDB has classes of its own
-        raise ValueError(f"{', '.join(paths)}: {_reason(error)}") from error
+        groups.setdefault((pa.schema([how.field(name) for name in wanted]) if parquet else how, names), []).append(file)
+    connection, _ = scratch.connect()
+    tables = []
+    for (how, names), some in groups.items():
+        if parquet:
+            dataset = pa.dataset.dataset(some, how, "parquet", pa.fs.LocalFileSystem())
+            tables.append((_scanned(connection, dataset), names))
+        else:
+            rows, fields = text.fields(how, names, wanted)
+            tables.append((_table(connection, text.Lines(some), rows, fields), names))
+    return tables
 
 
 def _files(paths: Sequence[str]) -> list[str]:
@@ -143,15 +155,13 @@ def ordinary(file: str) -> str:
     return file
 
 
-def _parquet_schema(file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the types and names of a file's columns, by which equal files are read together."""
-    import pyarrow.parquet
-
+def _parquet_schema(file: str) -> tuple[pa.Schema, tuple[str, ...]]:
+    """Return the types and the names of a file's columns, by which equal files are read together (ValueError)."""
     try:
-        schema = pyarrow.parquet.read_schema(file)
+        schema = pa.dataset.dataset([file], format="parquet", filesystem=pa.fs.LocalFileSystem()).schema
     except Exception as error:
         raise ValueError(f"{file}: {_reason(error)}") from error
-    return tuple(map(str, schema.types)), tuple(schema.names)
+    return schema.remove_metadata(), tuple(schema.names)
 
 
 def _reason(error: Exception) -> str:
@@ -164,9 +174,7 @@ def _reason(error: Exception) -> str:
 
 
 def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    """Put the columns of a data frame into a temporary table of an embedded database; return all their names too."""
-    import pyarrow as pa
-
+    """Return the columns of a data frame as a table of an embedded database, and all their names."""
     frame = frame.collect() if hasattr(frame, "collect") else frame  # a lazy frame of Polars
     frame = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
     of_pandas = isinstance(frame, pd.DataFrame)
@@ -176,21 +184,66 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
     names = list(frame) if of_pandas else frame.column_names
     _refuse_others(wanted, names)
     try:
-        table = (
-            pa.Table.from_pandas(_in_words(frame[wanted]), preserve_index=False) if of_pandas else frame.select(wanted)
-        )
-        kinds = [pa.string() if pa.types.is_null(kind) else kind for kind in table.schema.types]
-        connection, _ = scratch.connect()
-        table = table.cast(pa.schema(zip(wanted, kinds)))
-        return connection.create_table(f"events_{uuid.uuid4().hex}", obj=table, temp=True), names
-    except Exception as error:  # a type of column that Arrow or the database does not have
+        chosen = pa.table({name: _arrow(frame[name]) for name in wanted}) if of_pandas else frame.select(wanted)
+    except Exception as error:  # a type of column that Arrow does not have
         raise ValueError(f"source: {_reason(error)}") from error
+    return _scanned(scratch.connect()[0], pa.dataset.dataset(chosen)), names
 
 
-def _in_words(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose columns of Python objects are words."""
-    mixed = frame.select_dtypes(object, exclude="str")
-    return frame.assign(**{name: pd.array([whole_word(value) for value in mixed[name]], dtype="str") for name in mixed})
+def _arrow(column: pd.Series) -> Any:
+    """Return a column of pandas for Arrow: Python's objects as words, value by value, all else by its type."""
+    kind = column.dtype.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
+    if pd.api.types.is_object_dtype(kind) or getattr(kind, "storage", "") == "python":
+        return pa.array([whole_word(value) for value in column.astype(object)], pa.string())
+    return pa.array(column, from_pandas=True)
+
+
+# --- as DuckDB gets them ----------------------------------------------------------------------------------------------
+
+
+def _scanned(connection: Any, dataset: Any) -> Any:
+    """Return an Arrow dataset as a table of DuckDB; ValueError for a type that nothing is read from."""
+    casts, fields = {}, {}
+    for name, kind in zip(dataset.schema.names, dataset.schema.types):
+        casts[name] = pa.dataset.field(name)
+        if pa.types.is_dictionary(kind):
+            casts[name], kind = casts[name].cast(kind.value_type), kind.value_type
+        to, sql = _read_as(kind)
+        if not sql:
+            raise ValueError(
+                f"source: the column {name!r} must be {', '.join(LABELS)}, numbers or timestamps, got {kind}"
+            )
+        casts[name], fields[name] = casts[name] if to == kind else casts[name].cast(to), sql.format(_name(name))
+    scanner = dataset.scanner(casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1)  # some MB at a time
+    return _table(connection, scanner, "SELECT * FROM {}", fields)
+
+
+def _read_as(kind: pa.DataType) -> tuple[Any, str]:
+    """Return the type that Arrow casts a column to whatever its values are, and the SQL that tries each ("": none)."""
+    of = pa.types
+    if of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind) or of.is_null(kind):
+        return pa.large_binary(), "try(decode({}))"
+    if of.is_date32(kind):
+        return pa.int32(), "try(CAST(DATE '1970-01-01' + {} AS VARCHAR))"
+    if of.is_timestamp(kind):
+        factor = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}[kind.unit]
+        return pa.int64(), f"try(make_timestamp({{}} {factor}))"
+    if of.is_floating(kind) or of.is_decimal(kind):
+        return pa.string() if of.is_decimal(kind) and kind.scale == 0 else pa.float64(), "{}"
+    return kind, "{}" if of.is_integer(kind) or of.is_boolean(kind) else ""
+
+
+def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -> Any:
+    """Return fields, in SQL, of the rows that SQL makes of a stream of Arrow, as a table of DuckDB."""
+    name = f"events_{uuid.uuid4().hex}"
+    connection.con.register(f"{name}_read", stream)
+    chosen = ", ".join(f"{sql} AS {_name(column)}" for column, sql in fields.items())
+    connection.raw_sql(f"CREATE TEMP VIEW {name} AS SELECT {chosen} FROM ({rows.format(f'{name}_read')})")
+    return connection.table(name)
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
 
 
 def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpsim.private import SIMULATION
 from dpsim.release import scratch
 from dpsim.release.labels import listed
 from dpsim.release.noise import Noise
+from dpsim.release.released import Released
 from dpsim.release.unit import Unit
-
-if TYPE_CHECKING:
-    from dpsim.release.chain import PrivateChain
 
 RELEASED = "private release"
 LAPLACE = "discrete Laplace"
@@ -38,7 +36,7 @@ def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: 
     }
 
 
-def trust(chain: PrivateChain) -> str:
+def trust(chain: Released) -> str:
     """Return in one plain sentence how far a release can be trusted."""
     if not chain.noisy.size:
         return "Nothing was released, so there is nothing to trust."
@@ -50,7 +48,7 @@ def trust(chain: PrivateChain) -> str:
     )
 
 
-def in_words(chain: PrivateChain) -> str:
+def in_words(chain: Released) -> str:
     """Return the statement of a release in plain sentences; every epsilon and delta in it is rounded up."""
     s, unit = chain.statement, Unit(**chain.statement["unit"])
     proven = "a proven bound" if s["threshold"] else "exact: a unit with as many events as may count reaches it"
@@ -92,7 +90,7 @@ def in_words(chain: PrivateChain) -> str:
     return "\n".join(lines)
 
 
-def _of_the_long_run(chain: PrivateChain) -> list[str]:
+def _of_the_long_run(chain: Released) -> list[str]:
     """Return where the stationary distribution lies, or why there is none and what would help."""
     if not chain.labels:
         return []

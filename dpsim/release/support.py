@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpsim.checks import Integers
 from dpsim.release import labels as naming
-from dpsim.release import sources, text
+from dpsim.release import sources
 from dpsim.release.counts import Counts
 
 LARGEST_DENSE = 3_000  # labels up to which all pairs may be allowed
@@ -20,6 +20,7 @@ ALL_PAIRS = "all pairs of the declared labels"
 GRAPH = "a declared graph"
 PRIVATE_PAIRS = "pairs chosen privately among the declared labels"
 PRIVATE_LABELS = "pairs chosen privately, which give the labels"
+KINDS = ALL_PAIRS, GRAPH, PRIVATE_PAIRS, PRIVATE_LABELS
 
 
 class Support(NamedTuple):
@@ -129,7 +130,7 @@ def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
         pairs = sources.fetched(read)
     except ValueError as error:
         raise ValueError(f"graph: {error}") from error
-    if text.rejected(read.get_backend()) or pairs.isna().any(axis=None):
+    if pairs.isna().any(axis=None):
         raise ValueError(f"graph: {os.fspath(file)!r} must have origin and destination in each row, got one without")
     labels = naming.as_declared(pairs["origin"].tolist() + pairs["destination"].tolist())
     return pd.DataFrame({"origin": labels[: len(pairs)], "destination": labels[len(pairs) :]})

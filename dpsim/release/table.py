@@ -18,7 +18,6 @@ from dpsim.release import labels, sources, text, times
 from dpsim.release.counts import Counts
 from dpsim.release.unit import EVENT, Unit
 
-LARGEST_COUNT = 10**9  # in one row of a table of counts
 MOST_EVENTS = 2**53  # of a unit, or of a pair: beyond, floats skip whole numbers
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # names of columns that tables of counts use
 
@@ -68,18 +67,14 @@ def count_transitions(
     columns = {"origin": origin, "destination": destination}
     columns |= {} if unit.column is None else {"unit": unit.column}
     columns |= {} if count is None else {"count": count}
-    events, names = sources.read(source, columns)
+    events, names = sources.read(source, columns, {"count": sources.whole_numbers})
     one, none = ibis.literal(1, "int64"), ibis.null("string")
     reason, number = events[text.DAMAGED].ifelse("damaged", none), one
     if count is None:
         _warn_of_counts(names, columns.values())
     else:
-        value = events["count"].try_cast("float64")
-        value = value.between(LARGEST_COUNT, 1e308).ifelse(float(LARGEST_COUNT), value)  # one more takes no row away
-        whole = value.try_cast("int64")  # rounded: a fraction, and what is infinite, does not come back
-        good = ((whole.cast("float64") == value) & (whole >= 0)).fill_null(False)
-        reason = reason.coalesce(good.ifelse(none, "count"))
-        number = good.ifelse(whole, 0)
+        reason = reason.coalesce(events["count"].isnull().ifelse("count", none))
+        number = events["count"].fill_null(0)
     return _counted(events.mutate(reason=reason, number=number), categories, unit)
 
 
@@ -166,9 +161,9 @@ def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves
     trips = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
     reasons = ["damaged", "missing", *(["time", "late"] if moves else ["count"])]
     sums = table.groupby("reason")[["rows", "trips", "kept"]].sum().reindex([*reasons, "outside", "kept"], fill_value=0)
-    of, unread = sums.astype(int).to_dict("index"), text.rejected(events.get_backend())
-    report = {"rows": int(table["rows"].sum()) + unread} | {reason: of[reason]["rows"] for reason in reasons}
-    report |= {"damaged": report["damaged"] + unread, "outside": of["outside"]["trips"], "kept": of["kept"]["kept"]}
+    of = sums.astype(int).to_dict("index")
+    report = {"rows": int(table["rows"].sum())} | {reason: of[reason]["rows"] for reason in reasons}
+    report |= {"outside": of["outside"]["trips"], "kept": of["kept"]["kept"]}
     report["truncated"] = of["kept"]["trips"] - report["kept"]
     return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
 

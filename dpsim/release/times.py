@@ -11,7 +11,7 @@ from dpsim.release import sources
 
 SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # microseconds in one
 FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
-PATTERN = re.compile(r"(?=.*%)([^%]|%-?[aAbBcdfgGHIjmMnpSuUVwWxXyYzZ%])+", re.DOTALL)
+PATTERN = re.compile(r"(?=.*%)([^%]|%-?[aAbBcdfgGHIjmMpSuUVwWxXyYzZ%])+", re.DOTALL)
 LENGTH = re.compile(r"(\d+|\d*\.\d+)\s*(s|min|h|d)")
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
@@ -32,25 +32,30 @@ def _moments(time_format: str | None, values: Any) -> Any:
     import ibis
 
     kind = values.type()
-    if kind.is_temporal():
+    if kind.is_timestamp():
+        if kind.scale not in (None, 6):
+            raise ValueError(f"source: the column {values.get_name()!r} must have microseconds, got {kind}")
         moments = values
     elif time_format is None:
         raise ValueError(f"time_format must be given for the column {values.get_name()!r}: {FORMATS}")
-    elif time_format == "iso":
-        moments = sources.words(values).try_cast("timestamp('UTC')")
     elif time_format in SCALES:
-        number = sources.words(values).try_cast("float64") * SCALES[time_format]
+        number = (values if kind.is_floating() else sources.words(values, sources.NUMBERS)).try_cast("float64")
+        number = number * SCALES[time_format]
         whole = (number.abs() < 2.5e17).ifelse(number, None).round().cast("int64")  # up to the year 9892
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
+    elif time_format == "iso":
+        written = sources.words(values, sources.NUMBERS)
+        dated = written.re_search(r"^[0-9]{4}-[0-9]").ifelse(written, None)  # years of more digits overflow in the cast
+        moments = dated.try_cast("timestamp('UTC')")
     elif values.get_backend().name == "duckdb":
         strptime = ibis.udf.scalar.builtin(
             _strptime, name="try_strptime", signature=(("string", "string"), "timestamp")
         )
-        moments = strptime(sources.words(values), time_format)
+        moments = strptime(sources.words(values, sources.NUMBERS), time_format)
     else:
         raise ValueError(f"time_format must be iso, seconds or milliseconds there, got {time_format!r}")
-    moments = moments.cast("timestamp('UTC')")
-    first, last = (ibis.timestamp(f"{day} 00:00:00", timezone="UTC") for day in ("0001-01-01", "9999-12-31"))
+    utc = moments.type().timezone and "UTC"
+    first, last = (ibis.timestamp(f"{day} 00:00:00", timezone=utc) for day in ("0001-01-01", "9999-12-31"))
     return moments.between(first, last).ifelse(moments, None)  # what is infinite overflows beside a gap
 
 

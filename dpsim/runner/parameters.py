@@ -111,6 +111,8 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if given == "output":
             raise ValueError("output is set by the runner: use --output DIR")
         _known(f"parameter of {name}", given, sorted(set(known) - {"output"}))
+        if given in values:
+            raise ValueError(f"{given} must be given once, got -p {given} twice")
         values[given] = value = parse(known[given], text)
         if isinstance(value, str) and value != known[given].default and os.path.exists(value):
             values[given] = str(Path(value).resolve())

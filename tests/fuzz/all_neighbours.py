@@ -1,10 +1,11 @@
-"""Neighbouring tables with the same noise, every kind. `make fuzz` collects this file by name."""
+"""Neighbouring tables, every kind, and 2,000 with one more row. `make fuzz` collects this file by name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import neighbours
+import one_row
 import pytest
 
 ALL = list(neighbours.cases())
@@ -15,3 +16,8 @@ def test_everything_published_follows_from_the_noisy_counts(
     case: neighbours.Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     neighbours.check(case, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(2000))
+def test_one_more_row_of_any_kind(tmp_path: Path, seed: int) -> None:
+    one_row.check(seed, tmp_path)

@@ -195,7 +195,7 @@ def test_a_state_may_be_named_by_its_number_or_its_word() -> None:
     trips = pd.DataFrame({"origin": ["1", "2"], "destination": ["2", "1"], "trips": [500, 400]})
     for labels in (["1", "2"], [1, 2]):
         chain = released(trips, support=release.all_pairs(labels))
-        for start in (2, "2", 2.0):
+        for start in (2, "2"):
             assert chain.walk(3, start=start, rng=1)[0] == labels[1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -343,12 +344,50 @@ def test_folders_that_hold_no_release(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds no release"):
         dpsim.load_release(tmp_path)
     written(*released()[:1], tmp_path / "out", released()[1])
-    counts = pd.read_parquet(tmp_path / "out" / "counts.parquet")
-    for wrong in (counts[1:], counts.replace("home", "house")):
-        wrong.to_parquet(tmp_path / "out" / "counts.parquet")
-        with pytest.raises(ValueError, match="do not belong together"):
-            dpsim.load_release(tmp_path / "out")
-    for text in ("{", "[]", "null", "[" * 100_000):
+    for text in ("{", "[]", "null", "[" * 100_000, '{"simulation": true, "simulation": true}'):
         (tmp_path / "out" / "statement.json").write_text(text)
-        with pytest.raises(ValueError, match="holds no release"):
+        with pytest.raises(ValueError, match=r"holds no release: statement\.json: "):
             dpsim.load_release(tmp_path / "out")
+
+
+STATED = [("scale", value) for value in (-1.0, 0, "1", None, float("nan"), 1e300, 0.5)]
+STATED += [("epsilon", value) for value in (0.0, -1.0, 1e7, True, [1.0])] + [("delta", 1.0), ("delta", -0.1)]
+STATED += [("unit", value) for value in ({}, {"events": 0}, {"events": 2.5}, {"who": 1}, None, 3)]
+STATED += [
+    ("status", "private release"),
+    ("simulation", 1),
+    ("simulation", False),
+    ("moves", None),
+    ("mechanism", "none"),
+]
+STATED += [("threshold", 3), ("support", "all"), ("support", "a declared graph" * 2), ("versions", []), ("estimate", 3)]
+
+
+@pytest.mark.parametrize(("field", "value"), STATED)
+def test_a_statement_that_is_none_is_refused_by_file_and_field(tmp_path: Path, field: str, value: object) -> None:
+    """Such a folder was read, and ended in a ZeroDivisionError, a TypeError or a KeyError later."""
+    written(*released()[:1], tmp_path / "out", released()[1])
+    file = tmp_path / "out" / "statement.json"
+    facts = json.loads(file.read_text())
+    for changed in ({**facts, field: value}, {name: fact for name, fact in facts.items() if name != field}):
+        file.write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match=r"holds no release: statement\.json: ") as refusal:
+            dpsim.load_release(tmp_path / "out")
+        named = {"unit": "unit|events|who", "simulation": "simulation|status", "status": "status"}.get(field, field)
+        assert re.search(named, str(refusal.value))
+
+
+def test_tables_that_are_of_no_release_are_refused_by_file_column_and_value(tmp_path: Path) -> None:
+    written(*released()[:1], tmp_path / "out", released()[1])
+    for name, column in (("counts", "noisy_count"), ("counts", "origin"), ("states", "label")):
+        file = tmp_path / "out" / f"{name}.parquet"
+        good = pd.read_parquet(file)
+        wrong = [good[1:], good.drop(columns=column), pd.concat([good, good[:1]]), good.assign(**{column: None})]
+        numbers = (0.5, float("nan"), float("inf"), 2**62, -(2**62), True)
+        wrong += [good.assign(**{column: [value] * len(good)}) for value in (*numbers, "nowhere", [1], b"x")]
+        for table in wrong:
+            table.to_parquet(file)
+            with pytest.raises(ValueError, match=r"holds no release: (states|counts)\.parquet: "):
+                dpsim.load_release(tmp_path / "out")
+        good.to_parquet(file)
+    assert dpsim.load_release(tmp_path / "out") == released()[0]

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from dpsim import datasets
-from dpsim.release import Counts, Unit, count_transitions, owner
+from dpsim.release import Counts, Unit, count_transitions, owner, sources
 from dpsim.release import support as supports
-from dpsim.release import table as table_
 
 RAW = Path(__file__).resolve().parents[3] / "shared" / "data" / "raw"
 GREEN = RAW / "green_tripdata_2025-02.parquet"
@@ -48,18 +47,18 @@ def test_counts_and_report() -> None:
     assert counts.unit == Unit() and not counts.moves and counts.before.equals(counts.trips)
 
 
-@pytest.mark.parametrize("more", [[], ["clinic"], ["1.5"], [None], [""], ["007"], ["a,b"], ['a"b']])
+@pytest.mark.parametrize("more", [[], ["clinic"], ["1.5"], [None], [""], ["007"], ["a,b"], ['a"b'], [1.5]])
 def test_one_event_decides_no_format(more: list[object]) -> None:
     """Labels of a table without declared categories were integers when all of them were whole, else words."""
     ends = np.random.default_rng(2).choice([2, 3, 10, 21, 100], 300).tolist() + more
-    trips = count_transitions(pd.DataFrame({"o": ends, "d": ends}), "o", "d").trips
+    trips = count_transitions(pd.DataFrame({"o": ends, "d": ends}, dtype=object), "o", "d").trips
     first = trips[trips["origin"].isin(["2", "3", "10", "21", "100"])]
     assert first["origin"].tolist() == ["10", "100", "2", "21", "3"]
     assert trips.dtypes.astype(str).tolist() == ["str", "str", "int64"]
 
 
 def test_declared_integers_come_back_as_integers() -> None:
-    table = pd.DataFrame({"o": [1.0, 2.0, np.nan, 2.0], "d": ["2", "1", "1", "x"]})
+    table = pd.DataFrame({"o": ["1.0", "2.0", None, "2"], "d": ["2", "1", "1", "x"]})
     counts = count_transitions(table, "o", "d", categories=[2, 1])
     assert as_dict(counts) == {(1, 2): 1, (2, 1): 1}
     assert counts.trips["origin"].dtype.kind == "i"
@@ -67,7 +66,7 @@ def test_declared_integers_come_back_as_integers() -> None:
 
 
 def test_fractions_are_words() -> None:
-    counts = count_transitions(pd.DataFrame({"o": [1.5, 2.0], "d": [2, 1]}), "o", "d")
+    counts = count_transitions(pd.DataFrame({"o": ["1.5", "2.0"], "d": [2, 1]}), "o", "d")
     assert as_dict(counts) == {("1.5", "2"): 1, ("2", "1"): 1}
 
 
@@ -89,7 +88,7 @@ def test_no_event_is_a_table_too(settings: dict[str, Any]) -> None:
 
 
 def test_a_table_of_counts() -> None:
-    table = pd.DataFrame({"o": ["a", "b", "a"], "d": ["b", "a", "b"], "n": [3, 0, 7.0]})
+    table = pd.DataFrame({"o": ["a", "b", "a"], "d": ["b", "a", "b"], "n": [3, 0, 7]})
     counts = count_transitions(table, "o", "d", count="n")
     assert as_dict(counts) == {("a", "b"): 10}
     assert counts.report == report(3, 10)
@@ -97,7 +96,7 @@ def test_a_table_of_counts() -> None:
         assert as_dict(count_transitions(table, "o", "d")) == {("a", "b"): 2, ("b", "a"): 1}
 
 
-@pytest.mark.parametrize("bad", [-1, 2.5, np.nan, "many", np.inf, "-inf", "nan", "1e309", True, "0x3"])
+@pytest.mark.parametrize("bad", [-1, 2.5, np.nan, "many", np.inf, "-inf", "1e9", True, "0x3", "٣"])
 def test_a_row_whose_count_is_none_is_left_out_alone(tmp_path: Path, bad: object) -> None:
     """One such row refused the table: whoever saw the exit code learnt that it was there."""
     table = pd.DataFrame({"o": ["a", "b", "b"], "d": ["b", "a", "b"], "n": pd.Series([3, bad, 4], dtype=object)})
@@ -107,7 +106,7 @@ def test_a_row_whose_count_is_none_is_left_out_alone(tmp_path: Path, bad: object
         assert as_dict(counts) == {("a", "b"): 3, ("b", "b"): 4} and counts.report == report(3, 8, count=1)
 
 
-@pytest.mark.parametrize("count", [10**9, 10**9 + 1, 10**9 + 0.5, 2.0**54, 2**63, 10**30, "1e300"])
+@pytest.mark.parametrize("count", [10**9, 10**9 + 1, 10**10, 2**63, "0" * 99 + str(10**30), 10**308 + 1, "9" * 4000])
 def test_one_more_event_of_a_large_count_takes_no_others_along(tmp_path: Path, count: object) -> None:
     """A row of 10^9 events counted; with one more it was left out, and an event changed the count by 10^9."""
     table = pd.DataFrame({"o": ["a", "b"], "d": ["b", "a"], "n": pd.Series([3, count], dtype=object)})
@@ -119,7 +118,7 @@ def test_one_more_event_of_a_large_count_takes_no_others_along(tmp_path: Path, c
 
 def test_sums_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum beyond 64 bits would be refused, and that would depend on one row."""
-    monkeypatch.setattr(table_, "LARGEST_COUNT", 2**53)
+    monkeypatch.setattr(sources, "LARGEST_COUNT", 2**53)
     table = pd.DataFrame(
         {"u": ["p"] * 2060 + ["q"], "o": ["a", "c"] * 1030 + ["a"], "d": "b", "n": [2**53] * 2060 + [7]}
     )
@@ -165,7 +164,7 @@ def test_large_counts_of_a_unit() -> None:
         ({"categories": ["x"]}, ["at least 2 labels"]),
         ({"categories": "xy"}, ["at least 2 labels"]),
         ({"categories": ["x", "x"]}, ["distinct", "x more than once"]),
-        ({"categories": ["x", None]}, ["must all have a label"]),
+        ({"categories": ["x", None]}, ["must all be text, whole numbers, booleans or dates, got None"]),
         ({"unit": Unit(3, "who")}, ["no column 'who'"]),
         ({"count": "many"}, ["no column 'many'"]),
         ({"source": "nowhere.csv"}, ["no ordinary file 'nowhere.csv'"]),
