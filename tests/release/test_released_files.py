@@ -352,7 +352,7 @@ def test_folders_that_hold_no_release(tmp_path: Path) -> None:
 
 STATED = [("scale", value) for value in (-1.0, 0, "1", None, float("nan"), 1e300, 0.5)]
 STATED += [("epsilon", value) for value in (0.0, -1.0, 1e7, True, [1.0])] + [("delta", 1.0), ("delta", -0.1)]
-STATED += [("unit", value) for value in ({}, {"events": 0}, {"events": 2.5}, {"who": 1}, None, 3)]
+STATED += [("unit", value) for value in ({"events": 0}, {"events": 2.5}, {"who": 1}, None, 3)]
 STATED += [
     ("status", "private release"),
     ("simulation", 1),
