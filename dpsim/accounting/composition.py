@@ -16,7 +16,7 @@ from scipy.special import betainc, polygamma
 from dpsim import checks
 from dpsim.accounting.dirichlet import _LARGEST_EPSILON, _border, _scaled
 from dpsim.checks import Array
-from dpsim.numerics import hockey_stick
+from dpsim.numerics import hockey_stick, search
 
 # Cover the truncations and rounding errors of the convolutions: bounds of delta are moved apart by as much.
 _SLACK, _RELATIVE_SLACK = 1e-12, 1e-10
@@ -96,14 +96,15 @@ class Composition:
 
     def _bracket(self, bound: Callable[[float], float], delta: float) -> tuple[float, float]:
         """Return two close epsilons with bound(low) > delta >= bound(high), or zeros if bound(0) <= delta."""
-        low, high = 0.0, self.interval
+        low, high, step = 0.0, self.interval, 1e-4 * self.interval
         if bound(low) <= delta:
             return 0.0, 0.0
         while bound(high) > delta:
             low, high = high, 2.0 * high
-        while high - low > 1e-4 * self.interval:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if bound(middle) > delta else (low, middle)
+        high = search.last_kept(lambda at: math.log(max(bound(at), 1e-300) / delta), high, low, step)
+        low = high - step
+        while bound(low) <= delta:
+            low -= step
         return low, high
 
 

@@ -90,5 +90,5 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
             low -= step
         while excess(high) > 0.0:
             high += step
-        root = search.last_kept(excess, high, low, 1e-10)
+        root = search.last_kept(excess, high, low, 1e-6 * step)
     return math.exp(root)

@@ -25,7 +25,6 @@ from .accuracy import (
 )
 from .matrix import (
     theorem1_epsilon as theorem1_epsilon,
-    theorem1_delta as theorem1_delta,
     theorem1_k as theorem1_k,
 )
 from .data import (

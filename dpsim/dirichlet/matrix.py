@@ -44,26 +44,6 @@ def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamm
     return checks.plain(np.max(rows, axis=0))
 
 
-def theorem1_delta(k: ArrayLike, *, n: int, eta: float, gamma: float, protected: ArrayLike) -> tuple[Array, Array]:
-    """Return (lower, upper) bounds, of the shape of k, around the delta of Theorem 1 of Fallin et al. 2023: the largest
-    over rows of 1 - min P(Omega_1). The paper prints 1 - max min instead, the delta of its best row.
-
-    Parameters
-    ----------
-    k, eta, gamma : as in `dirichlet.delta_bounds`
-    n : int; states
-    protected : as in `theorem1_epsilon`, but the row with the largest decides
-
-    Examples
-    --------
-    >>> [float(bound.round(4)) for bound in theorem1_delta(9.87, n=32, eta=0.1, gamma=1e-3, protected=2)]
-    [0.0188, 0.0189]
-    """
-    bounds = [theorem1.delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m) for m in _sizes(protected)]
-    lower, upper = np.max(bounds, axis=0)
-    return checks.plain(lower), checks.plain(upper)
-
-
 def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> float:
     """Return the largest k, within 1e-12 relative, at which Theorem 1 gives at most epsilon.
 

@@ -96,33 +96,36 @@ def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
     return offset * v
 
 
+@njit(inline="always")
+def _draw(rng, parameters, offset, scale, in_logs, x):  # type: ignore[no-untyped-def]
+    """Fill x with Gamma draws, or with their logarithms less the largest of these, and return the total. A parameter a
+    below 1 uses G(a) = G(a + 1) U^(1/a), with -log U an exponential, exact however small a is."""
+    top, total = -np.inf, 0.0
+    for j in range(x.size):
+        a = parameters[j]
+        x[j] = -np.inf if in_logs else 0.0
+        if a > 0.0:
+            g = _gamma(rng, offset[j], scale[j])
+            power = rng.standard_exponential() / a if a < 1.0 else 0.0
+            x[j] = math.log(g) - power if in_logs else g if a >= 1.0 else g * math.exp(-power)
+            top = max(top, x[j])
+            total += x[j]
+    if in_logs:
+        total = 0.0
+        for j in range(x.size):
+            x[j] -= top
+            total += math.exp(x[j])
+    return total
+
+
 @njit(cache=True, nogil=True)
 def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[no-untyped-def]
-    """Fill out (draws, rows, n) with Dirichlet draws, or their logarithms: a parameter a below 1 uses
-    G(a) = G(a + 1) U^(1/a), with -log U an exponential, exact however small a is."""
+    """Fill out (draws, rows, n) with Dirichlet draws, or their logarithms."""
     draws, rows, n = out.shape
     for draw in range(draws):
         for row in range(rows):
             x = out[draw, row]
-            top = -np.inf
-            total = 0.0
-            for j in range(n):
-                a = parameters[row, j]
-                x[j] = -np.inf if in_logs[row] else 0.0
-                if a > 0.0:
-                    g = _gamma(rng, offset[row, j], scale[row, j])
-                    power = rng.standard_exponential() / a if a < 1.0 else 0.0
-                    if in_logs[row]:
-                        x[j] = math.log(g) - power
-                    else:
-                        x[j] = g if a >= 1.0 else g * math.exp(-power)
-                    top = max(top, x[j])
-                    total += x[j]
-            if in_logs[row]:
-                total = 0.0
-                for j in range(n):
-                    x[j] -= top
-                    total += math.exp(x[j])
+            total = _draw(rng, parameters[row], offset[row], scale[row], in_logs[row], x)
             for j in range(n):
                 if logs:
                     x[j] -= math.log(total)
@@ -132,24 +135,14 @@ def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def _count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, counts):  # type: ignore[no-untyped-def]
-    """Fill counts with how many of the first `ends` draws of one row of `_fill`, the same ones from the same rng, have
-    an entry below gamma among the `first` that can be positive: nothing is stored."""
-    n, below, drawn = parameters.size, 0, 0
-    x = np.zeros(n)
+    """Fill counts with how many of the first `ends` draws of one row, those that `_fill` makes, have an entry below
+    gamma among the `first` that can be positive: nothing is stored."""
+    x, below, drawn = np.empty(parameters.size), 0, 0
     for i in range(ends.size):
         for _ in range(ends[i] - drawn):
-            for j in range(n):
-                a = parameters[j]
-                x[j] = -np.inf if in_logs else 0.0
-                if a > 0.0:
-                    g = _gamma(rng, offset[j], scale[j])
-                    power = rng.standard_exponential() / a if a < 1.0 else 0.0
-                    x[j] = math.log(g) - power if in_logs else g if a >= 1.0 else g * math.exp(-power)
-            if in_logs:
-                x[:] = np.exp(x - x.max())
-            total = x.sum()
+            total = _draw(rng, parameters, offset, scale, in_logs, x)
             for j in range(first):
-                if parameters[j] > 0.0 and x[j] / total < gamma:
+                if parameters[j] > 0.0 and (math.exp(x[j]) if in_logs else x[j]) / total < gamma:
                     below += 1
                     break
         drawn = ends[i]

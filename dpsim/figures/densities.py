@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pandas as pd
@@ -71,8 +72,9 @@ def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, f
         {"filter": f"datum['{many}'] == v_{many}"},
         {"calculate": "'δ = ' + format(datum.delta, '.2~g')", "as": "told"},
     ]
-    rises = costs[[many, "delta"]].corr("spearman").iloc[0, 1] > 0
-    beside = {"dx": 4, "dy": 18} if rises else {"dx": 40, "dy": -8}  # where the line is not
+    rises = bool(costs[[many, "delta"]].corr("spearman").iloc[0, 1] > 0)
+    side = {"expr": f"{json.dumps(rises)} && v_{many} == {options[many][-1]} ? 'right' : 'left'"}
+    beside = {"align": side, "dx": 4, "dy": 20 if rises else -8}  # where the line is not
     cost = [
         {"mark": {"type": "line", "color": OURS}, "encoding": delta},
         {"transform": here, "mark": {"type": "point", "filled": True, "size": 90, "color": OURS}, "encoding": delta},

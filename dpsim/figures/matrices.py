@@ -36,7 +36,7 @@ def stationary_errors(
     """
     mosaic = [["true", "error"], ["private", "error"]]
     fig, axes = plt.subplot_mosaic(mosaic, figsize=size(2, 3.8), width_ratios=[1, 2.2])
-    P, Q, table = np.asarray(P), np.asarray(private), rounded(table)
+    P, Q, table = *(np.asarray(rounded(pd.DataFrame(x)), float) for x in (P, private)), rounded(table)
     titles = {"true": "true matrix $P$", "private": r"a private matrix $\tilde P$"}
     for place, values in (("true", P), ("private", Q)):
         shown = np.where(P > 0, values, np.nan)

@@ -45,7 +45,11 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     mechanism = {"field": "mechanism", "type": "nominal"}
     colour = mechanism | {"scale": {"domain": names, "range": [COLOURS[name] for name in names]}}
     shape = mechanism | {"scale": {"domain": names, "range": ["circle", "triangle-up"]}}
-    look = {"color": colour | {"legend": {"title": None, "orient": "top"}}, "shape": shape, "xOffset": mechanism}
+    look = {
+        "color": colour | {"legend": {"title": None, "orient": "top"}},
+        "shape": shape,
+        "xOffset": mechanism | {"scale": {"domain": names}},
+    }
     letters = {"labelAngle": 0, "labelFont": "DejaVu Sans Mono, monospace", "labelFontSize": 10}
     word = {"field": "released", "type": "nominal", "sort": None, "title": "released word", "axis": letters}
     steady = {"minExtent": 50}  # what moves stays in its place

@@ -50,7 +50,7 @@ def exact_word_epsilon(
     Parameters
     ----------
     length : int, n >= 1 letters
-    epsilon, b, mechanism : as in `expected_error`, one number each
+    epsilon, b, mechanism : as in `pmf`, one number each
     letters, adjacency, start
         As in `HammingAutomaton`; a chain of at most 1,000 feasible words, on which the staircase's offset is 0.
 

@@ -143,13 +143,13 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> A
 def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
     """Return the largest share (...) by which permute-and-flip can lower the exponential's error, over all counts.
 
-    It is (1 - exp(-epsilon n / (2 b))) / 2, below one half always. Proof: Z >= 1 + q_l where N_l > 0, so the ratio Z /
-    (1 + Z - q_l) of `expected_error_floor` is at least (1 + q_l) / 2 >= (1 + q_n) / 2. A word with one alternative, at
-    distance n, attains it.
+    It is (1 - exp(-epsilon n / (2 b))) / 2, below one half always ("up to a factor of two", McKenna and Sheldon
+    2020). Proof: Z >= 1 + q_l where N_l > 0, so the ratio Z / (1 + Z - q_l) of `expected_error_floor` is at least (1 +
+    q_l) / 2 >= (1 + q_n) / 2. A word with one alternative, at distance n, attains it.
 
     Parameters
     ----------
-    epsilon, b : as in `expected_error`
+    epsilon, b : as in `pmf`
     n : int, letters, at least 1
 
     Examples

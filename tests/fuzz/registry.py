@@ -489,17 +489,8 @@ def theorem_of_rows(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     return chosen | {name: draw(strategy) for name, strategy in more.items()}
 
 
-@st.composite
-def leaving_of_rows(draw: Any) -> dict[str, Any]:
-    """Return arguments of the delta of Theorem 1 for two rows."""
-    m = draw(st.integers(2, 5))
-    eta, gamma = draw(real(1e-6, 1.0)) / m, draw(real(1e-12, 0.99)) / (m - 1)
-    return {"k": draw(ks), "n": m + draw(st.integers(1, 3)), "eta": eta, "gamma": gamma, "protected": [2, m]}
-
-
 thin = {"gamma": real(1e-12, 0.15)}
 add("dirichlet.matrix.theorem1_epsilon", non_negative, theorem_of_rows(k=ks, **thin))
-add("dirichlet.matrix.theorem1_delta", ordered(probability), leaving_of_rows())
 
 
 @st.composite

@@ -27,7 +27,6 @@ CODE = {
 
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "data_driven_markov": {"2,933,898": "the paper's number of trips"},
-    "your_own_chain": {"148": "exp(5)", "97.0": "a spelling of the state 97"},
 }
 """Numbers in the prose of a notebook that no cell shows: notebook, then number, then the reason."""
 

@@ -27,7 +27,7 @@ def test_a_run_within_chance_is_in_order_and_one_beyond_is_found(tmp_path: Path)
     row = ledger.published().loc[ROW]
     error = ledger.results(paths.figures() / NOTEBOOK).loc[ROW, "standard_error"]
     assert error > 0
-    values = {"good": row["expected"] + 4 * error, "bad": row["expected"] + row["expected_unit"] + 5 * error}
+    values = {"good": row["expected"] + 4 * error, "bad": row["expected"] + row["expected_unit"] + 6 * error}
     runs = {
         name: altered(tmp_path / name, **{ROW: {"value": v, "standard_error": error}}) for name, v in values.items()
     }
