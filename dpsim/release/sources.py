@@ -203,7 +203,8 @@ def _scanned(dataset: Any) -> tuple[Any, str, dict[str, str]]:
         to, fields[name] = _read_as(value)
         if not fields[name]:
             raise ValueError(f"source: column {name!r} must be {', '.join(LABELS)}, numbers or timestamps, got {kind}")
-        casts[name] = pa.dataset.field(name) if to == kind else pa.dataset.field(name).cast(value).cast(to)
+        column = pa.dataset.field(name) if value == kind else pa.dataset.field(name).cast(value)
+        casts[name] = column if to == value else column.cast(to)
     scanner = dataset.scanner(casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1)  # some MB at a time
     return scanner, "SELECT * FROM {}", fields
 

@@ -86,5 +86,4 @@ def rows(files: Any, delimiter: str, names: Sequence[str], wanted: Sequence[str]
         SELECT CASE WHEN octet_length(line) <= {LONGEST} THEN try(decode(line)) END AS line
         FROM {{}} WHERE line <> ''::BLOB))"""
     plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END"
-    chosen = {name: plain.format(names.index(name) + 1) for name in wanted}
-    return _Lines(files), sql, chosen | {DAMAGED: "f IS NULL"}
+    return _Lines(files), sql, {name: plain.format(names.index(name) + 1) for name in wanted} | {DAMAGED: "f IS NULL"}
