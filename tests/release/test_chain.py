@@ -184,6 +184,8 @@ def test_uses_of_a_chain() -> None:
     trips = chain.synthetic(20_000, rng=1)
     shares = trips[trips["origin"] == "shop"]["destination"].value_counts(normalize=True)
     np.testing.assert_allclose(shares.reindex(PAGES), matrix.loc["shop"], atol=0.03)
+    starts = trips["origin"].value_counts(normalize=True).reindex(PAGES, fill_value=0.0)
+    np.testing.assert_allclose(starts, chain.departures(), atol=0.02)
     with pytest.raises(ValueError, match="start must be one of the 4 labels, got 'nowhere'"):
         chain.walk(3, start="nowhere")
     assert chain.intervals().index.equals(chain.stationary().index)
