@@ -57,12 +57,10 @@ def privatize(
         spend(budget, epsilon=noise.epsilon, delta=spent, unit=unit, limit=limit, dry=True)
     with nullcontext() if output is None else files.prepared(output, budget) as place:
         counts = counted(source, support, **table) if tell is None else _counted_aloud(source, support, table, tell)
-        chain = release_chain(
-            counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=limit, rng=rng
-        )
+        made = release_chain(counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=limit, rng=rng)
         if place is not None:
-            place.write(chain, counts)
-    return chain
+            place.write(made, counts)
+    return made
 
 
 def _unit(trajectory: str | None, unit: str | None, events: int | None) -> Unit:

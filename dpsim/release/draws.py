@@ -5,12 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpsim import checks, streams
+from dpsim.checks import Integers
 from dpsim.release.noise import Noise
-
-Integers = NDArray[np.int64]
 
 LARGEST_COUNT = 2**53
 _CHUNK = 50_000  # counts that go to OpenDP at a time, so that lists of Python integers stay small

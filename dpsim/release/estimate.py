@@ -17,15 +17,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from dpsim.checks import Array
-from dpsim.release import support as supports
+from dpsim.checks import Array, Integers, Mask
 from dpsim.release.noise import Noise
-from dpsim.release.support import Support
-
-Integers = NDArray[np.int64]
+from dpsim.release.support import PRIVATE_LABELS, PRIVATE_PAIRS, Support
 
 COMMONEST = 10  # destinations that a row without pairs is given
 WEAK = 3.0  # standard deviations of its own noise up to which a row is said to tell nothing
@@ -58,7 +54,7 @@ class Estimate(NamedTuple):
 
 def rule(support: Support) -> str:
     """Return in words how a chain on this support is estimated."""
-    chosen = support.kind in (supports.PRIVATE_PAIRS, supports.PRIVATE_LABELS)
+    chosen = support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS)
     return PLAIN_RULE if chosen or support.indices.size < LEAST_PAIRS else RULE
 
 
@@ -90,7 +86,7 @@ def row_sums(values: Array, support: Support) -> Array:
     return np.bincount(support.rows, values, minlength=len(support.labels)).astype(float)
 
 
-def weak_rows(support: Support, noisy: Integers, noise: Noise) -> NDArray[np.bool_]:
+def weak_rows(support: Support, noisy: Integers, noise: Noise) -> Mask:
     """Return which rows have a noisy total that is at most `WEAK` standard deviations of its noise."""
     deviation = np.sqrt(noise.variance * np.maximum(support.sizes, 1))
     return np.asarray(row_sums(noisy.astype(float), support) <= WEAK * deviation)

@@ -115,24 +115,19 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
         facts = parsed(place / file)
         _check(facts)
         file = "states.parquet"
-        labels = pd.Index(_column(place / file, "label"))
+        labels = pd.Index(_columns(place / file, ["label"])["label"])
         _refuse("label must be distinct", labels[labels.duplicated()])
         file = "counts.parquet"
-        ends = {name: _column(place / file, name) for name in ENDS}
-        rows, columns = (labels.get_indexer(ends[name]).astype(np.int64) for name in ENDS)
-        for name, places in zip(ENDS, (rows, columns)):
-            _refuse(f"{name} must be a label of states.parquet", ends[name][places < 0])
-        pairs = pd.DataFrame(ends)
-        _refuse("each pair must be there once", pairs[pairs.duplicated()].values)
+        counts = _columns(place / file, [*ENDS, "noisy_count"])
         least = -LARGEST if facts["threshold"] is None else facts["threshold"]
-        noisy = checks.integers("noisy_count", _column(place / file, "noisy_count"), least, LARGEST)
-        whole = len(labels) ** 2 if facts["support"] == supports.ALL_PAIRS else facts["pairs"]
-        _refuse(f"there must be {whole:,} pairs", [noisy.size] * ({noisy.size} != {facts["pairs"], whole}))
+        noisy = checks.integers("noisy_count", counts["noisy_count"], least, LARGEST)
+        rows, columns = (labels.get_indexer(counts[name]).astype(np.int64) for name in ENDS)
+        _refuse("origin and destination must be labels of states.parquet", counts.values[(rows < 0) | (columns < 0)])
+        _refuse("each pair must be there once", counts.values[counts.duplicated(list(ENDS))])
         support, order = supports.from_pairs(labels.tolist(), rows, columns, facts["support"])
-        _refuse(
-            "each label of a graph must have a pair",
-            labels[support.sizes == 0] if facts["support"] == supports.GRAPH else [],
-        )
+        pairs = {supports.ALL_PAIRS: len(labels), supports.GRAPH: 1}.get(facts["support"], 0)
+        _refuse("each label must have its pairs", labels[support.sizes < pairs])
+        checks.integer("pairs in statement.json", facts["pairs"], noisy.size, noisy.size)
     except (OSError, KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as error:
         raise ValueError(f"folder: {os.fspath(folder)!r} holds no release: {file}: {error}") from error
     return PrivateChain(support, noisy[order], facts)
@@ -145,12 +140,10 @@ def _check(facts: dict[str, Any]) -> None:
         _refuse(f"{name} must be a {of.__name__}", [facts[name]] * (not isinstance(facts[name], of)))
     checks.choice("status", facts["status"], (SIMULATION if facts["simulation"] else RELEASED,))
     checks.choice("mechanism", facts["mechanism"], (LAPLACE,))
-    kind, unit = checks.choice("support", facts["support"], supports.KINDS), Unit(**{"events": None} | facts["unit"])
-    _refuse("unit must have events and a column", [facts["unit"]] * (len(facts["unit"]) != 2))
+    kind, unit = checks.choice("support", facts["support"], supports.KINDS), Unit(**facts["unit"])
     epsilon = checks.scalar("epsilon", facts["epsilon"], 0.0, LARGEST_EPSILON, open_low=True)
     checks.scalar("scale", facts["scale"], unit.events / epsilon * (1.0 - 1e-9), 1e13)
     checks.scalar("delta", facts["delta"], 0.0, 1.0, open_high=True)
-    checks.integer("pairs", facts["pairs"], 0)
     if kind in (supports.PRIVATE_PAIRS, supports.PRIVATE_LABELS):
         checks.integer("threshold", facts["threshold"], unit.events + 1, LARGEST)
     else:
@@ -163,13 +156,13 @@ def _refuse(rule: str, found: Any) -> None:
         raise ValueError(f"{rule}, got {next(iter(found))!r:.80}")
 
 
-def _column(file: Path, name: str) -> pd.Series:
-    """Return a column of a table, of whole numbers or of text, without gaps (ValueError)."""
-    column = pa.parquet.read_table(file, columns=[name])[name]
-    kind = pa.types.is_int64(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    _refuse(f"{name} must be int64 or text", [str(column.type)] * (not kind))
-    _refuse(f"{name} must be in every row", [None] * column.null_count)
-    return column.to_pandas()
+def _columns(file: Path, names: list[str]) -> pd.DataFrame:
+    """Return columns of a table, of whole numbers or of text, without gaps (ValueError)."""
+    table = pa.parquet.read_table(file, columns=names)
+    for name, kind, values in zip(table.column_names, table.schema.types, table.columns):
+        known = pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        _refuse(f"{name} must be int64 or text in every row", [str(kind)] * (not known or values.null_count > 0))
+    return table.to_pandas()
 
 
 def write_public(chain: PrivateChain, folder: Path) -> None:

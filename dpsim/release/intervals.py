@@ -34,14 +34,13 @@ from dpsim import checks
 from dpsim.checks import Array
 from dpsim.release.estimate import row_sums, weak_rows
 from dpsim.release.noise import Noise
-from dpsim.release.released import Released
 
 LARGEST = 2_000  # labels up to which the whole chain's intervals are computed
 SECOND = 0.25  # of the first order: the largest second one (tests/release/test_intervals.py measures the coverage)
 PSEUDO_EVENTS = 1.0  # added to a count where its sampling variance is estimated from it
 
 
-def intervals(chain: Released, of: str, level: float, target: str) -> pd.DataFrame:
+def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
     """Return a table with low and high of what `PrivateChain.intervals` names; ValueError where they would not hold."""
     checks.choice("of", of, ("stationary", "probabilities", "counts"))
     level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
@@ -53,14 +52,13 @@ def intervals(chain: Released, of: str, level: float, target: str) -> pd.DataFra
     return (_probabilities if of == "probabilities" else _stationary)(chain, level, target)
 
 
-def count_intervals(chain: Released, level: float) -> pd.DataFrame:
+def count_intervals(chain: Any, level: float) -> pd.DataFrame:
     """Return origin, destination, noisy_count, low, high: of each pair's true count alone."""
     table, threshold = chain.counts, chain.statement["threshold"]
-    if threshold is None:
-        half = half_width(chain.noise, level)
-        table["low"], table["high"] = np.maximum(chain.noisy - half, 0), np.maximum(chain.noisy + half, 0)
-    else:
-        table["low"], table["high"] = conditional_interval(chain.noisy, threshold, chain.noise, level)
+    half = half_width(chain.noise, level)
+    ends = np.maximum(chain.noisy - half, 0), np.maximum(chain.noisy + half, 0)
+    given = None if threshold is None else conditional_interval(chain.noisy, threshold, chain.noise, level)
+    table["low"], table["high"] = given or ends
     return table
 
 
@@ -104,7 +102,7 @@ def _least(holds: Any, fails: Any, good: Any) -> Any:
     return high
 
 
-def _probabilities(chain: Released, level: float, target: str) -> pd.DataFrame:
+def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
     """Return origin, destination, probability, low, high of each pair of the support: a row for each."""
     noise, support, counts = chain.noise, chain.support, chain.noisy.astype(float)
     weak = weak_rows(support, chain.noisy, noise)
@@ -121,7 +119,7 @@ def _probabilities(chain: Released, level: float, target: str) -> pd.DataFrame:
     return _cut(table, low, high)
 
 
-def _stationary(chain: Released, level: float, target: str) -> pd.DataFrame:
+def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
     """Return stationary, low, high by label, once the second order is small beside the first."""
     n, support, noise = len(chain.labels), chain.support, chain.noise
     if n > LARGEST:

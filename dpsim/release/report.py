@@ -10,6 +10,8 @@ import html
 import io
 import warnings
 from collections.abc import Iterable
+from pathlib import Path
+from string import Template
 
 import matplotlib
 import numpy as np
@@ -24,36 +26,14 @@ BARS = 15  # rows of a picture
 COVERAGE = 0.9  # of the error bars
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-svg {{ width: 100%; height: auto; }} figcaption {{ color: #444; font-size: 0.9rem; }} pre {{ overflow-x: auto; }}
-</style></head>
-<body>
-<h1>{title}</h1>
-{pictures}
-<h2>What is protected, and how</h2>
-<ul>{sentences}</ul>
-<h2>The files</h2>
-<p><code>counts</code>: the noisy counts of transitions, which may be negative. All else is computed from them:
-<code>chain</code>, the probabilities; <code>states</code>, the labels in the order of the matrix, the share of
-departures, whether the row was filled, the stationary distribution. <code>statement.json</code>: the guarantee, for
-programs. A spreadsheet may take a label such as <code>=A1</code> for a formula: open a csv as text there.</p>
-<pre>import dpsim
-chain = dpsim.load_release("this_folder")
-chain.matrix; chain.stationary(); chain.walk(10); chain.synthetic(1000)</pre>
-</body>
-</html>
-"""
+_PAGE = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
 
 
 def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     """Return the report as HTML, with the error bars of `stationary`."""
     sentences = "".join(f"<li>{html.escape(seen(line))}</li>" for line in chain.text.splitlines())
     title = "A simulated release: do not publish it" if chain.statement["simulation"] else "A private Markov chain"
-    return _PAGE.format(title=title, pictures=_pictures(chain, bars), sentences=sentences)
+    return _PAGE.substitute(title=title, pictures=_pictures(chain, bars), sentences=sentences)
 
 
 def stationary(chain: PrivateChain) -> pd.DataFrame | None:

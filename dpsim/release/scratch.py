@@ -13,7 +13,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import lazy_loader
+
 from dpsim import files, streams
+
+ibis = lazy_loader.load("ibis")  # slow to import, and what a plain install lacks
 
 MEMORY_LIMIT = "1GiB"  # of the embedded DuckDB; it spills beyond
 PREFIX = "dpsim-spill-"
@@ -30,14 +34,6 @@ def versions() -> dict[str, str]:
         raise ImportError(f"releases need {error.name}, which is not installed: {how}") from None
 
 
-def ibis() -> Any:
-    """Return the module Ibis, slow to import, once all is there that a release needs and a plain install lacks."""
-    versions()
-    import ibis
-
-    return ibis
-
-
 def connect() -> tuple[Any, Path]:
     """Return an embedded DuckDB connection of Ibis, and the folder (mode 0700) that it spills into.
 
@@ -51,14 +47,9 @@ def connect() -> tuple[Any, Path]:
     new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
     lock = _lock(new)
     folder = new.rename(place / new.name.removeprefix("."))
-    connection = ibis().duckdb.connect(
-        memory_limit=MEMORY_LIMIT,
-        threads=streams.threads(),
-        temp_directory=str(folder),
-        preserve_insertion_order=False,
-    )
-    connection.raw_sql("SET enable_progress_bar = false")  # it would write to standard output
-    connection.raw_sql("SET TimeZone = 'UTC'")
+    settings = {"memory_limit": MEMORY_LIMIT, "threads": streams.threads(), "temp_directory": str(folder)}
+    connection = ibis.duckdb.connect(**settings, preserve_insertion_order=False)
+    connection.raw_sql("SET enable_progress_bar = false; SET TimeZone = 'UTC'")  # a bar would go to standard output
     weakref.finalize(connection, _remove, folder, lock)
     return connection, folder
 

@@ -21,14 +21,13 @@ import pyarrow.dataset
 import pyarrow.fs
 
 from dpsim.release import scratch, text
-from dpsim.release.labels import whole_word
+from dpsim.release.labels import AROUND, WHOLE_TEXT, whole_word
+from dpsim.release.scratch import ibis
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
-WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
 LARGEST_COUNT = 10**9  # in one row of a table of counts
 LABELS, NUMBERS = ("text", "whole numbers", "booleans", "dates"), ("text", "whole numbers")
-AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # no TRIM: for Spark, Ibis 12 lists "v" and "f" among the blanks
 
 
 def read(
@@ -44,7 +43,7 @@ def read(
     >>> table.to_pandas().iloc[:, :2].values.tolist()
     [['97', '1.10'], ['5', None]]
     """
-    ibis = scratch.ibis()
+    scratch.versions()  # or it says what to install
     wanted = list(dict.fromkeys(columns.values()))
     if isinstance(source, str | os.PathLike | list | tuple):
         read = _read_files([source] if isinstance(source, str | os.PathLike) else source, wanted)
@@ -64,9 +63,14 @@ def read(
 
 def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
     """Return a column as words, missing ones null: each value by itself; ValueError for a type that is not allowed."""
-    kind = _settled(values, allowed)
+    kind = values.type()
+    whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
+    is_a = {"text": kind.is_string(), "whole numbers": whole, "booleans": kind.is_boolean(), "dates": kind.is_date()}
+    if not any(is_a[name] for name in allowed):
+        hint = ": make it text or Int64" if kind.is_floating() else ""
+        raise ValueError(f"source: column {values.get_name()!r} must be {' or '.join(allowed)}, got {kind}{hint}")
     text = values.cast("string")
-    if kind == "text":
+    if kind.is_string():
         text = text.re_replace(AROUND, "").re_replace(WHOLE_TEXT, r"\1")
     return text.nullif("")
 
@@ -75,18 +79,6 @@ def whole_numbers(values: Any) -> Any:
     """Return a column as whole numbers from 0 to `LARGEST_COUNT`, which larger ones count as; null where none is."""
     digits = words(values, NUMBERS).re_extract("^0*([0-9]+)$", 1).nullif("")
     return (digits.length() > 9).ifelse(LARGEST_COUNT, digits.try_cast("int64"))
-
-
-def _settled(values: Any, allowed: Sequence[str]) -> str:
-    """Return what the type of a column says, before a row is read; ValueError where that is not allowed."""
-    kind = values.type()
-    whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
-    is_a = {"text": kind.is_string(), "whole numbers": whole, "booleans": kind.is_boolean(), "dates": kind.is_date()}
-    found = next((name for name in allowed if is_a[name]), "")
-    if not found:
-        hint = ": make it text or Int64" if kind.is_floating() else ""
-        raise ValueError(f"source: the column {values.get_name()!r} must be {' or '.join(allowed)}, got {kind}{hint}")
-    return found
 
 
 def fetched(table: Any) -> pd.DataFrame:
@@ -109,21 +101,18 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
         raise ValueError(f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}")
     parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
-    how: Any
     for file in files:
-        how, names = _parquet_schema(file) if parquet else text.header(file)
+        how, names = _parquet_schema(file, wanted) if parquet else text.header(file)
         _refuse_others(wanted, names)
-        groups.setdefault((pa.schema([how.field(name) for name in wanted]) if parquet else how, names), []).append(file)
+        groups.setdefault((how, names), []).append(file)
     connection, _ = scratch.connect()
-    tables = []
-    for (how, names), some in groups.items():
-        if parquet:
-            dataset = pa.dataset.dataset(some, how, "parquet", pa.fs.LocalFileSystem())
-            tables.append((_scanned(connection, dataset), names))
-        else:
-            rows, fields = text.fields(how, names, wanted)
-            tables.append((_table(connection, text.Lines(some), rows, fields), names))
-    return tables
+    return [
+        (
+            _table(connection, *(_scanned(_parquet(some, how)) if parquet else text.rows(some, how, names, wanted))),
+            names,
+        )
+        for (how, names), some in groups.items()
+    ]
 
 
 def _files(paths: Sequence[str]) -> list[str]:
@@ -155,13 +144,18 @@ def ordinary(file: str) -> str:
     return file
 
 
-def _parquet_schema(file: str) -> tuple[pa.Schema, tuple[str, ...]]:
-    """Return the types and the names of a file's columns, by which equal files are read together (ValueError)."""
+def _parquet(files: list[str], schema: pa.Schema | None = None) -> Any:
+    """Return Parquet files as a dataset of Arrow; their names are names, no patterns and no addresses."""
+    return pa.dataset.dataset(files, schema, "parquet", pa.fs.LocalFileSystem())
+
+
+def _parquet_schema(file: str, wanted: Sequence[str]) -> tuple[pa.Schema, tuple[str, ...]]:
+    """Return the types of the columns that are wanted, and the names of all (ValueError)."""
     try:
-        schema = pa.dataset.dataset([file], format="parquet", filesystem=pa.fs.LocalFileSystem()).schema
+        schema = _parquet([file]).schema
     except Exception as error:
         raise ValueError(f"{file}: {_reason(error)}") from error
-    return schema.remove_metadata(), tuple(schema.names)
+    return pa.schema([field for field in schema if field.name in wanted]), tuple(schema.names)
 
 
 def _reason(error: Exception) -> str:
@@ -187,7 +181,7 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
         chosen = pa.table({name: _arrow(frame[name]) for name in wanted}) if of_pandas else frame.select(wanted)
     except Exception as error:  # a type of column that Arrow does not have
         raise ValueError(f"source: {_reason(error)}") from error
-    return _scanned(scratch.connect()[0], pa.dataset.dataset(chosen)), names
+    return _table(scratch.connect()[0], *_scanned(pa.dataset.dataset(chosen))), names
 
 
 def _arrow(column: pd.Series) -> Any:
@@ -201,27 +195,24 @@ def _arrow(column: pd.Series) -> Any:
 # --- as DuckDB gets them ----------------------------------------------------------------------------------------------
 
 
-def _scanned(connection: Any, dataset: Any) -> Any:
-    """Return an Arrow dataset as a table of DuckDB; ValueError for a type that nothing is read from."""
+def _scanned(dataset: Any) -> tuple[Any, str, dict[str, str]]:
+    """Return what `_table` makes a table of an Arrow dataset of; ValueError for a type that nothing is read from."""
     casts, fields = {}, {}
     for name, kind in zip(dataset.schema.names, dataset.schema.types):
-        casts[name] = pa.dataset.field(name)
-        if pa.types.is_dictionary(kind):
-            casts[name], kind = casts[name].cast(kind.value_type), kind.value_type
-        to, sql = _read_as(kind)
-        if not sql:
-            raise ValueError(
-                f"source: the column {name!r} must be {', '.join(LABELS)}, numbers or timestamps, got {kind}"
-            )
-        casts[name], fields[name] = casts[name] if to == kind else casts[name].cast(to), sql.format(_name(name))
+        value = kind.value_type if pa.types.is_dictionary(kind) else kind
+        to, fields[name] = _read_as(value)
+        if not fields[name]:
+            raise ValueError(f"source: column {name!r} must be {', '.join(LABELS)}, numbers or timestamps, got {kind}")
+        column = pa.dataset.field(name) if value == kind else pa.dataset.field(name).cast(value)
+        casts[name] = column if to == value else column.cast(to)
     scanner = dataset.scanner(casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1)  # some MB at a time
-    return _table(connection, scanner, "SELECT * FROM {}", fields)
+    return scanner, "SELECT * FROM {}", fields
 
 
 def _read_as(kind: pa.DataType) -> tuple[Any, str]:
     """Return the type that Arrow casts a column to whatever its values are, and the SQL that tries each ("": none)."""
     of = pa.types
-    if of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind) or of.is_null(kind):
+    if of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind):
         return pa.large_binary(), "try(decode({}))"
     if of.is_date32(kind):
         return pa.int32(), "try(CAST(DATE '1970-01-01' + {} AS VARCHAR))"
@@ -230,20 +221,18 @@ def _read_as(kind: pa.DataType) -> tuple[Any, str]:
         return pa.int64(), f"try(make_timestamp({{}} {factor}))"
     if of.is_floating(kind) or of.is_decimal(kind):
         return pa.string() if of.is_decimal(kind) and kind.scale == 0 else pa.float64(), "{}"
-    return kind, "{}" if of.is_integer(kind) or of.is_boolean(kind) else ""
+    sql = {of.is_integer(kind) or of.is_boolean(kind): "{}", of.is_null(kind): "CAST({} AS VARCHAR)"}.get(True, "")
+    return kind, sql
 
 
 def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -> Any:
     """Return fields, in SQL, of the rows that SQL makes of a stream of Arrow, as a table of DuckDB."""
     name = f"events_{uuid.uuid4().hex}"
     connection.con.register(f"{name}_read", stream)
-    chosen = ", ".join(f"{sql} AS {_name(column)}" for column, sql in fields.items())
+    columns = ['"' + column.replace('"', '""') + '"' for column in fields]
+    chosen = ", ".join(f"{sql.format(column)} AS {column}" for column, sql in zip(columns, fields.values()))
     connection.raw_sql(f"CREATE TEMP VIEW {name} AS SELECT {chosen} FROM ({rows.format(f'{name}_read')})")
     return connection.table(name)
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
 
 
 def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
@@ -252,6 +241,5 @@ def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
         if sum(each.lower() == str(name).lower() for each in names) > 1:  # databases do not tell From and from apart
             raise ValueError(f"source: the column {name!r} occurs twice")
         if name not in names:
-            near = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(str(name), names, n=1))
             raise ValueError(f"source: there is no column {name!r} among {', '.join(map(repr, names[:10]))}{hint}")

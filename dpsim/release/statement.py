@@ -9,7 +9,6 @@ from dpsim.private import SIMULATION
 from dpsim.release import scratch
 from dpsim.release.labels import listed
 from dpsim.release.noise import Noise
-from dpsim.release.released import Released
 from dpsim.release.unit import Unit
 
 RELEASED = "private release"
@@ -36,7 +35,7 @@ def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: 
     }
 
 
-def trust(chain: Released) -> str:
+def trust(chain: Any) -> str:
     """Return in one plain sentence how far a release can be trusted."""
     if not chain.noisy.size:
         return "Nothing was released, so there is nothing to trust."
@@ -48,7 +47,7 @@ def trust(chain: Released) -> str:
     )
 
 
-def in_words(chain: Released) -> str:
+def in_words(chain: Any) -> str:
     """Return the statement of a release in plain sentences; every epsilon and delta in it is rounded up."""
     s, unit = chain.statement, Unit(**chain.statement["unit"])
     proven = "a proven bound" if s["threshold"] else "exact: a unit with as many events as may count reaches it"
@@ -84,13 +83,11 @@ def in_words(chain: Released) -> str:
     lines += _of_the_long_run(chain)
     if s["epsilon"] > WORTH_A_WARNING:
         lines.append(f"Warning: epsilon is above {WORTH_A_WARNING:g}, which protects little.")
-    lines.append(
-        "Another release from these data, or from others on the same units, adds its epsilon and delta to these."
-    )
+    lines.append("Another release from these data, or others on the same units, adds its epsilon and delta to these.")
     return "\n".join(lines)
 
 
-def _of_the_long_run(chain: Released) -> list[str]:
+def _of_the_long_run(chain: Any) -> list[str]:
     """Return where the stationary distribution lies, or why there is none and what would help."""
     if not chain.labels:
         return []

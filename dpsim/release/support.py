@@ -77,9 +77,8 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
         labels = pd.factorize(pd.concat([ends["origin"], ends["destination"]]), sort=True)[1].tolist()
     listed = naming.distinct_labels("categories", labels)
     origin, destination = (naming.positions(ends[column], listed) for column in ("origin", "destination"))
-    if (origin < 0).any() or (destination < 0).any():
-        bad = ends[(origin < 0) | (destination < 0)].iloc[0]
-        raise ValueError(f"graph: the pair {bad['origin']}, {bad['destination']} is not among the categories")
+    if len(bad := ends[(origin < 0) | (destination < 0)]):
+        raise ValueError(f"graph: the pair {', '.join(map(str, bad.iloc[0]))} is not among the categories")
     n = len(listed)
     keys = np.unique(origin * n + destination)
     support, _ = from_pairs(listed, keys // n, keys % n, GRAPH)
@@ -126,8 +125,7 @@ def read_categories(file: str | os.PathLike[str]) -> list[Any]:
 def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
     """Return the columns origin and destination of a public table of pairs; integers when all labels are."""
     try:
-        read, _ = sources.read(file, {"origin": "origin", "destination": "destination"})
-        pairs = sources.fetched(read)
+        pairs = sources.fetched(sources.read(file, {"origin": "origin", "destination": "destination"})[0])
     except ValueError as error:
         raise ValueError(f"graph: {error}") from error
     if pairs.isna().any(axis=None):
@@ -160,9 +158,7 @@ def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     return counts, int(trips["trips"].sum()) - int(counts.sum())
 
 
-def seen_pairs(
-    trips: pd.DataFrame, labels: tuple[Any, ...] | None
-) -> tuple[tuple[Any, ...], Integers, Integers, Integers]:
+def seen_pairs(trips: pd.DataFrame, labels: tuple[Any, ...] | None) -> tuple[Any, Integers, Integers, Integers]:
     """Return labels, rows, columns and counts of the pairs that occur between the labels, each once.
 
     Without declared labels they are words: two labels that read alike are one.

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpsim.release import labels, sources, text, times
 from dpsim.release.counts import Counts
+from dpsim.release.scratch import ibis
 from dpsim.release.unit import EVENT, Unit
 
 MOST_EVENTS = 2**53  # of a unit, or of a pair: beyond, floats skip whole numbers
@@ -62,18 +63,14 @@ def count_transitions(
     >>> count_transitions(table, "from", "to").trips.values.tolist()
     [['home', 'shop', 2], ['shop', 'home', 1]]
     """
-    import ibis
-
-    columns = {"origin": origin, "destination": destination}
-    columns |= {} if unit.column is None else {"unit": unit.column}
-    columns |= {} if count is None else {"count": count}
+    every = {"origin": origin, "destination": destination, "unit": unit.column, "count": count}
+    columns = {name: column for name, column in every.items() if column is not None}
     events, names = sources.read(source, columns, {"count": sources.whole_numbers})
-    one, none = ibis.literal(1, "int64"), ibis.null("string")
-    reason, number = events[text.DAMAGED].ifelse("damaged", none), one
+    reason, number = events[text.DAMAGED].ifelse("damaged", None), ibis.literal(1, "int64")
     if count is None:
         _warn_of_counts(names, columns.values())
     else:
-        reason = reason.coalesce(events["count"].isnull().ifelse("count", none))
+        reason = reason.coalesce(events["count"].isnull().ifelse("count", None))
         number = events["count"].fill_null(0)
     return _counted(events.mutate(reason=reason, number=number), categories, unit)
 
@@ -112,8 +109,6 @@ def count_trajectories(
     >>> count_trajectories(visits, Unit(5, "who"), "at", "zone", **settings).trips.values.tolist()
     [['a', 'b', 1]]
     """
-    import ibis
-
     if unit.column is None:
         raise ValueError("unit must name a column for visits, got one event: a visit that goes changes three counts")
     gap, moments = times.seconds(max_gap), times.reader(time_format)
@@ -122,13 +117,14 @@ def count_trajectories(
     reasons = ((visits[text.DAMAGED], "damaged"), (visits.unit.isnull(), "missing"), (visits.time.isnull(), "time"))
     visits = visits.mutate(reason=ibis.cases(*reasons, else_=ibis.null("string")))
     order = ibis.window(group_by=[visits.unit, visits.reason], order_by=[visits.time, visits.place])
-    one, none = ibis.literal(1, "int64"), ibis.null("string")
     moves = visits.mutate(next=visits.place.lead().over(order), then=visits.time.lead().over(order))
-    reason = moves.reason.coalesce(moves.then.isnull().ifelse("last", none))
+    reason = moves.reason.coalesce(moves.then.isnull().ifelse("last", None))
     if gap is not None:
         late = moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))
-        reason = reason.coalesce(late.ifelse("late", none))
-    events = moves.select("unit", origin=moves.place, destination=moves.next, reason=reason, number=one)
+        reason = reason.coalesce(late.ifelse("late", None))
+    events = moves.select(
+        "unit", origin=moves.place, destination=moves.next, reason=reason, number=ibis.literal(1, "int64")
+    )
     return _counted(events, categories, unit, moves=True)
 
 
@@ -137,8 +133,7 @@ def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
     found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
     if found:
         warnings.warn(
-            f"each row counts as one event, although the table has a column {found[0]!r}: name it (--count) if a row "
-            "stands for that many events",
+            f"each row counts as one event, although a column is {found[0]!r}: name it (--count) if a row is many",
             stacklevel=3,
         )
 
@@ -154,10 +149,10 @@ def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves
     table = sources.fetched(summed)
     if unit.column is None:
         table["kept"] = (table["reason"] == "kept") * table["trips"]
-    pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][["origin", "destination", "trips", "kept"]]
+    ends = ["origin", "destination"]
+    pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][[*ends, "trips", "kept"]]
     kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
-    pairs = pairs.astype({"origin": kind, "destination": kind})
-    pairs = pairs.sort_values(["origin", "destination"], ignore_index=True)
+    pairs = pairs.astype(dict.fromkeys(ends, kind)).sort_values(ends, ignore_index=True)
     trips = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
     reasons = ["damaged", "missing", *(["time", "late"] if moves else ["count"])]
     sums = table.groupby("reason")[["rows", "trips", "kept"]].sum().reindex([*reasons, "outside", "kept"], fill_value=0)
@@ -173,15 +168,11 @@ def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves
 
 def _total(numbers: Any) -> Any:
     """Return a sum that never overflows."""
-    import ibis
-
     return ibis.least(numbers.sum(), MOST_EVENTS).cast("int64")
 
 
 def _grouped(events: Any, declared: list[Any] | None) -> Any:
     """Return one row for each reason to leave events out and, of what is "kept", for each unit and pair."""
-    import ibis
-
     ends = [name for name in ("origin", "destination", "unit") if name in events.columns]
     missing = ibis.or_(*(events[name].isnull() for name in ends))
     inside = ibis.literal(True)
@@ -196,8 +187,6 @@ def _grouped(events: Any, declared: list[Any] | None) -> Any:
 
 def _kept(grouped: Any, most: int) -> Any:
     """Return how many events are kept of each unit and pair, `most` in all of a unit."""
-    import ibis
-
     order = [_hash(grouped.unit, grouped.origin, grouped.destination), grouped.origin, grouped.destination]
     total = grouped.trips.sum().over(ibis.window(group_by=grouped.unit)).cast("float64")
     window = ibis.cumulative_window(group_by=grouped.unit, order_by=order)
@@ -210,8 +199,7 @@ def _kept(grouped: Any, most: int) -> Any:
 
     number = grouped.trips.cast("float64")
     sampled = ibis.least(places(upto) - places(upto - number), number)
-    kept = (total <= most).ifelse(grouped.trips, sampled.cast("int64"))
-    return (total <= MOST_EVENTS).ifelse(kept, 0)
+    return (total <= MOST_EVENTS).ifelse((total <= most).ifelse(grouped.trips, sampled.cast("int64")), 0)
 
 
 def _hash(*words: Any) -> Any:
@@ -222,7 +210,5 @@ def _hash(*words: Any) -> Any:
 
 def _fraction(digits: Any) -> Any:
     """Return the first 5 hexadecimal digits as a number in [0, 1)."""
-    import ibis
-
     places = [ibis.literal("0123456789abcdef").find(digits.substr(place, 1)) for place in range(5)]
     return sum(place.cast("float64") / 16.0 ** (i + 1) for i, place in enumerate(places))

@@ -11,7 +11,7 @@ import csv
 import gzip
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -55,11 +55,11 @@ def header(file: str) -> tuple[str, tuple[str, ...]]:
     return delimiter, tried[delimiter]
 
 
-class Lines:
+class _Lines:
     """The lines of files but for their headers, as a table of Arrow that can be read again: the column `line`."""
 
-    def __init__(self, files: Iterable[str]) -> None:
-        self.files = list(files)
+    def __init__(self, files: Sequence[str]) -> None:
+        self.files = files
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Return a new stream over all lines."""
@@ -75,15 +75,15 @@ class Lines:
                 first = 0 if lines else first
 
 
-def fields(delimiter: str, names: Sequence[str], wanted: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Return SQL that makes an array `f` of each line, null where it is no row, and what makes columns of `f`."""
+def rows(files: Any, delimiter: str, names: Sequence[str], wanted: Sequence[str]) -> tuple[Any, str, dict[str, str]]:
+    """Return the lines, SQL that makes an array `f` of each, null where it is no row, and what makes columns of `f`."""
     field = f'[{delimiter}]("(?:[^"]|"")*"|[^"{delimiter}]*)'
-    text = f"SELECT CASE WHEN octet_length(line) <= {LONGEST} THEN try(decode(line)) END AS line FROM {{}}"
-    split = f"""
+    sql = f"""
+        SELECT CASE WHEN len(f) = {len(names)} THEN f END AS f FROM (
         SELECT CASE WHEN NOT contains(line, '"') THEN string_split(line, '{delimiter}')
              WHEN regexp_full_match('{delimiter}' || line, '({field})*')
-             THEN regexp_extract_all('{delimiter}' || line, '{field}', 1) END AS f
-        FROM ({text} WHERE line <> ''::BLOB)"""
-    rows = f"SELECT CASE WHEN len(f) = {len(names)} THEN f END AS f FROM ({split})"
+             THEN regexp_extract_all('{delimiter}' || line, '{field}', 1) END AS f FROM (
+        SELECT CASE WHEN octet_length(line) <= {LONGEST} THEN try(decode(line)) END AS line
+        FROM {{}} WHERE line <> ''::BLOB))"""
     plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END"
-    return rows, {name: plain.format(names.index(name) + 1) for name in wanted} | {DAMAGED: "f IS NULL"}
+    return _Lines(files), sql, {name: plain.format(names.index(name) + 1) for name in wanted} | {DAMAGED: "f IS NULL"}

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dpsim.release import sources
+from dpsim.release.scratch import ibis
+from dpsim.release.sources import NUMBERS, words
 
 SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # microseconds in one
 FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
@@ -29,38 +30,30 @@ def reader(time_format: str | None) -> Callable[[Any], Any]:
 
 def _moments(time_format: str | None, values: Any) -> Any:
     """Return timestamps of a column of timestamps, texts or numbers."""
-    import ibis
-
     kind = values.type()
     if kind.is_timestamp():
         if kind.scale not in (None, 6):
-            raise ValueError(f"source: the column {values.get_name()!r} must have microseconds, got {kind}")
+            raise ValueError(f"source: column {values.get_name()!r} must have microseconds, got {kind}")
         moments = values
     elif time_format is None:
         raise ValueError(f"time_format must be given for the column {values.get_name()!r}: {FORMATS}")
     elif time_format in SCALES:
-        number = (values if kind.is_floating() else sources.words(values, sources.NUMBERS)).try_cast("float64")
-        number = number * SCALES[time_format]
+        number = SCALES[time_format] * (values if kind.is_floating() else words(values, NUMBERS)).try_cast("float64")
         whole = (number.abs() < 2.5e17).ifelse(number, None).round().cast("int64")  # up to the year 9892
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
     elif time_format == "iso":
-        written = sources.words(values, sources.NUMBERS)
+        written = words(values, NUMBERS)
         dated = written.re_search(r"^[0-9]{4}-[0-9]").ifelse(written, None)  # years of more digits overflow in the cast
         moments = dated.try_cast("timestamp('UTC')")
     elif values.get_backend().name == "duckdb":
-        strptime = ibis.udf.scalar.builtin(
-            _strptime, name="try_strptime", signature=(("string", "string"), "timestamp")
-        )
-        moments = strptime(sources.words(values, sources.NUMBERS), time_format)
+        builtin = ibis.udf.scalar.builtin  # of DuckDB, which gives null for what does not fit
+        strptime = builtin(lambda text, form: None, name="try_strptime", signature=(("string", "string"), "timestamp"))
+        moments = strptime(words(values, NUMBERS), time_format)
     else:
         raise ValueError(f"time_format must be iso, seconds or milliseconds there, got {time_format!r}")
     utc = moments.type().timezone and "UTC"
     first, last = (ibis.timestamp(f"{day} 00:00:00", timezone=utc) for day in ("0001-01-01", "9999-12-31"))
     return moments.between(first, last).ifelse(moments, None)  # what is infinite overflows beside a gap
-
-
-def _strptime(text: Any, pattern: Any) -> Any:
-    """Name the arguments of DuckDB's function, which gives null for what does not fit."""
 
 
 def seconds(max_gap: str | None) -> float | None:

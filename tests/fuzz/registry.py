@@ -854,7 +854,6 @@ add(
     call=published,
 )
 leave_out("release.chain.PrivateChain", "a record made by release_chain, whose entry calls its methods")
-leave_out("release.released.Released", "what PrivateChain is made of")
 leave_out("release.chain.losses", "a part of release_chain, whose entry calls it")
 add("release.noise.laplace_noise", anything, epsilon=wanted["epsilon"], events=st.integers(1, 99))
 few = st.integers(1, 9)

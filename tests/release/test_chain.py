@@ -191,6 +191,16 @@ def test_uses_of_a_chain() -> None:
     assert chain.pairs["probability"].groupby(chain.pairs["origin"]).sum().to_numpy() == pytest.approx(np.ones(4))
 
 
+def test_departures_are_shares_of_the_noisy_totals_of_rows() -> None:
+    """Of the signed counts: those of pairs that are clipped at 0 are too many in rows of many pairs that nobody has."""
+    chain = released(
+        pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [9]}), support=release.all_pairs(["a", "b"])
+    )
+    noisy = np.array([10, -6, 0, 12])
+    assert release.PrivateChain(chain.support, noisy, chain.statement).departures().tolist() == [0.25, 0.75]
+    assert release.PrivateChain(chain.support, -noisy, chain.statement).departures().tolist() == [0.5, 0.5]
+
+
 def test_a_state_may_be_named_by_its_number_or_its_word() -> None:
     trips = pd.DataFrame({"origin": ["1", "2"], "destination": ["2", "1"], "trips": [500, 400]})
     for labels in (["1", "2"], [1, 2]):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from dpsim import markov, release
 from dpsim.release import draws, intervals, statement, support
@@ -75,6 +76,29 @@ def test_coverage_is_not_promised_where_it_fails(counts: np.ndarray, epsilon: fl
             assert given <= 0.15
         if epsilon == 1000.0 and target == "table":
             assert (given, share) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("target", ["table", "process"])
+def test_intervals_are_as_wide_as_what_they_measure(target: str) -> None:
+    """Not wider either: half of each is 1.645 standard deviations of the released probability, from 4,000 releases."""
+    shares, rng = np.array([[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.34, 0.33, 0.33]]), np.random.default_rng(7)
+    counts = np.round(20_000 * shares).astype(int)
+    rows, noise = counts.sum(axis=1), laplace_noise(0.1)
+    sample = rng.multinomial(rows, shares, (4000, 3)) if target == "process" else np.broadcast_to(counts, (4000, 3, 3))
+    noisy = release.noisy_counts(sample.ravel(), noise, rng).reshape(4000, 3, 3)
+    spread = (noisy / noisy.sum(axis=2, keepdims=True)).std(axis=0).ravel()
+    bars = chain_of(counts, 0.1, rng).intervals("probabilities", level=0.9, target=target)
+    half = 0.5 * (bars["high"] - bars["low"]).to_numpy()
+    np.testing.assert_allclose(half / stats.norm.ppf(0.95), spread, rtol=4.0 / np.sqrt(2 * 4000))
+
+
+def test_a_row_that_is_noise_has_the_interval_from_0_to_1() -> None:
+    counts = np.array([[4000, 3000, 0], [0, 0, 0], [2000, 0, 5000]])
+    for seed in range(20):
+        bars = chain_of(counts, 0.5, np.random.default_rng(seed)).intervals("probabilities")
+        weak = bars["origin"] == 1
+        assert (bars["low"][weak] == 0.0).all() and (bars["high"][weak] == 1.0).all()
+        assert (bars["high"] - bars["low"])[~weak].max() < 0.01
 
 
 def test_points_are_the_estimates_and_lie_inside() -> None:

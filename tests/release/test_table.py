@@ -164,7 +164,7 @@ def test_large_counts_of_a_unit() -> None:
         ({"categories": ["x"]}, ["at least 2 labels"]),
         ({"categories": "xy"}, ["at least 2 labels"]),
         ({"categories": ["x", "x"]}, ["distinct", "x more than once"]),
-        ({"categories": ["x", None]}, ["must all be text, whole numbers, booleans or dates, got None"]),
+        ({"categories": ["x", None]}, ["must be text, whole numbers, booleans or dates, got None"]),
         ({"unit": Unit(3, "who")}, ["no column 'who'"]),
         ({"count": "many"}, ["no column 'many'"]),
         ({"source": "nowhere.csv"}, ["no ordinary file 'nowhere.csv'"]),
