@@ -422,6 +422,8 @@ def test_a_count_that_a_threshold_cannot_have_let_pass_is_refused(tmp_path: Path
     written(chain, tmp_path / "out", counts)
     file, stated = tmp_path / "out" / "counts.parquet", tmp_path / "out" / "statement.json"
     good, facts = pd.read_parquet(file), json.loads(stated.read_text())
+    good[::-1].to_parquet(file)
+    assert dpsim.load_release(tmp_path / "out") == chain  # whatever the order of its rows
     good.assign(noisy_count=facts["threshold"]).to_parquet(file)
     assert dpsim.load_release(tmp_path / "out").noisy.max() == facts["threshold"]
     good.assign(noisy_count=facts["threshold"] - 1).to_parquet(file)

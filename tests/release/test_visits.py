@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim.release import Counts, Unit, count_trajectories, times
+from dpsim.release import Counts, Unit, count_trajectories, scratch, times
 
 CAR = Unit(10, "car")
 
@@ -102,8 +102,9 @@ def test_timestamps_that_are_infinite(tmp_path: Path) -> None:
         "COPY (SELECT 'p' AS car, x, CAST(y AS TIMESTAMP) AS y FROM (VALUES ('a', 'infinity'), ('b', '-infinity'), "
         f"('c', '2025-01-01'), ('d', '2025-01-02')) t(x, y)) TO '{tmp_path}/t.parquet'"
     )
-    counts = count_trajectories(tmp_path / "t.parquet", CAR, "y", "x", max_gap="2d")
-    assert as_dict(counts) == {("c", "d"): 1} and counts.report["time"] == 2
+    for source in (tmp_path / "t.parquet", scratch.connect()[0].read_parquet(tmp_path / "t.parquet")):
+        counts = count_trajectories(source, CAR, "y", "x", max_gap="2d")
+        assert as_dict(counts) == {("c", "d"): 1} and counts.report["time"] == 2
 
 
 @pytest.mark.parametrize("form", ["", "ISO", "unix", "dd.mm.yyyy", "%Q", "seconds ", "2025-01-01"])
