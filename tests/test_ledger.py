@@ -77,6 +77,7 @@ EMPIRICAL = {"basis": "contradiction", "relation": "at most", "draws": 100, "dev
         (-0.1, None, {"basis": "qualitative", "printed": "falls"}, "agrees"),
         (-0.1, None, {"basis": "qualitative", "printed": "rises"}, "differs"),
         (0.1, None, {"basis": "reading", "printed": "rises"}, "agrees"),
+        (0.0, None, {"basis": "reading", "printed": "rises"}, "differs"),
         (-0.1, None, {"basis": "reading", "printed": "rises"}, "differs"),
         (4.52, None, {"basis": "surrogate"}, "not tested"),
         (1.13, None, {"basis": "calibrated"}, "not tested"),

@@ -160,7 +160,8 @@ def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
     integral exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and I_v(1) >= integral (1 - u) (1 - u
     q)^k with k = (Z_v - 1) / q - 1, I_v(2) the same with k + 1. All these fall as Z grows: a grid of Z_w takes those on
     I_w at the left of each cell and those on I_v at its right; beyond the grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 /
-    (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v).
+    (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v); the last cell, 0.2 % wide, bounded the loss by more wherever we
+    looked.
     """
     q, growth = math.exp(-rate), math.exp(ratio.upper)
     least = math.exp(max(0.0, min(ratio.log_smallest, 600.0)))

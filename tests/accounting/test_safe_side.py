@@ -28,6 +28,11 @@ def test_a_composed_delta_leaves_room_for_the_roundings_of_its_transforms():
     composed = accounting.compose(20.6, count=3, **GRADES)
     lower, upper = composed.delta_bounds(50.0)
     assert lower == 0.0 and 1e-12 <= upper <= 1e-11
+    pmf, offset = composed.optimistic
+    for epsilon in np.linspace(3.0, 6.0, 12):
+        lower, upper = composed.delta_bounds(epsilon)
+        assert upper >= composed.pessimistic.get_delta_for_epsilon(epsilon) + 1e-12
+        assert lower <= max(0.0, pmf.get_delta_for_epsilon(epsilon - offset) - 1e-12)
 
 
 @pytest.mark.parametrize("pair", [hockey_stick.REPLACE, hockey_stick.ADD_REMOVE])

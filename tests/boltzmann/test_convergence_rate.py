@@ -74,6 +74,13 @@ def test_every_line_is_a_part_of_two_lines(total, t):
             assert 1 - values[-2] >= long[kind] and values[0] >= -values[-2] - 1e-12
 
 
+@pytest.mark.parametrize("smaller", [0.0, 0.5])
+def test_the_smaller_gap_of_the_two_lines_counts(monkeypatch, smaller):
+    """That it is the line of integers is not proven, so the other one is asked too."""
+    monkeypatch.setattr(mixing, "_gap", lambda total, t, half: 0.1 if half == smaller else 0.2)
+    assert boltzmann.convergence_rate(5, 3, 2.0) == pytest.approx(1 - 0.1 / 3)
+
+
 def test_the_alpha_of_the_slides_histogram():
     """The rate at N 50, n 5, t 10, beside the eigenvalue of the one start that the slides print, by Lanczos."""
     x, t = [1, 2, 3, 20, 24], 10.0

@@ -319,7 +319,7 @@ def test_laplace_delta_of_many_rows_continues_the_one_of_one():
 
 def test_laplace_is_pure_from_b_over_its_scale_on():
     assert laplace_delta(1.25, 0.02, 0.025, 1) == 0.0
-    assert laplace_delta(1.25001 * 3, 0.02, 0.025, 3) == 0.0
+    assert laplace_delta(1.25001 * 3, 0.02, 0.025, 3) == 0.0 < laplace_delta(1.25 * 2, 0.02, 0.025, 3)
     assert laplace_delta(1.2499, 0.02, 0.025, 1) > 0.0
 
 

@@ -112,6 +112,12 @@ def test_every_figure_has_a_caption_and_its_numbers(name: str) -> None:
     assert len(captions) >= len({stem.split("_")[0] for stem in saved if stem.startswith("fig")})
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_column_of_a_table_is_called_by_a_number_that_is_not_rounded(name: str) -> None:
+    for path in (paths.figures() / name).glob("*.csv"):
+        assert not re.search(r"\d\.\d{6}", path.read_text(encoding="utf-8").partition("\n")[0]), path
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fresh_run_gives_the_committed_files_byte_for_byte(name: str, fresh: Path) -> None:

@@ -197,7 +197,9 @@ def test_departures_are_shares_of_the_noisy_totals_of_rows() -> None:
         pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [9]}), support=release.all_pairs(["a", "b"])
     )
     noisy = np.array([10, -6, 0, 12])
-    assert release.PrivateChain(chain.support, noisy, chain.statement).departures().tolist() == [0.25, 0.75]
+    made = release.PrivateChain(chain.support, noisy, chain.statement)
+    assert made.departures().tolist() == [0.25, 0.75]
+    assert (made.synthetic(5000, rng=1)["origin"] == "a").mean() == pytest.approx(0.25, abs=0.03)
     assert release.PrivateChain(chain.support, -noisy, chain.statement).departures().tolist() == [0.5, 0.5]
 
 

@@ -65,7 +65,7 @@ def test_coverage_where_rows_have_many_events(counts: np.ndarray, epsilon: float
 
 @pytest.mark.parametrize("target", ["table", "process"])
 @pytest.mark.parametrize("counts", [SLOW, TINY])
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 1000.0])
+@pytest.mark.parametrize("epsilon", [0.5, 1000.0])
 def test_coverage_is_not_promised_where_it_fails(counts: np.ndarray, epsilon: float, target: str) -> None:
     """Chains that hardly leave a state, and tables of a few events: what is given too rarely holds is refused."""
     for of, (given, share) in coverage(counts, epsilon, target, 60).items():

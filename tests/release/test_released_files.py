@@ -415,3 +415,21 @@ def test_tables_that_are_of_no_release_are_refused_by_file_column_and_value(tmp_
                 dpsim.load_release(tmp_path / "out")
         good.to_parquet(file)
     assert dpsim.load_release(tmp_path / "out") == released()[0]
+
+
+def test_a_count_that_a_threshold_cannot_have_let_pass_is_refused(tmp_path: Path) -> None:
+    chain, counts = released(declared=False)
+    written(chain, tmp_path / "out", counts)
+    file, stated = tmp_path / "out" / "counts.parquet", tmp_path / "out" / "statement.json"
+    good, facts = pd.read_parquet(file), json.loads(stated.read_text())
+    good[::-1].to_parquet(file)
+    assert dpsim.load_release(tmp_path / "out") == chain  # whatever the order of its rows
+    good.assign(noisy_count=facts["threshold"]).to_parquet(file)
+    assert dpsim.load_release(tmp_path / "out").noisy.max() == facts["threshold"]
+    good.assign(noisy_count=facts["threshold"] - 1).to_parquet(file)
+    with pytest.raises(ValueError, match=r"counts\.parquet: noisy_count"):
+        dpsim.load_release(tmp_path / "out")
+    for threshold in (1, 0, None):  # which a single event passes
+        stated.write_text(json.dumps(facts | {"threshold": threshold}))
+        with pytest.raises(ValueError, match=r"statement\.json: threshold"):
+            dpsim.load_release(tmp_path / "out")

@@ -75,6 +75,8 @@ def test_outside_the_categories() -> None:
     counts = count_transitions(table, "a", "b", categories=["1", "2"])
     assert as_dict(counts) == {("1", "1"): 1, ("2", "1"): 1}  # as declared
     assert counts.report == report(3, outside=1)
+    counts = count_transitions(table.assign(n=[2, 5, 3]), "a", "b", categories=["1", "2"], count="n")
+    assert counts.report == report(3, 10, outside=5)  # events, not rows
 
 
 @pytest.mark.parametrize("settings", [{}, {"categories": ["p", "q"]}, {"unit": Unit(3, "w")}])

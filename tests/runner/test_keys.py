@@ -193,13 +193,13 @@ def install(folder: Path, name: str, version: str) -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
 
 
-@pytest.mark.parametrize("name", ["pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate"])
-def test_a_new_test_tool_or_extra_runs_nothing(toy: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_new_test_tool_or_extra_runs_nothing(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = key()
     keys.versions.cache_clear()
-    install(toy / "packages", name, "999.0")
+    for name in ("pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate"):
+        install(toy / "packages", name, "999.0")
     monkeypatch.syspath_prepend(str(toy / "packages"))
-    assert importlib.metadata.version(name) == "999.0"
+    assert importlib.metadata.version("rocrate") == "999.0"
     assert key() == before
 
 

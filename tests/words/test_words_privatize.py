@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpsim import words
-from dpsim.words import exact_epsilon
+from dpsim.words import exact_epsilon, normaliser_bound
 from dpsim.words import mechanism as mechanism_
 from dpsim.words.automaton import log_integers
 from dpsim.words.exact_epsilon import calibrated
@@ -110,6 +110,8 @@ def test_a_large_network_spends_a_proven_bound(monkeypatch):
         assert truth <= proven
         wide, at_most, _ = calibrated(space, 5, 2.0, 2, mechanism)
         assert wide.epsilon == at_most == 2.0  # b > 1: the theorem alone
+    monkeypatch.setattr(normaliser_bound, "NARROW", 0)
+    assert calibrated(space, 5, 2.0, 1, "exponential")[0].epsilon == 2.0  # and where nothing better can be computed
 
 
 def test_the_default_errs_least_at_an_equal_epsilon():
