@@ -138,6 +138,8 @@ def test_a_picture_has_its_caption_and_a_styled_table_its_text(tmp_path: Path) -
     made = notebooks.clean(nbformat.v4.new_notebook(cells=cells))
     picture, shown = made.cells[0].outputs
     assert picture.metadata["image/png"]["alt"] == "Figure 1. One a x."
+    cells[1].source = "**Paper, Figure 1.** One."
+    assert notebooks.clean(made).cells[0].outputs[0].metadata["image/png"]["alt"] == "Paper, Figure 1. One."
     assert shown.data["text/plain"] == "A < B\n1 | 2"
     (tmp_path / "a.ipynb").write_text(nbformat.writes(made))
     command = [sys.executable, "-m", "nbconvert", "--to", "script", str(tmp_path / "a.ipynb")]
