@@ -177,7 +177,8 @@ def release(files: tuple[str, ...], **options: Any) -> Said:
 
     FILES are csv, tsv (also .gz) or Parquet, or a folder. Without states or a
     graph, frequent pairs are chosen privately. Standard output may be
-    published, standard error is for you. Python: dpsim.release.privatize.
+    published; standard error, and whether a table is refused, is for you.
+    Python: dpsim.release.privatize.
     """
     from dpsim import release as release_
 

@@ -54,8 +54,7 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
 
 def count_intervals(chain: Any, level: float) -> pd.DataFrame:
     """Return origin, destination, noisy_count, low, high: of each pair's true count alone."""
-    table, threshold = chain.counts, chain.statement["threshold"]
-    half = half_width(chain.noise, level)
+    table, half, threshold = chain.counts, half_width(chain.noise, level), chain.statement["threshold"]
     ends = np.maximum(chain.noisy - half, 0), np.maximum(chain.noisy + half, 0)
     given = None if threshold is None else conditional_interval(chain.noisy, threshold, chain.noise, level)
     table["low"], table["high"] = given or ends

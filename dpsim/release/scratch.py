@@ -47,6 +47,8 @@ def connect() -> tuple[Any, Path]:
     new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
     lock = _lock(new)
     folder = new.rename(place / new.name.removeprefix("."))
+    import ibis  # as keys of runs find it, which read imports
+
     settings = {"memory_limit": MEMORY_LIMIT, "threads": streams.threads(), "temp_directory": str(folder)}
     connection = ibis.duckdb.connect(**settings, preserve_insertion_order=False)
     connection.raw_sql("SET enable_progress_bar = false; SET TimeZone = 'UTC'")  # a bar would go to standard output

@@ -39,9 +39,9 @@ def read(
     a DataFrame of pandas, Polars or Arrow; a table of an Ibis connection, on a cluster for instance. how: what makes
     the values of a column, by its new name (default: `words`).
 
-    >>> table, _ = read(pd.DataFrame({"zone": [97, 5], "car": ["1.10", None]}), {"a": "zone", "b": "car"})
+    >>> table, _ = read(pd.DataFrame({"zone": [97, 5], "car": ["1.10", "1.1"]}), {"a": "zone", "b": "car"})
     >>> table.to_pandas().iloc[:, :2].values.tolist()
-    [['97', '1.10'], ['5', None]]
+    [['97', '1.10'], ['5', '1.1']]
     """
     scratch.versions()  # or it says what to install
     wanted = list(dict.fromkeys(columns.values()))

@@ -66,9 +66,9 @@ def in_words(chain: Any) -> str:
         f"{s['scale']:.8g}. The integers are {'simulated' if s['simulation'] else 'drawn exactly'} "
         f"({s['randomness']}).",
         f"Pairs: {s['support']}; {s['pairs']} have a noisy count, among {len(chain.labels)} labels.",
-        "Taken as public, on the word of the data's owner: epsilon and delta, which rows and columns are read, and, as "
-        "far as they were declared, the states, the pairs and the limit of a unit. None of it may have been chosen by "
-        "looking at the data.",
+        "Taken as public, on the word of the data's owner: epsilon and delta, which rows and columns are read, the "
+        "types of these columns, and, as far as they were declared, the states, the pairs and the limit of a unit. "
+        "None of it may have been chosen by looking at the data. Whether a table is refused is for its owner alone.",
         "Left out before counting: rows without an origin, a destination or a unit, and events outside the public "
         "states and pairs. How many is not published.",
     ]

@@ -133,7 +133,7 @@ def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
     found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
     if found:
         warnings.warn(
-            f"each row counts as one event, although a column is {found[0]!r}: name it (--count) if a row is many",
+            f"each row counts as one event, although it has a column {found[0]!r}: name it (--count) if a row is more",
             stacklevel=3,
         )
 

@@ -68,6 +68,7 @@ class _Lines:
         return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
 
     def _bodies(self) -> Iterator[list[bytes]]:
+        """Yield the lines of all files, some at a time, but for the first of each."""
         for file in self.files:
             first = 1
             for lines in _lines(file):

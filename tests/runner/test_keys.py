@@ -302,5 +302,7 @@ def test_the_imports_below_the_checks_of_a_cell_are_left_to_the_run(toy: Path) -
     made.cells[1].source += "import nothing_of_that_name"
     nbformat.write(made, path)
     assert parameters.resolve("quick", [("seed", "2")]) == {"seed": 2}
+    with pytest.raises(ValueError, match="seed must be given once, got -p seed twice"):
+        parameters.resolve("quick", [("seed", "1"), ("seed", "2")])  # the last one won
     with pytest.raises(ValueError, match="seed must be"):
         parameters.resolve("quick", [("seed", "-1")])
