@@ -55,12 +55,8 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
         raise ValueError(f"{name} must be text, whole numbers, booleans or dates, got {bad!r:.99}")
     if words.duplicated().any():
         raise ValueError(f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once"[:200])
-    integers = all(_is_int64(label) for label in listed)
+    integers = pd.api.types.infer_dtype(listed) == "integer" and all(-(2**63) <= int(x) < 2**63 for x in listed)
     return [int(label) for label in listed] if integers else words.tolist()
-
-
-def _is_int64(label: Any) -> bool:
-    return isinstance(label, numbers.Integral) and not isinstance(label, bool) and -(2**63) <= int(label) < 2**63
 
 
 def as_declared(words: Sequence[str]) -> list[Any]:
@@ -81,6 +77,8 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     """
     codes, distinct = pd.factorize(values)
     words = pd.Index([whole_word(label) for label in labels], dtype=object)
+    if not words.is_unique:
+        raise ValueError(f"labels must be distinct, got {words[words.duplicated()][0]!r:.80} more than once")
     found = words.get_indexer(pd.Index([whole_word(value) for value in distinct], dtype=object))
     return np.append(found, -1)[codes].astype(np.int64)
 
