@@ -935,6 +935,10 @@ leave_out("figures.house_style.save*", "writes files; tests/test_ledger.py")
 leave_out("figures.maps.*", "draws on matplotlib axes, a quarter of a second a call; refusals in tests/test_maps.py")
 leave_out("figures.zones.*", "a figure of seven maps, seconds a call; tests/figures/test_zones.py")
 leave_out("figures.matrices.*", "draws a figure; tests/figures/test_matrices.py")
+leave_out(
+    "figures.densities.*",
+    "makes a chart of tables; tests/figures/test_matrices.py, and moved in a browser by tests/site",
+)
 leave_out("ledger.*", "reads and writes the project's ledger; tests/test_ledger.py")
 for module in ("runner", "files", "paths", "cli"):
     leave_out(f"{module}.*", "machinery of the command line over files and processes; tests/runner")
