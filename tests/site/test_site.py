@@ -488,7 +488,7 @@ def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) ->
     page.goto(start)
     page.locator('article a[href$="explore.html"]').last.tap()
     answer = page.locator("figure#fig2-which")
-    sync_api.expect(answer.locator("svg")).to_be_in_viewport()
+    sync_api.expect(page.locator("figure#fig0-ann svg")).to_be_in_viewport()
     table = pd.read_csv(paths.figures() / "00_overview" / "fig2_which.csv")
     for mechanism in table["mechanism"].unique():
         sync_api.expect(answer.locator("svg")).to_contain_text(mechanism)
@@ -503,7 +503,7 @@ def _move(control: Any) -> None:
         control.tap()
     elif kind == "range":
         control.focus()
-        control.press("ArrowRight")
+        control.press("ArrowLeft" if control.input_value() == control.get_attribute("max") else "ArrowRight")
     else:
         control.select_option(index=1)
 

@@ -259,7 +259,7 @@ def citation(figure: Figure) -> str:
 
 def _saved(cell: Any) -> list[str]:
     """Return the names of the figures that a code cell saves."""
-    return re.findall(r'figures\.save(?:_moving)?\(\s*\w+,\s*"(\w+)"', cell.source) if cell.cell_type == "code" else []
+    return re.findall(r'figures\.save(?:_moving)?\([^"]*?"(\w+)"', cell.source) if cell.cell_type == "code" else []
 
 
 def _headings(cell: Any) -> list[str]:
