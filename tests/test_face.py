@@ -126,10 +126,7 @@ def test_notebooks_import_subpackages_and_names_of_their_faces_alone(notebook):
                 len(subpackage) == 2
                 and subpackage[1] in SUBPACKAGES
                 and name in importlib.import_module(module).__all__
-            ), (
-                module,
-                name,
-            )
+            ), (module, name)
 
 
 def test_importing_the_package_loads_nothing():

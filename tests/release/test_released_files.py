@@ -28,16 +28,7 @@ TABLES = ("chain", "counts", "states")
 PUBLISHED = sorted([f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")]
                    + ["report.html", "statement.json"])  # fmt: skip
 NASTY = [
-    *(
-        "<script>x</script>",
-        "=cmd()|' /C calc'!A0",
-        "| a | b |",
-        "a\nb",
-        "x" * 10_000,
-        "\u202eabc",
-        "</svg>",
-        "&amp;",
-    ),
+    *("<script>x</script>", "=cmd()|' /C calc'!A0", "| a | b |", "a\nb", "x" * 10_000, "\u202eabc", "</svg>", "&amp;"),
     *('"quoted"', "a,b", "$x^2$", "日本", "\u2028", "'", "<b"),
 ]
 
