@@ -319,6 +319,8 @@ def test_values_are_never_changed_in_the_tables(tmp_path: Path) -> None:
     assert written(chain, tmp_path / "out", counts) == PUBLISHED
     read = pd.read_csv(tmp_path / "out" / "states.csv", dtype=str, keep_default_na=False)
     assert read["label"].tolist() == NASTY
+    for file in (tmp_path / "out" / "report.html", tmp_path / "out" / "statement.json"):
+        assert not any(bad in file.read_text(encoding="utf-8") for bad in ("<script>x", "\u202e", "x" * 100)), file
 
 
 def drawn(page: str) -> list[np.ndarray]:
