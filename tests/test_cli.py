@@ -1,7 +1,5 @@
 """The command line where standard output or the records of a run are broken: one line, and files as they should be."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A small project of its own for the tests of the runner: the layout of the real one, notebooks of a few lines."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

@@ -4,8 +4,6 @@
 beside the parameters. Sample sizes are tested at their low end alone, and reduced elsewhere.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ The valid arguments must give a result that passes the check; with one of them r
 raise ValueError or TypeError, or again give a result without NaN or infinity.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
@@ -256,15 +254,8 @@ add("checks.generator", anything, rng=st.one_of(st.none(), rng, st.integers(0, 9
 add("streams.stream", anything, seed=st.integers(0, 2**70), name=text, chunk=st.integers(0, 2**31))
 add("streams.threads", between(1))
 add("streams.private", anything)
-add(
-    "streams.in_chunks",
-    probability,
-    work=st.just(lambda size, rng: rng.random(size)),
-    total=st.integers(0, 50),
-    chunk=st.integers(1, 20),
-    seed=st.integers(0, 99),
-    name=text,
-)
+add("streams.in_chunks", probability, work=st.just(lambda size, rng: rng.random(size)), total=st.integers(0, 50),
+    chunk=st.integers(1, 20), seed=st.integers(0, 99), name=text)  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------ special functions
 
@@ -287,18 +278,9 @@ add("numerics.special.beta_upper_quantile", probability, **quantiles, checked=Fa
 ks = reals(1e-3, 1e6)
 draws = st.fixed_dictionaries({"p": vectors(), "k": real(1e-3, 1e9), "size": size, "rng": rng})
 add("dirichlet.mechanism.dirichlet_mechanism", probability, draws)
-add(
-    "dirichlet.release.privatize",
-    sums_to_one,
-    P=vectors(3),
-    epsilon=real(1.0, 50.0),
-    delta=real(1e-3, 0.5),
-    support=st.just(True),
-    eta=real(0.05, 0.3),
-    records=real(100, 1e6),
-    rng=st.one_of(rng, st.integers(0, 99)),
-    call=lambda **arguments: dirichlet.privatize(**arguments).value,
-)
+add("dirichlet.release.privatize", sums_to_one, P=vectors(3), epsilon=real(1.0, 50.0), delta=real(1e-3, 0.5),
+    support=st.just(True), eta=real(0.05, 0.3), records=real(100, 1e6), rng=st.one_of(rng, st.integers(0, 99)),
+    call=lambda **arguments: dirichlet.privatize(**arguments).value)  # fmt: skip
 
 
 @st.composite
@@ -325,29 +307,13 @@ def leaving(draw: Any) -> dict[str, Any]:
 
 add("dirichlet.theorem1.epsilon_bound", non_negative, theorem())
 add("dirichlet.theorem1.delta_bounds", ordered(probability), leaving())
-best = st.fixed_dictionaries(
-    {
-        "delta": reals(1e-6, 0.9),
-        "k": real(1.0, 1e4),
-        "shift": st.just(0.01),
-        "eta": st.just(0.07),
-        "n": st.integers(2, 6),
-    }
-)
-add("dirichlet.theorem1.best_epsilon_bound", non_negative, best)
+add("dirichlet.theorem1.best_epsilon_bound", non_negative, delta=reals(1e-6, 0.9), k=real(1.0, 1e4),
+    shift=st.just(0.01), eta=st.just(0.07), n=st.integers(2, 6))  # fmt: skip
 add("dirichlet.theorem1.extreme_points", sums_to_one, n=st.integers(2, 6), eta=real(1e-9, 1 / 6))
 some = st.integers(1, 5).flatmap(lambda m: vectors(6).map(lambda p: 0.8 * p[:m] + 0.02))
 add("dirichlet.theorem1.leaving_probability", probability, p=some, k=real(1e-3, 1e3), gamma=real(1e-20, 0.1))
-add(
-    "dirichlet.theorem1.delta_monte_carlo",
-    probability,
-    p=vectors(4),
-    k=real(1e-3, 1e6),
-    gamma=real(1e-9, 0.999),
-    draws=st.one_of(st.integers(1, 20), st.just([1, 5, 9])),
-    rng=rng,
-    protected=maybe(st.integers(1, 4)),
-)
+add("dirichlet.theorem1.delta_monte_carlo", probability, p=vectors(4), k=real(1e-3, 1e6), gamma=real(1e-9, 0.999),
+    draws=st.one_of(st.integers(1, 20), st.just([1, 5, 9])), rng=rng, protected=maybe(st.integers(1, 4)))  # fmt: skip
 add("dirichlet.accuracy.expected_kl", between(-1e-9), p=vectors(), k=real(1e-3, 1e9))
 sizes = {"n": st.integers(1, 20), "N": reals(20, 1e6), "k": ks}
 add("dirichlet.accuracy.expected_kl_bound", between(-1e-9), **sizes)
@@ -357,13 +323,8 @@ add("dirichlet.accuracy.expected_absolute_error_bound", probability, k=ks)
 add("dirichlet.accuracy.expected_squared_error", probability, p=vectors(), k=real(1e-3, 1e9))
 add("dirichlet.accuracy.expected_squared_error_bound", probability, k=ks)
 add("dirichlet.accuracy.log_absolute_error_lower_bound", between(high=0), n=st.integers(2, 20), N=reals(20, 1e6), k=ks)
-add(
-    "dirichlet.accuracy.monte_carlo_error",
-    non_negative,
-    delta=real(1e-9, 0.999),
-    draws=st.integers(1, 10**6),
-    vertices=st.integers(1, 9),
-)
+add("dirichlet.accuracy.monte_carlo_error", non_negative, delta=real(1e-9, 0.999), draws=st.integers(1, 10**6),
+    vertices=st.integers(1, 9))  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------------- accounting
 
@@ -442,45 +403,20 @@ add("markov.sparse.closed_class", non_negative, name=text, chain=crs, checked=Fa
 add("markov.sparse.stationary", sums_to_one, P=crs, checked=False)
 three = {"N": reals(3, 1e6).filter(lambda N: np.ndim(N) == 0), "k": real(1e-2, 1e6)}
 add("dirichlet.stationary.mean_kl_bound", between(-1e-9), pi=vectors(3), **three)
-add(
-    "dirichlet.stationary.stationary_bound",
-    non_negative,
-    P=st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), 3)),
-    **three,
-)
+add("dirichlet.stationary.stationary_bound", non_negative,
+    P=st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), 3)), **three)  # fmt: skip
 add("dirichlet.stationary.ergodicity_bound", non_negative, pi=vectors(3), **three)
-add(
-    "dirichlet.stationary.matrix_dirichlet_bound",
-    non_negative,
-    norm=reals(0.0, 100.0),
-    n=st.integers(2, 40),
-    k=real(1e-2, 1e6),
-    eta=st.just(0.1),
-    eta_bar=real(1e-3, 0.39),
-    protected=st.integers(2, 6),
-)
+add("dirichlet.stationary.matrix_dirichlet_bound", non_negative, norm=reals(0.0, 100.0), n=st.integers(2, 40),
+    k=real(1e-2, 1e6), eta=st.just(0.1), eta_bar=real(1e-3, 0.39), protected=st.integers(2, 6))  # fmt: skip
 
 # --------------------------------------------------------------------------------------------------------- simplex
 
 points = st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4).map(np.array)
 masks = st.lists(st.booleans(), min_size=3, max_size=3).map(lambda x: np.array([True, *x]))
-add(
-    "numerics.simplex.project_to_simplex",
-    finite,
-    x=points,
-    total=real(0.5, 9.0),
-    lower=real(0.0, 0.1),
-    support=maybe(masks),
-)
-add(
-    "numerics.simplex.project_to_bordered_simplex",
-    probability,
-    x=points,
-    eta=real(1e-3, 0.2),
-    eta_bar=real(1e-3, 0.25),
-    protected=st.just(np.array([True, True, True, False])),
-    support=st.none(),
-)
+add("numerics.simplex.project_to_simplex", finite, x=points, total=real(0.5, 9.0), lower=real(0.0, 0.1),
+    support=maybe(masks))  # fmt: skip
+add("numerics.simplex.project_to_bordered_simplex", probability, x=points, eta=real(1e-3, 0.2),
+    eta_bar=real(1e-3, 0.25), protected=st.just(np.array([True, True, True, False])), support=st.none())  # fmt: skip
 add("numerics.simplex.protected_entries", anything, matrix=vectors(5, positive=True))
 
 # --------------------------------------------------------------------------------- matrix Dirichlet, its baselines
@@ -514,15 +450,8 @@ one_row = {"b": real(1e-3, 1.0), "rows": st.just(1)}
 targets = {"epsilon": real(0.01, 30.0), "delta": real(1e-12, 0.99)}
 add("accounting.noise.gaussian_scale", non_negative, **targets, **moved)
 add("accounting.noise.laplace_scale", non_negative, **targets, **one_row)
-add(
-    "dirichlet.noise.noisy_matrix",
-    finite,
-    P=vectors(4, rows=3),
-    scale=real(1e-6, 1e6),
-    noise=st.sampled_from(["laplace", "gaussian"]),
-    size=size,
-    rng=rng,
-)
+add("dirichlet.noise.noisy_matrix", finite, P=vectors(4, rows=3), scale=real(1e-6, 1e6),
+    noise=st.sampled_from(["laplace", "gaussian"]), size=size, rng=rng)  # fmt: skip
 
 # ------------------------------------------------------------------------------------------- decision processes
 
@@ -584,34 +513,18 @@ secret = st.fixed_dictionaries(
         "rng": rng,
     }
 )
-add(
-    "mdp.privacy.privatize",
-    probability,
+add("mdp.privacy.privatize", probability,
     secret.map(lambda x: {**x, "support": np.ones(x["mdp"].transitions.shape, bool), "vectors": "one", "eta": 0.1}),
-    call=lambda **kw: spending(mdp.privatize, **kw).transitions,
-)
+    call=lambda **kw: spending(mdp.privatize, **kw).transitions)  # fmt: skip
 add("mdp.bounds.value_bounds", ordered(value), around("private"))
 add("mdp.bounds.cost_of_privacy", value, around("private"))
 discounted = models.filter(lambda model: model.horizon is None)
 add("mdp.planning.iterations_needed", non_negative, mdp=discounted, tolerance=real(1e-9, 1.0))
-add(
-    "mdp.model.random_mdp",
-    anything,
-    states=st.integers(1, 5),
-    actions=st.integers(1, 4),
-    rng=rng,
-    horizon=maybe(st.integers(1, 9)),
-    discount=st.floats(0, 0.999),
-)
+add("mdp.model.random_mdp", anything, states=st.integers(1, 5), actions=st.integers(1, 4), rng=rng,
+    horizon=maybe(st.integers(1, 9)), discount=st.floats(0, 0.999))  # fmt: skip
 add("mdp.model.startup_mdp", anything)
-add(
-    "mdp.concentration.concentration_radius",
-    probability,
-    k=real(1e-3, 300.0),
-    beta=real(1e-9, 0.99),
-    n=st.integers(1, 50),
-    kind=st.sampled_from(["paper", "union", "union", "paper", "exact"]),
-)
+add("mdp.concentration.concentration_radius", probability, k=real(1e-3, 300.0), beta=real(1e-9, 0.99),
+    n=st.integers(1, 50), kind=st.sampled_from(["paper", "union", "union", "paper", "exact"]))  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------- histograms
 
@@ -654,11 +567,8 @@ add("boltzmann.space.weight_matrix", finite, histograms().map(lambda d: {"weight
 add("boltzmann.space.temperature", non_negative, t=warmth)
 add("boltzmann.space.size", non_negative, total=st.integers(1, 6), bins=st.integers(2, 4))
 add("boltzmann.space.configurations", between(0, 6), total=st.integers(0, 6), bins=st.integers(1, 4))
-add(
-    "boltzmann.space.configuration_index",
-    non_negative,
-    histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())}),
-)
+add("boltzmann.space.configuration_index", non_negative,
+    histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())}))  # fmt: skip
 moves = histograms().map(
     lambda d: {"z": d["x"], "i": int(d["x"].argmax()), "j": (int(d["x"].argmax()) + 1) % d["x"].size}
 )
@@ -764,14 +674,8 @@ spent = st.tuples(spaces_of_words, law(), st.integers(1, 4)).map(lambda x: {**x[
 add("words.exact_epsilon.exact_word_epsilon", between(0, 60), spent)
 add("words.space.word_space", anything, spaces_of_words, checked=False)  # text is an alphabet
 
-add(
-    "words.laws.least_expected_error",
-    between(0, 12),
-    n=st.integers(1, 12),
-    m=st.integers(2, 30),
-    epsilon=real(0.0, 30.0),
-    b=st.integers(1, 3),
-)
+add("words.laws.least_expected_error", between(0, 12), n=st.integers(1, 12), m=st.integers(2, 30),
+    epsilon=real(0.0, 30.0), b=st.integers(1, 3))  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------------- audit
@@ -831,33 +735,18 @@ add("release.estimate.estimated", anything, support=st.just(release_.all_pairs(A
 add("release.estimate.weak_rows", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
     checked=False)  # fmt: skip
 add("release.estimate.row_sums", anything, values=nine, support=st.just(release_.all_pairs(ABC)), checked=False)
-add(
-    "release.chain.release_chain",
-    non_negative,
-    slow=True,
-    trips=tabled,
-    **wanted,
-    support=st.one_of(supports, chosen),
-    unit=st.builds(release_.Unit, st.integers(1, 9), st.just("who")),
-    rng=seeds,
-    call=published,
-)
+add("release.chain.release_chain", non_negative, slow=True, trips=tabled, **wanted,
+    support=st.one_of(supports, chosen), unit=st.builds(release_.Unit, st.integers(1, 9), st.just("who")), rng=seeds,
+    call=published)  # fmt: skip
 add("release.noise.laplace_noise", anything, epsilon=wanted["epsilon"], events=st.integers(1, 99))
 few = st.integers(1, 9)
 add("release.noise.pair_threshold", non_negative, noise=noises, events=few, delta=wanted["delta"], trusted=("noise",))
 add("release.noise.pair_delta", probability, noise=noises, events=few, threshold=st.integers(10, 99), checked=False)
 add("release.intervals.intervals", anything, chain=made, of=st.sampled_from(["counts", "probabilities"]), level=share,
     target=st.sampled_from(["table", "process"]), trusted=("chain",))  # fmt: skip
-add(
-    "release.planning.plan",
-    anything,
-    states=st.integers(1, 99),
-    events=st.integers(1, 10**6),
-    epsilons=st.lists(real(0.1, 9.0), min_size=1, max_size=2),
-    delta=wanted["delta"],
-    persons=st.integers(1, 99),
-    limits=st.lists(st.integers(1, 9), max_size=2),
-)
+add("release.planning.plan", anything, states=st.integers(1, 99), events=st.integers(1, 10**6),
+    epsilons=st.lists(real(0.1, 9.0), min_size=1, max_size=2), delta=wanted["delta"], persons=st.integers(1, 99),
+    limits=st.lists(st.integers(1, 9), max_size=2))  # fmt: skip
 cells = st.lists(st.integers(0, 9), min_size=3, max_size=3)
 
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))

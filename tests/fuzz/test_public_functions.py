@@ -5,8 +5,6 @@ nothing is spoilt (kernels that trust their caller: checked=False in the registr
 as there are where the arguments have fewer values.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

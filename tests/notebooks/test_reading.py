@@ -1,7 +1,5 @@
 """How a notebook reads: the key figure first, few words and lines, and no number in prose without its evidence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

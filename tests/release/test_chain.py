@@ -1,7 +1,5 @@
 """The release: what is drawn, what it costs, and that it depends on nothing unpaid."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

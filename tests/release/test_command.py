@@ -1,7 +1,5 @@
 """The command line: what people have goes in; what may be published and what may not are told apart."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Error bars: right as often as they say wherever they are given, and refused by name elsewhere."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What noisy counts cost a unit: against brute force over integers, and enumeration of what a unit can do."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

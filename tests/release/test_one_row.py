@@ -1,7 +1,5 @@
 """One row more or less: it moves its own counts alone, and whether a table is taken never depends on it."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is said before a release: a bound that holds in the mean, an expectation that is near it, warnings."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files of a release: whole or not at all, read back equal, nothing of the owner's among them, labels as text."""
 
-from __future__ import annotations
-
 import html.parser
 import json
 import os
@@ -157,9 +155,7 @@ def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", ["folder", "file", "link", "dangling", "file/out", "n" * 250, "n" * 245, "mine"])
-def test_nothing_is_overwritten_and_what_cannot_be_made_is_refused_before_it_is_spent(
-    tmp_path: Path, name: str
-) -> None:
+def test_nothing_is_overwritten_or_spent_for_nothing(tmp_path: Path, name: str) -> None:
     for folder in ("folder", "mine_OWNER_ONLY"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mine").write_text("mine")
@@ -233,9 +229,7 @@ def test_what_a_killed_run_leaves_is_closed_and_swept_by_the_next(tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out_OWNER_ONLY"]
 
 
-def test_more_than_a_million_pairs_are_written_as_parquet_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_million_pairs_are_parquet_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LARGEST_CSV", 15)
     chain, counts = released()
     assert written(chain, tmp_path / "out", counts) == sorted(set(PUBLISHED) - {"counts.csv", "chain.csv"})

@@ -1,7 +1,5 @@
 """DuckDB's overflow: a private folder for each connection, gone with it, and after a kill with the next run."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import stat

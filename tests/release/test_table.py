@@ -1,7 +1,5 @@
 """Counting transitions: the same numbers from every kind of source, nothing dropped silently, units truncated."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Visits become moves: times are read as they are declared, one by one, and gaps are lengths of time with a unit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sweeps over a grid: every point once, one tidy table, nothing lost with a worker."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """What runs a notebook again: its code, its data, the mathematics behind it and their libraries; nothing else."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import json
@@ -106,9 +104,7 @@ EDITS: dict[str, tuple[bool, Edit]] = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_what_computes_a_figure_runs_again_and_nothing_else(
-    house: Path, toy: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_what_runs_again(house: Path, toy: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     again, edit = EDITS[name]
     before = key()
     assert key() == before

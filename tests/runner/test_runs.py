@@ -1,7 +1,5 @@
 """Runs as a user meets them: refusals before anything runs, whole outputs, resume, locks, nothing left behind."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -276,9 +274,7 @@ pathlib.Path(output, "random").write_text(str(np.random.rand()))
 """
 
 
-def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no_threads(
-    toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forked_notebooks_share_no_random_numbers(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner.runs, "_Forks", FORKS)
     for name in ("first", "quick"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY, FORKED)
@@ -522,9 +518,7 @@ if output:
 
 @pytest.mark.full
 @pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="they are settings of x86-64")
-def test_a_notebook_sees_the_settings_that_stand_for_another_processor(
-    toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_sees_another_processor(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = dict(re.findall(r"^  ([A-Z_]+)=([^\s\"]+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE))
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))["jobs"]
     alone = [each["setting"] for each in jobs["linux"]["strategy"]["matrix"]["include"] if "setting" in each]

@@ -3,8 +3,6 @@
 Builds into a temporary folder, or takes the built site that DPSIM_SITE names.
 """
 
-from __future__ import annotations
-
 import functools
 import http.server
 import importlib
@@ -280,9 +278,7 @@ def test_no_file_of_the_site_is_a_template(site: Path) -> None:
     assert not [path for path in site.rglob("*.html") if "{{ " in path.read_text(encoding="utf-8")]
 
 
-def test_what_the_search_shows_of_a_page_is_prose_and_controls_are_called_by_their_words(
-    browser: Any, origin: str
-) -> None:
+def test_what_the_search_shows_is_prose(browser: Any, origin: str) -> None:
     page = browser.new_page()
     page.goto(f"{origin}/notebooks/permute_and_flip.html", wait_until="load")
     assert page.locator("summary[aria-label], .search-button-field[aria-label]").count() == 0
@@ -441,9 +437,7 @@ def test_the_search_finds(words: str, page: str, browser: Any, origin: str) -> N
         ("epsilon", "notebooks/00_overview.html"),
     ],
 )
-def test_the_search_leads_to_pages_before_internals(
-    words: str, among_the_first: str, browser: Any, origin: str
-) -> None:
+def test_the_search_leads_to_pages_first(words: str, among_the_first: str, browser: Any, origin: str) -> None:
     pages = found(words, browser, origin)
     assert not [page for page in pages[:8] if page.startswith(("api/", "genindex"))]
     assert among_the_first in pages[:8]

@@ -1,7 +1,5 @@
 """What is committed of a notebook: its outputs, its tags, and the folding that follows from them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
