@@ -9,7 +9,7 @@ from scipy import stats
 
 from dpsim import markov, release
 from dpsim.release import draws, intervals, statement, support
-from dpsim.release.noise import laplace_noise, pair_threshold
+from dpsim.release.noise import laplace_noise
 from dpsim.release.unit import EVENT
 
 
@@ -110,19 +110,6 @@ def test_points_are_the_estimates_and_lie_inside() -> None:
         for table in (found, shares):
             point = table.drop(columns=["low", "high"]).iloc[:, -1]
             assert ((table["low"] <= point) & (point <= table["high"])).all()
-
-
-@pytest.mark.parametrize("count", [7, 12, 14, 19, 60])
-def test_intervals_of_chosen_pairs_hold_given_that_they_were_chosen(count: int) -> None:
-    noise = laplace_noise(1.0)
-    threshold, _ = pair_threshold(noise, 1, 1e-6)
-    noisy = release.noisy_counts(np.full(400_000, count), noise, np.random.default_rng(1))
-    passed = noisy[noisy >= threshold]
-    assert passed.size > 50
-    low, high = intervals.conditional_interval(passed, threshold, noise, 0.9)
-    assert np.mean((low <= count) & (count <= high)) >= 0.9 - 4.0 * np.sqrt(0.09 / passed.size)
-    if count < threshold - 1:
-        assert np.mean(passed - intervals.half_width(noise, 0.9) <= count) < 0.9  # without the condition: too high
 
 
 def test_intervals_of_chosen_pairs_end_where_a_tail_is_half_of_what_is_left() -> None:

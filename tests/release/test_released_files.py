@@ -302,6 +302,9 @@ def test_labels_are_never_code() -> None:
     page = Tags()
     page.feed(report.page(chain, report.stationary(chain)))
     assert page.tags <= KNOWN and not page.depth
+    parts = pd.DataFrame({"origin": NASTY, "destination": NASTY, "trips": 500})  # whose classes a sentence names
+    named = report.page(released(declared=False, counts=Counts(parts))[0], None)
+    assert "There is no single stationary distribution" in named and "<script>x" not in named
     assert "<script>x</script>" in "".join(page.text) and "\\u202eabc" in "".join(page.text)
     text = "".join(page.text)
     assert "\u202e" not in text and "\u2028" not in text and "x" * 100 not in text

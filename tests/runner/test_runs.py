@@ -55,6 +55,11 @@ REFUSALS = [
     (["quick", "-p", "output", "x"], "use --output DIR"),
     (["quick", "--output", "figures"], "output must be outside"),
     (["quick", "-j", "0", "--grid", "seed=0:2"], "jobs must be an integer from 1 to 1024, got 0"),
+    (["quick", "--grid", "sede=0:2"], "did you mean seed"),
+    (["quick", "--grid", "draws=50,500"], "draws must be an integer from 1 to 100, got 500"),
+    (["quick", "--dask", "tcp://127.0.0.1:1"], "a sweep takes one notebook and --grid"),
+    (["quick", "--grid", "seed=0:2", "--output", "x"], "no --output"),
+    (["quick", "--grid", "seed=0:2", "-p", "seed", "3"], "each name once and not with -p, got 'seed=0:2'"),
 ]
 
 
@@ -239,11 +244,17 @@ PROGRAM = f"import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :', {WO
 """A cell that starts a program, which would go on for ten minutes."""
 
 
+def waiting(toy: Path, *cells: str, **settings: Any) -> subprocess.Popen[str]:
+    """Start a run of `quick` with these cells, and return it when the last one waits."""
+    notebook(toy / "notebooks" / "quick.ipynb", *cells)
+    process = start("run", "quick", **settings)
+    wait_for((toy / "begun-1").exists)
+    return process
+
+
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: signal.Signals) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM, WAITING)
-    process = start("run", "quick", stderr=subprocess.STDOUT)
-    wait_for((toy / "begun-1").exists)
+    process = waiting(toy, BODY, PROGRAM, WAITING, stderr=subprocess.STDOUT)
     assert workers(toy)
     for _ in range(3):  # more of them change nothing
         process.send_signal(sign)
@@ -312,9 +323,7 @@ def test_the_death_of_what_they_are_forked_from_does_not_hold_the_notebooks(toy:
 
 
 def test_a_notebook_ends_with_the_process_that_minds_it(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM, WAITING)
-    process = start("run", "quick")
-    wait_for((toy / "begun-1").exists)
+    process = waiting(toy, BODY, PROGRAM, WAITING)
     (forks,) = psutil.Process(process.pid).children()
     (minder,) = forks.children()
     minder.kill()
@@ -325,9 +334,7 @@ def test_a_notebook_ends_with_the_process_that_minds_it(toy: Path) -> None:
 
 def test_a_process_that_a_cell_forks_and_nobody_ends_does_not_hold_the_run(toy: Path) -> None:
     forks = "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(600)"
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, forks, WAITING)
-    process = start("run", "quick")
-    wait_for((toy / "begun-1").exists)
+    process = waiting(toy, BODY, forks, WAITING)
     process.send_signal(signal.SIGINT)
     try:
         process.communicate(timeout=DEADLINE)
@@ -357,9 +364,7 @@ def test_what_is_asked_of_a_process_that_has_just_died_ends_at_once(toy: Path, m
 
 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, WAITING)
-    first = start("run", "quick")
-    wait_for((toy / "begun-1").exists)
+    first = waiting(toy, BODY, WAITING)
     heard: list[str] = []
 
     def tell(run: runner.Run) -> None:
