@@ -21,10 +21,10 @@ from dpsim.release import scratch, support, text
 from dpsim.release.command import counted
 
 ROWS = 40
-ROLES = {"who": "label", "a": "label", "b": "label", "n": "count", "at": "time"}
+ROLES = {"who": "label", "a": "label", "b": "label", "many": "count", "at": "time"}
 OPTIONS: dict[str, dict[str, Any]] = {
     "events": {"origin": "a", "destination": "b"},
-    "counts": {"origin": "a", "destination": "b", "count": "n"},
+    "counts": {"origin": "a", "destination": "b", "count": "many"},
     "units": {"origin": "a", "destination": "b", "unit": "who", "events": 3},
     "visits": {"trajectory": "who,at,a", "events": 3},
 }
@@ -131,7 +131,7 @@ def _text(rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> tu
     form = options.get("time_format", "iso")
 
     def good(i: int) -> bytes:
-        values = {"who": f"p{i % 9}", "a": f"s{i % 4}", "b": f"s{i % 3}" if i % 5 else '"s 1"', "n": str(i % 3)}
+        values = {"who": f"p{i % 9}", "a": f"s{i % 4}", "b": f"s{i % 3}" if i % 5 else '"s 1"', "many": str(i % 3)}
         values |= {"more": "", "at": _time(form, i)}
         return delimiter.join(values[name] for name in names).encode()
 
@@ -204,7 +204,7 @@ def _good(name: str, kind: Any, options: dict[str, Any], i: int) -> Any:
     """Return a good value of a type."""
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value):
-        return {"n": str(i % 3), "at": _time(options.get("time_format", "iso"), i), "who": f"p{i % 9}"}.get(
+        return {"many": str(i % 3), "at": _time(options.get("time_format", "iso"), i), "who": f"p{i % 9}"}.get(
             name, f"s{i % 4}"
         )
     if pa.types.is_boolean(value):

@@ -231,7 +231,7 @@ PLAIN = [b"%d,%d" % (i % 7, i % 5) for i in range(1000)]
 BEFORE = {(str(i), str(j)): sum(row == b"%d,%d" % (i, j) for row in PLAIN) for i in range(7) for j in range(5)}
 
 
-@pytest.mark.parametrize(("number", "row"), enumerate(ODD), ids=[repr(row[:12]) for row in ODD])
+@pytest.mark.parametrize(("number", "row"), [*enumerate(ODD)], ids=[repr(row[:12]) for row in ODD])
 def test_no_row_of_a_csv_changes_another(tmp_path: Path, number: int, row: bytes) -> None:
     """One row with too many fields, or a lone quote, refused the whole table, or took other rows with it."""
     place = 500 * (number % 2)

@@ -20,7 +20,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from papermill.inspection import inspect_notebook
-from toy_project import BODY, DEADLINE, PARAMETERS, ROOT, WAITING, WORKER, notebook, start, wait_for, workers
+from toy_project import BODY, DEADLINE, FORKS, PARAMETERS, ROOT, WAITING, WORKER, notebook, start, wait_for, workers
 
 from dpsim import paths, runner
 from dpsim.cli import main
@@ -147,15 +147,14 @@ def test_values_on_the_command_line_take_the_parameters_type(kind: str, text: st
 
 
 def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alone(toy: Path) -> None:
-    first = dpsim("run")
-    assert first.returncode == 0, first.stderr
+    assert ran().status == "done"
     folder, names = toy / "figures" / "quick", {"fig1_draws.csv", "results.json"}
     before, stamp = written(folder), (folder / "fig1_draws.csv").stat().st_mtime_ns
     assert set(before) == names and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
     record = json.loads((toy / "build/runs/quick/default/manifest.json").read_text())
     assert set(record["outputs"]) == names
     assert record["seconds"] > 0 and record["peak_mib"] > 10 and record["versions"]["numpy"]
-    assert "unchanged" in dpsim("run", "quick").stdout
+    assert ran().status == "unchanged"
     assert (folder / "fig1_draws.csv").stat().st_mtime_ns == stamp
     (folder / "fig1_draws.csv").write_text("x\n1\n")  # a damaged output is made again, byte for byte
     assert ran().status == "done" and written(folder) == before
@@ -189,9 +188,8 @@ def test_an_output_folder_is_ones_own_or_of_a_run_before(toy: Path) -> None:
 
 def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: Path) -> None:
     notebook(toy / "notebooks" / "broken.ipynb", "1 + 1", "raise RuntimeError('the reason')")
-    result = dpsim("run", "-j", "2")
-    assert result.returncode == 1
-    assert "cell 4 raised RuntimeError: the reason" in result.stdout
+    result = CliRunner().invoke(main, ["run", "-j", "2"])
+    assert result.exit_code == 1 and "cell 4 raised RuntimeError: the reason" in result.stdout
     assert (toy / "figures/quick/fig1_draws.csv").is_file() and not (toy / "figures/broken").exists()
     failed = json.loads(next((toy / "build/runs/broken").glob("failed-*.ipynb")).read_text())
     assert any(o.get("ename") == "RuntimeError" for cell in failed["cells"] for o in cell.get("outputs", []))
@@ -285,7 +283,6 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
         assert ran().status == "done" and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
 
 
-SHARED = runner.runs.SHARED
 FORKED = """\
 import os, pathlib, signal, subprocess
 import numpy as np
@@ -303,7 +300,7 @@ pathlib.Path(output, "random").write_text(str(np.random.rand()))
 def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no_threads(
     toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner.runs, "SHARED", SHARED)
+    monkeypatch.setattr(runner.runs, "_Forks", FORKS)
     for name in ("first", "quick"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY, FORKED)
     first, second = runner.run(runner.plan(), 1)
@@ -313,6 +310,7 @@ def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no
 
 def test_a_broken_installation_is_told_of_each_notebook(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notebook(toy / "notebooks" / "first.ipynb", BODY)
+    monkeypatch.setattr(runner.runs, "_Forks", FORKS)
     monkeypatch.setattr(runner.runs, "SHARED", ("no_such_library",))
     told = "cell 0 ended the process: ModuleNotFoundError: No module named 'no_such_library'"
     assert all(told in run.message for run in runner.run(runner.plan(), 2))
@@ -374,7 +372,7 @@ def test_signals_of_children_that_are_ignored_keep_no_program_alive(toy: Path) -
 def test_what_is_asked_of_a_process_that_has_just_died_ends_at_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was told as a broken pipe."""
     with (toy / "errors").open("w+b") as errors:
-        forks = runner.runs._Forks(1, ("no_such_library",), errors)
+        forks = FORKS(1, ("no_such_library",), errors)
         forks.new(errors).close()
         assert forks.process and forks.process.wait() == 1
         monkeypatch.setattr(forks.process, "poll", lambda: None)
@@ -571,6 +569,7 @@ for ending in ("png", "pdf") if os.environ.get("PDF") == "1" else ("png",):
 
 def test_pdf_is_made_where_it_is_asked_for_also_of_what_is_current(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", BODY, PICTURE)
+    monkeypatch.setattr(runner.runs, "_Forks", FORKS)  # with the environment of each run
     pdf = toy / "figures/quick/fig1.pdf"
     assert ran().status == "done" and not pdf.exists()
     monkeypatch.setenv("PDF", "1")
