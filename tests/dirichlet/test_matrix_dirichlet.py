@@ -179,13 +179,6 @@ def test_the_floor_of_one_row_is_the_closed_form(delta):
     assert floor_of(1, delta) == pytest.approx(float(exact), rel=1e-4)
 
 
-def test_the_floor_grows_with_the_rows_and_no_k_passes_it():
-    floors = [floor_of(m) for m in (1, 4, ROWS)]
-    assert floors == sorted(floors)
-    for k in (0.01, 1.0, 10.0):
-        assert accounting.compose(k, shift=0.0125, eta=0.1, count=ROWS).epsilon(0.01) >= floors[-1]
-
-
 def test_the_floor_against_draws_of_its_limit():
     s, eta, rows = 0.0125, 0.1, ROWS
     rng = np.random.default_rng(2)
@@ -208,18 +201,6 @@ def test_the_largest_k_meets_the_target_and_a_larger_one_does_not(rows, epsilon,
     assert accounting.compose(1.001 * k, shift=0.0125, eta=0.1, count=rows).delta_bounds(epsilon)[0] > delta
     if rows == 1:
         assert k == pytest.approx(float(accounting.calibrate_k(epsilon, delta, shift=0.0125, eta=0.1)), rel=1e-4)
-
-
-# ----------------------------------------------------------------------------------- walks and entry errors
-
-
-def test_a_private_walk_is_the_true_one_without_noise(core):
-    P, uniforms = core.transition_matrix, np.random.default_rng(3).random((50, 20))
-    same = dirichlet.dirichlet_mechanism(P, 1e14, rng=np.random.default_rng(4))
-    walks = [markov.random_walk(Q, 5, 20, size=50, uniforms=uniforms) for Q in (P, same)]
-    assert (walks[0] == walks[1]).all()
-    noisy = dirichlet.dirichlet_mechanism(P, 9.87, rng=np.random.default_rng(4))
-    assert (markov.random_walk(noisy, 5, 20, size=50, uniforms=uniforms) != walks[0]).any()
 
 
 @pytest.mark.parametrize("kind", ["paper", "seneta"])

@@ -167,8 +167,8 @@ def test_the_published_reduction_at_epsilon_3_is_impossible_for_b_1_alone():
         q = np.exp(-2.5 / b * distance)
         weight = rng.random(n) ** 8 * (rng.random(n) < 0.3) / q
         gain = (weight * q) @ (distance - 0.62)
-        counts = np.append(1.0, weight * 0.62 / gain)
-        if gain <= 0 or (counts[counts > 0] < 1).any():
+        counts = np.append(1.0, weight * 0.62 / gain if gain > 0 else 0.5)
+        if (counts[counts > 0] < 1).any():
             continue  # less than one word
         with np.errstate(divide="ignore"):
             error, reduction = reductions(np.log(counts), b)
