@@ -319,7 +319,6 @@ def _environment(threads: int) -> dict[str, str]:
         "IPYTHONDIR": str(paths.build() / "ipython"),  # no start-up files
         "MATPLOTLIBRC": os.devnull,
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # no warning of the debugger's in what a dead process wrote last
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": os.pathsep.join([str(package.parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
     }
