@@ -95,7 +95,7 @@ class Composition:
         return min(1.0, math.ceil((delta * (1.0 + _RELATIVE_SLACK) + _SLACK) * 1e12) / 1e12)
 
     def _inverse(self, bound: Callable[[float], float], delta: float, side: int) -> float:
-        """Return the last epsilon found with bound <= delta (side 1) or bound >= delta (side -1), 0 if bound(0) <= delta.
+        """Return the last epsilon found with bound <= delta (side 1) or >= delta (side -1), 0 if bound(0) <= delta.
 
         Either is safe: an upper bound that is met, or a lower bound that is still reached.
         """
