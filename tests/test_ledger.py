@@ -317,13 +317,6 @@ def test_record_refuses_unknown_rows_and_values_that_are_not_finite(tmp_path: Pa
     assert set(ledger.results(tmp_path).index) == {"fallin2023.eps.k9", "gohari2020.time.base"}
 
 
-@pytest.mark.parametrize("text", ["null", "[]", "{", '{"a": 1}', '{"a": {"value": "x"}}', "[" * 100_000, "\udcff"])
-def test_damaged_results_are_refused_by_the_name_of_their_file(tmp_path: Path, text: str) -> None:
-    (tmp_path / "results.json").write_text(text, encoding="utf-8", errors="surrogateescape")
-    with pytest.raises(ValueError, match=r"results\.json must hold"):
-        ledger.results(tmp_path)
-
-
 def test_figures_are_the_same_bytes_each_time_and_nothing_without_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,7 +93,7 @@ def kept() -> Iterator[SimpleNamespace]:
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: SimpleNamespace) -> Path:
-    """Return the root of a project with one quick notebook, `quick`, forked from what is kept."""
+    """Return the root of a project with one quick notebook, `quick`, forked from what is kept: in its environment."""
     for folder in ("notebooks", "data", "figures"):
         (tmp_path / folder).mkdir()
     for table in ("papers.csv", "published.csv"):

@@ -25,9 +25,7 @@ CODE = {
 }
 """Lines of code that a notebook has at most, folded ones too; another one the least of these."""
 
-EXCEPTIONS: dict[str, dict[str, str]] = {
-    "data_driven_markov": {"2,933,898": "the paper's number of trips"},
-}
+EXCEPTIONS: dict[str, dict[str, str]] = {"data_driven_markov": {"2,933,898": "the paper's number of trips"}}
 """Numbers in the prose of a notebook that no cell shows: notebook, then number, then the reason."""
 
 TYPED: dict[str, dict[str, str]] = {}

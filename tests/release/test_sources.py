@@ -86,14 +86,16 @@ NAMES = ["a[1]", "a*", "a?", "{a,b}", "a'b", "a[!x]", "a\\b", "~", "a b", "s3:x"
 def test_names_are_literal(tmp_path: Path) -> None:
     """`a[1].csv` was read as a pattern: what was counted was a1.csv."""
     other = pd.DataFrame({"from": ["no"], "to": ["no"]})
-    for name, kind in [*((name, "csv") for name in NAMES), ("a[1]", "parquet"), ("a*", "parquet")]:
+    for kind, names in (("csv", NAMES), ("parquet", ["a[1]", "a*"])):
         for decoy in ("a1", "ab", "a", "b", "ax"):
             write(kind, other, tmp_path / f"{decoy}.{kind}")
-        file = write(kind, TABLE, tmp_path / f"{name}.{kind}")
-        inside = tmp_path / kind / name / name
-        inside.mkdir(parents=True)
-        write(kind, TABLE, inside / f"{name}.{kind}")
-        assert counted([file, file]) == counted(tmp_path / kind / name) == EXPECTED, file
+        files = [write(kind, TABLE, tmp_path / f"{name}.{kind}") for name in names]
+        for name in names:
+            (tmp_path / kind / name / name).mkdir(parents=True)
+            write(kind, TABLE, tmp_path / kind / name / name / f"{name}.{kind}")
+        every = {pair: len(names) * number for pair, number in EXPECTED.items()}
+        assert counted(files + files) == counted(tmp_path / kind) == every
+        assert counted(tmp_path / kind / names[0]) == counted(files[0]) == EXPECTED
 
 
 @pytest.mark.parametrize("pattern", ["*.csv", "[ab].csv", "**/*.csv", "a?csv"])
@@ -101,12 +103,6 @@ def test_no_pattern_is_expanded(tmp_path: Path, pattern: str) -> None:
     write("csv", TABLE, tmp_path / "a.csv")
     with pytest.raises(ValueError, match="there is no ordinary file"):
         counted(str(tmp_path / pattern))
-
-
-def test_a_folder_with_brackets_counts_each_file_once(tmp_path: Path) -> None:
-    write("csv", TABLE, tmp_path / "b2.csv")
-    write("csv", TABLE[:1], tmp_path / "b[2].csv")
-    assert sum(counted(tmp_path).values()) == 5
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
@@ -266,7 +262,8 @@ def test_ends_of_lines(tmp_path: Path, end: bytes, last: bool) -> None:
 def test_a_line_is_a_row(tmp_path: Path) -> None:
     """A quote too many took up to a million lines along, where a later line had another one too many."""
     rows = [f"{i % 7},{i % 5}" for i in range(100)]
-    for lines in (['"open,1'], ['"x', 'y",z'], ['a"b,1', *rows[:50], 'c"d,1'], ['x,"p', *rows[:30], 'q",z']):
+    ends = [*rows[:30], 'k,"', 'z"']
+    for lines in (['"open,1'], ['"x', 'y",z'], ['a"b,1', *rows[:50], 'c"d,1'], ['x,"p', *rows[:30], 'q",z'], ends):
         (tmp_path / "t.csv").write_text("\n".join(["from,to", *rows[:50], *lines, *rows[50:]]) + "\n")
         good = rows + [line for line in lines if line in rows]
         counts = count_transitions(tmp_path / "t.csv", "from", "to")
