@@ -1,10 +1,5 @@
 import itertools
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
@@ -32,26 +27,11 @@ def chain():
     return datasets.load_gainesville()
 
 
-@pytest.fixture
-def ax():
-    figure, axes = plt.subplots(figsize=(7.2, 7.0), layout="constrained")
-    yield axes
-    plt.close(figure)
-
-
-def texts(ax):
-    return [text.get_text() for text in ax.texts if text.get_text()]
-
-
 def bar_metres(ax, words):
     """The length of the line right under the text of the scale bar."""
     text = next(text for text in ax.texts if text.get_text() == words)
-    bars = [
-        line.get_xdata()
-        for line in ax.lines
-        if np.allclose(line.get_ydata(), text.xy[1]) and len(line.get_xdata()) == 2
-    ]
-    (bar,) = bars
+    level = [line.get_xdata() for line in ax.lines if np.allclose(line.get_ydata(), text.xy[1])]
+    (bar,) = (ends for ends in level if len(ends) == 2)
     assert np.mean(bar) == pytest.approx(text.xy[0])
     return np.ptp(bar)
 
@@ -141,7 +121,7 @@ def test_the_segments_that_a_walk_visits_are_named(ax):
     maps.draw_walk(ax, core, [a, a, b, b, a])
     ax.figure.draw_without_rendering()
     maps.name_segments(ax, core, [a, a, b, b, a])
-    assert set(texts(ax)) == {"1 km", f"{a}", f"{b}"}
+    assert {text.get_text() for text in ax.texts} - {""} == {"1 km", f"{a}", f"{b}"}
 
 
 def test_names_cover_neither_each_other_nor_the_walk(ax, chain):

@@ -85,7 +85,8 @@ def series_tail(a: Any, b: Any, w: Any) -> Any:
 def beta_tail(a: Any, b: Any, w: Any, complement: Any = None) -> Any:
     """Return I_w(a, b); complement: 1 - w where w is near 1."""
     complement = 1 - w if complement is None else complement
-    near = w <= 0.5 or w * (a + b) < a  # its terms are positive anywhere, and few while w is not near 1
+    mean = w * (a + b)
+    near = mean < a or (w <= 0.5 and mean < 2 * a + 10_000)  # its terms are positive anywhere, and few here
     return series_tail(a, b, w) if near else 1 - series_tail(b, a, complement)
 
 
