@@ -116,11 +116,6 @@ def test_a_pair_passes_from_the_threshold_on_and_not_before() -> None:
     assert chain.noisy.min() == threshold
 
 
-def test_private_pairs_need_a_delta() -> None:
-    with pytest.raises(ValueError, match="delta must be above 0"):
-        released(support=None)
-
-
 @pytest.mark.parametrize("support", ["observed", pd.DataFrame({"origin": ["a"]}), PAGES])
 def test_a_support_is_never_read_from_the_data(support: object) -> None:
     with pytest.raises(TypeError, match="must not be read from the data"):

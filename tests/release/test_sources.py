@@ -96,13 +96,6 @@ def test_names_are_literal(tmp_path: Path) -> None:
         assert counted(tmp_path / kind / names[0]) == counted(files[0]) == EXPECTED
 
 
-@pytest.mark.parametrize("pattern", ["*.csv", "[ab].csv", "**/*.csv", "a?csv"])
-def test_no_pattern_is_expanded(tmp_path: Path, pattern: str) -> None:
-    write("csv", TABLE, tmp_path / "a.csv")
-    with pytest.raises(ValueError, match="there is no ordinary file"):
-        counted(str(tmp_path / pattern))
-
-
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_links_are_the_file_they_name(tmp_path: Path, link: Callable[[Path, Path], None]) -> None:
     file = write("csv", TABLE, tmp_path / "a.csv")
@@ -350,9 +343,11 @@ def test_a_packed_file_that_breaks_off(tmp_path: Path) -> None:
         counted(tmp_path / "x.csv.gz")
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.parquet"])
-def test_a_pipe_is_refused(tmp_path: Path, name: str) -> None:
-    os.mkfifo(tmp_path / name)
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.parquet", "*.csv", "[ab].csv", "**/*.csv", "a?csv"])
+def test_pipes_and_patterns_are_refused(tmp_path: Path, name: str) -> None:
+    write("csv", TABLE, tmp_path / "a.csv")
+    if name.startswith("x"):
+        os.mkfifo(tmp_path / name)
     with pytest.raises(ValueError, match="there is no ordinary file"):
         counted(tmp_path / name)
 

@@ -259,6 +259,7 @@ def test_green_month() -> None:
 
 
 @needs_raw
+@pytest.mark.filterwarnings("default")  # of an extra, which the other tests never load
 def test_the_same_from_spark() -> None:
     pyspark_sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed (extra `spark`)")
     if shutil.which("java") is None:

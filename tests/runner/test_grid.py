@@ -74,6 +74,7 @@ def test_a_sweep_that_is_interrupted_goes_on_and_gives_one_row_for_each_point_an
     assert runner.diff.folder(str(first)) == first
 
 
+@pytest.mark.filterwarnings("default")  # of an extra, which the other tests never load
 def test_a_sweep_on_a_cluster_survives_the_death_of_a_worker_and_is_current_without_it(toy: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
     notebook(toy / "notebooks" / "quick.ipynb", BODY, WAITING)
