@@ -199,22 +199,9 @@ def test_numbers_as_persons(tmp_path: Path) -> None:
 
 ODD = [
     *(b"#1,2", b"1;2,3", b'"a ""b"" c",1', b"'a,b", b"1\t2,3", b"x" * 30_000 + b",1", b'"a\nb",1', b",", b"1,"),
-    *(
-        b"NULL,x",
-        b'"open,1',
-        b'1,"open',
-        b'a"b,1',
-        b'"a"b,1',
-        b'a,"b" ',
-        b'"',
-        b'""',
-        b'"",""',
-        b"1,2,3",
-        b"1",
-        b"\xff\xfe,1",
-    ),
-    *(b"\x00,1", b"M\xfcnchen,1", b"x" * 12_000_000 + b",1", b"\\,1", b"\\N,\\N", b"", b" ", b"\x1a1,2", b"1,2\r5,6"),
-    *(b"\x1c\x1d\x1e\x1f,1", b'"1","2"', b"\xef\xbb\xbf1,2", b'"' + b'a""' * 5000 + b'",1'),
+    *(b"NULL,x", b'"open,1', b'1,"open', b'a"b,1', b'"a"b,1', b'a,"b" ', b'"', b'""', b'"",""', b"1,2,3", b"1"),
+    *(b"\xff\xfe,1", b"\x00,1", b"M\xfcnchen,1", b"x" * 12_000_000 + b",1", b"\\,1", b"\\N,\\N", b"", b" "),
+    *(b"\x1a1,2", b"1,2\r5,6", b"\x1c\x1d\x1e\x1f,1", b'"1","2"', b"\xef\xbb\xbf1,2", b'"' + b'a""' * 5000 + b'",1'),
 ]
 PLAIN = [b"%d,%d" % (i % 7, i % 5) for i in range(1000)]
 BEFORE = {(str(i), str(j)): sum(row == b"%d,%d" % (i, j) for row in PLAIN) for i in range(7) for j in range(5)}
