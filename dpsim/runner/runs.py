@@ -245,6 +245,7 @@ class _Forks:
     def new(self, errors: BinaryIO) -> socket.socket:
         """Return the socket of a notebook's new process, which writes its standard error to a file."""
         if self.process is None or self.process.poll() is not None:
+            self.close()
             self.jobs, theirs = socket.socketpair()
             with theirs:
                 self.process = subprocess.Popen(
