@@ -228,6 +228,7 @@ def test_rows_that_share_a_sentence_share_a_line_and_recorded_values_fill_it() -
     two = ledger._board(ledger.judge(rows[:2].assign(sentence="Elsewhere.", basis="surrogate"), values)).to_html()
     assert "2.26; 2.3" in two
     assert f"{ledger._Found(0.026):.1%} {ledger._Found(-50.0)} {ledger._Found(0.012345)}" == "2.6 % -50 0.01235"
+    assert f"{ledger._Found(-0.762):by.2f}, {ledger._Found(3.0):by}" == "falls by 0.76, rises by 3"
 
 
 def test_a_line_leads_to_a_heading_with_an_apostrophe() -> None:
@@ -243,13 +244,12 @@ def test_the_verdict_of_a_paper_follows_from_its_rows() -> None:
         found = ledger.judge(rows.assign(**more), recorded(dict(zip("ab", values))))
         return str(ledger.by_paper(found)["verdict"].item())
 
-    assert said(2.26, 2.26) == "holds: Section 6.1 (2)"
-    assert said(2.26, 2.3) == "holds: Section 6.1; differs: Section 6.1"
-    assert (
-        said(2.26, 2.26, basis=["standin", "surrogate"]) == "holds on stand-ins: Section 6.1; not tested: Section 6.1"
-    )
-    assert said(2.3, 2.3, basis=["standin", "formula"]) == "refuted: Section 6.1; not tested: Section 6.1"
-    assert said(2.26, 2.3, basis=["rounding", "identity"], where=["A", "B"]) == "holds: A"
+    assert said(2.26, 2.26) == "agrees: Section 6.1"
+    assert said(2.26, 2.3) == "agrees: Section 6.1 (1 of 2); differs: Section 6.1 (1 of 2)"
+    half = "Section 6.1 (1 of 2)"
+    assert said(2.26, 2.26, basis=["standin", "surrogate"]) == f"agrees on stand-ins: {half}; not tested: {half}"
+    assert said(2.3, 2.3, basis=["standin", "formula"]) == f"contradicted: {half}; not tested: {half}"
+    assert said(2.26, 2.3, basis=["rounding", "identity"], where=["A", "B"]) == "agrees: A"
 
 
 def test_the_report_leads_from_each_row_to_its_evidence() -> None:
@@ -289,7 +289,7 @@ def test_the_report_fails_on_a_row_out_of_order_and_passes_when_all_agree(toy: P
 def test_the_readme_gets_a_verdict_a_paper(toy: Path) -> None:
     fleischer(toy, {"fleischer2024.space.6": 6.0, "fleischer2024.cold": 0.5})
     text = ledger.summary(ledger.report(), "notebooks")
-    assert "machine mechanism | holds on stand-ins: Simulated annealing | 1 | 0 | 0 | 0 |" in text
+    assert "machine mechanism | agrees on stand-ins: Simulated annealing | 1 | 0 | 0 | 0 |" in text
 
 
 def test_every_row_of_the_committed_scoreboards_is_counted_once() -> None:
