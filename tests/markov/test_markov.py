@@ -9,6 +9,7 @@ from scipy import optimize, sparse, stats
 
 from dpsim import dirichlet, markov
 from dpsim.markov import sparse as markov_sparse
+from tools.verify.precision_checks import stationary
 
 COUNTEREXAMPLE = np.array([[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]])
 
@@ -22,24 +23,6 @@ def birth_death(up, down):
     P = np.diag(up, 1) + np.diag(down, -1)
     P += np.diag(1 - P.sum(axis=1))
     return P, np.concatenate([[0.0], np.cumsum(np.log(up) - np.log(down))])
-
-
-def exact_stationary(P):
-    """Elimination in 60 digits."""
-    with mpmath.workdps(60):
-        n = len(P)
-        a = mpmath.matrix(P.tolist())
-        for k in range(n - 1, 0, -1):
-            leaving = mpmath.fsum(a[k, j] for j in range(k))
-            for i, j in itertools.product(range(k), repeat=2):
-                a[i, j] += a[i, k] * a[k, j] / leaving
-            for i in range(k):
-                a[i, k] /= leaving
-        pi = [mpmath.mpf(1)]
-        for k in range(1, n):
-            pi.append(mpmath.fsum(pi[i] * a[i, k] for i in range(k)))
-        total = mpmath.fsum(pi)
-        return np.array([float(x / total) for x in pi])
 
 
 # ------------------------------------------------------------------------------ stationary distributions
@@ -92,7 +75,9 @@ def test_nearly_reducible_chains_in_full_precision(link, order):
     P[np.diag_indices(6)] = 0.0
     P = P[np.ix_(order, order)]
     np.fill_diagonal(P, np.maximum(1 - P.sum(axis=1), 0.0))
-    assert markov.stationary_distribution(P) == pytest.approx(exact_stationary(P), rel=1e-12, abs=0)
+    with mpmath.workdps(700):
+        exact = np.array(list(stationary(P)), dtype=float)
+    assert markov.stationary_distribution(P) == pytest.approx(exact, rel=1e-12, abs=0)
 
 
 def test_links_that_multiply_beyond_the_floats():
