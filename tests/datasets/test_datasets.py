@@ -234,12 +234,13 @@ def test_the_surrogate_reads_the_same_as_a_path():
         ("column origin", "origin,destination,trips\n,2,1\n"),
         ("origin and destination", "origin,destination,trips\n1,2,1\n1,2,4\n"),
         ("Expected 3 fields", "origin,destination,trips\n1,2\n1,2,3,4,5\n"),
+        ("Parquet", "PAR1 and nothing else"),
     ],
 )
 def test_refused_tables_name_the_file_and_the_column(tmp_path, words, rows):
-    path = tmp_path / "trips.csv"
+    path = tmp_path / ("trips.parquet" if words == "Parquet" else "trips.csv")
     path.write_text(rows, encoding="utf-8")
-    with pytest.raises(ValueError, match=rf"trips\.csv.*{words}"):
+    with pytest.raises(ValueError, match=rf"{path.name}.*{words}"):
         datasets.load_taxi_trips(path)
 
 
@@ -259,13 +260,6 @@ def test_refused_sources(source, words):
         datasets.load_taxi_trips(source)
 
 
-def test_a_broken_parquet_file_is_named(tmp_path):
-    path = tmp_path / "trips.parquet"
-    path.write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(ValueError, match=r"trips\.parquet"):
-        datasets.load_taxi_trips(path)
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.dictionaries(st.tuples(st.integers(-99, 99), st.integers(-99, 99)), st.integers(0, 2**53), min_size=1))
 def test_any_valid_table_survives_the_round_trip(tmp_path_factory, pairs):
@@ -278,13 +272,6 @@ def test_any_valid_table_survives_the_round_trip(tmp_path_factory, pairs):
 # --- Gainesville ----------------------------------------
 
 
-def in_closed_form(chain):
-    """The stationary distribution of the traffic matrix: the traffic of a segment times that of all it leads to."""
-    traffic = chain.segments["aadt_2022"].to_numpy(float)
-    weights = traffic * (chain.adjacency * traffic).sum(axis=1)
-    return weights / weights.sum()
-
-
 @pytest.mark.parametrize("core, n, neighbours", [(False, 43, (2, 6)), (True, 32, (3, 7))])
 def test_the_road_chain_follows_the_traffic(core, n, neighbours):
     chain = datasets.load_gainesville(core=core)
@@ -294,15 +281,8 @@ def test_the_road_chain_follows_the_traffic(core, n, neighbours):
     ends = [set(pair) for pair in chain.segments[["from_node", "to_node"]].itertuples(index=False, name=None)]
     shares = np.array([[bool(a & b) for b in ends] for a in ends])
     np.testing.assert_array_equal(chain.adjacency | np.eye(n, dtype=bool), shares)
-    for i in range(n):
-        allowed = np.flatnonzero(chain.adjacency[i])
-        traffic = chain.segments["aadt_2022"].to_numpy()[allowed]
-        np.testing.assert_allclose(chain.traffic_matrix[i, allowed], traffic / traffic.sum(), rtol=1e-14)
-    assert ((chain.traffic_matrix > 0) == chain.adjacency).all()
-    pi = in_closed_form(chain)
-    np.testing.assert_allclose(pi @ chain.traffic_matrix, pi, rtol=1e-13)
-    flow = pi[:, None] * chain.traffic_matrix
-    np.testing.assert_allclose(flow, flow.T, rtol=1e-13)  # reversible
+    traffic = chain.adjacency * chain.segments["aadt_2022"].to_numpy()
+    np.testing.assert_allclose(chain.traffic_matrix, traffic / traffic.sum(axis=1, keepdims=True), rtol=1e-14)
     nodes = set(chain.intersections["node"])
     assert set(chain.segments["from_node"]) | set(chain.segments["to_node"]) <= nodes
 
@@ -328,8 +308,6 @@ def test_the_core_chain_lies_in_the_bordered_simplex():
     moved = np.abs(matrix - raw).max(axis=1)
     assert moved.max() == pytest.approx(0.018873, abs=1e-6)
     assert (moved > 1e-12).sum() == 9
-    pi = in_closed_form(chain)
-    assert np.abs(pi @ matrix - pi).max() > 1e-4  # no longer the same chain
 
 
 def test_without_the_border_nothing_is_moved():
