@@ -100,7 +100,7 @@ def is_current(run: Run) -> bool:
         return False
 
 
-SHARED = ("papermill", "ipykernel.inprocess.ipkernel", "matplotlib.pyplot", "numba", "scipy.stats", "seaborn")
+SHARED = "papermill", "ipykernel.inprocess.ipkernel", "numba", "scipy.stats", "seaborn", "geopandas", "pyogrio"
 """What nearly every notebook imports, for seconds: once where several run, but on macOS, where it survives no fork."""
 
 

@@ -59,12 +59,8 @@ def test_every_line_is_a_part_of_two_lines(total, t):
         for on_line in range(1, total + 1):  # z_0 + z_1
             z = np.arange(on_line + 1)
             energy = ((z - x[0]) ** 2 + (on_line - z - x[1]) ** 2) / t
-            walk = np.zeros((on_line + 1, on_line + 1))
-            for a in range(on_line + 1):
-                for b in (a - 1, a + 1):
-                    if 0 <= b <= on_line:
-                        walk[a, b] = 0.5 * min(1.0, math.exp(energy[a] - energy[b]))
-                walk[a, a] = 1 - walk[a].sum()
+            walk = 0.5 * np.exp(np.minimum(energy[:, None] - energy, 0.0)) * (np.abs(z[:, None] - z) == 1)
+            walk += np.diag(1 - walk.sum(axis=1))
             values = reversible(walk)
             kind = (on_line + x[0] - x[1]) % 2 / 2
             assert 1 - values[-2] >= long[kind] and values[0] >= -values[-2] - 1e-12

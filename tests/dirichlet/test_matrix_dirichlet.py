@@ -11,7 +11,7 @@ from dp_accounting import gaussian_mechanism
 from dp_accounting.pld import privacy_loss_distribution
 from scipy import integrate, special, stats
 
-from dpsim import accounting, datasets, dirichlet, markov
+from dpsim import accounting, datasets, dirichlet
 from dpsim.accounting.noise import _laplace_delta as laplace_delta
 from dpsim.dirichlet import matrix
 from dpsim.numerics import simplex
@@ -159,15 +159,6 @@ def test_theorem_one_fails_when_all_rows_move(k, b, eta, eta_bar, gamma, W, n):
     assert accounting.exact_delta(epsilon, k, shift=b / 2, eta=eta) < 0.1 * stated
 
 
-def test_a_border_read_from_the_data_is_no_border():
-    """Rows 0.01 apart in 1-norm come ten times further apart, as the choice of W follows the smaller entry."""
-    rows = np.array([[0.040, 0.045, 0.915], [0.045, 0.040, 0.915]])
-    own = simplex.project_to_bordered_simplex(rows, eta=0.1, eta_bar=0.051, protected=simplex.protected_entries(rows))
-    fixed = simplex.project_to_bordered_simplex(rows, eta=0.1, eta_bar=0.051, protected=[[True, True, False]] * 2)
-    assert np.abs(own[1] - own[0]).sum() == pytest.approx(0.098)
-    assert np.abs(fixed[1] - fixed[0]).sum() <= 0.01 + 1e-15
-
-
 def floor_of(rows, delta=0.01):
     """The epsilon at delta that is approached as k -> 0."""
     return float(accounting.compose(1e-6, shift=0.0125, eta=0.1, count=rows).epsilon_lower_bound(delta))
@@ -201,18 +192,6 @@ def test_the_largest_k_meets_the_target_and_a_larger_one_does_not(rows, epsilon,
     assert accounting.compose(1.001 * k, shift=0.0125, eta=0.1, count=rows).delta_bounds(epsilon)[0] > delta
     if rows == 1:
         assert k == pytest.approx(float(accounting.calibrate_k(epsilon, delta, shift=0.0125, eta=0.1)), rel=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["paper", "seneta"])
-def test_column_sums_do_not_bound_the_move_of_the_stationary_distribution(kind):
-    P = np.array([[0.86, 0.09, 0.05], [0.06, 0.74, 0.20], [0.90, 0.05, 0.05]])
-    moved = P.copy()
-    moved[0] = [0.90, 0.05, 0.05]
-    gap = np.abs(markov.stationary_distribution(moved) - markov.stationary_distribution(P)).sum()
-    Z, change = markov.fundamental_matrix(P, kind), moved - P
-    assert gap == pytest.approx(0.1976, abs=5e-5)
-    assert np.linalg.norm(Z, 1) * np.linalg.norm(change, 1) < 0.8 * gap
-    assert gap <= np.linalg.norm(Z, np.inf) * np.linalg.norm(change, np.inf)
 
 
 # ---------------------------------------------------------------------------------------- noise: calibration
