@@ -5,7 +5,7 @@ import importlib.metadata
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,6 @@ PACKAGE = ROOT / "dpsim"
 def key(name: str = "quick", **values: object) -> str:
     """Return the key of a notebook with these parameters."""
     return keys.fingerprint(name, parameters.load(name), values)[0]
-
-
-@pytest.fixture(autouse=True)
-def installed_anew() -> Iterator[None]:
-    """Let each test read what is installed for itself."""
-    keys.versions.cache_clear()
-    yield
-    keys.versions.cache_clear()
 
 
 @pytest.fixture
@@ -77,7 +69,7 @@ def installed(*names: str) -> Edit:
             )
         monkeypatch.syspath_prepend(str(toy))
         assert importlib.metadata.version(names[-1]) == "999.0"
-        keys.versions.cache_clear()
+        monkeypatch.setattr(keys, "versions", keys.versions.__wrapped__)
 
     return edit
 
