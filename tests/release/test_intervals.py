@@ -112,11 +112,12 @@ def test_points_are_the_estimates_and_lie_inside() -> None:
             assert ((table["low"] <= point) & (point <= table["high"])).all()
 
 
-def test_intervals_of_chosen_pairs_end_where_a_tail_is_half_of_what_is_left() -> None:
+@pytest.mark.parametrize("epsilon", [1.0, 0.1])
+def test_intervals_of_chosen_pairs_end_where_a_tail_is_half_of_what_is_left(epsilon: float) -> None:
     """By summing the law of the noisy count over all that pass, for each true count."""
-    noise, threshold = laplace_noise(1.0), 15
-    passing, seen = np.arange(threshold, 200), np.arange(threshold, 40)
-    law = np.exp(-np.abs(passing - np.arange(1, 100)[:, None]) / noise.scale)
+    noise, threshold = laplace_noise(epsilon), 15
+    passing, seen = np.arange(threshold, 1000), np.arange(threshold, 40)
+    law = np.exp(-np.abs(passing - np.arange(1, 300)[:, None]) / noise.scale)
     law /= law.sum(axis=1, keepdims=True)
     above, below = law[:, ::-1].cumsum(axis=1)[:, ::-1], law.cumsum(axis=1)
     low, high = intervals.conditional_interval(seen, threshold, noise, 0.9)
