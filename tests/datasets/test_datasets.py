@@ -5,8 +5,6 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dpsim import datasets, ledger, paths, runner, words
 from dpsim.datasets import taxi
@@ -142,6 +140,7 @@ def test_merging_agrees_with_the_rule_done_by_hand(rule, seed):
     adjacency = np.triu((block[:, None] == block) & (rng.random((9, 9)) < 0.3), 1)
     adjacency |= np.abs(np.subtract.outer(np.arange(9), np.arange(9))) == components  # each block is connected
     adjacency |= adjacency.T
+    counts.flags.writeable = adjacency.flags.writeable = False  # what is the caller's stays as it is
     for target in range(components, 10):
         merged, group = datasets.merge_zones(counts, adjacency, target, rule=rule)
         expected, members = merge_by_hand(counts, adjacency, target, rule)
@@ -154,18 +153,6 @@ def test_merging_agrees_with_the_rule_done_by_hand(rule, seed):
 def test_the_parameter_of_the_notebook_names_its_choices():
     rule = runner.notebook_parameters("data_driven_markov")["rule"]
     assert {rule.default, *re.findall(r'"([^"]+)"', rule.help)} == set(taxi.MERGE_RULES)
-
-
-def test_merging_leaves_its_arguments_alone():
-    before = COUNTS.copy(), ADJACENCY.copy()
-    merged, group = datasets.merge_zones(COUNTS, ADJACENCY, 30)
-    np.testing.assert_array_equal(COUNTS, before[0])
-    np.testing.assert_array_equal(ADJACENCY, before[1])
-    onto = np.eye(30, dtype=int)[group]
-    np.testing.assert_array_equal(onto.T @ COUNTS @ onto, merged)  # trips within a group are on the diagonal
-    same, group = datasets.merge_zones(COUNTS, ADJACENCY, 63)
-    np.testing.assert_array_equal(same, COUNTS)
-    np.testing.assert_array_equal(group, np.arange(63))
 
 
 @pytest.mark.parametrize(
@@ -199,10 +186,10 @@ def test_counts_matrix_refuses_strangers_and_repeated_zones():
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.parametrize("labels", [[1, 2, 30], ["N/A", "NA", "Midtown"]])
+@pytest.mark.parametrize("labels", [[1, 2, 30], [-99, 0, 10**15], ["N/A", "NA", "Midtown"]])
 def test_a_table_of_ones_own_comes_back(tmp_path, suffix, labels):
     a, b, c = labels
-    table = pd.DataFrame({"trips": [3, 0, 7], "origin": [a, a, c], "note": [0.5] * 3, "destination": [a, b, a]})
+    table = pd.DataFrame({"trips": [3, 0, 2**53], "origin": [a, a, c], "note": [0.5] * 3, "destination": [a, b, a]})
     path = tmp_path / f"trips.{suffix}"
     table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
     for source in (path, str(path)):
@@ -258,15 +245,6 @@ def test_zones_that_are_not_all_numbers_are_words(tmp_path):
 def test_refused_sources(source, words):
     with pytest.raises(ValueError, match=words):
         datasets.load_taxi_trips(source)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.dictionaries(st.tuples(st.integers(-99, 99), st.integers(-99, 99)), st.integers(0, 2**53), min_size=1))
-def test_any_valid_table_survives_the_round_trip(tmp_path_factory, pairs):
-    path = tmp_path_factory.mktemp("trips") / "trips.csv"
-    rows = [(origin, destination, trips) for (origin, destination), trips in pairs.items()]
-    pd.DataFrame(rows, columns=list(taxi.TRIP_COLUMNS)).to_csv(path, index=False)
-    assert list(datasets.load_taxi_trips(path).itertuples(index=False, name=None)) == rows
 
 
 # --- Gainesville ----------------------------------------

@@ -99,6 +99,15 @@ def test_cut_short(server, month):
     assert datasets.fetch_taxi_month(url, expected=expected).file.read_bytes() == handler.contents
 
 
+@pytest.mark.parametrize(("port", "said"), [("9", r"http://127.0.0.1:9/.* could not be downloaded"), (None, "403")])
+def test_what_is_not_there_is_told(server, month, port, said):
+    url, handler = server
+    handler.do_GET = lambda self: self.send_error(403)
+    with pytest.raises(ValueError, match=said):
+        datasets.fetch_taxi_month(f"http://127.0.0.1:{port}/{NAME}" if port else url)
+    assert left() == set()
+
+
 @pytest.mark.parametrize("kind", ["html", "truncated", "other columns", "other rows", "other trips"])
 def test_wrong_files_are_removed(server, month, kind, tmp_path):
     url, handler = server
@@ -112,20 +121,6 @@ def test_wrong_files_are_removed(server, month, kind, tmp_path):
     expected = (expected[0] + (kind == "other rows"), expected[1] + (kind == "other trips"))
     with pytest.raises(ValueError, match="The file was removed"):
         datasets.fetch_taxi_month(url, expected=expected)
-    assert left() == set()
-
-
-def test_no_network(month):
-    with pytest.raises(ValueError, match=r"http://127.0.0.1:9/.* could not be downloaded"):
-        datasets.fetch_taxi_month(f"http://127.0.0.1:9/{NAME}")
-    assert left() == set()
-
-
-def test_not_found(server, month):
-    url, handler = server
-    handler.do_GET = lambda self: self.send_error(403)
-    with pytest.raises(ValueError, match="403"):
-        datasets.fetch_taxi_month(url)
     assert left() == set()
 
 

@@ -3,15 +3,18 @@
 import json
 import multiprocessing
 import os
+import re
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
-from dpsim import release
+from dpsim import cli, release
 from dpsim.release import budget, scratch
 from dpsim.release import chain as release_module
 from dpsim.release.budget import Limit
@@ -160,18 +163,26 @@ def test_a_release_is_spent_before_it_is_drawn(tmp_path: Path, monkeypatch: pyte
     assert len(book(file)) == 1 and book(file)[0]["epsilon"] <= 0.6
 
 
-def test_a_copy_that_is_not_installed_spends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["dpsim-compendium", "duckdb"])
+def test_what_is_not_installed_is_told_and_nothing_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """The statement names the versions; where one is unknown the budget was spent and nothing came of it."""
 
-    def unknown(name: str) -> str:
-        raise metadata.PackageNotFoundError(name)
+    def there(package: str, version: Callable[[str], str] = metadata.version) -> str:
+        if package == name:
+            raise metadata.PackageNotFoundError(name)
+        return version(package)
 
-    settings = {"support": release.all_pairs(["a", "b"]), "budget": tmp_path / "budget", "limit": Limit(1.0, 0.0)}
+    file, told = tmp_path / "budget", rf"{name}, which is not installed: pip install \"dpsim.*in a checkout"
     scratch.versions.cache_clear()
-    monkeypatch.setattr(metadata, "version", unknown)
-    with pytest.raises(ImportError, match=r"dpsim-compendium, which is not installed: pip install .*in a checkout"):
-        release.release_chain(release.Counts(TRIPS), epsilon=0.6, **settings)  # type: ignore[arg-type]
-    assert not settings["budget"].exists()  # type: ignore[attr-defined]
+    monkeypatch.setattr(metadata, "version", there)
+    with pytest.raises(ImportError, match=told):
+        release.release_chain(release.Counts(TRIPS), epsilon=0.6, delta=1e-6, budget=file, limit=ONE)
+    words = f"release t.csv --origin a --destination b --epsilon 1 --delta 1e-6 --output {tmp_path}/out --budget {file}"
+    result = CliRunner().invoke(cli.main, [*words.split(), "--limit", "1,1e-6"])
+    assert result.exit_code == 2 and re.search(told, result.stderr) and result.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def both_read_before_either_writes(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

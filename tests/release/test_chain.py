@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dpsim import markov, release
+from dpsim import release
 from dpsim.release import statement
 from dpsim.release.noise import Noise, laplace_noise, pair_threshold
 from dpsim.release.unit import EVENT, Unit
@@ -264,20 +264,6 @@ def test_how_far_a_release_can_be_trusted_is_said_in_one_sentence() -> None:
 def test_a_large_epsilon_is_warned_of() -> None:
     assert "protects little" in released(epsilon=11.0).text
     assert "protects little" not in released(epsilon=10.0).text
-
-
-def test_sparse_release() -> None:
-    n, out = 2000, 6
-    rng = np.random.default_rng(1)
-    ends = (np.arange(n)[:, None] + np.append(1, rng.choice(np.arange(2, n), out - 1, replace=False))) % n
-    graph = pd.DataFrame({"origin": np.repeat(np.arange(n), out), "destination": ends.ravel()})
-    trips = graph.assign(trips=rng.integers(0, 300, n * out))
-    chain = released(trips, support=release.declared_graph(graph))
-    pi = markov.stationary_distribution(chain.estimate.matrix)
-    assert pi.sum() == pytest.approx(1.0) and chain.estimate.matrix.nnz <= n * out
-    true = release.counts_on(trips, chain.support)[0]
-    shares = true / release.estimate.row_sums(true.astype(float), chain.support)[chain.support.rows]
-    assert 0.5 * np.abs(shares - chain.estimate.probabilities).sum() / n < 0.01
 
 
 # --- the stationary distribution --------------------------------------------------------------------------------------

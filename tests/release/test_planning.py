@@ -58,21 +58,6 @@ def test_the_bound_of_rows_that_are_alike_is_that_of_one() -> None:
     assert exact <= one and many == pytest.approx(one)
 
 
-def test_the_tables_of_a_hostile_reader() -> None:
-    """Few states: the estimate is the plain one, so that the bound is of what is released."""
-    for counts in ([[25, 25], [50, 0]], [[10, 0], [0, 10]], [[49, 1], [3, 47]]):
-        table = np.array(counts)
-        shares = table / table.sum(axis=1, keepdims=True)
-        errors = []
-        for seed in range(60):
-            noise = laplace_noise(0.5)
-            noisy = release.noisy_counts(table.ravel(), noise, np.random.default_rng(seed))
-            P = release.estimated(release.all_pairs([0, 1]), noisy, noise).matrix.toarray()
-            errors.append(float(table.sum(axis=1) @ (0.5 * np.abs(P - shares).sum(axis=1)) / table.sum()))
-        bound = float(release.plan(2, int(table.sum()), epsilons=[0.5])["error_bound"].iloc[0])
-        assert np.mean(errors) + 3.0 * np.std(errors) / np.sqrt(60) <= bound
-
-
 @pytest.mark.parametrize(("states", "events"), [(30, 90_000), (30, 9_000)])
 def test_what_is_expected_of_rows_that_are_alike(states: int, events: int) -> None:
     """Counts above their noise: Jensen's inequality has (1 - 1/d) times as much at least, to first order."""

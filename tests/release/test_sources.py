@@ -256,16 +256,8 @@ def test_lines_that_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(text_, "_PART", part)
     monkeypatch.setattr(text_, "LONGEST", 20)
     for end in ("\n", "\r\n", "\r"):
-        lines = [
-            "\ufefffrom,to,more",
-            "a,b,é",
-            "x" * 19 + ",,",
-            "x" * 18 + ",,",
-            "",
-            "x" * 500 + ",y,z",
-            "b,a,",
-            "c,d,",
-        ]
+        wide = ["x" * 19 + ",,", "x" * 18 + ",,", "", "x" * 500 + ",y,z"]
+        lines = ["\ufefffrom,to,more", "a,b,é", *wide, "b,a,", "c,d,"]
         (tmp_path / "t.csv.gz").write_bytes(gzip.compress(end.join(lines).encode()))
         counts = count_transitions(tmp_path / "t.csv.gz", "from", "to")
         assert counts.trips.values.tolist() == [["a", "b", 1], ["b", "a", 1], ["c", "d", 1]]
