@@ -21,34 +21,13 @@ from dpsim.release import draws, files
 COLUMNS = ("who", "from", "to", "n")
 ODD = [
     *("clinic", "7", "7.5", "007", "2.0", "-0", "", " ", "a,b", 'a"b', "a\nb", "a;b", "#1", "'x", "NULL", "nan", "\\"),
-    *(
-        "x" * 10_000,
-        "\u202eabc",
-        "<script>alert(1)</script>",
-        "=cmd()",
-        "| a | b |",
-        "é",
-        "日本",
-        "1e300",
-        "true",
-        "99",
-    ),
-    None,
+    *("x" * 10_000, "\u202eabc", "<script>alert(1)</script>", "=cmd()", "| a | b |", "é"),
+    *("日本", "1e300", "true", "99", None),
 ]
 """Labels of one more event: other types, missing, quotes, markup."""
 
-LINES = [
-    "0,2",
-    "0,2,3,1,9999,more",
-    '"0,2,3,1,9999',
-    '0,2,3,1,"9999',
-    "",
-    '"',
-    ",,,,",
-    "\x00",
-    "\ud8ff",
-    "0\t2\t3\t1\t1",
-]
+LINES = ["0,2", "0,2,3,1,9999,more", '"0,2,3,1,9999', '0,2,3,1,"9999', "", '"', ",,,,"]
+LINES += ["\x00", "\ud8ff", "0\t2\t3\t1\t1"]
 """Lines that are no rows of the table."""
 
 

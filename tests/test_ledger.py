@@ -205,22 +205,17 @@ def test_the_scoreboard_says_what_the_report_says_and_leads_to_headings(paper: s
 
 
 def test_rows_that_share_a_sentence_share_a_line_and_recorded_values_fill_it() -> None:
-    rows = pd.concat([row(section="A")] * 3).set_axis(["a", "b", "c"])
+    rows = pd.concat([row(section="Laplace's noise")] * 3).set_axis(["a", "b", "c"])
     values = recorded({"a": 2.26, "b": 2.3, "c": 2.5})
     board = ledger._board(ledger.judge(rows.assign(sentence="{found} of {limit:.1%}.", limit=0.5), values)).to_html()
     assert "2.26 of 50.0 %." in board and "2.3 of 50.0 %." in board
+    assert {html.unescape(place) for place in re.findall('href="#([^"]+)"', board)} == {"Laplace's-noise"}
     board = ledger._board(ledger.judge(rows.assign(sentence="Elsewhere.", basis="surrogate"), values)).to_html()
     assert board.count("Elsewhere.") == 1 and "2.26 to 2.5" in board
     two = ledger._board(ledger.judge(rows[:2].assign(sentence="Elsewhere.", basis="surrogate"), values)).to_html()
     assert "2.26; 2.3" in two
     assert f"{ledger._Found(0.026):.1%} {ledger._Found(-50.0)} {ledger._Found(0.012345)}" == "2.6 % -50 0.01235"
     assert f"{ledger._Found(-0.762):by.2f}, {ledger._Found(3.0):by}" == "falls by 0.76, rises by 3"
-
-
-def test_a_line_leads_to_a_heading_with_an_apostrophe() -> None:
-    board = ledger._board(ledger.judge(row(section="Laplace's noise"), recorded({row().index[0]: 2.26}))).to_html()
-    (place,) = re.findall('href="#([^"]+)"', board)
-    assert html.unescape(place) == "Laplace's-noise"
 
 
 def test_the_verdict_of_a_paper_follows_from_its_rows() -> None:

@@ -83,8 +83,6 @@ def test_one_file_is_for_events_or_for_one_column(tmp_path: Path) -> None:
         '{"version": 1, "limit": [1.0, 0.0], "releases": []}',
         *(json.dumps(NEW | {"version": version}) for version in (2.0, "2", True, None, 3)),
         json.dumps(NEW)[:-1] + ', "limit": [9.0, 0.0]}', json.dumps(NEW)[:-1] + ', "releases": []}',
-        '{"version": 1, "limit": [1.0, 0.0], "releases": [{"epsilon": 1.0, "delta": 0.0, "unit": {"events": 5}, '
-        '"adjacency": "add-remove", "time": ""}]}',
     ],
 )  # fmt: skip
 def test_files_that_are_no_budget_or_of_the_old_form(tmp_path: Path, text: str) -> None:

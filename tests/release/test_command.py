@@ -148,13 +148,10 @@ def test_what_depends_on_rows_is_not_on_standard_output(run: Callable[..., Resul
 ODD = ("p,0,home,x,1", "p,0,home", '"', "p,soon,home,shop,1", ",,,,", "p,0,home,shop,-1.5", "p,1e300,home,shop,1e300")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        f"{ENDS} --categories pages.txt --count trips",
-        "--trajectory user,at,page --time-format seconds --events 5 --delta 1e-6",
-    ],
-)
+COUNTED = f"{ENDS} --categories pages.txt --count trips"
+
+
+@pytest.mark.parametrize("words", [COUNTED, VISITS.removeprefix("visits.parquet ") + " --events 5 --delta 1e-6"])
 def test_no_exit_code_depends_on_a_row(run: Callable[..., Result], words: str) -> None:
     """One count that is none, or one line too many fields, ended the command with exit code 2."""
     plain = ["user,at,page,next,trips", *(f"u{i % 50},{60 * i},home,shop,1" for i in range(500))]
@@ -225,13 +222,11 @@ def test_a_number_of_400_digits_is_refused_in_one_line(option: str) -> None:
 
 
 def test_every_release_without_a_budget_file_says_that_losses_add_up(run: Callable[..., Result]) -> None:
+    words = f"events.csv.gz {ENDS} --categories pages.txt --output"
     for out in ("first", "second"):
-        result = run(f"events.csv.gz {ENDS} --categories pages.txt", epsilon=f"--epsilon 1 --output {out}")
+        result = run(f"{words} {out}", epsilon="--epsilon 1")
         assert "no budget file was named" in result.stdout and "add up" in result.stdout
-    kept = run(
-        f"events.csv.gz {ENDS} --categories pages.txt --budget spent.json --limit 3,0",
-        epsilon="--epsilon 1 --output third",
-    )
+    kept = run(f"{words} third --budget spent.json --limit 3,0", epsilon="--epsilon 1")
     assert kept.exit_code == 0 and "no budget file" not in kept.output
 
 

@@ -104,40 +104,30 @@ def test_what_runs_again(house: Path, toy: Path, monkeypatch: pytest.MonkeyPatch
     assert (key() != before) == again
 
 
-def test_the_key_sees_parameters_and_the_file_that_one_names(toy: Path) -> None:
-    assert key(seed=2) != key()
-    named, found = toy / "table.csv", []
+FILES = {"table.csv": "table.csv", "months": "months/2025/01/part.csv", "official": "build/data/month.csv"}
+"""What a parameter says, and a file that is read then: itself, one below a folder, one that was fetched."""
+
+
+@pytest.mark.parametrize("said", FILES)
+def test_the_key_sees_parameters_and_the_files_that_one_names(toy: Path, said: str) -> None:
+    file, found = toy / FILES[said], []
+    file.parent.mkdir(parents=True, exist_ok=True)
     for text in ("1", "2"):
-        named.write_text(text)
-        values = parameters.resolve("quick", [("label", "table.csv")])
-        assert values == {"label": str(named)}
-        found.append(key(**values))
-    assert found[0] != found[1]
-
-
-def test_the_key_sees_every_file_below_a_folder_that_a_parameter_names(toy: Path) -> None:
-    deep = toy / "months" / "2025" / "01"
-    deep.mkdir(parents=True)
-    found = []
-    for text in ("1", "2"):
-        (deep / "part.csv").write_text(text)
-        found.append(key(label=str(toy / "months")))
-    assert found[0] != found[1]
-
-
-def ledger_of_two(toy: Path) -> tuple[Path, Path]:
-    """Write tables of two papers, the notebooks `quick` and `other`; return their paths."""
-    papers, published = toy / "data" / "papers.csv", toy / "data" / "published.csv"
-    papers.write_text("id,notebook\none,quick\ntwo,other\n")
-    published.write_text('id,paper,sentence\none.a,one,"1, 2"\ntwo.a,two,3\n')
-    return papers, published
+        file.write_text(text)
+        values = parameters.resolve("quick", [("label", said)])
+        assert values == {"label": said if said == "official" else str(toy / said)}
+        found.append((key(**values), key(seed=2), key()))
+    (one, *others), (two, *same) = found
+    assert one != two and others == same and len({one, *others}) == 3
 
 
 def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(toy: Path) -> None:
     for name in ("other", "apart", "00_overview"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY)
     names = ("quick", "other", "apart", "00_overview")
-    papers, published = ledger_of_two(toy)
+    papers, published = toy / "data" / "papers.csv", toy / "data" / "published.csv"
+    papers.write_text("id,notebook\none,quick\ntwo,other\n")
+    published.write_text('id,paper,sentence\none.a,one,"1, 2"\ntwo.a,two,3\n')
 
     def seen(path: Path, old: str, new: str) -> set[str]:
         """Return which keys an edit changes."""
@@ -152,17 +142,6 @@ def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(to
     assert seen(published, "two.b,two", "two.b,three") == {"other", "apart", "00_overview"}
     (toy / "data" / "checksums.txt").write_text("1  a.csv\n")
     assert seen(toy / "data" / "checksums.txt", "1", "2") == set(names)
-
-
-def test_the_key_of_a_run_that_asks_for_a_text_sees_what_was_fetched(toy: Path) -> None:
-    fetched = toy / "build" / "data" / "month.csv"
-    fetched.parent.mkdir(parents=True)
-    found = []
-    for text in ("1", "2"):
-        fetched.write_text(text)
-        found.append((key(label="official"), key(seed=2), key()))
-    (one, *others), (two, *same) = found
-    assert one != two and others == same
 
 
 def test_the_overview_follows_the_others_results_but_not_their_seconds(toy: Path) -> None:

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from papermill.inspection import inspect_notebook
 from toy_project import BODY, DEADLINE, FORKS, PARAMETERS, ROOT, WAITING, WORKER, notebook, start, wait_for, workers
 
-from dpsim import paths, runner
+from dpsim import runner
 from dpsim.cli import main
 
 
@@ -127,19 +127,11 @@ def test_a_comment_begins_after_a_text_and_ends_with_the_size_for_a_quick_run(to
     assert (found["place"].default, found["place"].help) == ("é # 1", "a word")
 
 
-@pytest.mark.parametrize(
-    "kind, text, value",
-    [
-        ("int", "200", 200),
-        ("float", "2", 2.0),
-        ("bool", "False", False),
-        ("str", "a,b", "a,b"),
-        ("list[int]", "1, 2", [1, 2]),
-        ("list[float]", "[0.5, 1]", [0.5, 1.0]),
-        ("list[str]", "a,b", ["a", "b"]),
-        ("list[int]", "", []),
-    ],
-)
+VALUES = [("int", "200", 200), ("float", "2", 2.0), ("bool", "False", False), ("str", "a,b", "a,b")]
+LISTS = [("int", "1, 2", [1, 2]), ("float", "[0.5, 1]", [0.5, 1.0]), ("str", "a,b", ["a", "b"]), ("int", "", [])]
+
+
+@pytest.mark.parametrize("kind, text, value", VALUES + [(f"list[{kind}]", *rest) for kind, *rest in LISTS])
 def test_values_on_the_command_line_take_the_parameters_type(kind: str, text: str, value: object) -> None:
     assert runner.parameters.parse(runner.parameters.Parameter("x", kind, None, ""), text) == value
 
@@ -412,11 +404,6 @@ def test_the_overview_runs_last_and_again_when_the_others_change(toy: Path) -> N
 
 
 # What changes while a notebook runs.
-
-
-def meddling(source: str) -> None:
-    """Let `quick` do something between reading its data and the end."""
-    notebook(paths.notebooks() / "quick.ipynb", BODY, source)
 
 
 MEDDLING: dict[str, Callable[[Path], str]] = {
