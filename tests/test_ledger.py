@@ -27,14 +27,9 @@ from dpsim.figures import explore, house_style
 
 def row(**more: object) -> pd.DataFrame:
     """Return one row of the ledger, with what is given changed."""
-    base = (
-        ledger.published()
-        .loc[["benvenuti2026.fig1.eps_min"]]
-        .assign(
-            published=2.26, printed="2.26", published_unit=0.01, expected=math.nan, basis="rounding", limit=math.nan
-        )
-    )
-    return base.assign(**more)
+    numbers = {"published": 2.26, "published_unit": 0.01, "expected": math.nan, "limit": math.nan}
+    base = ledger.published().loc[["benvenuti2026.fig1.eps_min"]]
+    return base.assign(**{**numbers, "printed": "2.26", "basis": "rounding", **more})
 
 
 def recorded(values: dict[str, float], error: float = math.nan) -> pd.DataFrame:

@@ -113,9 +113,8 @@ def numbers_in(text: str) -> Iterator[tuple[str, float, float]]:
 def results_in(text: str) -> Iterator[tuple[str, float, float]]:
     """Yield the numbers of a text that may be results: no whole number below 100, no year, none of one digit."""
     for written, value, half in numbers_in(text):
-        plain = re.fullmatch(r"-?[\d,]+", written) and (
-            abs(value) < 100 or re.fullmatch(r"19\d\d|20\d\d|2100", written)
-        )
+        small = abs(value) < 100 or re.fullmatch(r"19\d\d|20\d\d|2100", written)
+        plain = small and re.fullmatch(r"-?[\d,]+", written)
         if not plain and len(re.sub(r"[eE].*|\D", "", written).lstrip("0")) >= 2:
             yield written, value, half
 

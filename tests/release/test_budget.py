@@ -183,23 +183,19 @@ def test_what_is_not_installed_is_told_and_nothing_is_spent(
     assert not list(tmp_path.iterdir())
 
 
-def both_read_before_either_writes(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold the race open: what was read is written half a second later, when the other one has read too."""
-    write = budget._write
-
-    def late(*arguments: object) -> None:
-        time.sleep(0.5)
-        write(*arguments)  # type: ignore[arg-type]
-
-    spend(file, 0.1, limit=Limit(1.0, 0.0))
-    monkeypatch.setattr(budget, "_write", late)
-
-
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
 @pytest.mark.parametrize("processes", [False, True])
 def test_no_two_spend_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: bool) -> None:
     file = tmp_path / "budget"
-    both_read_before_either_writes(file, monkeypatch)
+    spend(file, 0.1, limit=Limit(1.0, 0.0))
+    write = budget._write
+
+    def late(*arguments: object) -> None:
+        """Hold the race open: what was read is written half a second later, when the others have read too."""
+        time.sleep(0.5)
+        write(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(budget, "_write", late)
     fork = multiprocessing.get_context("fork")  # the package is imported once
     with ProcessPoolExecutor(4, fork) if processes else ThreadPoolExecutor(4) as pool:
         running = [pool.submit(spend, file, 0.3) for _ in range(4)]

@@ -244,11 +244,8 @@ def test_utility_is_measured_against_the_whole_table() -> None:
     """Nearly all events were left out: the release is far from the table, though near what was counted."""
     names = ["a", "b", "c"]
     ends = {"origin": ["a", "a", "b", "c"], "destination": ["b", "c", "a", "a"]}
-    counts = Counts(
-        pd.DataFrame(ends | {"trips": [1, 20, 20, 20]}),
-        Unit(1, "who"),
-        before=pd.DataFrame(ends | {"trips": [3000, 20, 20, 20]}),
-    )
+    counted, before = (pd.DataFrame(ends | {"trips": [first, 20, 20, 20]}) for first in (1, 3000))
+    counts = Counts(counted, Unit(1, "who"), before=before)
     chain = release.release_chain(counts, epsilon=1e4, support=release.all_pairs(names), rng=1)
     facts = owner.compared(chain, counts)
     assert facts["mean_row_total_variation"] > 0.9

@@ -31,10 +31,8 @@ def test_trajectories() -> None:
 GAPS = [(None, 3), ("30min", 1), ("31 min", 2), ("1h", 2), ("2h", 3), ("0.0209d", 2), ("1801s", 2)]
 SECONDS = np.array([0, 1800, 3601, 9000])
 DATES = pd.to_datetime(SECONDS + 36_000, unit="s")
-OFFSET = [
-    f"{moment.isoformat()}+0{hours}:00"
-    for moment, hours in zip(DATES + pd.to_timedelta([0, 1, 0, 1], "h"), [0, 1, 0, 1])
-]
+AHEAD = [0, 1, 0, 1]
+OFFSET = [f"{at.isoformat()}+0{hours}:00" for at, hours in zip(DATES + pd.to_timedelta(AHEAD, "h"), AHEAD)]
 WRITTEN = {
     "seconds": (SECONDS, "seconds"),
     "milliseconds": (1000 * SECONDS, "milliseconds"),
