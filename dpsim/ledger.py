@@ -184,10 +184,9 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index: papers as they come. `verdict` is a sentence that names the places of the paper which hold on its own
-        inputs, which hold on stand-ins, and which differ, are refuted or not tested, with the number of rows where it
-        is not one. A column for each of VERDICTS counts the rows of the scoreboard, those of every basis but identity
-        and speed.
+        Index: papers as they come. `verdict` is a sentence that names the places of the paper under each word, those
+        that agree on stand-ins apart, and how many of a place's rows have the word where not all do. A column for each
+        of VERDICTS counts the rows of the scoreboard, those of every basis but identity and speed.
 
     Examples
     --------
@@ -203,15 +202,13 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sentence(board: pd.DataFrame) -> str:
-    """Return what holds of one paper, on which inputs, and what does not, by the places of its rows."""
-    words = board["verdict"].mask((board["verdict"] == "agrees") & (board["basis"] == "standin"), "stand-ins")
-    heads = {"agrees": "holds", "stand-ins": "holds on stand-ins", "differs": "differs"}
-    heads |= {"contradicted": "refuted", "not tested": "not tested"}
-    parts = []
-    for word, head in heads.items():
-        places = board["where"][words == word].value_counts(sort=False)
-        named = ", ".join(place if count == 1 else f"{place} ({count})" for place, count in places.items())
-        parts += [f"{head}: {named}"] if named else []
+    """Return what agrees of one paper, on which inputs, and what does not, by the places of its rows."""
+    words = board["verdict"].mask((board["verdict"] == "agrees") & (board["basis"] == "standin"), "agrees on stand-ins")
+    rows, parts = board["where"].value_counts(), []
+    for word in ("agrees", "agrees on stand-ins", "differs", "contradicted", "not tested"):
+        found = board["where"][words == word].value_counts(sort=False)
+        named = [place if n == rows[place] else f"{place} ({n} of {rows[place]})" for place, n in found.items()]
+        parts += [f"{word}: {', '.join(named)}"] if named else []
     return "; ".join(parts)
 
 
@@ -361,7 +358,7 @@ def _line(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _says(row: Any) -> str:
-    """Return what the paper says: the quantity and what is printed, or what a refuted statement allows."""
+    """Return what the paper says: the quantity and what is printed, or what a false statement allows."""
     printed = row.printed or (f"{row.limit:.4g}" if row.basis == "false" else "")
     limited = row.relation in ("at most", "at least") and row.basis != "contradiction"
     bound = f"{row.relation} " if printed and limited else ""
@@ -382,9 +379,12 @@ def _finds(row: Any) -> str:
 
 
 class _Found(float):
-    """A recorded value in a sentence or table: four digits unless the format asks for others, "%" after a space."""
+    """A recorded value in a sentence or table: four digits unless the format asks for others, "%" after a space; "by"
+    and a format say how far it falls or rises."""
 
     def __format__(self, spec: str) -> str:
+        if spec.startswith("by"):
+            return f"{'falls' if self < 0 else 'rises'} by {_Found(abs(self)):{spec[2:]}}"
         whole = self == np.round(self) and abs(self) < 1e9
         return float.__format__(self, spec or (".0f" if whole else ".4g")).replace("%", " %")
 

@@ -103,15 +103,8 @@ def cases() -> Iterator[Case]:
     lonely = with_event(table[table["from"] != "21"], **{"from": "21"})
     none = table[:0]
     one, two = with_event(none), with_event(with_event(none), **{"from": "clinic"})
-    every = (
-        ("chosen", chosen),
-        ("words", words),
-        ("whole", whole),
-        ("person", person),
-        ("among", among),
-        ("graph", graph),
-    )
-    for name, options in every:
+    every = {"chosen": chosen, "words": words, "whole": whole, "person": person, "among": among, "graph": graph}
+    for name, options in every.items():
         yield Case(f"{name}: the row of 21 empties", options, lonely, table[table["from"] != "21"], "csv")
         yield Case(f"{name}: one event or none", options, one, none, "csv")
         yield Case(f"{name}: none, from another place", options, with_event(none, to="clinic"), none, "parquet")
@@ -176,9 +169,7 @@ def _released(case: Case, table: pd.DataFrame, place: str) -> tuple[int, str]:
     if case.line is not None and place == "b":
         with file.open("ab") as stream:
             stream.write(case.line.encode("utf-8", "surrogatepass") + b"\n")
-    run = CliRunner().invoke(
-        cli.main,
-        ["release", str(file), *case.options, "--epsilon", "1", "--output", f"{place}/published", "--seed", "1"],
-    )
+    command = ["release", str(file), *case.options, "--epsilon", "1", "--output", f"{place}/published", "--seed", "1"]
+    run = CliRunner().invoke(cli.main, command)
     assert run.exception is None or isinstance(run.exception, SystemExit), run.exception
     return run.exit_code, run.stdout.replace(f"{place}/published", "published")

@@ -21,10 +21,10 @@ from dpsim.release import scratch, support, text
 from dpsim.release.command import counted
 
 ROWS = 40
-ROLES = {"who": "label", "a": "label", "b": "label", "n": "count", "at": "time"}
+ROLES = {"who": "label", "a": "label", "b": "label", "many": "count", "at": "time"}
 OPTIONS: dict[str, dict[str, Any]] = {
     "events": {"origin": "a", "destination": "b"},
-    "counts": {"origin": "a", "destination": "b", "count": "n"},
+    "counts": {"origin": "a", "destination": "b", "count": "many"},
     "units": {"origin": "a", "destination": "b", "unit": "who", "events": 3},
     "visits": {"trajectory": "who,at,a", "events": 3},
 }
@@ -102,9 +102,7 @@ def check(seed: int, folder: Path) -> str:
     (one, told), (other, also) = (_outcome(source, declared, options) for source in sources)
     assert (one is None) == (other is None), f"{said}: {told} {also}"
     if one is not None and other is not None:
-        moved = {
-            pair: other.get(pair, 0) - one.get(pair, 0) for pair in {*one, *other} if one.get(pair) != other.get(pair)
-        }
+        moved = {pair: n for pair in {*one, *other} if (n := other.get(pair, 0) - one.get(pair, 0))}
         most = {"events": 1, "counts": 10**9, "units": 3, "visits": 3}[way]
         assert sum(map(abs, moved.values())) <= most, f"{said}: {moved}"
         assert way not in ("events", "counts") or len(moved) <= 1, f"{said}: {moved}"
@@ -131,7 +129,7 @@ def _text(rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> tu
     form = options.get("time_format", "iso")
 
     def good(i: int) -> bytes:
-        values = {"who": f"p{i % 9}", "a": f"s{i % 4}", "b": f"s{i % 3}" if i % 5 else '"s 1"', "n": str(i % 3)}
+        values = {"who": f"p{i % 9}", "a": f"s{i % 4}", "b": f"s{i % 3}" if i % 5 else '"s 1"', "many": str(i % 3)}
         values |= {"more": "", "at": _time(form, i)}
         return delimiter.join(values[name] for name in names).encode()
 
@@ -204,7 +202,7 @@ def _good(name: str, kind: Any, options: dict[str, Any], i: int) -> Any:
     """Return a good value of a type."""
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value):
-        return {"n": str(i % 3), "at": _time(options.get("time_format", "iso"), i), "who": f"p{i % 9}"}.get(
+        return {"many": str(i % 3), "at": _time(options.get("time_format", "iso"), i), "who": f"p{i % 9}"}.get(
             name, f"s{i % 4}"
         )
     if pa.types.is_boolean(value):
@@ -249,47 +247,21 @@ def _last(value: Any, rng: np.random.Generator) -> Any:
 
 # --- pandas -----------------------------------------------------------------------------------------------------------
 
-UTC = "datetime64[ns, UTC]"
+UTC = "datetime64[ns,UTC]"
 PANDAS = {
-    "label": [
-        "object",
-        "object",
-        "str",
-        "string[python]",
-        "category",
-        "category of objects",
-        "int64",
-        "uint8",
-        "Int64",
-        "bool",
-        "boolean",
-    ],
-    "count": ["object", "str", "int64", "Int64", "UInt64", "category of objects"],
-    "time": [
-        "object",
-        "str",
-        "int64",
-        "Int64",
-        "float64",
-        "Float64",
-        *(f"datetime64[{unit}]" for unit in ("s", "ms", "us", "ns")),
-    ],
+    "label": "object, object, str, string[python], category, category of objects, int64, uint8, Int64, bool, boolean",
+    "count": "object, str, int64, Int64, UInt64, category of objects",
+    "time": "object, str, int64, Int64, float64, Float64"
+    + "".join(f", datetime64[{unit}]" for unit in ("s", "ms", "us", "ns")),
 }
-REFUSED = [
-    "float64",
-    "Float64",
-    "complex128",
-    "timedelta64[s]",
-    "period[Y]",
-    "Sparse[int]",
-    UTC,
-    "float16",
-]
+REFUSED = f"float64, Float64, complex128, timedelta64[s], period[Y], Sparse[int], {UTC}, float16"
 
 
 def _pandas(rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> tuple[str, list[pd.DataFrame]]:
     """Return two DataFrames with the same types of columns."""
-    kinds = {name: str(_pick(rng, PANDAS[role] if rng.random() < 0.95 else REFUSED)) for name, role in ROLES.items()}
+    of_roles = {name: PANDAS[role] if rng.random() < 0.95 else REFUSED for name, role in ROLES.items()}
+    kinds = {name: _pick(rng, of_role.split(", ")) for name, of_role in of_roles.items()}
+    ends = {"uint8": [255, 0], "UInt64": [2**64 - 1, 0], "bool": [True], "boolean": [True, pd.NA]}
     frames: list[dict[str, Any]] = [{}, {}]
     for name, kind in kinds.items():
         of_text = kind in ("object", "str", "string[python]", "category", "category of objects")
@@ -304,14 +276,7 @@ def _pandas(rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> 
         elif kind in ("float64", "Float64"):
             more = [_pick(rng, [np.nan, np.inf, -1e308, 2.0**60])]
         else:
-            more = [
-                _pick(
-                    rng,
-                    {"uint8": [255, 0], "UInt64": [2**64 - 1, 0], "bool": [True], "boolean": [True, pd.NA]}.get(
-                        kind, ENDS[:-1]
-                    ),
-                )
-            ]
+            more = [_pick(rng, ends.get(kind, ENDS[:-1]))]
         for frame, values in zip(frames, (body, body + more)):
             frame[name] = _series(kind, values)
     return f"pandas {', '.join(kinds.values())}", [pd.DataFrame(frame) for frame in frames]

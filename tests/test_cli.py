@@ -1,7 +1,5 @@
 """The command line where standard output or the records of a run are broken: one line, and files as they should be."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -62,6 +60,7 @@ DAMAGES = {
     "a number": "1",
     "numbers of nothing": '{"k": 1.5}',
     "values that are text": '{"k": {"value": "x", "standard_error": null}}',
+    "no text": "\udcff",
 }
 
 
@@ -74,6 +73,6 @@ def test_damaged_results_are_refused_in_one_line_that_names_the_file(tmp_path: P
         (tmp_path / run).mkdir()
         (tmp_path / run / "results.json").write_text("{}")
     damaged = tmp_path / "b" / file
-    damaged.write_text(DAMAGES[kind])
+    damaged.write_text(DAMAGES[kind], encoding="utf-8", errors="surrogateescape")
     result = CliRunner().invoke(main, ["diff", str(tmp_path / "a"), str(tmp_path / "b")])
     assert result.exit_code == 2 and len(result.output.splitlines()) == 1 and str(damaged) in result.output

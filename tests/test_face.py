@@ -1,6 +1,7 @@
 """What the package shows: every name loads and says what it is, and notebooks use no other."""
 
 import ast
+import doctest
 import importlib
 import inspect
 import json
@@ -56,9 +57,9 @@ def test_every_name_of_a_face_loads_and_says_what_it_is(subpackage):
 
 
 def public():
-    """Return every public function and class by subpackage.name, but for the release: that is a command."""
+    """Return every public function and class by subpackage.name."""
     found = {}
-    for subpackage in {*SUBPACKAGES, "ledger", "numerics.simplex"} - {"release"}:
+    for subpackage in {*SUBPACKAGES, "ledger", "numerics.simplex"}:
         face = importlib.import_module(f"dpsim.{subpackage}")
         for name, thing in ((name, getattr(face, name)) for name in getattr(face, "__all__", vars(face))):
             mine = getattr(thing, "__module__", "").startswith(face.__name__) and not name.startswith("_")
@@ -80,13 +81,29 @@ def missing_sections(thing):
     return wanted - has
 
 
+def failures(thing, doc):
+    """Return how many examples of a docstring fail; at least one is there."""
+    name, names = thing.__name__, dict(vars(inspect.getmodule(thing)))
+    test = doctest.DocTestParser().get_doctest(doc, names, name, None, None)
+    assert test.examples, "an example is missing"
+    return doctest.DocTestRunner(verbose=False).run(test, out=lambda text: None).failed
+
+
 @pytest.mark.parametrize("name", sorted(public()))
-def test_every_public_name_says_what_it_takes_and_gives(name):
+def test_every_public_name_says_what_it_takes_and_gives_and_its_examples_run(name):
     thing = public()[name]
-    assert not missing_sections(thing), f"{name}: {missing_sections(thing)}"
-    if inspect.isfunction(thing):
-        excused = any(re.fullmatch(pattern, name) for pattern in NO_EXAMPLE)
-        assert (">>> " in (inspect.getdoc(thing) or "")) != excused, name
+    doc = inspect.getdoc(thing) or ""
+    if not name.startswith("release."):  # a command, whose functions say it in fewer words
+        assert not missing_sections(thing), f"{name}: {missing_sections(thing)}"
+        if inspect.isfunction(thing):
+            assert (">>> " in doc) != any(re.fullmatch(pattern, name) for pattern in NO_EXAMPLE), name
+    if ">>> " in doc:
+        assert failures(thing, doc) == 0
+
+
+def test_a_wrong_example_fails():
+    right = inspect.getdoc(dpsim.markov.total_variation)
+    assert failures(dpsim.markov.total_variation, right.replace("\n0.25", "\n0.26")) == 1
 
 
 def test_no_excuse_has_outlived_its_function():
@@ -126,10 +143,7 @@ def test_notebooks_import_subpackages_and_names_of_their_faces_alone(notebook):
                 len(subpackage) == 2
                 and subpackage[1] in SUBPACKAGES
                 and name in importlib.import_module(module).__all__
-            ), (
-                module,
-                name,
-            )
+            ), (module, name)
 
 
 def test_importing_the_package_loads_nothing():

@@ -1,7 +1,5 @@
 """One version and one date wherever they are written; what archives read is what the project says."""
 
-from __future__ import annotations
-
 import json
 import re
 import zipfile

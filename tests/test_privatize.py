@@ -13,9 +13,11 @@ ROADS = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]])
 ROW = {"support": [True] * 3, "eta": 0.1, "records": 100, "epsilon": 1.0, "delta": 1e-4}
 PLAN = {"support": STARTUP.transitions > 0, "vectors": "one", "b": 0.02, "epsilon": 5.0, "delta": 1e-3}
 COUNTS = {"epsilon": 0.5, "total": 40, "bins": 3}
+LETTERS = {"epsilon": 1.0, "b": 1, "letters": "abc"}
 VECTORS = [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.2, 0.3, 0.5]]
 MATRICES = [[[0.5, 0.5, 0.0], [0.1, 0.1, 0.8]], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]
 HISTOGRAMS = [[20, 15, 5], [40, 0, 0], [0, 1, 39]]
+KEPT = [[20, 15, 5], [35, 0, 5], [1, 34, 5]]
 TRIPS = [[1, 3, 0, 2, 3, 2], [2, 1, 1, 1, 1, 1], [1, 0, 1, 0, 1, 0]]
 SPELT = [list("abcabcabc"), list("aaaaaaaaa"), list("cabacabac")]
 
@@ -30,21 +32,13 @@ def models():
 CASES = {
     "dirichlet vector": (dirichlet.privatize, VECTORS, ROW),
     "dirichlet matrix": (dirichlet.privatize, MATRICES, {**ROW, "epsilon": 4.0}),
-    "words": (words.privatize, SPELT, {"epsilon": 1.0, "b": 2, "letters": "abc"}),
-    "words, permute-and-flip": (
-        words.privatize,
-        SPELT,
-        {"epsilon": 1.0, "b": 1, "letters": "abc", "mechanism": "permute-and-flip"},
-    ),
+    "words": (words.privatize, SPELT, {**LETTERS, "b": 2}),
+    "words, permute-and-flip": (words.privatize, SPELT, {**LETTERS, "mechanism": "permute-and-flip"}),
     "words on roads": (words.privatize, TRIPS, {"epsilon": 1.0, "b": 1, "adjacency": ROADS, "start": 0}),
     "boltzmann": (boltzmann.privatize, HISTOGRAMS, COUNTS),
     "boltzmann, steps": (boltzmann.privatize, HISTOGRAMS, {**COUNTS, "steps": 30_000}),
     "boltzmann, Laplace": (boltzmann.privatize, HISTOGRAMS, {**COUNTS, "mechanism": "laplace"}),
-    "boltzmann, invariant": (
-        boltzmann.privatize,
-        [[20, 15, 5], [35, 0, 5], [1, 34, 5]],
-        {**COUNTS, "invariant": {2: 5}},
-    ),
+    "boltzmann, invariant": (boltzmann.privatize, KEPT, {**COUNTS, "invariant": {2: 5}}),
     "mdp": (mdp.privatize, models(), {**PLAN, "eta": 0.1}),
     "mdp, Laplace": (mdp.privatize, models(), {**PLAN, "mechanism": "laplace"}),
     "mdp, Gaussian": (mdp.privatize, models(), {**PLAN, "mechanism": "gaussian"}),

@@ -1,7 +1,5 @@
 """README's session in Python runs as it stands, and its links lead somewhere."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,20 +1,23 @@
 """A small project of its own for the tests of the runner: the layout of the real one, notebooks of a few lines."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
 import psutil
 import pytest
 
+from dpsim.runner import runs
+
+FORKS = runs._Forks
 ROOT = Path(__file__).resolve().parents[1]
 
 PARAMETERS = """\
@@ -77,16 +80,25 @@ def notebook(path: Path, *cells: str, parameters: str = PARAMETERS) -> None:
     nbformat.write(made, path)
 
 
+@pytest.fixture(scope="session")
+def kept() -> Iterator[SimpleNamespace]:
+    """Yield a process to fork notebooks from that all tests share: what it imports costs seconds."""
+    with tempfile.TemporaryFile() as errors:
+        forks = FORKS(1, ("papermill", "ipykernel.inprocess.ipkernel"), errors)
+        yield SimpleNamespace(new=forks.new, errors=errors, close=lambda: None)
+        forks.close()
+
+
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the root of a project with one quick notebook, `quick`."""
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: SimpleNamespace) -> Path:
+    """Return the root of a project with one quick notebook, `quick`, forked from what is kept: in its environment."""
     for folder in ("notebooks", "data", "figures"):
         (tmp_path / folder).mkdir()
     for table in ("papers.csv", "published.csv"):
         shutil.copy(ROOT / "data" / table, tmp_path / "data")
     shutil.copy(ROOT / "requirements.lock", tmp_path)
     notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)
-    monkeypatch.setattr("dpsim.runner.runs.SHARED", ())  # which cost seconds
+    monkeypatch.setattr(runs, "_Forks", lambda *_: kept)
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
     monkeypatch.setenv("CI", "true")
     monkeypatch.chdir(tmp_path)

@@ -78,11 +78,11 @@ class Composition:
 
     def epsilon(self, delta: ArrayLike) -> Array:
         """Return an upper bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return _each(lambda d: self._bracket(self._upper, d)[1], checks.real("delta", delta, 10.0 * _SLACK, 1.0))
+        return _each(lambda d: self._inverse(self._upper, d, 1), checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
     def epsilon_lower_bound(self, delta: ArrayLike) -> Array:
         """Return a lower bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return _each(lambda d: self._bracket(self._lower, d)[0], checks.real("delta", delta, 10.0 * _SLACK, 1.0))
+        return _each(lambda d: self._inverse(self._lower, d, -1), checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
     def _lower(self, epsilon: float) -> float:
         """Return a proven lower bound on delta: the optimistic grid, less what its transforms may have added."""
@@ -94,18 +94,20 @@ class Composition:
         delta = self.pessimistic.get_delta_for_epsilon(epsilon)
         return min(1.0, math.ceil((delta * (1.0 + _RELATIVE_SLACK) + _SLACK) * 1e12) / 1e12)
 
-    def _bracket(self, bound: Callable[[float], float], delta: float) -> tuple[float, float]:
-        """Return two close epsilons with bound(low) > delta >= bound(high), or zeros if bound(0) <= delta."""
-        low, high, step = 0.0, self.interval, 1e-4 * self.interval
+    def _inverse(self, bound: Callable[[float], float], delta: float, side: int) -> float:
+        """Return the last epsilon found with bound <= delta (side 1) or >= delta (side -1), 0 if bound(0) <= delta.
+
+        Either is safe: an upper bound that is met, or a lower bound that is still reached.
+        """
+        low, high = 0.0, self.interval
         if bound(low) <= delta:
-            return 0.0, 0.0
+            return 0.0
         while bound(high) > delta:
             low, high = high, 2.0 * high
-        high = search.last_kept(lambda at: math.log(max(bound(at), 1e-300) / delta), high, low, step)
-        low = high - step
-        while bound(low) <= delta:
-            low -= step
-        return low, high
+        kept, broken = (high, low)[::side]
+        return search.last_kept(
+            lambda at: side * math.log(max(bound(at), 1e-300) / delta), kept, broken, 1e-4 * self.interval
+        )
 
 
 def compose(

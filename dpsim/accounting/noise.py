@@ -7,6 +7,7 @@ to three digits or four; one row has a closed form here.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from dp_accounting import gaussian_mechanism
 from dp_accounting.pld import privacy_loss_distribution
@@ -82,6 +83,7 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
     root = math.log(b * math.sqrt(rows / 2))
     for cells, step in ((CELLS // 20, 1.0), (CELLS, 1e-4)):  # a coarse grid says where to look
 
+        @cache  # one evaluation of the fine grid takes a tenth of a second
         def excess(log_scale: float, cells: int = cells) -> float:
             return _laplace_delta(epsilon, math.exp(log_scale), b, rows, cells) - delta
 

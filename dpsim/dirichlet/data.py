@@ -135,18 +135,19 @@ def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: Array
     >>> round(float(epsilon), 3), round(float(delta), 4)
     (0.616, 0.0007)
     """
-    row, found = rows(counts), []
+    row = rows(counts)
     shape, named = np.shape(row.total), (("k", k), ("eta", eta), ("gamma", gamma))
     k, eta, gamma = (checks.fitted(name, checks.numeric(name, value), shape) for name, value in named)
     lacking = (row.categories < 2) | (np.minimum(row.categories, 3) * eta + 1.0 / row.total > 1.0 + 1e-9)
     if lacking.any():
         raise ValueError(f"counts must leave each row a neighbour, got none in row {np.argwhere(lacking)[0]}")
-    for k_i, eta_i, gamma_i, N_i, n_i in np.broadcast(k, eta, gamma, row.total, row.categories):
-        epsilon = theorem1.epsilon_bound(k_i, shift=1.0 / N_i, eta=eta_i, gamma=gamma_i, n=int(n_i))
-        delta = theorem1.delta_bounds(k_i, eta=eta_i, gamma=gamma_i, n=int(n_i))[1]
-        found.append((float(epsilon), float(delta)))
-    both = np.array(found).T.reshape(2, *shape)
-    return checks.plain(both[0]), checks.plain(both[1])
+    epsilon, delta, total, categories = np.empty(shape), np.empty(shape), *map(np.asarray, (row.total, row.categories))
+    for n in np.unique(categories).tolist():
+        at = categories == n  # rows with as many transitions at once
+        border = {"eta": eta[at], "gamma": gamma[at], "n": n}
+        epsilon[at] = theorem1.epsilon_bound(k[at], shift=1.0 / total[at], **border)
+        delta[at] = theorem1.delta_bounds(k[at], **border)[1]
+    return checks.plain(epsilon), checks.plain(delta)
 
 
 def posterior_release(

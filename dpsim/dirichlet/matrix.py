@@ -9,6 +9,7 @@ log-likelihood ratios add up, and the matrix is exactly as private as the compos
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,9 @@ def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamm
     1.168
     """
     shift = 0.5 * checks.scalar("b", b, 0.0, 1.0, open_low=True)
-    rows = [
-        theorem1.epsilon_bound(k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma, n=m) for m in _sizes(protected)
-    ]
-    return checks.plain(np.max(rows, axis=0))
+    row = partial(theorem1.epsilon_bound, k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma)
+    sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
+    return checks.plain(np.max([row(n=m) for m in sizes], axis=0))
 
 
 def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> float:
@@ -93,7 +93,3 @@ def largest_k(epsilon: float, delta: float, *, shift: Array, eta: float, least: 
     while excess(low) > 0.0:
         low, high = max(bottom, low - 1.5), low
     return math.exp(search.last_kept(excess, low, high, 1e-5))
-
-
-def _sizes(protected: ArrayLike) -> set[int]:
-    return set(checks.integers("protected", protected, 2).ravel().tolist())

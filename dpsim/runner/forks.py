@@ -67,7 +67,9 @@ def mind(connection: socket.socket) -> None:
 def main() -> None:
     """Import what is shared, and execute each notebook in a process of its own."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, nothing can be waited for
-    gc.set_threshold(50_000)  # at the usual 700, a tenth of a run goes into looking for cycles
+    gc.set_threshold(1_000_000)  # at the usual 700, a tenth of a run goes into looking for cycles
+    # None: an import of it fails. jsonschema and the kernel do without these two, which take 1.5 s
+    sys.modules.update(dict.fromkeys(("rfc3987_syntax", "debugpy")))  # type: ignore[arg-type]
     for module in sys.argv[1:]:
         importlib.import_module(module)
     if "numba" in sys.argv:

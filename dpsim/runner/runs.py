@@ -100,7 +100,7 @@ def is_current(run: Run) -> bool:
         return False
 
 
-SHARED = ("papermill", "ipykernel.inprocess.ipkernel", "matplotlib.pyplot", "numba", "scipy.stats", "seaborn")
+SHARED = "papermill", "ipykernel.inprocess.ipkernel", "numba", "scipy.stats", "seaborn", "geopandas", "pyogrio"
 """What nearly every notebook imports, for seconds: once where several run, but on macOS, where it survives no fork."""
 
 
@@ -245,6 +245,7 @@ class _Forks:
     def new(self, errors: BinaryIO) -> socket.socket:
         """Return the socket of a notebook's new process, which writes its standard error to a file."""
         if self.process is None or self.process.poll() is not None:
+            self.close()
             self.jobs, theirs = socket.socketpair()
             with theirs:
                 self.process = subprocess.Popen(
@@ -319,7 +320,6 @@ def _environment(threads: int) -> dict[str, str]:
         "IPYTHONDIR": str(paths.build() / "ipython"),  # no start-up files
         "MATPLOTLIBRC": os.devnull,
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # no warning of the debugger's in what a dead process wrote last
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": os.pathsep.join([str(package.parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
     }

@@ -198,13 +198,13 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
 
 def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
     """Return the windows with one more letter, on the side where fewer are known."""
-    left, letter, right, i, _ = window
+    left, letter, right, i, other = window
     first, last = i - len(left), i + len(right)
     if last == n - 1 or (first > 0 and len(left) <= len(right)):
         outer = [s for s in _fed(before, left[0] if left else letter) if before.feasible[first - 1, s]]
-        return [window._replace(left=(s, *left)) for s in outer]
+        return [Window((s, *left), letter, right, i, other) for s in outer]
     outer = [s for s in _fed(after, right[0] if right else letter) if after.feasible[n - 2 - last, s]]
-    return [window._replace(right=(s, *right)) for s in outer]
+    return [Window(left, letter, (s, *right), i, other) for s in outer]
 
 
 def _log_smallest(side: Side, n: int) -> float:

@@ -3,16 +3,13 @@
 import itertools
 import math
 
+import chi_square
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from scipy import stats
-from scipy.special import gammaln
+from scipy.special import expit, gammaln, logsumexp
 
 from dpsim import boltzmann
-from dpsim.boltzmann.epsilon import log_normalisers
-from dpsim.boltzmann.space import weight_matrix
 
 ALPHA = 1e-6  # of accepting tests; the seeds are fixed
 WRONG = 1.1  # a temperature that statistical tests must reject
@@ -44,20 +41,18 @@ def brute_law(x, t, weights=None):
 
 def brute_matrix(x, t, weights, candidate="bins", rule="metropolis"):
     space = [tuple(z) for z in enumerate_histograms(sum(x), len(x)).tolist()]
-    bins, total = len(x), sum(x)
+    place = {z: row for row, z in enumerate(space)}
+    bins, total, costs = len(x), sum(x), [cost(z, x, weights) for z in space]
     P = np.zeros((len(space), len(space)))
-    for row, z in enumerate(space):
+    for z, row in place.items():
         for i, j in itertools.permutations(range(bins), 2):
-            chance = 1 / (bins * (bins - 1)) if candidate == "bins" else z[i] / total / (bins - 1)
-            y = list(z)
-            y[i] -= 1
-            y[j] += 1
-            if z[i] == 0:
-                P[row, row] += chance
-                continue
-            change = (cost(y, x, weights) - cost(z, x, weights)) / t
-            accept = min(1.0, math.exp(change)) if rule == "metropolis" else 1 / (1 + math.exp(-change))
-            P[row, space.index(tuple(y))] += chance * accept
+            chance, moved = 1 / (bins * (bins - 1)) if candidate == "bins" else z[i] / total / (bins - 1), list(z)
+            moved[i], moved[j] = z[i] - 1, z[j] + 1
+            to, accept = place.get(tuple(moved), row), 0.0
+            if z[i]:
+                change = (costs[to] - costs[row]) / t
+                accept = math.exp(min(change, 0.0)) if rule == "metropolis" else expit(change)
+            P[row, to] += chance * accept
             P[row, row] += chance * (1 - accept)
     return P
 
@@ -68,24 +63,14 @@ def semidefinite(bins, rank, seed):
 
 
 def p_value(draws, law, total):
-    """Chi-square of draws (size, n) against a law; cells with an expectation below 10 are merged."""
-    observed = np.bincount(boltzmann.configuration_index(draws, total), minlength=law.size)
-    expected = law * len(draws)
-    rare = expected < 10
-    if rare.any():
-        observed = np.append(observed[~rare], observed[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-        if expected[-1] < 10:
-            observed = np.append(observed[:-2], observed[-2:].sum())
-            expected = np.append(expected[:-2], expected[-2:].sum())
-    return stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue
+    """Chi-square of draws (size, n) against a law."""
+    return chi_square.p_value(np.bincount(boltzmann.configuration_index(draws, total), minlength=law.size), law)
 
 
 def neighbours(space):
     return [(x, y) for x, y in itertools.permutations(range(len(space)), 2) if np.abs(space[x] - space[y]).sum() == 2]
 
 
-SPACES = [(1, 2), (2, 3), (6, 3), (4, 4), (9, 2)]
 CASES = [
     # x, t, weights
     ((1, 0, 1), 1.0, None),
@@ -102,7 +87,7 @@ IDS = [f"{x}-t{t:g}-W{np.ndim(w)}" for x, t, w in CASES]
 # the space --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("total, bins", [*SPACES, (0, 3), (5, 1), (3, 6)])
+@pytest.mark.parametrize("total, bins", [(1, 2), (2, 3), (6, 3), (4, 4), (9, 2), (0, 3), (5, 1), (3, 6)])
 def test_configurations_are_all_histograms_in_decreasing_order(total, bins):
     space = boltzmann.configurations(total, bins)
     assert np.array_equal(space, enumerate_histograms(total, bins))
@@ -110,16 +95,9 @@ def test_configurations_are_all_histograms_in_decreasing_order(total, bins):
     assert np.array_equal(boltzmann.configuration_index(space, total), np.arange(len(space)))
 
 
-def test_deck_spaces():
-    deck = [(2, 0, 0), (1, 1, 0), (1, 0, 1), (0, 2, 0), (0, 1, 1), (0, 0, 2)]
-    assert boltzmann.configurations(2, 3).tolist() == [list(z) for z in deck]
-    large = boltzmann.configurations(50, 5)
-    assert len(large) == 316_251
-    assert np.array_equal(boltzmann.configuration_index(large, 50), np.arange(316_251))
-
-
 def test_index_of_large_and_batched_histograms():
     assert boltzmann.configuration_index(np.array([10**9 - 7, 7]), 10**9) == 7
+    assert np.array_equal(boltzmann.configuration_index(boltzmann.configurations(50, 5), 50), np.arange(316_251))
     space = boltzmann.configurations(4, 3).reshape(5, 3, 3)
     assert np.array_equal(boltzmann.configuration_index(space, 4), np.arange(15).reshape(5, 3))
 
@@ -143,31 +121,25 @@ def test_a_diagonal_matrix_is_its_diagonal():
 def weights_table(bins):
     rng = np.random.default_rng(bins)
     sparse = rng.exponential(size=bins) * (np.arange(bins) > 0)
-    return [
-        None,
-        rng.exponential(size=bins),
-        sparse,
-        *(semidefinite(bins, r, r) for r in (1, 2, bins)),
-        np.zeros(bins),
-    ]
+    full = [semidefinite(bins, rank, rank) for rank in (1, 2, bins)]
+    return [None, np.full(bins, 0.3), rng.exponential(size=bins), sparse, *full, np.zeros(bins)]
 
 
+@pytest.mark.parametrize("t", [0.05, 2.0, 30.0])
 @pytest.mark.parametrize("total", [1, 2, 3, 5])
 @pytest.mark.parametrize("bins", [2, 3, 4])
-def test_sensitivity_and_epsilon_against_brute_force(total, bins):
+def test_sensitivity_and_epsilon_against_brute_force(total, bins, t):
     space = enumerate_histograms(total, bins)
-    pairs = np.array(neighbours(space))
-    t = 2.0
+    x, y = np.array(neighbours(space)).T
+    d = space[None] - space[:, None]
     for weights in weights_table(bins):
-        d = space[None] - space[:, None]
         c = -np.einsum("xzi,ij,xzj->xz", d, matrix(weights, bins), d)  # c_x(z)
         s = boltzmann.sensitivity(total, bins, weights)
-        assert s == pytest.approx(np.abs(c[pairs[:, 0]] - c[pairs[:, 1]]).max(), rel=1e-12, abs=1e-14)
-        log_law = c / t - np.log(np.exp(c / t).sum(axis=1, keepdims=True))
-        loss = (log_law[pairs[:, 0]] - log_law[pairs[:, 1]]).max()
-        exact = boltzmann.exact_epsilon_limit(total, bins, t, weights)
+        assert s == pytest.approx(np.abs(c[x] - c[y]).max(), rel=1e-12, abs=1e-14)
+        log_law = c / t - logsumexp(c / t, axis=1, keepdims=True)
+        loss = (log_law[x] - log_law[y]).max()
         bound = boltzmann.epsilon_bound(total, bins, t, weights)
-        assert exact == pytest.approx(loss, rel=1e-11, abs=1e-12)
+        assert boltzmann.exact_epsilon_limit(total, bins, t, weights) == pytest.approx(loss, rel=1e-11, abs=1e-12)
         assert loss <= bound * (1 + 1e-12) + 1e-14
         assert bound <= 2 * s / t * (1 + 1e-12) + 1e-14
 
@@ -181,35 +153,6 @@ def test_sensitivity_closed_forms(total, bins):
     assert boltzmann.sensitivity(total, bins, tilted) == pytest.approx(boltzmann.sensitivity(total, bins, w), rel=1e-6)
     assert boltzmann.epsilon_bound(total, bins, 10) == pytest.approx((4 * total - 2) / 10)
     assert boltzmann.epsilon_bound(total, bins, 10, w) == pytest.approx(2 * total * np.sort(w)[-2:].sum() / 10)
-
-
-@pytest.mark.parametrize("total", [1, 2, 3, 6, 10])
-@pytest.mark.parametrize("bins", [2, 3, 5])
-@pytest.mark.parametrize("weight", [1.0, 0.3])
-def test_equal_weights_have_epsilon_at_most_s_over_t(total, bins, weight):
-    for t in (0.05, 0.5, 3, 30, 1e4):
-        exact = boltzmann.exact_epsilon_limit(total, bins, t, np.full(bins, weight))
-        bound = boltzmann.epsilon_bound(total, bins, t, np.full(bins, weight))
-        assert exact <= bound * (1 + 1e-12)
-        assert bound == pytest.approx(weight * (4 * total - 2) / t)
-
-
-def test_exact_epsilon_between_s_and_two_s_over_t():
-    """For unequal weights s / t is no bound; at low t the epsilon of the identity tends to s / t."""
-    weights, t = [4.0, 0.1, 0.1, 0.1, 0.1], 2.0
-    exact = boltzmann.exact_epsilon_limit(1, 5, t, weights)
-    s = boltzmann.sensitivity(1, 5, weights)
-    assert s / t < exact <= boltzmann.epsilon_bound(1, 5, t, weights) <= 2 * s / t
-    assert boltzmann.exact_epsilon_limit(6, 3, 0.01) == pytest.approx(boltzmann.sensitivity(6, 3) / 0.01)
-
-
-@pytest.mark.parametrize("total, bins, weights", [(6, 3, None), (5, 4, [1, 0, 2, 0.4]), (4, 3, semidefinite(3, 2, 5))])
-@pytest.mark.parametrize("t", [0.5, 10.0])
-def test_log_normalisers(total, bins, weights, t):
-    space = enumerate_histograms(total, bins)
-    brute = [math.log(math.fsum(math.exp(cost(z, x, weights) / t) for z in space)) for x in space]
-    found = log_normalisers(space, t, weight_matrix(weights, bins))
-    np.testing.assert_allclose(found, brute, rtol=1e-11, atol=1e-13)
 
 
 # the chain --------------------------------------------------------------------------------------------------
@@ -231,7 +174,7 @@ def test_transition_matrix_and_k_step_law(x, t, weights, candidate, rule):
     flow = law[:, None] * P
     np.testing.assert_allclose(flow, flow.T, atol=1e-15)
     start = np.all(space == x, axis=1).astype(float)
-    steps = [7, 0, 1, 30_000]
+    steps = [7, 0, 1, 8_000]
     laws = boltzmann.k_step_law(x, t, steps, weights=weights, candidate=candidate, rule=rule)
     for k, ours in zip(steps[:-1], laws):
         np.testing.assert_allclose(ours, start @ np.linalg.matrix_power(P, k), atol=1e-14)
@@ -251,7 +194,7 @@ def plain_chain(x, t, w, steps, candidate, rule, rng):
         if z[i] == 0:
             continue
         change = (cost(moved, x, w) - cost(z, x, w)) / t
-        chance = min(1.0, math.exp(min(change, 0))) if rule == "metropolis" else 1 / (1 + math.exp(min(-change, 700)))
+        chance = math.exp(min(change, 0)) if rule == "metropolis" else expit(change)
         if chance >= 1 or rng.random() < chance:
             z = moved
     return z
@@ -261,10 +204,9 @@ def plain_chain(x, t, w, steps, candidate, rule, rng):
 @pytest.mark.parametrize("rule", ["metropolis", "logistic"])
 @pytest.mark.parametrize("candidate", ["bins", "individual"])
 def test_the_chain_equals_its_plain_twin(x, t, weights, candidate, rule):
-    for seed in range(5):
-        kind = {"candidate": candidate, "rule": rule}
-        ours = boltzmann.metropolis(x, t, 60, weights=weights, rng=seed, **kind)[0]
-        assert ours.tolist() == plain_chain(x, t, weights, 60, **kind, rng=np.random.default_rng(seed)).tolist()
+    kind = {"candidate": candidate, "rule": rule}
+    ours = boltzmann.metropolis(x, t, 100, weights=weights, rng=1, **kind)[0]
+    assert ours.tolist() == plain_chain(x, t, weights, 100, **kind, rng=np.random.default_rng(1)).tolist()
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
@@ -278,18 +220,6 @@ def test_chain_has_the_k_step_law(x, t, weights, steps, candidate, rule):
     for states, warm in zip(draws, [t, 3 * t]):
         law = boltzmann.k_step_law(x, warm, steps, **kind)
         assert p_value(states, law, sum(x)) > ALPHA
-
-
-def spectral_gap(x, t, weights):
-    """1 less the second largest modulus of the chain's eigenvalues."""
-    return 1 - np.sort(np.abs(np.linalg.eigvals(brute_matrix(x, t, weights))))[-2]
-
-
-@pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
-def test_chain_reaches_the_stationary_law(x, t, weights):
-    steps = math.ceil(12 / spectral_gap(x, t, weights))
-    draws = boltzmann.metropolis(x, t, steps, chains=DRAWS, weights=weights, rng=np.random.default_rng(12))
-    assert p_value(draws, np.exp(boltzmann.log_stationary(x, t, weights)), sum(x)) > ALPHA
 
 
 @pytest.mark.parametrize("weights", [None, semidefinite(3, 3, 1)], ids=["identity", "full"])
@@ -307,19 +237,6 @@ def test_the_running_mean_is_the_mean_along_the_chain():
     states = [boltzmann.metropolis(x, t, k, rng=np.random.default_rng(15))[0] for k in range(steps)]
     values = boltzmann.objective(states, x)
     np.testing.assert_allclose(means[0], np.cumsum(values) / np.arange(1, steps + 1), atol=1e-12)
-
-
-def test_running_means_tend_to_the_exact_expectation():
-    x, t = (1, 2, 3, 20, 24), np.array([10.0, 50.0])
-
-    def expected(warm):
-        return np.exp(boltzmann.log_stationary(x, warm)) @ boltzmann.objective(boltzmann.configurations(50, 5), x)
-
-    last = boltzmann.metropolis(x, t, 5000, chains=300, running_mean=True, rng=np.random.default_rng(16))[..., -1]
-    for values, warm in zip(last, t):
-        error = stats.sem(values)
-        assert abs(values.mean() - expected(warm)) < 5 * error + 0.01 * warm
-        assert abs(values.mean() - expected(WRONG * warm)) > 8 * error
 
 
 # exact draws ------------------------------------------------------------------------------------------------
@@ -389,23 +306,12 @@ def test_exact_sampler_of_a_large_histogram(t):
 
 
 @pytest.mark.parametrize("size, shape", [(None, (3,)), (4, (4, 3)), ((2, 5), (2, 5, 3)), (0, (0, 3)), ((), (3,))])
-def test_shapes_and_seeds(size, shape):
-    draws = boltzmann.sample_exact((1, 2, 3), 5, size=size, rng=np.random.default_rng(1))
-    assert draws.shape == shape
-    assert np.array_equal(draws, boltzmann.sample_exact((1, 2, 3), 5, size=size, rng=np.random.default_rng(1)))
-    chains = boltzmann.metropolis((1, 2, 3), np.ones((2, 2)), 3, chains=5, rng=np.random.default_rng(1))
-    assert chains.shape == (2, 2, 5, 3)
-    again = boltzmann.metropolis((1, 2, 3), np.ones((2, 2)), 3, chains=5, rng=np.random.default_rng(1))
-    assert np.array_equal(chains, again)
+def test_shapes(size, shape):
+    assert boltzmann.sample_exact((1, 2, 3), 5, size=size).shape == shape
+    assert boltzmann.metropolis((1, 2, 3), np.ones((2, 2)), 3, chains=5).shape == (2, 2, 5, 3)
 
 
 # k steps ----------------------------------------------------------------------------------------------------
-
-
-def test_mixing_delta_of_the_checked_example():
-    assert boltzmann.mixing_delta(6, 3, 10, 10) == 0
-    assert 0 < boltzmann.mixing_delta(6, 3, 10, 10, epsilon=boltzmann.epsilon_bound(6, 3, 10)) < 0.002
-    assert boltzmann.mixing_delta(6, 3, 10, 1) > 0
 
 
 @pytest.mark.parametrize(
@@ -415,6 +321,7 @@ def test_mixing_delta_of_the_checked_example():
         (3, 4, 2, [1, 2, 0, 1], 1.0),
         (4, 3, 3, semidefinite(3, 3, 1), 0.3),
         (2, 2, 5, None, 0.0),
+        (2, 4, 0.001, [0, 0, 1e-9, 1], 1.0),  # a law that sums to more than 1, by rounding
     ],
 )
 def test_mixing_delta_against_brute_force(total, bins, t, weights, epsilon):
@@ -428,7 +335,7 @@ def test_mixing_delta_against_brute_force(total, bins, t, weights, epsilon):
         laws = np.array([power[row] for row, power in enumerate(powers)])
         brute = np.maximum(laws[pairs[:, 0]] - math.exp(epsilon) * laws[pairs[:, 1]], 0).sum(axis=1).max()
         assert deltas[position] == pytest.approx(brute, abs=1e-13)
-    assert deltas[0, 0] == 1
+    assert deltas[0, 0] == deltas.max() == 1
 
 
 # refusals ---------------------------------------------------------------------------------------------------
@@ -439,24 +346,19 @@ WEIGHTS = [
     *([[1, 2, 0], [0, 1, 0], [0, 0, 1]], [[1, 2, 0], [2, 1, 0], [0, 0, 1]]),  # not symmetric, indefinite
 ]
 LAWS = [
-    lambda x, t, w: boltzmann.log_stationary(x, t, w),
+    boltzmann.log_stationary,
     lambda x, t, w: boltzmann.metropolis(x, t, 3, weights=w),
     lambda x, t, w: boltzmann.sample_exact(x, t, weights=w),
     lambda x, t, w: boltzmann.k_step_law(x, t, 3, weights=w),
 ]
 
 
-def test_histograms_weights_and_temperatures_refused():
-    for function in LAWS:
-        for x in HISTOGRAMS:
-            with pytest.raises(ValueError, match=r"^x "):
-                function(x, 1.0, None)
-        for weights in WEIGHTS:
-            with pytest.raises(ValueError, match=r"^weights "):
-                function([1, 2, 3], 1.0, weights)
-        for t in (0, 1e-101):
-            with pytest.raises(ValueError, match=r"^t "):
-                function([1, 2, 3], t, None)
+@pytest.mark.parametrize("law", LAWS)
+def test_histograms_weights_and_temperatures_refused(law):
+    cases = [*(("x", (x, 1.0, None)) for x in HISTOGRAMS), *(("weights", ([1, 2, 3], 1.0, w)) for w in WEIGHTS)]
+    for name, arguments in [*cases, *(("t", ([1, 2, 3], t, None)) for t in (0, 1e-101))]:
+        with pytest.raises(ValueError, match=rf"^{name} "):
+            law(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -481,32 +383,15 @@ def test_histograms_weights_and_temperatures_refused():
         (lambda: boltzmann.mixing_delta(50, 5, 1, 1), "total, bins and steps"),
         (lambda: boltzmann.mixing_bound(100_001, 3, 1.0, 1, 1.0), "total"),
         (lambda: boltzmann.exact_epsilon_limit(50, 5, 1, semidefinite(5, 5, 1)), "total and bins"),
+        (lambda: boltzmann.epsilon_at_delta(0, 3, 1, 0.1), "total"),
+        (lambda: boltzmann.epsilon_at_delta(3, 3, 1, 1), "delta"),
+        (lambda: boltzmann.add_zero_sum_laplace([-1, 2], 1), "x"),
+        (lambda: boltzmann.add_zero_sum_laplace([1, 2], 0), "epsilon"),
+        (lambda: boltzmann.add_zero_sum_laplace([1, 2], 1, size=-1), "size"),
+        (lambda: boltzmann.nearest_histogram([1.5, 2], 3), "noisy"),
+        (lambda: boltzmann.nearest_histogram([1, 2], 0), "total"),
     ],
 )
 def test_other_refusals(call, name):
     with pytest.raises(ValueError, match=f"^{name} must"):
         call()
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    x=st.lists(st.integers(-1, 6), max_size=4),
-    t=st.one_of(st.floats(), st.sampled_from([1e-100, 1e-3, 1.0, 50.0, 1e100])),
-    weights=st.one_of(st.none(), st.lists(st.sampled_from([-1.0, 0.0, 1e-9, 1.0, 3.5, 1e100]), max_size=4)),
-)
-@example([0, 0, 0, 2], 0.001, [0.0, 0.0, 1e-9, 1.0])  # a law that sums to more than 1, by rounding
-def test_every_answer_is_finite_or_a_named_refusal(x, t, weights):
-    try:
-        log_law = boltzmann.log_stationary(x, t, weights)
-        draws = boltzmann.sample_exact(x, t, weights=weights, size=3, rng=np.random.default_rng(0))
-        states = boltzmann.metropolis(x, t, 5, chains=3, weights=weights, rng=np.random.default_rng(0))
-        epsilon = boltzmann.exact_epsilon_limit(sum(x), len(x), t, weights)
-        delta = boltzmann.mixing_delta(min(sum(x), 5), len(x), t, 3, weights=weights)
-    except ValueError as error:
-        assert str(error).split()[0] in ("x", "t", "weights")
-        return
-    assert np.isfinite(log_law).all() and np.exp(log_law).sum() == pytest.approx(1)
-    for rows in (draws, states):
-        assert (rows.sum(axis=1) == sum(x)).all() and (rows >= 0).all()
-    assert math.isfinite(epsilon) and epsilon <= boltzmann.epsilon_bound(sum(x), len(x), t, weights) * (1 + 1e-9) + 1e-9
-    assert 0 <= delta <= 1

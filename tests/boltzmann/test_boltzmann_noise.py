@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from chi_square import p_value
 
 from dpsim import boltzmann
 
@@ -39,10 +39,8 @@ def test_boltzmann_is_gaussian_noise_given_the_invariants():
     noisy = x + np.random.default_rng(2).choice(support, (200_000, 3), p=weights / weights.sum())
     valid = noisy[(noisy >= 0).all(axis=1) & (noisy.sum(axis=1) == 3)]
     observed = np.bincount(boltzmann.configuration_index(valid, 3), minlength=10)
-    law = np.exp(boltzmann.log_stationary(x, t))
-    assert stats.chisquare(observed, law * len(valid)).pvalue > 1e-6
-    wrong = np.exp(boltzmann.log_stationary(x, 1.1 * t))
-    assert stats.chisquare(observed, wrong * len(valid)).pvalue < 1e-6
+    right, wrong = np.exp(boltzmann.log_stationary(x, [t, 1.1 * t]))
+    assert p_value(observed, right) > 1e-6 > p_value(observed, wrong)
 
 
 @pytest.mark.parametrize("total, bins", [(1, 2), (4, 3), (5, 4)])
@@ -54,22 +52,5 @@ def test_nearest_histogram_is_nearest(total, bins):
     best = ((noisy[:, None] - space) ** 2).sum(axis=2).min(axis=1)
     assert np.array_equal(((noisy - nearest) ** 2).sum(axis=1), best)
     ties = boltzmann.nearest_histogram(np.zeros((9000, 3), int), 1, rng=np.random.default_rng(0)).sum(axis=0)
-    assert stats.chisquare(ties).pvalue > 1e-6
+    assert p_value(ties, np.ones(3)) > 1e-6
     assert np.array_equal(boltzmann.nearest_histogram(space, total), space)
-
-
-@pytest.mark.parametrize(
-    "call, name",
-    [
-        (lambda: boltzmann.epsilon_at_delta(0, 3, 1, 0.1), "total"),
-        (lambda: boltzmann.epsilon_at_delta(3, 3, 1, 1), "delta"),
-        (lambda: boltzmann.add_zero_sum_laplace([-1, 2], 1), "x"),
-        (lambda: boltzmann.add_zero_sum_laplace([1, 2], 0), "epsilon"),
-        (lambda: boltzmann.add_zero_sum_laplace([1, 2], 1, size=-1), "size"),
-        (lambda: boltzmann.nearest_histogram([1.5, 2], 3), "noisy"),
-        (lambda: boltzmann.nearest_histogram([1, 2], 0), "total"),
-    ],
-)
-def test_refusals(call, name):
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        call()

@@ -1,13 +1,13 @@
 """boltzmann.privatize: the law of the release for all neighbours, by enumeration; invariant bins; what is public."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
+from chi_square import p_value
 
 from dpsim import boltzmann
-from dpsim.boltzmann import mixing, noise, sampling
+from dpsim.boltzmann import mixing, sampling
 
 CASES = [(5, 3, None), (4, 4, None), (1, 2, None), (6, 3, [1.0, 2.0, 0.5]), (7, 2, [3.0, 3.0])]
 
@@ -34,16 +34,10 @@ def test_the_release_spends_at_most_what_it_says(total, bins, weights):
         assert spent <= release.epsilon * (1 + 1e-12) and release.epsilon <= epsilon
         if total == 1:  # there the bound is attained: a sensitivity one too small fails
             assert spent == pytest.approx(epsilon, rel=1e-12)
+        if weights is None:
+            assert t == pytest.approx((4 * total - 2) / epsilon, rel=1e-12)
         assert release.epsilon == pytest.approx(epsilon, rel=1e-12)
         assert f"epsilon {release.epsilon!r} (a proven bound), delta 0" in release.statement
-
-
-def test_the_temperature_is_that_of_the_proven_bound():
-    s = 4 * 50 - 2  # the sensitivity for equal weights
-    t = boltzmann.privatize([50, 0, 0], epsilon=2.0, total=50, bins=3, rng=1).parameters["t"]
-    assert t == s / 2.0
-    t = boltzmann.privatize([1, 0], epsilon=5.0, total=1, bins=2, rng=1).parameters["t"]
-    assert boltzmann.exact_epsilon_limit(1, 2, t) <= 5.0 < boltzmann.exact_epsilon_limit(1, 2, t / 2)
 
 
 def test_no_rounding_of_the_temperature_spends_more_than_epsilon():
@@ -69,9 +63,8 @@ def test_the_release_has_the_law_of_its_mechanism(mechanism):
         np.testing.assert_array_equal(boltzmann.privatize(x, **public, rng=seed).value, one)
     made = sampled(drawn, np.random.default_rng(7))
     seen = np.bincount(boltzmann.configuration_index(made, total), minlength=10)
-    expected = np.exp(boltzmann.log_stationary(x, 10 / epsilon)) if mechanism == "boltzmann" else projected(x, epsilon)
-    score = ((seen - drawn * expected) ** 2 / (drawn * expected)).sum()
-    assert score < 10 + 6 * math.sqrt(20)
+    law = np.exp(boltzmann.log_stationary(x, 10 / epsilon)) if mechanism == "boltzmann" else projected(x, epsilon)
+    assert p_value(seen, law) > 1e-6
 
 
 def test_the_release_after_k_steps_is_the_chain_from_the_histogram():
@@ -118,16 +111,10 @@ def projected(x, epsilon, reach=40):
 @pytest.mark.parametrize("epsilon", [0.7, 2.0])
 @pytest.mark.parametrize("bins", [2, 3])
 def test_zero_sum_noise_is_exactly_epsilon_private(bins, epsilon):
-    law = {tuple(u): epsilon * sum(map(abs, u)) / 2 for u in lattice(12, bins).tolist()}
-    shifted = []
-    for u in law:
-        for i, j in itertools.permutations(range(bins), 2):
-            v = list(u)
-            v[i] += 1
-            v[j] -= 1
-            if tuple(v) in law:
-                shifted.append(law[tuple(v)] - law[u])
-    assert max(shifted) == pytest.approx(epsilon, rel=1e-12)
+    logs = {tuple(u): -epsilon * sum(map(abs, u)) / 2 for u in lattice(12, bins).tolist()}
+    moves = [one - other for one, other in itertools.permutations(np.eye(bins, dtype=int), 2)]
+    losses = [logs[u] - logs[v] for u in logs for move in moves if (v := tuple((u + move).tolist())) in logs]
+    assert max(losses) == pytest.approx(epsilon, rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
@@ -137,31 +124,18 @@ def test_zero_sum_noise_has_its_law(epsilon):
     noisy = boltzmann.add_zero_sum_laplace(x, epsilon, size=(2, drawn // 2), rng=8)
     assert noisy.shape == (2, drawn // 2, 3) and (noisy.sum(axis=-1) == x.sum()).all()
     support = lattice(60, 3)
-    weight = np.exp(-epsilon * np.abs(support).sum(axis=1) / 2)
-    weight /= weight.sum()
     seen = np.zeros((400, 400))
     np.add.at(seen, tuple((noisy.reshape(-1, 3)[:, :2] - x[:2] + 200).T), 1)
     observed = seen[tuple((support[:, :2] + 200).T)]
-    kept = drawn * weight > 10
-    score = ((observed - drawn * weight)[kept] ** 2 / (drawn * weight)[kept]).sum()
-    assert score < kept.sum() + 6 * math.sqrt(2 * kept.sum())
-    wrong = weight**1.05 / (weight**1.05).sum()
-    assert ((observed - drawn * wrong)[kept] ** 2 / (drawn * wrong)[kept]).sum() > kept.sum() + 6 * math.sqrt(
-        kept.sum()
-    )
+    right, wrong = (np.exp(-factor * epsilon * np.abs(support).sum(axis=1) / 2) for factor in (1.0, 1.05))
+    assert p_value(observed, right) > 1e-6 > p_value(observed, wrong)
 
 
 def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
     good = {"epsilon": 1.0, "total": 4, "bins": 3}
     kinds = ({"weights": [1, 1, 1], "steps": 9}, {"steps": 9, "mechanism": "laplace"}, {"steps": -1}, {"steps": 3})
-    for bad in (
-        {"epsilon": 0.0},
-        {"total": 0},
-        {"bins": 1},
-        {"weights": np.eye(3) + 0.1},
-        {"weights": [0] * 3},
-        *kinds,
-    ):
+    weights = ({"weights": np.eye(3) + 0.1}, {"weights": [0] * 3})
+    for bad in ({"epsilon": 0.0}, {"total": 0}, {"bins": 1}, *weights, *kinds):
         with pytest.raises(ValueError, match=next(iter(bad))):
             boltzmann.privatize("not read", **{**good, **bad})
     for bad in ([4, 0], [3, 3, 3], [[4, 0, 0]]):
@@ -186,13 +160,6 @@ def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
         with pytest.raises(ValueError, match="table terms"):
             sampling.refuse_large_tables(total, a)
         monkeypatch.undo()
-
-
-def test_every_draw_comes_from_the_generator():
-    for draw in (boltzmann.sample_exact, noise.add_zero_sum_laplace):
-        one, two = np.random.default_rng(4), np.random.default_rng(4)
-        assert (draw([3, 2, 1], 2.0, size=9, rng=one) == draw([3, 2, 1], 2.0, size=9, rng=two)).all()
-        assert one.random() == two.random()
 
 
 @pytest.mark.parametrize("public", [{}, {"weights": [1.0, 2.0, 7.0, 0.5]}, {"steps": 5000}, {"mechanism": "laplace"}])

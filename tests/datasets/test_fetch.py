@@ -1,12 +1,9 @@
 """Fetching the taxi month from a local server: whole, cut short, wrong, absent."""
 
-from __future__ import annotations
-
 import http.server
 import os
 import shutil
 import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -20,17 +17,16 @@ from dpsim.datasets import fetch
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "yellow_tripdata_2025-01.parquet"
-Expected = tuple[int, int]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     """Serves one file; `cut` ends each answer after so many bytes."""
 
     contents = b""
-    cut: int | None = None
+    cut = None
     asked = 0
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         type(self).asked += 1
         self.send_response(200)
         self.send_header("Content-Length", str(len(self.contents)))
@@ -38,12 +34,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(self.contents[: self.cut])
         self.close_connection = True
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
 
 @pytest.fixture
-def server() -> Iterator[tuple[str, type[Handler]]]:
+def server():
     handler = type("OneFile", (Handler,), {})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
         thread = threading.Thread(target=running.serve_forever, daemon=True)
@@ -54,7 +50,7 @@ def server() -> Iterator[tuple[str, type[Handler]]]:
 
 
 @pytest.fixture
-def month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, Expected]:
+def month(tmp_path, monkeypatch):
     """Return a small month as TLC publishes it, and make the project a copy without one."""
     (tmp_path / "project" / "notebooks").mkdir(parents=True)
     shutil.copytree(ROOT / "data", tmp_path / "project" / "data")
@@ -70,12 +66,12 @@ def month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, Expec
     return (tmp_path / NAME).read_bytes(), (20_000, int(inside))
 
 
-def left() -> set[str]:
+def left():
     folder = datasets.taxi.counts_file().parent
     return set(os.listdir(folder)) if folder.is_dir() else set()
 
 
-def test_fetch_count_and_use(server: tuple[str, type[Handler]], month: tuple[bytes, Expected]) -> None:
+def test_fetch_count_and_use(server, month):
     url, handler = server
     handler.contents, expected = month
     with pytest.raises(ValueError, match="run `dpsim data fetch` first"):
@@ -92,7 +88,7 @@ def test_fetch_count_and_use(server: tuple[str, type[Handler]], month: tuple[byt
     assert got.counts.is_relative_to(paths.build())
 
 
-def test_cut_short(server: tuple[str, type[Handler]], month: tuple[bytes, Expected]) -> None:
+def test_cut_short(server, month):
     url, handler = server
     handler.contents, expected = month
     handler.cut = 100_000
@@ -104,9 +100,7 @@ def test_cut_short(server: tuple[str, type[Handler]], month: tuple[bytes, Expect
 
 
 @pytest.mark.parametrize("kind", ["html", "truncated", "other columns", "other rows", "other trips"])
-def test_wrong_files_are_removed(
-    server: tuple[str, type[Handler]], month: tuple[bytes, Expected], kind: str, tmp_path: Path
-) -> None:
+def test_wrong_files_are_removed(server, month, kind, tmp_path):
     url, handler = server
     contents, expected = month
     pd.DataFrame({"a": [1], "b": [2]}).to_parquet(tmp_path / "other.parquet")
@@ -121,23 +115,21 @@ def test_wrong_files_are_removed(
     assert left() == set()
 
 
-def test_no_network(month: tuple[bytes, Expected]) -> None:
+def test_no_network(month):
     with pytest.raises(ValueError, match=r"http://127.0.0.1:9/.* could not be downloaded"):
         datasets.fetch_taxi_month(f"http://127.0.0.1:9/{NAME}")
     assert left() == set()
 
 
-def test_not_found(server: tuple[str, type[Handler]], month: tuple[bytes, Expected]) -> None:
+def test_not_found(server, month):
     url, handler = server
-    handler.do_GET = lambda self: self.send_error(403)  # type: ignore[method-assign]
+    handler.do_GET = lambda self: self.send_error(403)
     with pytest.raises(ValueError, match="403"):
         datasets.fetch_taxi_month(url)
     assert left() == set()
 
 
-def test_command(
-    server: tuple[str, type[Handler]], month: tuple[bytes, Expected], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command(server, month, monkeypatch):
     url, handler = server
     handler.contents = month[0]
     monkeypatch.setattr(datasets, "fetch_taxi_month", partial(datasets.fetch_taxi_month, url))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import polygamma
 
@@ -119,13 +117,6 @@ def test_the_exact_epsilon_of_a_row_depends_on_its_smallest_count_alone() -> Non
             assert epsilon == pytest.approx(expected, rel=5e-3)
 
 
-def test_best_epsilon_refuses_what_it_cannot_use() -> None:
-    with pytest.raises(ValueError, match="n must be an integer of at least 2, got 0"):
-        dirichlet.best_epsilon_bound(0.1, 20.0, shift=0.01, eta=0.1, n=0)
-    with pytest.raises(ValueError, match="k must be in"):
-        dirichlet.best_epsilon_bound(0.1, 0.0, shift=0.01, eta=0.1, n=3)
-
-
 def test_best_gamma_reaches_the_reference_values_and_is_a_bound() -> None:
     best = dirichlet.best_epsilon_bound([0.0026, 1e-6, 0.2], 20.6, shift=1 / 98, eta=0.073, n=5)
     np.testing.assert_allclose(best, [2.175, 3.275, 1.5473], rtol=5e-4)
@@ -134,8 +125,6 @@ def test_best_gamma_reaches_the_reference_values_and_is_a_bound() -> None:
         upper = dirichlet.delta_bounds(20.6, eta=0.073, gamma=gammas, n=5)[1]
         on_grid = dirichlet.epsilon_bound(20.6, shift=1 / 98, eta=0.073, gamma=gammas, n=5)[upper <= delta].min()
         assert on_grid * 0.9999 <= epsilon <= on_grid, "not below what a delta that is known to suffice allows"
-    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\), got 0"):
-        dirichlet.best_epsilon_bound(0.0, 20.6, shift=1 / 98, eta=0.073, n=5)
 
 
 @pytest.mark.parametrize("vertices", [1, 2, 5])
@@ -152,13 +141,6 @@ def test_monte_carlo_error_is_the_mean_deviation_of_the_worst_estimate(delta, dr
 def test_the_error_of_a_share_never_seen_is_twice_its_size(delta) -> None:
     draws = np.array([1, 10])
     np.testing.assert_allclose(dirichlet.monte_carlo_error(delta, draws), 2.0 * (1.0 - delta) ** draws, rtol=1e-12)
-
-
-def test_monte_carlo_error_follows_its_large_sample_law() -> None:
-    for delta in (0.0026, 0.006, 0.3):
-        error = dirichlet.monte_carlo_error(delta, [10**6])
-        np.testing.assert_allclose(error, np.sqrt(2 * (1 - delta) / (np.pi * delta * 1e6)), rtol=2e-3)
-    assert 0.021 < dirichlet.monte_carlo_error(0.0026, 10**6, vertices=5) < 0.024
 
 
 @pytest.mark.parametrize("kappa, alpha", [(0.5, 10.0), (1.0, 1.0), (0.05, 2.0)])
@@ -178,26 +160,6 @@ def test_posterior_release_is_possible_everywhere_and_unbiased_about_its_prior()
     assert (drawn > 0).all()
     expected = (counts + 2.0) / (counts + 2.0).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.005)
-
-
-def test_posterior_delta_at_alpha_kappa_one_is_elementary() -> None:
-    epsilon = np.array([0.1, 1.0, 5.0])
-    np.testing.assert_allclose(
-        accounting.posterior_delta(epsilon, kappa=1, alpha=1), 1 / (1 + np.exp(epsilon)), rtol=1e-9
-    )
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(-3, 30), min_size=1, max_size=6), st.floats(-1, 5), st.floats(-1, 5))
-def test_answers_are_finite_or_a_refusal_that_names_its_argument(counts, kappa, alpha) -> None:
-    try:
-        error = dirichlet.posterior_absolute_error(counts, kappa=kappa, alpha=alpha)
-        release = dirichlet.posterior_release(counts, kappa=kappa, alpha=alpha, rng=np.random.default_rng(1))
-    except ValueError as refusal:
-        assert str(refusal).split()[0] in ("counts", "kappa", "alpha", "k")
-    else:
-        assert np.isfinite(error).all() and (error >= 0).all() and (error <= 1 + 1e-12).all()
-        assert release.sum() == pytest.approx(1) and (release >= 0).all()
 
 
 def test_the_error_of_a_release_of_tiny_kappa_is_that_of_one_certain_category():

@@ -6,8 +6,6 @@ gives them in any case, and no process is left. `python tests/faults/faults.py` 
 of the project to itself, so that several are staged at once.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random
@@ -53,7 +51,7 @@ ledger.record("fallin2023.eps.k9", float(counts.iloc[:, -1].mean()), output=outp
 class Project:
     """A copy of this project, of its sources and data alone; or of such a copy, and what that one made."""
 
-    def __init__(self, folder: Path, *, full: bool = False, of: Project | None = None) -> None:
+    def __init__(self, folder: Path, *, full: bool = False, of: "Project | None" = None) -> None:
         self.folder = folder
         if of is not None:
             shutil.copytree(of.folder, folder, ignore=shutil.ignore_patterns("build"))
@@ -123,7 +121,7 @@ def plain() -> dict[str, str]:
 class Bench:
     """A project, what an undisturbed run of it makes, and room for what a fault needs."""
 
-    def __init__(self, folder: Path, *, full: bool = False, like: Bench | None = None) -> None:
+    def __init__(self, folder: Path, *, full: bool = False, like: "Bench | None" = None) -> None:
         self.full = full
         self.room = folder
         folder.mkdir(exist_ok=True)
@@ -166,7 +164,18 @@ class Bench:
         return f"refused: {lines[0][:150]}"
 
 
-FAULTS: dict[str, Callable[[Bench], str]] = {}
+FAULTS: dict[str, Callable[[Bench], str]] = {
+    "no home": lambda bench: bench.works(environment={"HOME": "/nonexistent"}),
+    "umask 077": lambda bench: bench.works(umask=0o077),
+    "64 open files at most": lambda bench: bench.works(prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]),
+    "locale C, without UTF-8": lambda bench: bench.works(
+        environment={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ),
+    "no git": lambda bench: bench.works(environment={"PATH": "/nonexistent"}),
+    "a path with spaces, quotes and letters beyond ASCII": lambda bench: bench.works(
+        Project(bench.room / 'it\'s a "project" $HOME; é', full=bench.full)
+    ),
+}
 
 
 def fault(name: str) -> Callable[[Callable[[Bench], str]], Callable[[Bench], str]]:
@@ -184,11 +193,6 @@ class Impossible(Exception):
 
 
 # The machine and the user.
-
-
-@fault("no home")
-def no_home(bench: Bench) -> str:
-    return bench.works(environment={"HOME": "/nonexistent"})
 
 
 @fault("a home that cannot be written")
@@ -221,21 +225,6 @@ def not_root(bench: Bench) -> str:
     return bench.works(prefix=prefix, environment={"HOME": str(bench.project.folder)})
 
 
-@fault("umask 077")
-def narrow_umask(bench: Bench) -> str:
-    return bench.works(umask=0o077)
-
-
-@fault("64 open files at most")
-def few_files(bench: Bench) -> str:
-    return bench.works(prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"])
-
-
-@fault("locale C, without UTF-8")
-def locale_c(bench: Bench) -> str:
-    return bench.works(environment={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
-
-
 @fault("locale tr_TR, with its comma for decimals and its dotless i")
 def locale_turkish(bench: Bench) -> str:
     made = bench.new("locales")
@@ -248,33 +237,17 @@ def locale_turkish(bench: Bench) -> str:
     return bench.works(environment={"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8", "LOCPATH": str(made)})
 
 
-@fault("no git")
-def no_git(bench: Bench) -> str:
-    return bench.works(environment={"PATH": "/nonexistent"})
-
-
-@fault("a path with spaces, quotes and letters beyond ASCII")
-def odd_path(bench: Bench) -> str:
-    return bench.works(Project(bench.room / 'it\'s a "project" $HOME; é', full=bench.full))
-
-
 # What the user has set for themselves.
 
 
 @fault("the user's matplotlibrc in ~/.config")
 def matplotlibrc_at_home(bench: Bench) -> str:
     home = bench.new("home-matplotlib")
-    own_matplotlibrc(home)
-    return bench.works(environment={"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")})
-
-
-def own_matplotlibrc(home: Path) -> Path:
-    """Write settings that would change every figure, where matplotlib looks for them."""
     path = home / ".config" / "matplotlib" / "matplotlibrc"
     path.parent.mkdir(parents=True)
     text = "axes.grid: True\nfigure.facecolor: red\nsavefig.bbox: tight\nlines.linestyle: --\nlegend.fancybox: False\n"
     path.write_text(text)
-    return path
+    return bench.works(environment={"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")})
 
 
 # The disk and the data.

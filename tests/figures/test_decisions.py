@@ -1,26 +1,24 @@
 """The drawing of the startups: every number is drawn, no text lies on an arrow."""
 
-import io
 import itertools
 
-import matplotlib
-import matplotlib.pyplot as plt
+import matplotlib.path
 import numpy as np
 import pandas as pd
+import pytest
 
 from dpsim import mdp as mdps
-from dpsim.figures import draw_startups, drawn_plans
+from dpsim.figures import draw_startups, drawn_plans, neighbours
+from dpsim.words.laws import MECHANISMS
 
-matplotlib.use("agg")
 
-
-def test_no_box_of_the_startups_lies_on_an_arrow():
-    figure, ax = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
+def test_no_box_of_the_startups_lies_on_an_arrow(ax):
+    ax.figure.set_size_inches(7.2, 4.0)
     model = mdps.startup_mdp()
     P, R = model.transitions, model.rewards
     worth = dict(zip(mdps.STARTUP_STATES, model.terminal))
     draw_startups(ax, -R[0, :4], P[0, range(4), range(1, 5)], P[1:5, 4:, 5:], worth)
-    figure.draw_without_rendering()
+    ax.figure.draw_without_rendering()
     boxes = {text.get_text().split("\n")[0].split(",")[0]: text for text in ax.texts if text.get_bbox_patch()}
     assert set(boxes) == set(mdps.STARTUP_STATES)
     assert "invested in: 0.54 up, 0.10 down" in boxes["startup 4"].get_text()
@@ -37,16 +35,30 @@ def test_no_box_of_the_startups_lies_on_an_arrow():
             assert not inside.any(), box.get_text()
     for one, two in itertools.combinations(boxes.values(), 2):
         assert not one.get_bbox_patch().get_window_extent().overlaps(two.get_bbox_patch().get_window_extent())
-    plt.close(figure)
 
 
-def test_the_toy_that_moves_starts_with_what_its_table_holds():
-    columns = ["k", "epsilon", "true_runs", "neighbour_runs", "low", "high", "true", "neighbour"]
-    rows = [(k, k / 2, 0.6, 0.4, low, low + 0.5, 0.6 - low, 0.4) for k in (5.0, 10.0) for low in (0.0, 0.5)]
+DECISIONS = ["k", "epsilon", "true_runs", "neighbour_runs", "low", "high", "true", "neighbour"]
+PLANS = [(k, k / 2, 0.6, 0.4, low, low + 0.5, 0.6 - low, 0.4) for k in (5.0, 10.0) for low in (0.0, 0.5)]
+WORDS = ["mechanism", "epsilon", "lost", "released", "probability", "ratio"]
+LAWS = [
+    (kind, epsilon, epsilon / 2, word, p, p / (1 - p))
+    for kind, epsilon, (word, p) in itertools.product(MECHANISMS[:2], [1.0, 1.5], [("a", 0.7), ("b", 0.3)])
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "draw", "low", "start", "step"),
+    [
+        (PLANS, DECISIONS, lambda table: drawn_plans(table, 0.5, 10.0), 5.0, 10.0, 5.0),
+        (LAWS, WORDS, lambda table: neighbours(table, ["a", "b"], 1.5), 1.0, 1.5, 0.5),
+    ],
+    ids=["plans", "words"],
+)
+def test_a_toy_that_moves_starts_with_what_its_table_holds(rows, columns, draw, low, start, step, held):
     table = pd.DataFrame(rows, columns=columns)
-    moving = drawn_plans(table, 0.5, 10.0)
-    held = pd.read_csv(io.StringIO(moving.spec["datasets"]["table"]))
-    pd.testing.assert_frame_equal(held, table, rtol=1e-5, check_dtype=False)
+    moving = draw(table)
+    pd.testing.assert_frame_equal(held(moving), table, rtol=1e-5, check_dtype=False)
     (control,) = moving.spec["params"]
-    assert control["value"] == 10 and control["bind"] | {"min": 5.0, "max": 10.0, "step": 5.0} == control["bind"]
+    assert control["value"] == start
+    assert control["bind"] | {"min": low, "max": start, "step": step} == control["bind"]
     assert moving.png.startswith(b"\x89PNG")

@@ -3,14 +3,11 @@
 import itertools
 from collections import Counter
 
-import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from dpsim.figures import draw_automaton, draw_chain
-
-matplotlib.use("agg")
 
 FOUR = np.array([[0, 1, 1, 1], [1, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]])
 PLACES = [(0, 1), (1, 1), (1, 0), (0, 0)]
@@ -46,22 +43,14 @@ def automaton(w, ell, letters, start):
     return V, {state: {step: V[step[0]] / V[state] for step in found} for state, found in steps.items()}
 
 
-@pytest.fixture
-def ax():
-    figure, axes = plt.subplots()
-    yield axes
-    plt.close(figure)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_every_state_and_transition_is_drawn(name, ax):
     w, _, _, start = CASES[name]
     V, mu = automaton(*CASES[name])
     table = draw_automaton(ax, V, mu, (0, 0, start))
-    found = {
-        ((row.position, row.mismatches, row.state), (row.position + 1, row.next_mismatches, row.next_state), row.letter)
-        for row in table.itertuples()
-    }
+    before = zip(table.position, table.mismatches, table.state)
+    after = zip(table.position + 1, table.next_mismatches, table.next_state)
+    found = set(zip(before, after, table.letter))
     assert found == {(state, *step) for state, steps in mu.items() for step in steps}
     np.testing.assert_allclose(table.probability, table.next_words / table.words, rtol=1e-14)
     accepting = sum(state[0] == len(w) for state in V)
@@ -96,9 +85,7 @@ def test_highlights_that_are_refused(word, ax):
 
 def test_figure_1_has_its_probabilities(ax):
     draw_automaton(ax, *automaton(*CASES["abc"]), (0, 0, ""))
-    written = Counter(
-        part.get_text() for box in ax.artists for part in box.findobj(matplotlib.text.Text) if "/" in part.get_text()
-    )
+    written = Counter(part.get_text() for box in ax.artists for part in box.findobj(Text) if "/" in part.get_text())
     assert written == {"1/3": 3, "1/2": 5, "1/4": 2}
 
 

@@ -1,10 +1,5 @@
 import itertools
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
@@ -15,43 +10,16 @@ from dpsim import datasets
 from dpsim.figures import maps, zones
 
 MILE = 1609.344
-
-
-@pytest.fixture(scope="module")
-def outlines():
-    return datasets.load_taxi_zones()
-
-
-@pytest.fixture(scope="module")
-def shapes(outlines):
-    return zones.zone_shapes(outlines, np.arange(63))
-
-
-@pytest.fixture(scope="module")
-def chain():
-    return datasets.load_gainesville()
-
-
-@pytest.fixture
-def ax():
-    figure, axes = plt.subplots(figsize=(7.2, 7.0), layout="constrained")
-    yield axes
-    plt.close(figure)
-
-
-def texts(ax):
-    return [text.get_text() for text in ax.texts if text.get_text()]
+OUTLINES = datasets.load_taxi_zones()
+SHAPES = zones.zone_shapes(OUTLINES, np.arange(63))
+CHAIN = datasets.load_gainesville()
 
 
 def bar_metres(ax, words):
     """The length of the line right under the text of the scale bar."""
     text = next(text for text in ax.texts if text.get_text() == words)
-    bars = [
-        line.get_xdata()
-        for line in ax.lines
-        if np.allclose(line.get_ydata(), text.xy[1]) and len(line.get_xdata()) == 2
-    ]
-    (bar,) = bars
+    level = [line.get_xdata() for line in ax.lines if np.allclose(line.get_ydata(), text.xy[1])]
+    (bar,) = (ends for ends in level if len(ends) == 2)
     assert np.mean(bar) == pytest.approx(text.xy[0])
     return np.ptp(bar)
 
@@ -59,12 +27,12 @@ def bar_metres(ax, words):
 # --- Manhattan ----------------------------------------
 
 
-def test_choropleth_shows_each_value_on_its_zone(ax, shapes):
+def test_choropleth_shows_each_value_on_its_zone(ax):
     values = np.linspace(0, 1, 63)
-    shown = zones.choropleth(ax, shapes, values, norm=Normalize(0, 2))
+    shown = zones.choropleth(ax, SHAPES, values, norm=Normalize(0, 2))
     np.testing.assert_array_equal(shown.get_array(), values)
     drawn = np.array([path.get_extents().size for path in shown.get_paths()])
-    bounds = shapes.bounds.to_numpy()
+    bounds = SHAPES.bounds.to_numpy()
     np.testing.assert_allclose(drawn, bounds[:, 2:] - bounds[:, :2])
     assert shown.norm.vmax == 2
     assert not ax.axison and ax.get_aspect() == 1
@@ -72,22 +40,22 @@ def test_choropleth_shows_each_value_on_its_zone(ax, shapes):
     assert bar_metres(ax, "2 km") == pytest.approx(2000)
 
 
-def test_distances_are_metres(outlines, shapes):
+def test_distances_are_metres():
     # Two ends of Central Park (zone 43), 59th to 110th street: 51 blocks of 80.5 m on average.
-    park = shapes.set_axis(outlines["zone"])[43].minimum_rotated_rectangle.exterior.coords
+    park = SHAPES.set_axis(OUTLINES["zone"])[43].minimum_rotated_rectangle.exterior.coords
     sides = sorted(np.hypot(*np.diff(np.array(park), axis=0).T))
     assert sides[-1] == pytest.approx(4060, rel=0.03) and sides[0] == pytest.approx(840, rel=0.06)
 
 
-def test_merged_zones_are_dissolved(ax, outlines, shapes):
-    counts = datasets.counts_matrix(datasets.load_taxi_trips(), outlines["zone"])
+def test_merged_zones_are_dissolved(ax):
+    counts = datasets.counts_matrix(datasets.load_taxi_trips(), OUTLINES["zone"])
     merged, group = datasets.merge_zones(counts, datasets.load_zone_adjacency(), 45)
-    together = zones.zone_shapes(outlines, group)
+    together = zones.zone_shapes(OUTLINES, group)
     assert len(together) == 45
-    assert together.area.sum() == pytest.approx(outlines.to_crs("EPSG:32618").area.sum(), rel=0.01)
+    assert together.area.sum() == pytest.approx(OUTLINES.to_crs("EPSG:32618").area.sum(), rel=0.01)
     for label in range(45):
         inside = np.flatnonzero(group == label)
-        assert together[label].buffer(30).contains(shapes.iloc[inside].union_all())
+        assert together[label].buffer(30).contains(SHAPES.iloc[inside].union_all())
         # No border is left within a group: one large outline, beside piers and islets.
         pieces = sorted(piece.area for piece in getattr(together[label], "geoms", [together[label]]))
         assert pieces[-1] > 0.95 * sum(pieces)
@@ -95,8 +63,8 @@ def test_merged_zones_are_dissolved(ax, outlines, shapes):
     assert set(shown.get_array()) == set(merged.sum(axis=1))
 
 
-def test_the_island_stands_upright(shapes):
-    width, height = np.diff(shapes.total_bounds.reshape(2, 2), axis=0)[0]
+def test_the_island_stands_upright():
+    width, height = np.diff(SHAPES.total_bounds.reshape(2, 2), axis=0)[0]
     assert height > 3.5 * width
 
 
@@ -126,10 +94,10 @@ def middles(ax):
     return np.array([piece.mean(axis=0) for piece in roads.get_segments()])
 
 
-def test_a_walk_runs_through_the_midpoints_in_order(ax, chain):
-    maps.draw_network(ax, chain)
-    maps.draw_walk(ax, chain, chain.trip)
-    line, middle = walk_line(ax), middles(ax)[chain.trip]
+def test_a_walk_runs_through_the_midpoints_in_order(ax):
+    maps.draw_network(ax, CHAIN)
+    maps.draw_walk(ax, CHAIN, CHAIN.trip)
+    line, middle = walk_line(ax), middles(ax)[CHAIN.trip]
     places = [np.flatnonzero(np.hypot(*(line - point).T) < 1e-6)[0] for point in middle]
     assert places[0] == 0 and places[-1] == len(line) - 1 and places == sorted(places)
 
@@ -141,16 +109,16 @@ def test_the_segments_that_a_walk_visits_are_named(ax):
     maps.draw_walk(ax, core, [a, a, b, b, a])
     ax.figure.draw_without_rendering()
     maps.name_segments(ax, core, [a, a, b, b, a])
-    assert set(texts(ax)) == {"1 km", f"{a}", f"{b}"}
+    assert {text.get_text() for text in ax.texts} - {""} == {"1 km", f"{a}", f"{b}"}
 
 
-def test_names_cover_neither_each_other_nor_the_walk(ax, chain):
-    maps.draw_network(ax, chain)
-    maps.draw_walk(ax, chain, chain.trip)
+def test_names_cover_neither_each_other_nor_the_walk(ax):
+    maps.draw_network(ax, CHAIN)
+    maps.draw_walk(ax, CHAIN, CHAIN.trip)
     ax.figure.draw_without_rendering()
-    maps.name_segments(ax, chain, chain.trip)
+    maps.name_segments(ax, CHAIN, CHAIN.trip)
     boxes = [text.get_window_extent() for text in ax.texts if text.get_text().isdigit()]
-    assert len(boxes) == len(set(chain.trip.tolist()))
+    assert len(boxes) == len(set(CHAIN.trip.tolist()))
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
     line = Path(ax.transData.transform(walk_line(ax)))
     assert not any(line.intersects_bbox(box, filled=False) for box in boxes)

@@ -1,11 +1,5 @@
 """Figure 2 of the matrix paper, and the two densities of the toys."""
 
-import io
-
-import matplotlib
-
-matplotlib.use("Agg")
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -33,18 +27,18 @@ def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_
     plt.close(figure)
 
 
-def test_the_chart_of_two_densities_has_its_numbers_and_a_control_of_each():
+def test_the_chart_of_two_densities_has_its_numbers_and_a_control_of_each(held):
     places = [0.25, 0.75]
     curves = pd.DataFrame({"k": [1.0, 1.0, 2.0, 2.0], "y": places * 2, "from p": [0, 2, 0, 3], "from q": [2, 0, 3, 0]})
     costs = pd.DataFrame({"k": [1.0, 1.0, 2.0, 2.0], "rows": [1, 2, 1, 2], "delta": [0.1, 0.2, 0.3, 0.4]})
-    spec = figures.beta_densities(curves, costs, {"k": 2, "rows": 1}, many="rows").spec
-    options = {param["name"]: param["bind"]["options"] for param in spec["params"]}
+    moving = figures.beta_densities(curves, costs, {"k": 2, "rows": 1}, many="rows")
+    options = {param["name"]: param["bind"]["options"] for param in moving.spec["params"]}
     assert options == {"v_k": [1.0, 2.0], "v_rows": [1, 2]}
-    assert [param["value"] for param in spec["params"]] == [2, 1]
+    assert [param["value"] for param in moving.spec["params"]] == [2, 1]
     for name, table in (("curves", curves), ("costs", costs)):
-        pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(spec["datasets"][name])), table, check_dtype=False)
-    assert spec["hconcat"][0]["layer"][0]["transform"] == [{"filter": "datum['from p'] > datum['from q']"}]
+        pd.testing.assert_frame_equal(held(moving, name), table, check_dtype=False)
+    assert moving.spec["hconcat"][0]["layer"][0]["transform"] == [{"filter": "datum['from p'] > datum['from q']"}]
     with_rows = curves.assign(rows=1)[["k", "rows", *curves.columns[1:]]]
     followed = figures.beta_densities(with_rows, costs, {"k": 2, "rows": 1}, many="rows").spec
-    for chart, moved in ((spec, [False, False]), (followed, [True, False])):
+    for chart, moved in ((moving.spec, [False, False]), (followed, [True, False])):
         assert ["v_rows" in panel["transform"][0]["filter"] for panel in chart["hconcat"]] == moved

@@ -1,7 +1,5 @@
 """Neighbouring tables, every kind, and 2,000 with one more row. `make fuzz` collects this file by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import neighbours

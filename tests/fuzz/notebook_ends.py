@@ -4,8 +4,6 @@
 beside the parameters. Sample sizes are tested at their low end alone, and reduced elsewhere.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -28,9 +26,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
         *({"k": [1, 2, 3]}, {"k": [0.1, 10.0, 10_000.0]}, {"actions": 40}),
         *({"states": 2, "actions": 1, "horizon": 1}, {"b": 0.0001, "delta": 0.1, "eta": 0.3}),
     ],
-    "permute_and_flip": [
-        *({"network": "stay"}, {"network": "core"}, {"b": 3, "n": 5}, {"trip": [3, 4, 3, 4]}),
-    ],
+    "permute_and_flip": [*({"network": "stay"}, {"network": "core"}, {"b": 3, "n": 5}, {"trip": [3, 4, 3, 4]})],
     "your_own_chain": [{"epsilon": 0.1, "delta": 1e-10}, {"epsilon": 10.0, "delta": 0.1}],
 }
 """What a notebook suggests to try, lists and words, and ends that are reached together."""

@@ -1,5 +1,6 @@
 import itertools
 import re
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import optimize, sparse, stats
 
 from dpsim import dirichlet, markov
 from dpsim.markov import sparse as markov_sparse
+from tools.verify.precision_checks import stationary
 
 COUNTEREXAMPLE = np.array([[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]])
 
@@ -23,28 +25,10 @@ def birth_death(up, down):
     return P, np.concatenate([[0.0], np.cumsum(np.log(up) - np.log(down))])
 
 
-def exact_stationary(P):
-    """Elimination in 60 digits."""
-    with mpmath.workdps(60):
-        n = len(P)
-        a = mpmath.matrix(P.tolist())
-        for k in range(n - 1, 0, -1):
-            leaving = mpmath.fsum(a[k, j] for j in range(k))
-            for i, j in itertools.product(range(k), repeat=2):
-                a[i, j] += a[i, k] * a[k, j] / leaving
-            for i in range(k):
-                a[i, k] /= leaving
-        pi = [mpmath.mpf(1)]
-        for k in range(1, n):
-            pi.append(mpmath.fsum(pi[i] * a[i, k] for i in range(k)))
-        total = mpmath.fsum(pi)
-        return np.array([float(x / total) for x in pi])
-
-
 # ------------------------------------------------------------------------------ stationary distributions
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 40, 130])
+@pytest.mark.parametrize("n", [1, 2, 3, 40])
 @pytest.mark.parametrize("concentration", [0.05, 1.0])
 def test_batches_agree_with_the_peer(n, concentration):
     from quantecon.markov.gth_solve import gth_solve
@@ -55,24 +39,6 @@ def test_batches_agree_with_the_peer(n, concentration):
     assert pi == pytest.approx(peer, rel=1e-13)
     for index in np.ndindex(3, 4):
         assert (markov.stationary_distribution(chains[index]) == pi[index]).all()
-
-
-def eliminated(chain):
-    """What the kernels compute for one chain, in NumPy."""
-    a = np.array(chain)
-    for k in range(len(a) - 1, 0, -1):
-        a[:k, k] /= a[k, :k].sum()
-        a[:k, :k] += np.outer(a[:k, k], a[k, :k])
-    pi = np.ones(len(a))
-    for k in range(1, len(a)):
-        pi[k] = pi[:k] @ a[:k, k]
-    return pi / pi.sum()
-
-
-@pytest.mark.parametrize("n", [1, 2, 9])
-def test_the_kernel_equals_its_twin(n):
-    for chain in random_chains((20,), n, seed=n, concentration=0.3):
-        np.testing.assert_allclose(markov.stationary_distribution(chain), eliminated(chain), rtol=1e-13)
 
 
 def test_large_batch_on_several_threads_equals_one_by_one(monkeypatch):
@@ -98,23 +64,6 @@ def test_two_states(a, b):
     assert pi == pytest.approx([1 / (1 + a / b), (a / b) / (1 + a / b)], rel=1e-14)
 
 
-def test_birth_death_chain():
-    rng = np.random.default_rng(4)
-    P, logs = birth_death(rng.uniform(0.05, 0.45, 60), rng.uniform(0.05, 0.45, 60))
-    weights = np.exp(logs)
-    assert markov.stationary_distribution(P) == pytest.approx(weights / weights.sum(), rel=1e-12)
-
-
-def test_reversible_chain_of_traffic():
-    rng = np.random.default_rng(5)
-    traffic = rng.integers(1000, 40_000, 20).astype(float)
-    adjacency = rng.random((20, 20)) < 0.3
-    adjacency = adjacency | adjacency.T | np.eye(20, k=1, dtype=bool) | np.eye(20, k=-1, dtype=bool)
-    P = markov.transition_matrix(adjacency * traffic)
-    pi = traffic * (adjacency * traffic).sum(axis=1)
-    assert markov.stationary_distribution(P) == pytest.approx(pi / pi.sum(), rel=1e-13)
-
-
 @pytest.mark.parametrize("link", [1e-3, 1e-14, 1e-100, 1e-200, 1e-300])
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 5), (5, 0, 4, 1, 3, 2)])
 def test_nearly_reducible_chains_in_full_precision(link, order):
@@ -126,7 +75,9 @@ def test_nearly_reducible_chains_in_full_precision(link, order):
     P[np.diag_indices(6)] = 0.0
     P = P[np.ix_(order, order)]
     np.fill_diagonal(P, np.maximum(1 - P.sum(axis=1), 0.0))
-    assert markov.stationary_distribution(P) == pytest.approx(exact_stationary(P), rel=1e-12, abs=0)
+    with mpmath.workdps(700):
+        exact = np.array(list(stationary(P)), dtype=float)
+    assert markov.stationary_distribution(P) == pytest.approx(exact, rel=1e-12, abs=0)
 
 
 def test_links_that_multiply_beyond_the_floats():
@@ -170,8 +121,9 @@ def test_a_stored_zero_is_no_way_from_one_state_to_another():
     assert chain.nnz == 4
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-@pytest.mark.parametrize("n", [3, 403])
+@pytest.mark.parametrize(
+    ("order", "n"), [*((order, 3) for order in itertools.permutations(range(3))), ((2, 0, 1), 403), ((0, 1, 2), 403)]
+)
 def test_transient_states_have_no_mass(order, n):
     """One closed class, of two states: (2/3, 1/3) there, whatever the order, and what the shares of long walks give."""
     P = np.zeros((n, n))
@@ -267,13 +219,11 @@ def test_error_bound_holds_for_wrong_vectors(seed):
         assert np.abs(wrong - exact).sum() <= bound
 
 
-def test_hundred_thousand_states():
-    P = random_sparse(100_000, 9, seed=3)
+def test_thirty_thousand_states():
+    P = random_sparse(30_000, 9, seed=3)
     pi = markov.stationary_distribution(P)
     residual, bound = markov_sparse._error_bound(P, pi)
-    assert residual < 1e-13
-    assert bound < 1e-8
-    assert pi.min() > 0.0
+    assert residual < 1e-13 and bound < 1e-8 and pi.min() > 0.0
 
 
 def test_slowly_mixing_sparse_chain_is_solved_or_refused():
@@ -356,12 +306,6 @@ def test_coefficients_of_simple_chains():
     assert markov.ergodicity_coefficient(np.full((4, 4), 0.25)) == 0.0
 
 
-def test_second_eigenvalue_and_subadditivity():
-    chains = random_chains((50,), 5, seed=2)
-    second = np.sort(np.abs(np.linalg.eigvals(chains)))[:, -2]
-    assert (second <= markov.ergodicity_coefficient(chains) + 1e-12).all()
-
-
 def test_fundamental_matrix():
     P, other = random_chains((2,), 6, seed=3)
     pi, moved = markov.stationary_distribution(np.stack([P, other]))
@@ -400,14 +344,11 @@ def test_walks_follow_the_chain(as_sparse):
     seen = np.zeros((4, 4))
     np.add.at(seen, (walks[:, :-1].ravel(), walks[:, 1:].ravel()), 1)
     assert (seen[P == 0] == 0).all()
-    wrong = P * np.where(np.arange(4) == 1, 1.1, 1.0)
-    wrong /= wrong.sum(axis=1, keepdims=True)
-    pvalues = {}
-    for name, law in (("right", P), ("wrong", wrong)):
+    wrong = markov.transition_matrix(P * [1.0, 1.1, 1.0, 1.0])
+    for law, fits in ((P, True), (wrong, False)):
         expected = (seen.sum(axis=1, keepdims=True) * law)[P > 0]
-        pvalues[name] = stats.chi2.sf(((seen[P > 0] - expected) ** 2 / expected).sum(), 11 - 4)
-    assert pvalues["right"] > 1e-6
-    assert pvalues["wrong"] < 1e-9
+        p_value = stats.chi2.sf(((seen[P > 0] - expected) ** 2 / expected).sum(), 11 - 4)
+        assert p_value > 1e-6 if fits else p_value < 1e-9
 
 
 def test_walks_of_several_matrices_with_common_random_numbers():
@@ -490,3 +431,26 @@ def test_matrix_dirichlet_bound():
         assert value == pytest.approx(float(expected), rel=1e-13)
     with pytest.raises(ValueError, match=re.escape("eta_bar must be in (0, 0.4), got 0.4")):
         dirichlet.matrix_dirichlet_bound(1.0, 6, 10.0, eta=0.1, eta_bar=0.4, protected=2)
+
+
+# ------------------------------------------------------------------------------------------------ roundings
+
+
+def test_the_bound_covers_a_residual_lost_to_rounding():
+    """A slow chain of powers of two: pi P rounds to pi although pi is 2^-28 off in each state."""
+    slow = 2.0**-30
+    P = np.array([[1 - slow, slow], [3 * slow, 1 - 3 * slow]])
+    exact = np.array([0.75, 0.25])
+    wrong = exact + np.array([2.0**-28, -(2.0**-28)])
+    assert (wrong @ P == wrong).all()
+    residual, bound = markov_sparse._error_bound(sparse.csr_array(P), wrong)
+    assert residual == 0.0 and np.abs(wrong - exact).sum() <= bound < 1e-5
+
+
+def test_a_pivot_below_the_normal_floats_loses_no_digits():
+    """The way from 1 to 0 over 2 has a probability of 2e-320, which a float holds to four digits."""
+    tiny = 1e-160
+    P = np.array([[1.0, 3e-320, 0.0], [0.0, 1.0, tiny], [tiny, 0.5, 0.5]])
+    back = Fraction(tiny) * Fraction(tiny) / (Fraction(tiny) + Fraction(1, 2))
+    pi = markov.stationary_distribution(P)
+    assert pi[1] / pi[0] == pytest.approx(float(Fraction(P[0, 1]) / back), rel=1e-11)

@@ -1,7 +1,5 @@
 """The notebooks themselves: clean as committed, run top to bottom, the same numbers again, nothing written unasked."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

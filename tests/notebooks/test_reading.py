@@ -1,7 +1,5 @@
 """How a notebook reads: the key figure first, few words and lines, and no number in prose without its evidence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -25,13 +23,8 @@ CODE = {
 }
 """Lines of code that a notebook has at most, folded ones too; another one the least of these."""
 
-EXCEPTIONS: dict[str, dict[str, str]] = {
-    "data_driven_markov": {"2,933,898": "the paper's number of trips"},
-}
+EXCEPTIONS: dict[str, dict[str, str]] = {"data_driven_markov": {"2,933,898": "the paper's number of trips"}}
 """Numbers in the prose of a notebook that no cell shows: notebook, then number, then the reason."""
-
-TYPED: dict[str, dict[str, str]] = {}
-"""Numbers of ours that a sentence of the ledger types: row, then number, then the reason."""
 
 NUMBER = re.compile(r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+| *\\?%)?(?![\w/]|[.,]\d)")
 """A number in a text, with its thousands, its power of ten or its per cent; none inside a word or a name."""
@@ -174,7 +167,7 @@ def test_each_number_in_prose_stands_in_an_output_a_table_or_the_ledger(name: st
 @pytest.mark.parametrize("row", list(ledger.published().itertuples()), ids=lambda row: row.Index)
 def test_a_sentence_of_the_ledger_types_no_number_of_ours(row: Any) -> None:
     rows = ledger.published().query("paper == @row.paper")
-    theirs = [*(rows["printed"] + " " + rows["unit"]), *rows["quantity"], f"{row.draws:.0f}", *TYPED.get(row.Index, {})]
+    theirs = [*(rows["printed"] + " " + rows["unit"]), *rows["quantity"], f"{row.draws:.0f}"]
     held = {value for text in theirs for _, value, _ in numbers_in(text)}
     typed = [
         found

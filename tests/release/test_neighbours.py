@@ -1,7 +1,5 @@
 """Neighbouring tables with the same noise: one in twelve of the kinds, the others are tried by `make fuzz`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import neighbours
@@ -20,7 +18,3 @@ def test_everything_published_follows_from_the_noisy_counts(
     if SOME.index(case) % 3:  # a picture is drawn of the chain and its error bars alone: every third has them
         monkeypatch.setattr(report, "_pictures", lambda *_: "")
     neighbours.check(case, tmp_path, monkeypatch)
-
-
-def test_there_are_a_hundred_kinds() -> None:
-    assert len({case.name for case in ALL}) >= 100

@@ -1,10 +1,9 @@
 """What noisy counts cost a unit: against brute force over integers, and enumeration of what a unit can do."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,15 +78,6 @@ def leaked(noise: Noise, split: tuple[int, ...], threshold: int) -> float:
     return 1.0 - math.prod(1.0 - passing(noise, v, threshold) for v in split)
 
 
-def test_the_known_threshold_and_its_leak_one_below() -> None:
-    noise = laplace_noise(1.0, 2)
-    threshold, spent = pair_threshold(noise, 2, 1e-3)
-    assert threshold == 16
-    assert spent <= 1e-3 < pair_delta(noise, 2, 15)
-    assert leaked(noise, (1, 1), 15) == pytest.approx(1.135e-3, rel=1e-3)
-    assert leaked(noise, (1, 1), 16) < 1e-3
-
-
 @pytest.mark.parametrize("events", [1, 2, 4, 5, 7])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.4, 1e-3), (1.0, 0.02), (3.0, 1e-4), (8.0, 1e-6)])
 def test_thresholds_by_enumeration_of_every_split(events: int, epsilon: float, delta: float) -> None:
@@ -100,15 +90,6 @@ def test_thresholds_by_enumeration_of_every_split(events: int, epsilon: float, d
             worst = max(sum(passing(noise, v, tau) for v in split) for split in splits(events))
             assert pair_delta(noise, events, tau) == pytest.approx(worst, rel=1e-6)  # no looser than the worst split
             assert (worst > delta) == (tau < threshold)
-
-
-def test_either_split_can_be_the_worst() -> None:
-    """One pair of all events, or as many pairs of one: each is largest somewhere, and the bound has both."""
-    for epsilon, one in ((0.1, False), (8.0, True)):
-        noise = laplace_noise(epsilon, 4)
-        alone, apart = passing(noise, 4, 30), 4 * passing(noise, 1, 30)
-        assert (alone > apart) == one
-        assert pair_delta(noise, 4, 30) == pytest.approx(max(alone, apart), rel=1e-6)
 
 
 @pytest.mark.parametrize("events", [1, 2, 3])
@@ -143,16 +124,7 @@ def test_a_unit_is_an_event_or_a_column_with_a_limit() -> None:
     assert Unit(1, "card").words == "all that one card has in the table, of which at most one event is counted"
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: Unit(0), "events"),
-        (lambda: Unit(10**6 + 1, "user"), "events"),
-        (lambda: Unit(True, "user"), "events"),
-        (lambda: Unit(2), "column"),
-        (lambda: Unit(2, ""), "column"),
-    ],
-)
-def test_refusals(call: object, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        call()  # type: ignore[operator]
+@pytest.mark.parametrize("unit", [(0,), (10**6 + 1, "user"), (True, "user"), (2,), (2, "")])
+def test_refusals(unit: tuple[Any, ...]) -> None:
+    with pytest.raises(ValueError, match="column" if unit[0] == 2 else "events"):
+        Unit(*unit)

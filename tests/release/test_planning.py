@@ -1,7 +1,5 @@
 """What is said before a release: a bound that holds in the mean, an expectation that is near it, warnings."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -25,6 +23,16 @@ def error_of_a_row(counts: tuple[int, ...], noise: Noise, reach: int) -> float:
     shares = noisy / np.maximum(totals, 1)[:, None]
     errors = 0.5 * np.abs(shares - np.array(counts) / sum(counts)).sum(axis=1)
     return float(chance @ np.where(totals > 0, errors, 1.0))
+
+
+def drawn_errors(counts: np.ndarray, noise: Noise, draws: int) -> np.ndarray:
+    """Return the mean error of rows that are alike, of counts that are cut off at 0, for each draw of the noise."""
+    errors = []
+    for seed in range(draws):
+        noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed)).reshape(counts.shape)
+        kept = np.maximum(noisy, 0)
+        errors.append(0.5 * np.abs(kept / kept.sum(axis=1, keepdims=True) - 1.0 / len(counts)).sum(axis=1).mean())
+    return np.array(errors)
 
 
 def test_no_table_errs_more_than_the_bound_in_the_mean() -> None:
@@ -70,11 +78,7 @@ def test_what_is_expected_of_rows_that_are_alike(states: int, events: int) -> No
     """Counts above their noise: Jensen's inequality has (1 - 1/d) times as much at least, to first order."""
     noise = laplace_noise(1.0)
     counts = np.full((states, states), events // states**2)
-    errors = []
-    for seed in range(20):
-        noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed)).reshape(counts.shape)
-        kept = np.maximum(noisy, 0)
-        errors.append(0.5 * np.abs(kept / kept.sum(axis=1, keepdims=True) - 1.0 / states).sum(axis=1).mean())
+    errors = drawn_errors(counts, noise, 20)
     plan = release.plan(states, events, epsilons=[1.0]).iloc[0]
     error = 3.0 * np.std(errors) / np.sqrt(20)
     second_order = 1.0 - np.sqrt(states * noise.variance) / counts[0].sum()
@@ -99,10 +103,5 @@ def test_events_before_limits_are_not_taken_for_those_that_stay(most: int) -> No
     """500 persons with 20 events each: what is planned for a limit is what a table cut to it has."""
     states, persons, each = 4, 500, 20
     plan = release.plan(states, persons * each, epsilons=[1.0], persons=persons, limits=[most]).iloc[0]
-    counts = np.full((states, states), persons * most // states**2)
-    noise, errors = laplace_noise(1.0, most), []
-    for seed in range(40):
-        noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed)).reshape(counts.shape)
-        kept = np.maximum(noisy, 0)
-        errors.append(0.5 * np.abs(kept / kept.sum(axis=1, keepdims=True) - 1.0 / states).sum(axis=1).mean())
+    errors = drawn_errors(np.full((states, states), persons * most // states**2), laplace_noise(1.0, most), 40)
     assert 0.5 * plan["expected_error"] <= np.mean(errors) <= plan["error_bound"]

@@ -1,12 +1,10 @@
 """Files of a release: whole or not at all, read back equal, nothing of the owner's among them, labels as text."""
 
-from __future__ import annotations
-
 import html.parser
 import json
 import os
 import re
-import signal
+import shutil
 import stat
 import subprocess
 import sys
@@ -19,25 +17,15 @@ import pytest
 
 import dpsim
 from dpsim import markov, release
-from dpsim.release import files, intervals, owner, report
+from dpsim.release import files, owner, report
 from dpsim.release.counts import Counts
-from dpsim.release.noise import laplace_noise
 from dpsim.release.unit import EVENT, Unit
 
 TABLES = ("chain", "counts", "states")
 PUBLISHED = sorted([f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")]
                    + ["report.html", "statement.json"])  # fmt: skip
 NASTY = [
-    *(
-        "<script>x</script>",
-        "=cmd()|' /C calc'!A0",
-        "| a | b |",
-        "a\nb",
-        "x" * 10_000,
-        "\u202eabc",
-        "</svg>",
-        "&amp;",
-    ),
+    *("<script>x</script>", "=cmd()|' /C calc'!A0", "| a | b |", "a\nb", "x" * 10_000, "\u202eabc", "</svg>", "&amp;"),
     *('"quoted"', "a,b", "$x^2$", "日本", "\u2028", "'", "<b"),
 ]
 
@@ -64,6 +52,19 @@ def written(chain: release.PrivateChain, folder: Path, counts: Counts) -> list[s
     with files.prepared(folder) as place:
         place.write(chain, counts)
     return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("once") / "out"
+    written(*released()[:1], folder, released()[1])
+    return folder
+
+
+@pytest.fixture
+def out(once: Path, tmp_path: Path) -> Path:
+    """Return a copy of the files of a release."""
+    return Path(shutil.copytree(once, tmp_path / "out"))
 
 
 @pytest.mark.parametrize(
@@ -153,9 +154,7 @@ def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", ["folder", "file", "link", "dangling", "file/out", "n" * 250, "n" * 245, "mine"])
-def test_nothing_is_overwritten_and_what_cannot_be_made_is_refused_before_it_is_spent(
-    tmp_path: Path, name: str
-) -> None:
+def test_nothing_is_overwritten_or_spent_for_nothing(tmp_path: Path, name: str) -> None:
     for folder in ("folder", "mine_OWNER_ONLY"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mine").write_text("mine")
@@ -221,18 +220,15 @@ with files.prepared(sys.argv[1]) as place:
 def test_what_a_killed_run_leaves_is_closed_and_swept_by_the_next(tmp_path: Path) -> None:
     run = subprocess.Popen([sys.executable, "-c", HANGS, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None and run.stdout.readline() == "there\n"
-    run.send_signal(signal.SIGKILL)
-    run.wait(timeout=60)
-    run.stdout.close()
+    run.kill()
+    run.communicate(timeout=60)
     left = sorted(tmp_path.iterdir())
     assert left and all(stat.S_IMODE(path.stat().st_mode) == 0o700 for path in left)
     assert written(*released()[:1], tmp_path / "out", released()[1]) == PUBLISHED
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out_OWNER_ONLY"]
 
 
-def test_more_than_a_million_pairs_are_written_as_parquet_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_million_pairs_are_parquet_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LARGEST_CSV", 15)
     chain, counts = released()
     assert written(chain, tmp_path / "out", counts) == sorted(set(PUBLISHED) - {"counts.csv", "chain.csv"})
@@ -305,6 +301,9 @@ def test_labels_are_never_code() -> None:
     page = Tags()
     page.feed(report.page(chain, report.stationary(chain)))
     assert page.tags <= KNOWN and not page.depth
+    parts = pd.DataFrame({"origin": NASTY, "destination": NASTY, "trips": 500})  # whose classes a sentence names
+    named = report.page(released(declared=False, counts=Counts(parts))[0], None)
+    assert "There is no single stationary distribution" in named and "<script>x" not in named
     assert "<script>x</script>" in "".join(page.text) and "\\u202eabc" in "".join(page.text)
     text = "".join(page.text)
     assert "\u202e" not in text and "\u2028" not in text and "x" * 100 not in text
@@ -316,6 +315,8 @@ def test_values_are_never_changed_in_the_tables(tmp_path: Path) -> None:
     assert written(chain, tmp_path / "out", counts) == PUBLISHED
     read = pd.read_csv(tmp_path / "out" / "states.csv", dtype=str, keep_default_na=False)
     assert read["label"].tolist() == NASTY
+    for file in (tmp_path / "out" / "report.html", tmp_path / "out" / "statement.json"):
+        assert not any(bad in file.read_text(encoding="utf-8") for bad in ("<script>x", "\u202e", "x" * 100)), file
 
 
 def drawn(page: str) -> list[np.ndarray]:
@@ -350,28 +351,16 @@ def test_the_bars_that_are_drawn_are_those_that_the_captions_name() -> None:
         np.testing.assert_allclose((shares[:, column] - shares[:, 0]) / unit, bars[name], atol=1e-4)
 
 
-def test_the_bars_of_the_largest_counts_hold_for_all_of_them() -> None:
-    table, held, noise = np.zeros(3600, dtype=int), [], laplace_noise(0.1)
-    table[:25] = 40
-    half = intervals.half_width(noise, 1.0 - 0.1 / table.size)
-    for seed in range(200):
-        noisy = release.noisy_counts(table, noise, np.random.default_rng(seed))
-        top = np.argsort(-noisy, kind="stable")[: report.BARS]
-        held.append((np.abs(noisy - table)[top] <= half).all())
-    assert np.mean(held) >= 0.9
-
-
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def test_folders_that_hold_no_release(tmp_path: Path) -> None:
+def test_folders_that_hold_no_release(tmp_path: Path, out: Path) -> None:
     with pytest.raises(ValueError, match="holds no release"):
         dpsim.load_release(tmp_path)
-    written(*released()[:1], tmp_path / "out", released()[1])
     for text in ("{", "[]", "null", "[" * 100_000, '{"simulation": true, "simulation": true}'):
-        (tmp_path / "out" / "statement.json").write_text(text)
+        (out / "statement.json").write_text(text)
         with pytest.raises(ValueError, match=r"holds no release: statement\.json: "):
-            dpsim.load_release(tmp_path / "out")
+            dpsim.load_release(out)
 
 
 STATED = [("scale", value) for value in (-1.0, 0, "1", None, float("nan"), 1e300, 0.5)]
@@ -388,23 +377,21 @@ STATED += [("threshold", 3), ("support", "all"), ("support", "a declared graph" 
 
 
 @pytest.mark.parametrize(("field", "value"), STATED)
-def test_a_statement_that_is_none_is_refused_by_file_and_field(tmp_path: Path, field: str, value: object) -> None:
+def test_a_statement_that_is_none_is_refused_by_file_and_field(out: Path, field: str, value: object) -> None:
     """Such a folder was read, and ended in a ZeroDivisionError, a TypeError or a KeyError later."""
-    written(*released()[:1], tmp_path / "out", released()[1])
-    file = tmp_path / "out" / "statement.json"
+    file = out / "statement.json"
     facts = json.loads(file.read_text())
     for changed in ({**facts, field: value}, {name: fact for name, fact in facts.items() if name != field}):
         file.write_text(json.dumps(changed))
         with pytest.raises(ValueError, match=r"holds no release: statement\.json: ") as refusal:
-            dpsim.load_release(tmp_path / "out")
+            dpsim.load_release(out)
         named = {"unit": "unit|events|who", "simulation": "simulation|status", "status": "status"}.get(field, field)
         assert re.search(named, str(refusal.value))
 
 
-def test_tables_that_are_of_no_release_are_refused_by_file_column_and_value(tmp_path: Path) -> None:
-    written(*released()[:1], tmp_path / "out", released()[1])
+def test_tables_that_are_of_no_release_are_refused_by_file_column_and_value(out: Path) -> None:
     for name, column in (("counts", "noisy_count"), ("counts", "origin"), ("states", "label")):
-        file = tmp_path / "out" / f"{name}.parquet"
+        file = out / f"{name}.parquet"
         good = pd.read_parquet(file)
         wrong = [good[1:], good.drop(columns=column), pd.concat([good, good[:1]]), good.assign(**{column: None})]
         numbers = (0.5, float("nan"), float("inf"), 2**62, -(2**62), True)
@@ -412,9 +399,9 @@ def test_tables_that_are_of_no_release_are_refused_by_file_column_and_value(tmp_
         for table in wrong:
             table.to_parquet(file)
             with pytest.raises(ValueError, match=r"holds no release: (states|counts)\.parquet: "):
-                dpsim.load_release(tmp_path / "out")
+                dpsim.load_release(out)
         good.to_parquet(file)
-    assert dpsim.load_release(tmp_path / "out") == released()[0]
+    assert dpsim.load_release(out) == released()[0]
 
 
 def test_a_count_that_a_threshold_cannot_have_let_pass_is_refused(tmp_path: Path) -> None:

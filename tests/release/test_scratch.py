@@ -1,10 +1,7 @@
 """DuckDB's overflow: a private folder for each connection, gone with it, and after a kill with the next run."""
 
-from __future__ import annotations
-
 import fcntl
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -54,8 +51,8 @@ def test_two_counts_at_once_and_one_is_killed(temporary: Path) -> None:
         assert all(stat.S_IMODE(folder.stat().st_mode) == 0o700 for folder in folders)
         assert any(list(folder.iterdir()) for folder in folders)  # something was spilt
     finally:
-        killed.send_signal(signal.SIGKILL)
-        killed.wait(timeout=60)
+        killed.kill()
+        killed.communicate(timeout=60)
     assert other.communicate(timeout=60)[0] == "400000\n" and other.returncode == 0
     left = list(temporary.iterdir())
     assert len(left) == 1  # of the killed run, closed to others

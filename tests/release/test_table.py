@@ -1,7 +1,5 @@
 """Counting transitions: the same numbers from every kind of source, nothing dropped silently, units truncated."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any
@@ -65,11 +63,6 @@ def test_declared_integers_come_back_as_integers() -> None:
     assert counts.report == report(4, missing=1, outside=1)
 
 
-def test_fractions_are_words() -> None:
-    counts = count_transitions(pd.DataFrame({"o": ["1.5", "2.0"], "d": [2, 1]}), "o", "d")
-    assert as_dict(counts) == {("1.5", "2"): 1, ("2", "1"): 1}
-
-
 def test_outside_the_categories() -> None:
     table = pd.DataFrame({"a": [1, 1, 2], "b": [1, 3, 1]})
     counts = count_transitions(table, "a", "b", categories=["1", "2"])
@@ -108,7 +101,9 @@ def test_a_row_whose_count_is_none_is_left_out_alone(tmp_path: Path, bad: object
         assert as_dict(counts) == {("a", "b"): 3, ("b", "b"): 4} and counts.report == report(3, 8, count=1)
 
 
-@pytest.mark.parametrize("count", [10**9, 10**9 + 1, 10**10, 2**63, "0" * 99 + str(10**30), 10**308 + 1, "9" * 4000])
+@pytest.mark.parametrize(
+    "count", [10**9, 10**9 + 1, 10**10, 2**63, "0" * 99 + str(10**30), 10**308 + 1, 10**309, "9" * 9999]
+)
 def test_one_more_event_of_a_large_count_takes_no_others_along(tmp_path: Path, count: object) -> None:
     """A row of 10^9 events counted; with one more it was left out, and an event changed the count by 10^9."""
     table = pd.DataFrame({"o": ["a", "b"], "d": ["b", "a"], "n": pd.Series([3, count], dtype=object)})
@@ -264,6 +259,7 @@ def test_green_month() -> None:
 
 
 @needs_raw
+@pytest.mark.filterwarnings("default")  # of an extra, which the other tests never load
 def test_the_same_from_spark() -> None:
     pyspark_sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed (extra `spark`)")
     if shutil.which("java") is None:

@@ -1,7 +1,5 @@
 """Visits become moves: times are read as they are declared, one by one, and gaps are lengths of time with a unit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -66,9 +64,11 @@ def test_times_are_read_as_they_are_declared(tmp_path: Path) -> None:
     table = pd.DataFrame({"car": "p", "x": list("abcd")} | columns).sample(frac=1.0, random_state=1)
     table.to_parquet(tmp_path / "t.parquet")
     table.to_csv(tmp_path / "t.csv", index=False)
-    for source, typed in ((table, None), (tmp_path / "t.parquet", None), (tmp_path / "t.csv", "iso")):
-        for written, (_, form) in WRITTEN.items():
-            declared = form or typed
+    types = ("seconds", "stamps", "zones")  # text is text in a frame too
+    sources = [(table, None, WRITTEN), (tmp_path / "t.parquet", None, types), (tmp_path / "t.csv", "iso", WRITTEN)]
+    for source, typed, some in sources:
+        for written in some:
+            declared = WRITTEN[written][1] or typed
             counts = count_trajectories(source, CAR, written, "x", time_format=declared, max_gap="31min")
             assert as_dict(counts) == {("a", "b"): 1, ("b", "c"): 1} and counts.report["late"] == 1, (source, written)
         for written in ("seconds", "iso"):
@@ -79,7 +79,7 @@ def test_times_are_read_as_they_are_declared(tmp_path: Path) -> None:
 ODD = [
     *("", "soon", "infinity", "-infinity", "nan", "1e300", "-1e300", "1e13", "1e16", "290000-01-01", "0000-00-00"),
     *("5877642-06-25 (BC)", "1970-01-01", "-9223372036854775808", "9223372036854775807", "10:00", "now", "epoch"),
-    "24.13.2025",
+    *("24.13.2025", "294247-01-10 04:00:54.775806"),
 ]
 
 

@@ -1,20 +1,19 @@
 """What runs a notebook again: its code, its data, the mathematics behind it and their libraries; nothing else."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 from toy_project import BODY, ROOT, notebook
 
-from dpsim import files, paths, runner
+from dpsim import files, runner
 from dpsim.runner import keys, parameters, runs
 
 PACKAGE = ROOT / "dpsim"
@@ -23,14 +22,6 @@ PACKAGE = ROOT / "dpsim"
 def key(name: str = "quick", **values: object) -> str:
     """Return the key of a notebook with these parameters."""
     return keys.fingerprint(name, parameters.load(name), values)[0]
-
-
-@pytest.fixture(autouse=True)
-def installed_anew() -> Iterator[None]:
-    """Let each test read what is installed for itself."""
-    keys.versions.cache_clear()
-    yield
-    keys.versions.cache_clear()
 
 
 @pytest.fixture
@@ -42,66 +33,86 @@ def house(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-@pytest.mark.parametrize(
-    "file",
-    ["dirichlet/mechanism.py", "dirichlet/__init__.pyi", "streams.py", "figures/house_style.py", "ledger.py"],
-)
-def test_editing_what_computes_runs_again(house: Path, file: str) -> None:
-    before = key()
-    (house / file).write_text((house / file).read_text() + "\n")
-    assert key() != before
+Edit = Callable[[Path, pytest.MonkeyPatch], object]
 
 
-@pytest.mark.parametrize("file", ["runner/runs.py", "runner/__init__.pyi", "cli.py", "__main__.py"])
-def test_editing_what_starts_runs_runs_nothing(house: Path, file: str) -> None:
+def written(text: str, *names: str) -> Edit:
+    """Return what writes a text at the end of files, new ones too."""
+
+    def edit(toy: Path, _: pytest.MonkeyPatch) -> None:
+        for path in (toy / name for name in names):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text((path.read_text() if path.exists() else "") + text)
+
+    return edit
+
+
+def recut(change: Callable[[list[Any]], object]) -> Edit:
+    """Return what changes the cells of the notebook."""
+
+    def edit(toy: Path, _: pytest.MonkeyPatch) -> None:
+        path = toy / "notebooks" / "quick.ipynb"
+        made = nbformat.read(path, 4)
+        change(made.cells)
+        nbformat.write(made, path)
+
+    return edit
+
+
+def installed(*names: str) -> Edit:
+    """Return what puts packages of these names where they are found first."""
+
+    def edit(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in names:
+            written(f"Metadata-Version: 2.1\nName: {name}\nVersion: 999.0\n", f"{name}-999.0.dist-info/METADATA")(
+                toy, monkeypatch
+            )
+        monkeypatch.syspath_prepend(str(toy))
+        assert importlib.metadata.version(names[-1]) == "999.0"
+        monkeypatch.setattr(keys, "versions", keys.versions.__wrapped__)
+
+    return edit
+
+
+COMPILED = ("mechanism.cpython-311.pyc", "mechanism.draw-12.py311.nbi", "mechanism.draw-12.py311.1.nbc")
+COMPUTES = ("dirichlet/mechanism.py", "dirichlet/__init__.pyi", "streams.py", "figures/house_style.py", "ledger.py")
+STARTS = ("runner/runs.py", "runner/__init__.pyi", "cli.py", "__main__.py")
+EDITS: dict[str, tuple[bool, Edit]] = {
+    **{name: (True, written("\n", f"dpsim/{name}")) for name in COMPUTES},
+    **{name: (False, written("\n", f"dpsim/{name}")) for name in STARTS},
+    "what python and numba compile": (False, written("x", *(f"dpsim/dirichlet/__pycache__/{x}" for x in COMPILED))),
+    "site and tools": (False, written("x", "tools/site/a.py", "tests/a.py", "build/site/a.py")),
+    "prose": (False, recut(lambda cells: cells.insert(0, nbformat.v4.new_markdown_cell("A title.")))),
+    "folding": (False, recut(lambda cells: cells[-1].metadata.update(tags=["hide-input"]))),
+    "code": (True, recut(lambda cells: cells[-1].update(source=BODY + "\n# changed"))),
+    "which cell has the parameters": (True, recut(lambda cells: [cell.metadata.update(tags=tags) for cell, tags in (
+        (cells[0], []), (cells[1], ["parameters"]))])),
+    "a new table": (True, written("b\n", "data/new.csv")),
+    "prose about the data": (False, written("# Tables\n", "data/README.md")),
+    "python": (True, lambda _, patch: patch.setattr(sys, "version", sys.version.replace("3.", "3.9", 1))),
+    **{name: (True, installed(name)) for name in ("numpy", "dp_accounting", "ibis_framework")},
+    "test tools, extras": (False, installed("pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_what_runs_again(house: Path, toy: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    again, edit = EDITS[name]
     before = key()
-    (house / file).write_text((house / file).read_text() + "\n")
     assert key() == before
+    edit(toy, monkeypatch)
+    assert (key() != before) == again
 
 
-def test_what_python_and_numba_compile_runs_nothing(house: Path) -> None:
-    before = key()
-    caches = house / "dirichlet" / "__pycache__"
-    caches.mkdir()
-    for name in ("mechanism.cpython-311.pyc", "mechanism.draw-12.py311.nbi", "mechanism.draw-12.py311.1.nbc"):
-        (caches / name).write_bytes(b"compiled")
-    assert key() == before
-
-
-def test_editing_the_site_or_a_tool_runs_nothing(toy: Path) -> None:
-    before = key()
-    for folder in ("tools/site", "tests", "build/site"):
-        (toy / folder).mkdir(parents=True)
-        (toy / folder / "pages.py").write_text("new = True\n")
-    assert key() == before
-
-
-def test_editing_prose_or_folding_runs_nothing(toy: Path) -> None:
-    path = toy / "notebooks" / "quick.ipynb"
-    before = key()
-    made = nbformat.read(path, 4)
-    made.cells.insert(0, nbformat.v4.new_markdown_cell("A title."))
-    made.cells[-1].metadata["tags"] = ["hide-input"]
-    nbformat.write(made, path)
-    assert key() == before
-
-
-def test_the_key_sees_sources_parameters_and_files_but_not_outputs(toy: Path) -> None:
-    base = key()
-    assert key() == base
-    assert key(seed=2) != base
-    named = toy / "table.csv"
-    named.write_text("a\n1\n")
-    values = parameters.resolve("quick", [("label", "table.csv")])
-    assert values == {"label": str(named)}
-    with_file = key(**values)
-    named.write_text("a\n2\n")
-    assert key(**values) != with_file
-    (toy / "data" / "new.csv").write_text("b\n")
-    assert key() != base
-    (toy / "data" / "new.csv").unlink()
-    notebook(toy / "notebooks" / "quick.ipynb", BODY + "\n# changed")
-    assert key() != base
+def test_the_key_sees_parameters_and_the_file_that_one_names(toy: Path) -> None:
+    assert key(seed=2) != key()
+    named, found = toy / "table.csv", []
+    for text in ("1", "2"):
+        named.write_text(text)
+        values = parameters.resolve("quick", [("label", "table.csv")])
+        assert values == {"label": str(named)}
+        found.append(key(**values))
+    assert found[0] != found[1]
 
 
 def test_the_key_sees_every_file_below_a_folder_that_a_parameter_names(toy: Path) -> None:
@@ -143,13 +154,6 @@ def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(to
     assert seen(toy / "data" / "checksums.txt", "1", "2") == set(names)
 
 
-def test_prose_about_the_data_runs_nothing(toy: Path) -> None:
-    (toy / "data" / "README.md").write_text("# Data\n")
-    before = key()
-    (toy / "data" / "README.md").write_text("# Tables\n")
-    assert key() == before
-
-
 def test_the_key_of_a_run_that_asks_for_a_text_sees_what_was_fetched(toy: Path) -> None:
     fetched = toy / "build" / "data" / "month.csv"
     fetched.parent.mkdir(parents=True)
@@ -161,20 +165,6 @@ def test_the_key_of_a_run_that_asks_for_a_text_sees_what_was_fetched(toy: Path) 
     assert one != two and others == same
 
 
-def test_the_key_sees_python(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = key()
-    monkeypatch.setattr(sys, "version", sys.version.replace("3.", "3.9", 1))
-    assert key() != before
-
-
-def test_the_key_sees_which_cell_holds_the_parameters(toy: Path) -> None:
-    before, path = key(), toy / "notebooks" / "quick.ipynb"
-    made = nbformat.read(path, 4)
-    made.cells[1].metadata["tags"], made.cells[0].metadata["tags"] = ["parameters"], []
-    nbformat.write(made, path)
-    assert key() != before
-
-
 def test_the_overview_follows_the_others_results_but_not_their_seconds(toy: Path) -> None:
     notebook(toy / "notebooks" / "00_overview.ipynb", BODY)
     folder = toy / "figures" / "quick"
@@ -184,32 +174,6 @@ def test_the_overview_follows_the_others_results_but_not_their_seconds(toy: Path
         (folder / name).write_text(text)
         keys_.append(key("00_overview"))
     assert keys_[0] == keys_[1] and len(set(keys_)) == 3
-
-
-def install(folder: Path, name: str, version: str) -> None:
-    """Put the metadata of a package into a folder of packages."""
-    info = folder / f"{name}-{version}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-
-
-def test_a_new_test_tool_or_extra_runs_nothing(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = key()
-    keys.versions.cache_clear()
-    for name in ("pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate"):
-        install(toy / "packages", name, "999.0")
-    monkeypatch.syspath_prepend(str(toy / "packages"))
-    assert importlib.metadata.version("rocrate") == "999.0"
-    assert key() == before
-
-
-@pytest.mark.parametrize("name", ["numpy", "dp_accounting", "ibis_framework"])
-def test_a_new_library_runs_again(toy: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    before = key()
-    keys.versions.cache_clear()
-    install(toy / "packages", name, "999.0")
-    monkeypatch.syspath_prepend(str(toy / "packages"))
-    assert key() != before
 
 
 def imported(source: str) -> set[str]:
@@ -288,12 +252,6 @@ DAMAGES: dict[str, Callable[[runner.Run], object]] = {
 def test_a_run_is_current_only_with_its_record_and_every_output_as_it_was(finished: runner.Run, damage: str) -> None:
     DAMAGES[damage](finished)
     assert not runs.is_current(finished)
-
-
-def test_a_run_after_an_edit_is_not_current(finished: runner.Run) -> None:
-    notebook(paths.notebooks() / "quick.ipynb", BODY + "\n# changed")
-    (again,) = runner.plan(["quick"])
-    assert not runs.is_current(again)
 
 
 def test_the_imports_below_the_checks_of_a_cell_are_left_to_the_run(toy: Path) -> None:

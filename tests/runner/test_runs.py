@@ -1,7 +1,5 @@
 """Runs as a user meets them: refusals before anything runs, whole outputs, resume, locks, nothing left behind."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -20,7 +18,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from papermill.inspection import inspect_notebook
-from toy_project import BODY, DEADLINE, PARAMETERS, ROOT, WAITING, WORKER, notebook, start, wait_for, workers
+from toy_project import BODY, DEADLINE, FORKS, PARAMETERS, ROOT, WAITING, WORKER, notebook, start, wait_for, workers
 
 from dpsim import paths, runner
 from dpsim.cli import main
@@ -57,6 +55,11 @@ REFUSALS = [
     (["quick", "-p", "output", "x"], "use --output DIR"),
     (["quick", "--output", "figures"], "output must be outside"),
     (["quick", "-j", "0", "--grid", "seed=0:2"], "jobs must be an integer from 1 to 1024, got 0"),
+    (["quick", "--grid", "sede=0:2"], "did you mean seed"),
+    (["quick", "--grid", "draws=50,500"], "draws must be an integer from 1 to 100, got 500"),
+    (["quick", "--dask", "tcp://127.0.0.1:1"], "a sweep takes one notebook and --grid"),
+    (["quick", "--grid", "seed=0:2", "--output", "x"], "no --output"),
+    (["quick", "--grid", "seed=0:2", "-p", "seed", "3"], "each name once and not with -p, got 'seed=0:2'"),
 ]
 
 
@@ -116,17 +119,12 @@ def test_parameters_are_those_that_papermill_finds(toy: Path) -> None:
         assert (mine[name].type, mine[name].help) == (of["inferred_type_name"], of["help"].strip())
 
 
-def test_a_comment_ends_with_the_size_for_a_quick_run(toy: Path) -> None:
+def test_a_comment_begins_after_a_text_and_ends_with_the_size_for_a_quick_run(toy: Path) -> None:
     lines = "draws: int = 20  # number of draws; 1 to 100; quick 5\nsizes: list[int] = [9]  # of each; quick 1,2\n"
-    notebook(toy / "notebooks" / "quick.ipynb", parameters=PARAMETERS + lines)
-    values = {name: parameter.quick for name, parameter in runner.notebook_parameters("quick").items()}
-    assert values["draws"] == 5 and values["sizes"] == [1, 2] and values["scale"] == 1.0
-
-
-def test_a_hash_within_a_text_begins_no_comment(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", parameters='place: str = "é # 1"  # a word')
-    place = runner.notebook_parameters("quick")["place"]
-    assert (place.default, place.help) == ("é # 1", "a word")
+    notebook(toy / "notebooks" / "quick.ipynb", parameters=PARAMETERS + lines + 'place: str = "é # 1"  # a word')
+    found = runner.notebook_parameters("quick")
+    assert (found["draws"].quick, found["sizes"].quick, found["scale"].quick) == (5, [1, 2], 1.0)
+    assert (found["place"].default, found["place"].help) == ("é # 1", "a word")
 
 
 @pytest.mark.parametrize(
@@ -147,15 +145,14 @@ def test_values_on_the_command_line_take_the_parameters_type(kind: str, text: st
 
 
 def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alone(toy: Path) -> None:
-    first = dpsim("run")
-    assert first.returncode == 0, first.stderr
+    assert ran().status == "done"
     folder, names = toy / "figures" / "quick", {"fig1_draws.csv", "results.json"}
     before, stamp = written(folder), (folder / "fig1_draws.csv").stat().st_mtime_ns
     assert set(before) == names and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
     record = json.loads((toy / "build/runs/quick/default/manifest.json").read_text())
     assert set(record["outputs"]) == names
     assert record["seconds"] > 0 and record["peak_mib"] > 10 and record["versions"]["numpy"]
-    assert "unchanged" in dpsim("run", "quick").stdout
+    assert ran().status == "unchanged"
     assert (folder / "fig1_draws.csv").stat().st_mtime_ns == stamp
     (folder / "fig1_draws.csv").write_text("x\n1\n")  # a damaged output is made again, byte for byte
     assert ran().status == "done" and written(folder) == before
@@ -189,9 +186,8 @@ def test_an_output_folder_is_ones_own_or_of_a_run_before(toy: Path) -> None:
 
 def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: Path) -> None:
     notebook(toy / "notebooks" / "broken.ipynb", "1 + 1", "raise RuntimeError('the reason')")
-    result = dpsim("run", "-j", "2")
-    assert result.returncode == 1
-    assert "cell 4 raised RuntimeError: the reason" in result.stdout
+    result = CliRunner().invoke(main, ["run", "-j", "2"])
+    assert result.exit_code == 1 and "cell 4 raised RuntimeError: the reason" in result.stdout
     assert (toy / "figures/quick/fig1_draws.csv").is_file() and not (toy / "figures/broken").exists()
     failed = json.loads(next((toy / "build/runs/broken").glob("failed-*.ipynb")).read_text())
     assert any(o.get("ename") == "RuntimeError" for cell in failed["cells"] for o in cell.get("outputs", []))
@@ -218,12 +214,6 @@ def test_outputs_are_those_of_a_kernel_of_its_own(toy: Path) -> None:
     assert len(pieces) == 1 and "".join(pieces[0]["text"]) == "onetwo\n"
 
 
-def test_a_notebook_runs_without_the_name_of_a_kernel(toy: Path) -> None:
-    path = toy / "notebooks" / "quick.ipynb"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"metadata": {}}))
-    assert ran().status == "done"
-
-
 def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
     dies = "import os, pathlib\nwith open('../times', 'a') as f:\n    f.write('x')\nos.kill(os.getpid(), 9)"
     notebook(toy / "notebooks" / "quick.ipynb", "1 + 1", dies)
@@ -233,42 +223,38 @@ def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
     wait_for(lambda: not workers(toy))
 
 
-def test_a_notebook_that_cannot_be_written_is_told_with_the_reason(toy: Path) -> None:
-    """On a full disk the last line was one of the kernel's threads, which is ended in the middle."""
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, "p = pathlib.Path(output, 'quick.ipynb'); p.unlink(); p.mkdir()")
-    assert "cell 4 raised IsADirectoryError" in ran().message and not (toy / "figures/quick").exists()
+FAILURES = {
+    "cell 4 raised UsageError": "%%nonsense\n1",
+    "cell 4 raised UnicodeEncodeError": "raise ValueError(chr(0xD800))",
+    "cell 4 raised SystemExit": "raise SystemExit",
+    "cell 4 raised ValueError: " + "\U0001f600" * 4_000: "raise ValueError(chr(0x1F600) * 20_000)",
+    "cell 5 raised IsADirectoryError": "p = pathlib.Path(output, 'quick.ipynb'); p.unlink(); p.mkdir()",  # at the end
+}
 
 
-def test_a_long_message_in_signs_that_json_spells_out_arrives(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", "raise ValueError(chr(0x1F600) * 20_000)")
-    assert ran().message.startswith("cell 3 raised ValueError: \U0001f600")
-
-
-def test_a_cell_that_ends_the_process_in_order_is_no_success(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, "raise SystemExit", "never = 1")
-    result = CliRunner().invoke(main, ["run"])
-    assert result.exit_code == 1 and "cell 4 raised SystemExit" in result.output
-    assert not (toy / "figures/quick").exists()
-
-
-@pytest.mark.parametrize(
-    ("cell", "name"), [("%%nonsense\n1", "UsageError"), ("raise ValueError(chr(0xD800))", "UnicodeEncodeError")]
-)
-def test_a_cell_whose_failure_is_no_output_is_no_success(toy: Path, cell: str, name: str) -> None:
+@pytest.mark.parametrize("said", FAILURES, ids=lambda said: said[:22])
+def test_a_cell_whose_failure_is_no_output_is_no_success(toy: Path, said: str) -> None:
     """A magic that does not exist, or a message that cannot be sent, was a cell that had done its work."""
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, cell, "never = 1")
-    assert ran().message.startswith(f"cell 4 raised {name}") and not (toy / "figures/quick").exists()
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, FAILURES[said], "never = 1")
+    result = CliRunner().invoke(main, ["run"])
+    assert result.exit_code == 1 and said in result.output and not (toy / "figures/quick").exists()
 
 
 PROGRAM = f"import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :', {WORKER!r}])"
 """A cell that starts a program, which would go on for ten minutes."""
 
 
+def waiting(toy: Path, *cells: str, **settings: Any) -> subprocess.Popen[str]:
+    """Start a run of `quick` with these cells, and return it when the last one waits."""
+    notebook(toy / "notebooks" / "quick.ipynb", *cells)
+    process = start("run", "quick", **settings)
+    wait_for((toy / "begun-1").exists)
+    return process
+
+
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: signal.Signals) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM, WAITING)
-    process = start("run", "quick", stderr=subprocess.STDOUT)
-    wait_for((toy / "begun-1").exists)
+    process = waiting(toy, BODY, PROGRAM, WAITING, stderr=subprocess.STDOUT)
     assert workers(toy)
     for _ in range(3):  # more of them change nothing
         process.send_signal(sign)
@@ -285,7 +271,6 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
         assert ran().status == "done" and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
 
 
-SHARED = runner.runs.SHARED
 FORKED = """\
 import os, pathlib, signal, subprocess
 import numpy as np
@@ -300,10 +285,8 @@ pathlib.Path(output, "random").write_text(str(np.random.rand()))
 """
 
 
-def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no_threads(
-    toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner.runs, "SHARED", SHARED)
+def test_forked_notebooks_share_no_random_numbers(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner.runs, "_Forks", FORKS)
     for name in ("first", "quick"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY, FORKED)
     first, second = runner.run(runner.plan(), 1)
@@ -313,6 +296,7 @@ def test_notebooks_forked_from_one_process_share_no_random_numbers_and_it_has_no
 
 def test_a_broken_installation_is_told_of_each_notebook(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notebook(toy / "notebooks" / "first.ipynb", BODY)
+    monkeypatch.setattr(runner.runs, "_Forks", FORKS)
     monkeypatch.setattr(runner.runs, "SHARED", ("no_such_library",))
     told = "cell 0 ended the process: ModuleNotFoundError: No module named 'no_such_library'"
     assert all(told in run.message for run in runner.run(runner.plan(), 2))
@@ -339,9 +323,7 @@ def test_the_death_of_what_they_are_forked_from_does_not_hold_the_notebooks(toy:
 
 
 def test_a_notebook_ends_with_the_process_that_minds_it(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM, WAITING)
-    process = start("run", "quick")
-    wait_for((toy / "begun-1").exists)
+    process = waiting(toy, BODY, PROGRAM, WAITING)
     (forks,) = psutil.Process(process.pid).children()
     (minder,) = forks.children()
     minder.kill()
@@ -352,9 +334,7 @@ def test_a_notebook_ends_with_the_process_that_minds_it(toy: Path) -> None:
 
 def test_a_process_that_a_cell_forks_and_nobody_ends_does_not_hold_the_run(toy: Path) -> None:
     forks = "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(600)"
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, forks, WAITING)
-    process = start("run", "quick")
-    wait_for((toy / "begun-1").exists)
+    process = waiting(toy, BODY, forks, WAITING)
     process.send_signal(signal.SIGINT)
     try:
         process.communicate(timeout=DEADLINE)
@@ -374,7 +354,7 @@ def test_signals_of_children_that_are_ignored_keep_no_program_alive(toy: Path) -
 def test_what_is_asked_of_a_process_that_has_just_died_ends_at_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was told as a broken pipe."""
     with (toy / "errors").open("w+b") as errors:
-        forks = runner.runs._Forks(1, ("no_such_library",), errors)
+        forks = FORKS(1, ("no_such_library",), errors)
         forks.new(errors).close()
         assert forks.process and forks.process.wait() == 1
         monkeypatch.setattr(forks.process, "poll", lambda: None)
@@ -384,15 +364,16 @@ def test_what_is_asked_of_a_process_that_has_just_died_ends_at_once(toy: Path, m
 
 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, WAITING)
-    first = start("run", "quick")
-    wait_for((toy / "begun-1").exists)
-    with (toy / "errors").open("w") as errors:
-        second = start("run", "quick", stderr=errors)
-        wait_for(lambda: "waits for another run" in (toy / "errors").read_text())
-    (toy / "go").touch()
+    first = waiting(toy, BODY, WAITING)
+    heard: list[str] = []
+
+    def tell(run: runner.Run) -> None:
+        heard.append(run.message)
+        (toy / "go").touch()
+
+    (second,) = runner.run(runner.plan(["quick"]), tell=tell)
+    assert "waits for another run" in heard[0] and second.status == "unchanged"
     assert "done" in first.communicate(timeout=DEADLINE)[0] and first.returncode == 0
-    assert "unchanged" in second.communicate(timeout=DEADLINE)[0] and second.returncode == 0
 
 
 def test_a_publication_cut_in_two_is_mended(toy: Path) -> None:
@@ -474,7 +455,9 @@ def test_prose_may_be_edited_while_a_notebook_runs_and_threads_that_do_not_end_d
 def test_a_module_beside_the_notebooks_is_imported_and_part_of_the_key(toy: Path) -> None:
     helper = toy / "notebooks" / "helper_of_mine.py"
     helper.write_text("value = 1\n")
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, "import helper_of_mine")
+    path = toy / "notebooks" / "quick.ipynb"
+    notebook(path, BODY, "import helper_of_mine")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"metadata": {}}))  # nor is a kernel named
     assert ran().status == "done"
     helper.write_text("value = 2\n")
     assert not runner.runs.is_current(runner.plan(["quick"])[0])
@@ -540,9 +523,7 @@ if output:
 
 @pytest.mark.full
 @pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="they are settings of x86-64")
-def test_a_notebook_sees_the_settings_that_stand_for_another_processor(
-    toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_sees_another_processor(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = dict(re.findall(r"^  ([A-Z_]+)=([^\s\"]+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE))
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))["jobs"]
     alone = [each["setting"] for each in jobs["linux"]["strategy"]["matrix"]["include"] if "setting" in each]
@@ -573,6 +554,7 @@ def test_pdf_is_made_where_it_is_asked_for_also_of_what_is_current(toy: Path, mo
     notebook(toy / "notebooks" / "quick.ipynb", BODY, PICTURE)
     pdf = toy / "figures/quick/fig1.pdf"
     assert ran().status == "done" and not pdf.exists()
+    monkeypatch.setattr(runner.runs, "_Forks", FORKS)  # with the environment of the run
     monkeypatch.setenv("PDF", "1")
     assert ran().status == "done" and pdf.exists()
     assert ran().status == "unchanged"

@@ -1,7 +1,5 @@
 """A notebook in JupyterLab, as a new user meets it: run all cells, move a chart, see it change."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -3,8 +3,6 @@
 Builds into a temporary folder, or takes the built site that DPSIM_SITE names.
 """
 
-from __future__ import annotations
-
 import functools
 import http.server
 import importlib
@@ -174,6 +172,14 @@ def browser(site: Path) -> Iterator[Any]:
         opened.close()
 
 
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """Open a page of its own for a test."""
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
 @pytest.fixture(scope="module")
 def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
     """Visit every page, wide and narrow; return what each asked for, complained of and holds."""
@@ -264,8 +270,7 @@ def test_every_page_has_a_title_one_first_heading_and_a_name_for_every_link(visi
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_figures_stand_on_white_and_words_stand_out_from_the_page(scheme: str, browser: Any, origin: str) -> None:
-    page = browser.new_page()
+def test_figures_stand_on_white_and_words_stand_out_from_the_page(scheme: str, page: Any, origin: str) -> None:
     page.emulate_media(color_scheme=scheme)
     for name in ("index", "notebooks/permute_and_flip", "api/words", "errata"):
         page.goto(f"{origin}/{name}.html", wait_until="load")
@@ -273,24 +278,19 @@ def test_figures_stand_on_white_and_words_stand_out_from_the_page(scheme: str, b
         seen = page.evaluate(COLOURS)
         assert set(seen["images"]) <= {"rgb(255, 255, 255)"}, name
         assert seen["contrasts"] and min(seen["contrasts"]) >= 4.5, (name, min(seen["contrasts"]))
-    page.close()
 
 
 def test_no_file_of_the_site_is_a_template(site: Path) -> None:
     assert not [path for path in site.rglob("*.html") if "{{ " in path.read_text(encoding="utf-8")]
 
 
-def test_what_the_search_shows_of_a_page_is_prose_and_controls_are_called_by_their_words(
-    browser: Any, origin: str
-) -> None:
-    page = browser.new_page()
+def test_what_the_search_shows_is_prose(page: Any, origin: str) -> None:
     page.goto(f"{origin}/notebooks/permute_and_flip.html", wait_until="load")
     assert page.locator("summary[aria-label], .search-button-field[aria-label]").count() == 0
     page.goto(f"{origin}/search.html?q=permute", wait_until="load")
     page.locator("ul.search > li p.context").first.wait_for()
     shown = page.locator("ul.search > li p.context").all_inner_texts()
     assert shown and not [text for text in shown if "import " in text or "np." in text]
-    page.close()
 
 
 def test_every_link_within_the_site_leads_somewhere(visits: dict[str, Any], site: Path, origin: str) -> None:
@@ -316,11 +316,10 @@ def test_every_figure_is_on_its_page(visits: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "name", [name for name in paths.notebook_names() if [*(paths.figures() / name).glob("fig*.png")]]
 )
-def test_a_figure_its_numbers_and_its_code_are_three_clicks_away(name: str, browser: Any, origin: str) -> None:
+def test_a_figure_its_numbers_and_its_code_are_three_clicks_away(name: str, page: Any, origin: str) -> None:
     figures = sorted((paths.figures() / name).glob("fig*.png"))
     figure = next((figure for figure in figures if figure.stem.startswith("fig5")), figures[-1])
     anchor = figure.stem.replace("_", "-")
-    page = browser.new_page()
     page.goto(f"{origin}/index.html")
     page.click(f'a[href$="{name}.html#{anchor}"]')
     shown = page.locator(f"figure#{anchor}")
@@ -332,11 +331,9 @@ def test_a_figure_its_numbers_and_its_code_are_three_clicks_away(name: str, brow
     shown.get_by_role("link", name="code").click()
     code = page.locator(f'xpath=//*[@id="code-{anchor}"]/following::pre[1]')
     sync_api.expect(code).to_be_in_viewport()
-    page.close()
 
 
-def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(browser: Any, origin: str) -> None:
-    page = browser.new_page()
+def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(page: Any, origin: str) -> None:
     page.goto(f"{origin}/explore.html", wait_until="load")
     charts = page.locator("figure.moving")
     stills = sorted(paths.figures().glob("*/fig*.json"))
@@ -345,26 +342,13 @@ def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(browser: Any, or
 
     chart = page.locator("figure#fig3-manhattan")
     table = pd.read_csv(paths.figures() / "00_overview" / "fig3_manhattan.csv")
-    choice = chart.locator('input[type="radio"]').nth(1)
-    choice.check()
-    epsilon = float(choice.input_value())
+    chart.locator('input[type="radio"]').first.focus()
+    page.keyboard.press("ArrowRight")
+    epsilon = float(chart.locator('input[type="radio"]:checked').input_value())
+    assert epsilon == float(chart.locator('input[type="radio"]').nth(1).input_value())
     sync_api.expect(chart.locator("svg")).to_contain_text(f"ε = {epsilon:g}")
     for mean in table[table["epsilon"] == epsilon].groupby("mechanism")["gap"].mean():
         sync_api.expect(chart.locator("svg")).to_contain_text(f"{mean:.3g} %")
-    for number in range(len(stills)):
-        moving = charts.nth(number)
-        if not moving.locator("input, select").count():  # it says more under the mouse alone
-            continue
-        before = moving.locator("svg").first.inner_html()
-        control = moving.locator("input, select").last
-        control.focus()
-        most = control.get_attribute("type") == "radio" or control.input_value() == control.get_attribute("max")
-        control.press("ArrowLeft" if most else "ArrowRight" if control.get_attribute("type") else "ArrowDown")
-        page.wait_for_function(
-            "([figure, before]) => figure.querySelector('svg').innerHTML != before",
-            arg=[moving.element_handle(), before],
-        )
-    page.close()
 
 
 def test_charts_stand_still_without_scripts(browser: Any, origin: str) -> None:
@@ -377,27 +361,23 @@ def test_charts_stand_still_without_scripts(browser: Any, origin: str) -> None:
     context.close()
 
 
-def test_a_phone_shows_the_numbers_of_every_table(browser: Any, origin: str) -> None:
-    page = browser.new_page()
+def test_a_phone_shows_the_numbers_of_every_table(page: Any, origin: str) -> None:
     page.set_viewport_size(PHONE)
     page.goto(f"{origin}/report.html", wait_until="load")
     off = page.evaluate("""() => [...document.querySelectorAll('article table td')].filter(td => td.innerText.trim())
       .filter(td => td.getBoundingClientRect().right > innerWidth + 1 && td.checkVisibility())
       .map(td => td.innerText)""")
     assert not off, off[:5]
-    page.close()
 
 
-def test_every_erratum_is_explained(browser: Any, origin: str) -> None:
+def test_every_erratum_is_explained(page: Any, origin: str) -> None:
     rows = ledger.report()
     rows = rows[rows["sent"] != ""]
-    page = browser.new_page()
     page.goto(f"{origin}/errata.html")
     text = page.locator("article").inner_text()
     for row in rows.itertuples():
         assert f"{row.where}: {row.quantity}" in text
         assert row.sentence in text
-    page.close()
 
 
 def found(words: str, browser: Any, origin: str) -> list[str]:
@@ -441,9 +421,7 @@ def test_the_search_finds(words: str, page: str, browser: Any, origin: str) -> N
         ("epsilon", "notebooks/00_overview.html"),
     ],
 )
-def test_the_search_leads_to_pages_before_internals(
-    words: str, among_the_first: str, browser: Any, origin: str
-) -> None:
+def test_the_search_leads_to_pages_first(words: str, among_the_first: str, browser: Any, origin: str) -> None:
     pages = found(words, browser, origin)
     assert not [page for page in pages[:8] if page.startswith(("api/", "genindex"))]
     assert among_the_first in pages[:8]
@@ -546,10 +524,9 @@ def test_a_folded_section_opens_for_a_link_into_it(browser: Any, site: Path, ori
         page.close()
 
 
-def test_every_measurement_is_shown_with_its_words(visits: dict[str, Any], browser: Any, origin: str) -> None:
+def test_every_measurement_is_shown_with_its_words(visits: dict[str, Any], page: Any, origin: str) -> None:
     texts = site_module("measurements").texts()
     assert ("measurements.html" in visits) == bool(texts)
-    page = browser.new_page()
     if texts:
         page.goto(f"{origin}/measurements.html", wait_until="domcontentloaded")
     for text in texts:
@@ -561,7 +538,6 @@ def test_every_measurement_is_shown_with_its_words(visits: dict[str, Any], brows
         for ending in ("png", "csv"):
             made = page.locator(f'article p.downloads a[href$="/{text.stem}.{ending}"]').count()
             assert made == text.with_suffix(f".{ending}").is_file()
-    page.close()
 
 
 def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

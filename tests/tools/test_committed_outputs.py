@@ -1,7 +1,5 @@
 """What is committed of a notebook: its outputs, its tags, and the folding that follows from them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 import pytest
-from toy_project import CHECKS, PARAMETERS, ROOT, notebook
+from toy_project import CHECKS, FORKS, PARAMETERS, ROOT, notebook
 
 from dpsim import files, ledger, paths, runner
 from tools import notebooks
@@ -23,26 +21,17 @@ FOLDINGS = {
     ("remark",): None,
     (): None,
 }
+"""What JupyterLab folds of a cell with these tags, whatever it folded before; of text nothing."""
 
 
 @pytest.mark.parametrize("tags", FOLDINGS)
 def test_folding_in_jupyterlab_follows_from_the_tags_alone(tags: tuple[str, ...]) -> None:
-    cell = nbformat.v4.new_code_cell("1 + 1", metadata={"tags": list(tags), "collapsed": True, "papermill": {}})
-    (found,) = notebooks.clean(nbformat.v4.new_notebook(cells=[cell])).cells
+    given = {"tags": list(tags), "collapsed": True, "papermill": {}, "jupyter": {"source_hidden": True}}
+    cells = [nbformat.v4.new_code_cell("1 + 1", metadata=given), nbformat.v4.new_markdown_cell("A.", metadata=given)]
+    code, text = notebooks.clean(nbformat.v4.new_notebook(cells=cells)).cells
     expected = {"tags": list(tags)} if tags else {}
-    if FOLDINGS[tags] is not None:
-        expected["jupyter"] = FOLDINGS[tags]
-    assert found.metadata == expected
-
-
-def test_folding_that_no_tag_asks_for_is_undone() -> None:
-    cell = nbformat.v4.new_code_cell("1 + 1", metadata={"jupyter": {"source_hidden": True}})
-    assert notebooks.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {}
-
-
-def test_text_is_not_folded() -> None:
-    cell = nbformat.v4.new_markdown_cell("Solution", metadata={"tags": ["hide-cell"]})
-    assert notebooks.clean(nbformat.v4.new_notebook(cells=[cell])).cells[0].metadata == {"tags": ["hide-cell"]}
+    assert text.metadata == expected
+    assert code.metadata == expected | ({"jupyter": FOLDINGS[tags]} if FOLDINGS[tags] else {})
 
 
 def test_papermill_reads_the_parameters_of_a_folded_notebook(toy: Path) -> None:
@@ -106,7 +95,7 @@ def test_cleaning_a_notebook_strips_what_differs_and_refuses_warnings() -> None:
         notebooks.clean(made)
 
 
-def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(toy: Path) -> None:
+def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for table, row in {
         "papers.csv": {"id": "author2030", "notebook": "count", "reference": "Author 2030, a count", "address": "x"},
         "published.csv": {
@@ -123,6 +112,7 @@ def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(toy: Path) -> No
     for words in (["check"], ["format", "--check"]):
         done = subprocess.run([*command[:3], *words, *command[3:], str(path)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+    monkeypatch.setattr(runner.runs, "_Forks", FORKS)  # with the environment of this project
     (ran,) = runner.run(runner.plan(["count"]))
     assert ran.status == "done", ran.message
     assert ledger.report().loc["author2030.fig1.one", "verdict"] == "agrees"

@@ -1,7 +1,5 @@
 """The notes on errata: each script shows its case with NumPy and SciPy alone, and the note quotes what it prints."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What `make fuzz`, `make audit` and `make bench` start is there: tests that are collected, commands that answer."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The audit of the verdicts runs the cells that a drawn row needs, and finds a run whose seed turned one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -68,9 +66,7 @@ def test_what_a_cell_needs(above: list[str], last: str, chosen: list[int]) -> No
 
 
 @pytest.mark.parametrize("paper, seed", [("gohari2020", 1), ("fallin2023", 2)])
-def test_the_chosen_cells_give_the_committed_numbers_but_for_what_another_seed_draws(
-    paper: str, seed: int, tmp_path: Path
-) -> None:
+def test_the_chosen_cells_give_the_committed_numbers(paper: str, seed: int, tmp_path: Path) -> None:
     matplotlib.use("agg")
     folder = verdicts.run(verdicts.drawn(ledger.papers().loc[paper, "notebook"]), seed, tmp_path)
     found, committed = ledger.results(folder), ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"])

@@ -85,7 +85,8 @@ def series_tail(a: Any, b: Any, w: Any) -> Any:
 def beta_tail(a: Any, b: Any, w: Any, complement: Any = None) -> Any:
     """Return I_w(a, b); complement: 1 - w where w is near 1."""
     complement = 1 - w if complement is None else complement
-    near = w <= 0.5 or w * (a + b) < a  # its terms are positive anywhere, and few while w is not near 1
+    mean = w * (a + b)
+    near = mean < a or (w <= 0.5 and mean < 2 * a + 10_000)  # its terms are positive anywhere, and few here
     return series_tail(a, b, w) if near else 1 - series_tail(b, a, complement)
 
 
@@ -294,16 +295,20 @@ def stationary_entry(n: int, spread: float, i: int) -> Any:
     return markov.stationary_distribution(random_chain(n, spread))[i]
 
 
-def stationary_mass(n: int, spread: float, i: int) -> Any:
-    """Return one entry of the stationary distribution by elimination in many digits."""
-    A = mp.matrix(random_chain(int(n), float(spread)).tolist())
-    for row in range(A.rows):  # the off-diagonal entries define the chain
+def stationary(chain: np.ndarray) -> Any:
+    """Return the stationary distribution of a chain, whose off-diagonal entries define it, by elimination."""
+    A = mp.matrix(chain.tolist())
+    for row in range(A.rows):
         A[row, row] = 1 - mp.fsum(A[row, j] for j in range(A.cols) if j != row)
     system = mp.eye(A.rows) - A.T
     for j in range(A.cols):
         system[A.rows - 1, j] = 1
-    right = mp.matrix([0] * (A.rows - 1) + [1])
-    return mp.lu_solve(system, right)[int(i)]
+    return mp.lu_solve(system, mp.matrix([0] * (A.rows - 1) + [1]))
+
+
+def stationary_mass(n: int, spread: float, i: int) -> Any:
+    """Return one entry of the stationary distribution in many digits."""
+    return stationary(random_chain(int(n), float(spread)))[int(i)]
 
 
 def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
