@@ -5,8 +5,8 @@ law given the counts is known, by expectation-maximisation: on bins, for each gr
 one expect alike of them, leaning on the whole table's shares. In total variation a row with a known total errs least
 at one quantile of all its pairs' posterior laws, that at which they add up; one with an unknown total at their medians.
 The estimate is half-way between. Where all noisy counts tell no more than their margins, it is what these make one
-expect. A row whose noisy counts are twice as likely if it has no events has the other rows'
-shares of arrivals. Pairs chosen privately, and supports of few pairs, keep their noisy counts.
+expect. A row whose total may be noise, and whose noisy counts are twice as likely if it has no events, has the other
+rows' shares of arrivals. Pairs chosen privately, and supports of few pairs, keep their noisy counts.
 
 The rule was chosen on the first tables of tools/bench/estimates.py, before anybody's own data. It is no rule for every
 table: on some a simpler one errs less (tests). tools/bench/results/estimates.md has its errors beside twelve others',
@@ -40,8 +40,8 @@ RULE = (
 )
 PLAIN_RULE = "noisy counts (at least 0), rows normalised"
 EMPTY_RULE = (
-    "a row whose noisy counts are twice as likely without any event has the shares of arrivals of its allowed "
-    f"destinations; one without any pair, those of the {COMMONEST} commonest destinations"
+    "a row that says nothing, whose counts are twice as likely without any event, has the shares of arrivals of its "
+    f"allowed destinations; one without any pair, those of the {COMMONEST} commonest destinations"
 )
 
 
@@ -80,13 +80,13 @@ def row_sums(values: Array, support: Support) -> Array:
     return np.bincount(support.rows, values, minlength=len(support.labels)).astype(float)
 
 
-def weak_rows(support: Support, noisy: Integers, noise: Noise) -> Mask:
+def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
     """Return which rows have a noisy total that is at most `WEAK` standard deviations of its noise."""
     return np.asarray(row_sums(noisy.astype(float), support) <= WEAK * np.sqrt(noise.variance * support.sizes))
 
 
 def _learned(support: Support, noisy: Array, noise: Noise) -> Array:
-    """Return the pairs' counts by `RULE`, 0 in rows whose noisy counts are twice as likely without events."""
+    """Return the pairs' counts by `RULE`, 0 in weak rows whose noisy counts are twice as likely without events."""
     expected, most = _expected(support, noisy, noise), noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size)
     if float(((noisy - expected) ** 2).sum()) <= noise.variance * most:  # 5 v^2 bounds a squared noise's variance
         return expected
@@ -110,7 +110,7 @@ def _learned(support: Support, noisy: Array, noise: Noise) -> Array:
             moved = noise.scale * math.copysign(math.log(1.0 - abs(2.0 * level - 1.0)), level - 0.5)
             first, last = (ends[(below < level).sum(axis=1)] for ends in bins)
             values[group] = np.clip(counts + moved, first, last)[place]
-    empty = row_sums(evidence, support) <= -math.log(2.0)
+    empty = weak_rows(support, noisy, noise) & (row_sums(evidence, support) <= -math.log(2.0))
     return np.where(empty[support.rows], 0.0, _of_rows(quantiles, mean, support))
 
 

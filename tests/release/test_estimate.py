@@ -206,6 +206,17 @@ def test_empty_rows_are_named_and_filled() -> None:
     )
 
 
+def test_a_row_that_stands_out_of_the_noise_is_never_filled() -> None:
+    """Sixty events beside rows of thousands, whose pairs make one expect more: its own counts still say more."""
+    counts = gravity(63, 3_000_000, 5)
+    counts[7] = np.random.default_rng(1).multinomial(60, np.full(63, 1.0 / 63.0))
+    support, noise = release.all_pairs(range(63)), laplace_noise(1.0)
+    for seed in range(10):
+        noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
+        weak = estimate.weak_rows(support, noisy, noise)
+        assert weak[release.estimated(support, noisy, noise).empty].all() and not weak[7]
+
+
 def test_where_everything_is_noise_rows_are_uniform() -> None:
     """The counts must exceed what their margins make one expect by three standard deviations of noise alone."""
     n, noise, draws = 30, laplace_noise(1e-3), 100
