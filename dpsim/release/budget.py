@@ -70,10 +70,8 @@ def spend(
 
 def checked(name: str, epsilon: Any, delta: Any) -> Limit:
     """Return a pair of losses once both are in their ranges."""
-    return Limit(
-        checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True),
-        checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True),
-    )
+    epsilon = checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True)
+    return Limit(epsilon, checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True))
 
 
 def parsed(path: Path) -> Any:

@@ -101,8 +101,7 @@ class PrivateChain:
         P = self.estimate.matrix
         if len(self.labels) > supports.LARGEST_DENSE:
             return P
-        index = pd.Index(self.labels, name="origin")
-        return pd.DataFrame(P.toarray(), index=index, columns=pd.Index(self.labels, name="destination"))
+        return pd.DataFrame(P.toarray(), *(pd.Index(self.labels, name=end) for end in ("origin", "destination")))
 
     @cached_property
     def closed_classes(self) -> tuple[list[Integers], Integers]:
@@ -218,10 +217,8 @@ def release_chain(
 def losses(epsilon: float, delta: float, unit: Unit, support: Any) -> tuple[Noise, int | None, float]:
     """Return the noise of a release, the threshold of pairs chosen privately, and the delta that these spend."""
     if not isinstance(support, Support | PrivatePairs):
-        raise TypeError(
-            "support must be made by all_pairs, declared_graph or private_pairs, got "
-            f"{type(support).__name__}: the pairs must not be read from the data"
-        )
+        how = "all_pairs, declared_graph or private_pairs, so that no pair is read from the data"
+        raise TypeError(f"support must be made by {how}, got {type(support).__name__}")
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
     noise = laplace_noise(epsilon, unit.events)
     if isinstance(support, Support):

@@ -107,9 +107,8 @@ def counted(
         raise ValueError(f"trajectory must be three columns, USER,TIME,PLACE, got {trajectory!r}")
     if not (origin is destination is count is unit is None):
         raise ValueError("trajectory protects its first column: no origin, destination, count or unit beside it")
-    return count_trajectories(
-        source, protected, *visits[1:], time_format=time_format, max_gap=max_gap, categories=support.labels
-    )
+    times: dict[str, Any] = {"time_format": time_format, "max_gap": max_gap}
+    return count_trajectories(source, protected, *visits[1:], **times, categories=support.labels)
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
@@ -140,9 +139,8 @@ def run(
     if epsilon is None or output is None:
         raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
     most = None if limit is None else checked("limit", *_numbers("limit", limit, float, 2))
-    chain = privatize(
-        source, epsilon=epsilon, delta=delta, output=output, budget=budget, limit=most, rng=seed, tell=tell, **table
-    )
+    table |= {"epsilon": epsilon, "delta": delta, "budget": budget, "limit": most}
+    chain = privatize(source, output=output, rng=seed, tell=tell, **table)
     folder = f"{os.path.abspath(output)}_OWNER_ONLY"
     tell(f"for you only: written to {output}; how far it is from your table: {folder}/{files.OWNER}")
     lines = [chain.text, f"written to {output}" + (": all of it may be published" if seed is None else "")]

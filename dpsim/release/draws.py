@@ -39,5 +39,4 @@ def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | Non
     sampler = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=noise.scale)
     parts = np.array_split(values, values.size // _CHUNK + 1)
     with ThreadPoolExecutor(streams.threads()) as pool:
-        noisy = pool.map(lambda part: np.array(sampler(part.tolist()), dtype=np.int64), parts)
-        return np.concatenate(list(noisy))
+        return np.concatenate(list(pool.map(lambda part: np.array(sampler(part.tolist()), dtype=np.int64), parts)))

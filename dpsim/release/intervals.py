@@ -112,8 +112,7 @@ def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
         variance = variance + (np.maximum(counts, 0.0) + PSEUDO_EVENTS) * np.clip(1.0 - p, 0.0, 1.0)
     alone = -math.log(1.0 - level) * noise.scale / math.sqrt(noise.variance) if noise.variance else 0.0
     half = max(float(ndtri(0.5 + 0.5 * level)), alone) * np.sqrt(variance) / M  # one count's own noise has longer tails
-    table = chain.counts.drop(columns="noisy_count")
-    table["probability"] = chain.estimate.probabilities
+    table = chain.counts.drop(columns="noisy_count").assign(probability=chain.estimate.probabilities)
     low, high = (np.where(weak[support.rows], end, p + side) for end, side in ((0.0, -half), (1.0, half)))
     return _cut(table, low, high)
 

@@ -51,13 +51,11 @@ def read(
         read = [(source, source.columns) if isinstance(source, ibis.Table) else _read_frame(source, wanted)]
         _refuse_others(wanted, read[0][1])
     made = dict.fromkeys(columns, words) | dict(how or {})
-    chosen = [
-        table.select(
-            **{name: made[name](table[column]) for name, column in columns.items()},
-            **{text.DAMAGED: table[text.DAMAGED] if text.DAMAGED in table.columns else ibis.literal(False)},
-        )
-        for table, _ in read
-    ]
+    chosen = []
+    for table, _ in read:
+        damaged = table[text.DAMAGED] if text.DAMAGED in table.columns else ibis.literal(False)
+        fields = {name: made[name](table[column]) for name, column in columns.items()}
+        chosen.append(table.select(**fields, **{text.DAMAGED: damaged}))
     return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [name for _, names in read for name in names]
 
 
@@ -106,13 +104,11 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
         _refuse_others(wanted, names)
         groups.setdefault((how, names), []).append(file)
     connection, _ = scratch.connect()
-    return [
-        (
-            _table(connection, *(_scanned(_parquet(some, how)) if parquet else text.rows(some, how, names, wanted))),
-            names,
-        )
+    made = (
+        _scanned(_parquet(some, how)) if parquet else text.rows(some, how, names, wanted)
         for (how, names), some in groups.items()
-    ]
+    )
+    return [(_table(connection, *each), names) for each, (_, names) in zip(made, groups)]
 
 
 def _files(paths: Sequence[str]) -> list[str]:

@@ -122,9 +122,8 @@ def count_trajectories(
     if gap is not None:
         late = moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))
         reason = reason.coalesce(late.ifelse("late", None))
-    events = moves.select(
-        "unit", origin=moves.place, destination=moves.next, reason=reason, number=ibis.literal(1, "int64")
-    )
+    ends = {"origin": moves.place, "destination": moves.next}
+    events = moves.select("unit", **ends, reason=reason, number=ibis.literal(1, "int64"))
     return _counted(events, categories, unit, moves=True)
 
 
@@ -132,10 +131,8 @@ def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
     """Warn when a column looks like a count and is not named as one."""
     found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
     if found:
-        warnings.warn(
-            f"each row counts as one event, although it has a column {found[0]!r}: name it (--count) if a row is more",
-            stacklevel=3,
-        )
+        meant = f"although it has a column {found[0]!r}: name it (--count) if a row is more"
+        warnings.warn(f"each row counts as one event, {meant}", stacklevel=3)
 
 
 def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves: bool = False) -> Counts:
