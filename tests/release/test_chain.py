@@ -173,9 +173,8 @@ def test_uses_of_a_chain() -> None:
 
 def test_departures_are_shares_of_the_noisy_totals_of_rows() -> None:
     """Of the signed counts: those of pairs that are clipped at 0 are too many in rows of many pairs that nobody has."""
-    chain = released(
-        pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [9]}), support=release.all_pairs(["a", "b"])
-    )
+    table = pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [9]})
+    chain = released(table, support=release.all_pairs(["a", "b"]))
     noisy = np.array([10, -6, 0, 12])
     made = release.PrivateChain(chain.support, noisy, chain.statement)
     assert made.departures().tolist() == [0.25, 0.75]

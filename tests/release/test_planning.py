@@ -51,10 +51,8 @@ def test_the_bound_of_rows_that_are_alike_is_that_of_one() -> None:
     """Without the number of states it would be 1.34, below the 1.51 events that a row errs by."""
     row = (1000, 20, 20)
     exact = error_of_a_row(row, laplace_noise(1.0), 14)
-    one, many = (
-        float(release.plan(states, states * sum(row), epsilons=[1.0], pairs=3 * states)["error_bound"].iloc[0])
-        for states in (1, 400)
-    )
+    plans = (release.plan(states, states * sum(row), epsilons=[1.0], pairs=3 * states) for states in (1, 400))
+    one, many = (float(plan["error_bound"].iloc[0]) for plan in plans)
     assert exact <= one and many == pytest.approx(one)
 
 

@@ -116,9 +116,8 @@ def test_one_more_event_of_a_large_count_takes_no_others_along(tmp_path: Path, c
 def test_sums_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum beyond 64 bits would be refused, and that would depend on one row."""
     monkeypatch.setattr(sources, "LARGEST_COUNT", 2**53)
-    table = pd.DataFrame(
-        {"u": ["p"] * 2060 + ["q"], "o": ["a", "c"] * 1030 + ["a"], "d": "b", "n": [2**53] * 2060 + [7]}
-    )
+    users, origins = ["p"] * 2060 + ["q"], ["a", "c"] * 1030 + ["a"]
+    table = pd.DataFrame({"u": users, "o": origins, "d": "b", "n": [2**53] * 2060 + [7]})
     assert as_dict(count_transitions(table, "o", "d", count="n")) == {("a", "b"): 2**53, ("c", "b"): 2**53}
     assert as_dict(count_transitions(table, "o", "d", count="n", unit=Unit(5, "u"))) == {("a", "b"): 5}  # of q
 
@@ -185,16 +184,10 @@ def test_a_unit_keeps_all_its_events_up_to_the_limit_and_never_one_more(most: in
     assert found.to_dict() == {size: min(size, most) for size in range(1, 13)}
 
 
-def visits(users: int = 40, events_each: int = 30, seed: int = 1) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    n = users * events_each
-    return pd.DataFrame(
-        {"u": np.repeat(np.arange(users), events_each), "o": rng.integers(0, 6, n), "d": rng.integers(0, 6, n)}
-    )
-
-
 def test_truncation_of_a_unit_does_not_depend_on_the_others() -> None:
-    table, unit = visits(), Unit(7, "u")
+    rng, unit = np.random.default_rng(1), Unit(7, "u")
+    ends = {end: rng.integers(0, 6, 1200) for end in "od"}
+    table = pd.DataFrame({"u": np.repeat(np.arange(40), 30), **ends})
     whole = as_dict(count_transitions(table, "o", "d", unit=unit))
     shuffled = table.sample(frac=1.0, random_state=np.random.default_rng(3))
     assert as_dict(count_transitions(shuffled, "o", "d", unit=unit)) == whole
@@ -209,15 +202,12 @@ def test_truncation_of_a_unit_does_not_depend_on_the_others() -> None:
 def test_every_reason_is_told(tmp_path: Path) -> None:
     lines = ["u,o,d,n", "p,a,b,3", "p,a,b,x", "p,a", ",a,b,1", "q,a,z,1", "q,b,a,1", "q,b,b,1", "r,a,b,0"]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    counts = count_transitions(
-        tmp_path / "t.csv", "o", "d", count="n", unit=Unit(2, "u"), categories=["a", "b", "never"]
-    )
+    states = ["a", "b", "never"]
+    counts = count_transitions(tmp_path / "t.csv", "o", "d", count="n", unit=Unit(2, "u"), categories=states)
     assert counts.report == report(8, 9, damaged=1, count=1, missing=1, outside=1, truncated=1)
     assert counts.before["trips"].sum() == 5 and counts.trips["trips"].sum() == 4 and counts.unit == Unit(2, "u")
-    graph = supports.declared_graph(
-        pd.DataFrame({"origin": ["a", "b", "never"], "destination": ["b", "a", "a"]}), ["a", "b", "never"]
-    )
-    said = owner.told(counts, graph)
+    graph = pd.DataFrame({"origin": states, "destination": ["b", "a", "a"]})
+    said = owner.told(counts, supports.declared_graph(graph, states))
     numbers = [line.split(" left out: ")[0].strip() for line in said if "left out" in line]
     assert len(numbers) == 6 and set(numbers) == {"1"}
     assert "never" in said[-1] and said[-2].strip().startswith("3 events counted, between 2 states")

@@ -64,9 +64,8 @@ def installed(*names: str) -> Edit:
 
     def edit(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in names:
-            written(f"Metadata-Version: 2.1\nName: {name}\nVersion: 999.0\n", f"{name}-999.0.dist-info/METADATA")(
-                toy, monkeypatch
-            )
+            text = f"Metadata-Version: 2.1\nName: {name}\nVersion: 999.0\n"
+            written(text, f"{name}-999.0.dist-info/METADATA")(toy, monkeypatch)
         monkeypatch.syspath_prepend(str(toy))
         assert importlib.metadata.version(names[-1]) == "999.0"
         monkeypatch.setattr(keys, "versions", keys.versions.__wrapped__)

@@ -393,9 +393,8 @@ def test_a_publication_that_fails_half_way_leaves_the_old_figures(toy: Path, mon
 
 
 def test_the_overview_runs_last_and_again_when_the_others_change(toy: Path) -> None:
-    notebook(
-        toy / "notebooks" / "00_overview.ipynb", BODY, "assert pathlib.Path('../figures/quick/results.json').exists()"
-    )
+    after = "assert pathlib.Path('../figures/quick/results.json').exists()"
+    notebook(toy / "notebooks" / "00_overview.ipynb", BODY, after)
     planned = runner.run(runner.plan())
     assert [(run.name, run.status) for run in planned] == [("quick", "done"), ("00_overview", "done")]
     assert {run.status for run in runner.run(runner.plan())} == {"unchanged"}
@@ -480,9 +479,8 @@ def test_what_the_user_has_set_and_where_they_stand_changes_nothing(toy: Path) -
     kernel, startup = toy / "jupyter" / "kernels" / "python3", toy / "ipython" / "profile_default" / "startup"
     kernel.mkdir(parents=True)
     startup.mkdir(parents=True)
-    (kernel / "kernel.json").write_text(
-        '{"argv": ["false", "{connection_file}"], "display_name": "x", "language": "python"}'
-    )
+    spec = {"argv": ["false", "{connection_file}"], "display_name": "x", "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(spec))
     for path in (startup / "00-mine.py", toy / "start.py"):
         path.write_text("mine = 1")
     (toy / "matplotlibrc").write_text("axes.grid: True\n")
