@@ -85,6 +85,7 @@ def kept() -> Iterator[SimpleNamespace]:
     """Yield a process to fork notebooks from that all tests share: what it imports costs seconds."""
     with tempfile.TemporaryFile() as errors:
         forks = FORKS(1, ("papermill", "ipykernel.inprocess.ipkernel"), errors)
+        forks.new(errors).close()  # started before any project is there, so that it belongs to none
         yield SimpleNamespace(new=forks.new, errors=errors, close=lambda: None)
         forks.close()
 
