@@ -330,7 +330,9 @@ def _on_the_scoreboard(table: pd.DataFrame) -> pd.DataFrame:
 def _board(table: pd.DataFrame) -> Any:
     """Return judged rows of one paper as its scoreboard."""
     board, paper = _on_the_scoreboard(table), str(table["paper"].iloc[0])
-    lines = [_line(part) for _, part in board.groupby(["where", "verdict", "section", "sentence"], sort=False)]
+    rows = {row.Index: row for row in board.itertuples()}
+    like = board.groupby(["where", "verdict", "section", "sentence"], sort=False)
+    lines = [_line([rows[index] for index in part.index]) for _, part in like]
     counts = by_paper(table).loc[paper]
     sentence, words = counts.pop("verdict"), ", ".join(f"{word} {count}" for word, count in counts.items())
     caption = (
@@ -344,9 +346,9 @@ def _board(table: pd.DataFrame) -> Any:
     return styler.set_table_attributes('class="dataframe"')
 
 
-def _line(rows: pd.DataFrame) -> dict[str, str]:
+def _line(rows: list[Any]) -> dict[str, str]:
     """Return one line of the scoreboard, as HTML, for rows that share their word and their sentence."""
-    first, last = (next(rows.iloc[[i]].itertuples()) for i in (0, -1))
+    first, last = rows[0], rows[-1]
     says, found = _says(first), _finds(first)
     if len(rows) > 1:
         until = "; " if len(rows) == 2 else " to "

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
@@ -107,12 +109,15 @@ def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array
     array([0.8033, 0.2598])
     """
     levels = checks.real("delta", delta, 0.0, 1.0, open_high=True)
-    loss, mass = _losses(total, bins, t)
-    return checks.plain(np.array([_smallest_epsilon(loss, mass, d) for d in levels.ravel()]).reshape(levels.shape))
+    found = np.zeros(levels.shape)
+    for loss, mass in _losses(total, bins, t):
+        for at, level in np.ndenumerate(levels):
+            found[at] = _smallest_epsilon(loss, mass, level, float(found[at]))
+    return checks.plain(found)
 
 
-def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
-    """Return loss and chance of each z_0 - z_1 in -N..N, (2 N + 1, pairs): x up to the order of bins 2..n - 1."""
+def _losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
+    """Yield loss and chance of each z_0 - z_1 in -N..N, (2 N + 1, pairs): x up to the order of bins 2..n - 1."""
     total, bins = space.size(total, bins)
     t = space.temperature(t)
     normal, row = _representatives(total, bins, np.ones(bins))
@@ -125,7 +130,6 @@ def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
         )
     own, moved = normaliser[row(x)], normaliser[row(after_move(x, 0, 1))]
     difference, apart = np.arange(-total, total + 1)[:, None], x[:, 0] - x[:, 1]
-    loss = (2 * difference + 2) / t - (2 * apart / t + own - moved)
     # (z_0 - x_0)^2 + (z_1 - x_1)^2 is half the square of the change of z_0 - z_1 and half that of z_0 + z_1, which is
     # at least |z_0 - z_1| and of its parity
     rest, place = np.unique(x[:, 2:], axis=0, return_inverse=True)
@@ -134,10 +138,10 @@ def _losses(total: int, bins: int, t: float) -> tuple[Array, Array]:
     chances *= _sums(rest, total, np.full(bins - 2, 1 / t))[:, ::-1].T
     for parity in (0, 1):
         chances[parity::2] = chances[parity::2][::-1].cumsum(axis=0)[::-1]
-    mass = np.take(np.exp(-((difference - difference.T) ** 2) / (2 * t)), apart + total, axis=1)
-    mass *= np.take(chances[np.abs(difference.ravel())], place.ravel(), axis=1)
-    mass /= np.exp(own)
-    return loss, mass
+    chances, near = chances[np.abs(difference.ravel())], np.exp(-((difference - difference.T) ** 2) / (2 * t))
+    for some in np.array_split(np.arange(len(x)), 1 + len(x) // 2000):  # a few MB at a time
+        loss = (2 * difference + 2) / t - (2 * apart[some] / t + own[some] - moved[some])
+        yield loss, near[:, apart[some] + total] * chances[:, place.ravel()[some]] / np.exp(own[some])
 
 
 def _deltas(loss: Array, mass: Array, epsilon: float) -> Array:
@@ -145,12 +149,10 @@ def _deltas(loss: Array, mass: Array, epsilon: float) -> Array:
     return (mass * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum(axis=0)
 
 
-def _smallest_epsilon(loss: Array, mass: Array, delta: float) -> float:
-    """Return the epsilon of the worst pair at delta, by bisection for one pair after another that is worse yet."""
+def _smallest_epsilon(loss: Array, mass: Array, delta: float, epsilon: float) -> float:
+    """Return the epsilon that the worst pair needs, from this one on: by bisection for one that is worse, and so on."""
     if delta == 0:
-        return max(0.0, float(loss.max()))
-    # what a few pairs need spares most of the others a second look
-    epsilon = _smallest_epsilon(loss[:, ::50], mass[:, ::50], delta) if loss.shape[1] > 1000 else 0.0
+        return max(epsilon, float(loss.max()))
     while ((deltas := _deltas(loss, mass, epsilon)) > delta).any():
         loss, mass, deltas = loss[:, deltas > delta], mass[:, deltas > delta], deltas[deltas > delta]
         worst = np.argmax(deltas)

@@ -140,7 +140,7 @@ def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves
     declared = None if categories is None else labels.distinct_labels("categories", categories)
     summed = _grouped(events, declared)
     if unit.column is not None:
-        kept = summed.mutate(kept=(summed.reason == "kept").ifelse(_kept(summed, unit.events), 0))
+        kept = _truncated(summed, unit.events)
         totals = {name: _total(kept[name]) for name in ("rows", "trips", "kept")}
         summed = kept.group_by(["reason", "origin", "destination"]).aggregate(**totals)
     table = sources.fetched(summed)
@@ -182,21 +182,24 @@ def _grouped(events: Any, declared: list[Any] | None) -> Any:
     return table.group_by(["reason", *ends]).aggregate(rows=table.count(), trips=_total(table.number))
 
 
-def _kept(grouped: Any, most: int) -> Any:
-    """Return how many events are kept of each unit and pair, `most` in all of a unit."""
-    order = [_hash(grouped.unit, grouped.origin, grouped.destination), grouped.origin, grouped.destination]
-    total = grouped.trips.sum().over(ibis.window(group_by=grouped.unit)).cast("float64")
-    window = ibis.cumulative_window(group_by=grouped.unit, order_by=order)
-    upto = grouped.trips.sum().over(window).cast("float64")
-    start = _fraction(_hash(grouped.unit, ibis.literal("start")))
+def _truncated(grouped: Any, most: int) -> Any:
+    """Return the table with how many events are kept of each unit and pair, `most` in all of a unit."""
+    # each hash in a column of its own: within an expression it would be computed wherever it occurs
+    order = _hash(grouped.unit, grouped.origin, grouped.destination)
+    hashed = grouped.mutate(order=order, start=_fraction(_hash(grouped.unit, ibis.literal("start"))))
+    whole = ibis.window(group_by=hashed.unit)
+    before = ibis.cumulative_window(group_by=hashed.unit, order_by=[hashed.order, hashed.origin, hashed.destination])
+    sums = {name: hashed.trips.sum().over(over).cast("float64") for name, over in (("total", whole), ("upto", before))}
+    table = hashed.mutate(**sums)
 
     def places(events: Any) -> Any:
         """Return how many of the regular places lie among the first events of the unit."""
-        return ibis.greatest(0.0, ibis.least(float(most), (events * float(most) / total - start).ceil()))
+        return ibis.greatest(0.0, ibis.least(float(most), (events * float(most) / table.total - table.start).ceil()))
 
-    number = grouped.trips.cast("float64")
-    sampled = ibis.least(places(upto) - places(upto - number), number)
-    return (total <= MOST_EVENTS).ifelse((total <= most).ifelse(grouped.trips, sampled.cast("int64")), 0)
+    number = table.trips.cast("float64")
+    sampled = ibis.least(places(table.upto) - places(table.upto - number), number).cast("int64")
+    within = (table.total <= MOST_EVENTS).ifelse((table.total <= most).ifelse(table.trips, sampled), 0)
+    return table.mutate(kept=(table.reason == "kept").ifelse(within, 0))
 
 
 def _hash(*words: Any) -> Any:

@@ -7,6 +7,7 @@ and one for standard error. Nothing of dpsim is imported before a fork: a notebo
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -34,7 +35,7 @@ def serve() -> tuple[socket.socket, int]:
     with suppress(ChildProcessError):
         while True:
             os.wait()
-    sys.exit()
+    os._exit(0)
 
 
 def kill(file: int, group: int) -> None:
@@ -66,6 +67,8 @@ def mind(connection: socket.socket) -> None:
 
 def main() -> None:
     """Import what is shared, and execute each notebook in a process of its own."""
+    finished: list[bool] = []
+    atexit.register(lambda: finished and os._exit(0))  # after all others: to take every module apart takes a second
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, nothing can be waited for
     gc.set_threshold(1_000_000)  # at the usual 700, a tenth of a run goes into looking for cycles
     # None: an import of it fails. jsonschema and the kernel do without these two, which take 1.5 s
@@ -86,6 +89,8 @@ def main() -> None:
     connection.close()  # it stays open as long as the file
     os.register_at_fork(after_in_child=events.close)  # else the runner would wait for what a cell forks
     worker.execute(job, events)
+    gc.freeze()  # nor is all of it searched for cycles at the end
+    finished.append(True)
 
 
 if __name__ == "__main__":

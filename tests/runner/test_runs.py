@@ -426,6 +426,16 @@ def test_what_changed_while_it_ran_is_not_published(toy: Path, kind: str) -> Non
     assert not runner.runs.is_current(found)
 
 
+def test_what_a_notebook_leaves_open_is_written_and_what_it_leaves_to_the_exit_is_done(toy: Path) -> None:
+    left = "file = open(folder / 'left.csv', 'w'); file.write('x\\n')"
+    scratch = "scratch = tempfile.TemporaryDirectory(dir=os.path.abspath('..'))"
+    last = "atexit.register((folder / 'exit.csv').write_text, 'y\\n')"
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, f"import atexit, os, tempfile; {left}; {scratch}; {last}")
+    run = ran()
+    assert run.status == "done" and (run.output / "left.csv").read_text() == "x\n"
+    assert (run.output / "exit.csv").read_text() == "y\n" and not [*toy.glob("tmp*")]
+
+
 @pytest.mark.full
 def test_prose_may_be_edited_while_a_notebook_runs_and_threads_that_do_not_end_do_not_hold_it(toy: Path) -> None:
     path = toy / "notebooks" / "quick.ipynb"
