@@ -198,8 +198,7 @@ def _truncated(grouped: Any, most: int) -> Any:
 
     number = table.trips.cast("float64")
     sampled = ibis.least(places(table.upto) - places(table.upto - number), number).cast("int64")
-    within = (table.total <= MOST_EVENTS).ifelse((table.total <= most).ifelse(table.trips, sampled), 0)
-    return table.mutate(kept=(table.reason == "kept").ifelse(within, 0))
+    return table.mutate(kept=(table.total <= MOST_EVENTS).ifelse((table.total <= most).ifelse(table.trips, sampled), 0))
 
 
 def _hash(*words: Any) -> Any:

@@ -1,6 +1,9 @@
 """Counting transitions: the same numbers from every kind of source, nothing dropped silently, units truncated."""
 
+import hashlib
 import shutil
+from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +185,33 @@ def test_a_unit_keeps_all_its_events_up_to_the_limit_and_never_one_more(most: in
     kept = count_transitions(table, "o", "d", unit=Unit(most, "u")).trips
     found = kept.groupby(kept["origin"].astype(int))["trips"].sum()
     assert found.to_dict() == {size: min(size, most) for size in range(1, 13)}
+
+
+def by_hand(events: pd.DataFrame, most: int) -> dict[tuple[object, object], int]:
+    """Count what systematic sampling keeps: every (N / most)-th event of a unit, from its start, pair by pair."""
+    kept: Counter[tuple[object, object]] = Counter()
+    for unit, own in events.groupby("u"):
+        pairs = list(zip(own["o"], own["d"], strict=True))
+        pairs.sort(key=lambda pair: (hashlib.md5("\x1f".join((unit, *pair)).encode()).hexdigest()[:12], pair))
+        start = Fraction(int(hashlib.md5(f"{unit}\x1fstart".encode()).hexdigest()[:5], 16), 16**5)
+        places = [int((i + start) * len(pairs) / most) for i in range(most)] if len(pairs) > most else range(len(pairs))
+        kept.update(pairs[place] for place in places)
+    return dict(kept)
+
+
+@pytest.mark.parametrize("most", [1, 3, 20])
+def test_the_events_that_are_kept_follow_from_hashes(most: int) -> None:
+    rng = np.random.default_rng(6)
+    ends = {end: [f"{end}{i}" for i in rng.integers(0, 5, 3000)] for end in "od"}
+    events = pd.DataFrame({"u": [f"p{i}" for i in rng.integers(0, 120, 3000)], **ends})
+    assert as_dict(count_transitions(events, "o", "d", unit=Unit(most, "u"))) == by_hand(events, most)
+
+
+def test_no_rounding_keeps_one_event_too_many() -> None:
+    """The start of p817283 is 0, and 12,000,000,001 events times 999,999, over their number, is more than 999,999."""
+    table = pd.DataFrame({"u": "p817283", "o": "a", "d": "b", "n": [10**9] * 12 + [1]})
+    kept = count_transitions(table, "o", "d", count="n", unit=Unit(999_999, "u"))
+    assert as_dict(kept) == {("a", "b"): 999_999}
 
 
 def test_truncation_of_a_unit_does_not_depend_on_the_others() -> None:
