@@ -253,9 +253,8 @@ def steps(n: int, factor: int) -> Array:
 def torus(side: int) -> Array:
     """Return the pairs of neighbours on a torus of three dimensions."""
     ring = np.roll(np.eye(side), 1, axis=1) + np.roll(np.eye(side), -1, axis=1)
-    ends, one = np.eye(side), np.eye(side)
-    lines = np.kron(np.kron(ring, one), ends), np.kron(np.kron(one, ring), ends), np.kron(np.kron(one, ends), ring)
-    return np.asarray(sum(lines))
+    one, flat = np.eye(side), np.eye(side**2)
+    return np.asarray(np.kron(np.kron(ring, one) + np.kron(one, ring), one) + np.kron(flat, ring))
 
 
 def overlapping(n: int, each: int, apart_by: int) -> Array:
