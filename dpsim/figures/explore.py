@@ -154,7 +154,7 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
         legend = {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 220}
         mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
         encoding = {
-            "x": {"field": "epsilon", "title": "ε", **log},
+            "x": {"field": "epsilon", "title": "ε", "axis": {"labelSeparation": 8}, **log},
             "y": {"field": "error", "title": part["metric"].iloc[0], **log},
             "color": mechanism | {"scale": {"domain": names, "range": colours}},
             "shape": mechanism | {"scale": {"domain": names, "range": symbols}},

@@ -42,8 +42,8 @@ def trust(chain: Any) -> str:
     states, weak = len(chain.labels), len(chain.weak)
     return (
         f"Each count is off by {chain.noise.mean_absolute:.3g} events in the mean, so that rows with many more events "
-        f"than that are close to the table's: {states - weak:,} of {states:,} rows stand out from the noise"
-        f"{'; the others say nothing' * bool(weak)}."
+        f"than that for each of their pairs are close to the table's: {states - weak:,} of {states:,} rows stand out "
+        f"from the noise{'; the others say nothing' * bool(weak)}."
     )
 
 

@@ -254,7 +254,7 @@ def test_how_far_a_release_can_be_trusted_is_said_in_one_sentence() -> None:
     first = released(epsilon=0.5).text.splitlines()[1]
     assert first == (
         f"Each count is off by {laplace_noise(0.5).mean_absolute:.3g} events in the mean, so that rows with many more "
-        "events than that are close to the table's: 4 of 4 rows stand out from the noise."
+        "events than that for each of their pairs are close to the table's: 4 of 4 rows stand out from the noise."
     )
     few = released(counts(30), epsilon=0.1)
     assert f"{4 - len(few.weak)} of 4 rows stand out" in few.text and few.weak
