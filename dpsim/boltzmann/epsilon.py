@@ -94,8 +94,8 @@ def _representatives(total: int, bins: int, w: Array):  # type: ignore[no-untype
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
     """Return the exact epsilon of one draw of pi(z | x) at each delta, in its shape, for W = identity.
 
-    It is the smallest one >= 0 with a delta no larger, rounded up by at most 1e-9 of itself; delta = 0 gives what
-    `exact_epsilon_limit` does.
+    It is the smallest one >= 0 with a delta no larger, rounded up by at most 1e-9 of itself, up to the 1e-14 that the
+    normalisers are exact to; delta = 0 gives what `exact_epsilon_limit` does, up to that too.
 
     Parameters
     ----------

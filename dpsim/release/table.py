@@ -19,7 +19,7 @@ from dpsim.release.counts import Counts
 from dpsim.release.scratch import ibis
 from dpsim.release.unit import EVENT, Unit
 
-MOST_EVENTS = 2**53  # of a unit, or of a pair: beyond, floats skip whole numbers
+MOST_EVENTS = 2**53  # of a pair, and more than a unit may have: beyond, floats skip whole numbers
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # names of columns that tables of counts use
 
 
@@ -41,7 +41,7 @@ def count_transitions(
     Adding or removing a unit changes nothing but its own share. Of its N events M are kept by systematic sampling:
     events are laid out pair by pair in the order of a hash, and every (N / M)-th is kept from a start that a hash of
     the unit gives. So each is as likely to be kept as any other, and a row that stands for many is never written out.
-    A unit with more than 2^53 events is left out.
+    A unit with 2^53 events or more is left out.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def _truncated(grouped: Any, most: int) -> Any:
 
     number = table.trips.cast("float64")
     sampled = ibis.least(places(table.upto) - places(table.upto - number), number).cast("int64")
-    return table.mutate(kept=(table.total <= MOST_EVENTS).ifelse((table.total <= most).ifelse(table.trips, sampled), 0))
+    return table.mutate(kept=(table.total < MOST_EVENTS).ifelse((table.total <= most).ifelse(table.trips, sampled), 0))
 
 
 def _hash(*words: Any) -> Any:

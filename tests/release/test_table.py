@@ -123,6 +123,8 @@ def test_sums_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.DataFrame({"u": users, "o": origins, "d": "b", "n": [2**53] * 2060 + [7]})
     assert as_dict(count_transitions(table, "o", "d", count="n")) == {("a", "b"): 2**53, ("c", "b"): 2**53}
     assert as_dict(count_transitions(table, "o", "d", count="n", unit=Unit(5, "u"))) == {("a", "b"): 5}  # of q
+    one_more = pd.DataFrame({"u": "p", "o": ["a", "c"], "d": "b", "n": [2**53, 1]})  # which a float does not tell
+    assert as_dict(count_transitions(one_more, "o", "d", count="n", unit=Unit(5, "u"))) == {}
 
 
 def test_limits_truncate_counted_events() -> None:

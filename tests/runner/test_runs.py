@@ -426,13 +426,15 @@ def test_what_changed_while_it_ran_is_not_published(toy: Path, kind: str) -> Non
     assert not runner.runs.is_current(found)
 
 
-def test_what_a_notebook_leaves_open_is_written_and_what_it_leaves_to_the_exit_is_done(toy: Path) -> None:
-    left = "file = open(folder / 'left.csv', 'w'); file.write('x\\n')"
+@pytest.mark.parametrize("name", ["kept", "Kept.file", "pathlib.kept", ""])
+def test_what_a_notebook_leaves_to_the_end_is_done(toy: Path, name: str) -> None:
+    """A file that is open is written, whatever keeps it; what is registered for the exit is done, open files or not."""
+    left = f"class Kept: pass\n{name} = open(folder / 'left.csv', 'w')\n{name}.write('x\\n')" if name else ""
     scratch = "scratch = tempfile.TemporaryDirectory(dir=os.path.abspath('..'))"
     last = "atexit.register((folder / 'exit.csv').write_text, 'y\\n')"
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, f"import atexit, os, tempfile; {left}; {scratch}; {last}")
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, "import atexit, os, tempfile", left, scratch, last)
     run = ran()
-    assert run.status == "done" and (run.output / "left.csv").read_text() == "x\n"
+    assert run.status == "done" and (not name or (run.output / "left.csv").read_text() == "x\n")
     assert (run.output / "exit.csv").read_text() == "y\n" and not [*toy.glob("tmp*")]
 
 
