@@ -8,14 +8,14 @@ and one for standard error. Nothing of dpsim is imported before a fork: a notebo
 from __future__ import annotations
 
 import atexit
-import ctypes
+import fcntl
 import gc
 import importlib
-import io
 import json
 import os
 import signal
 import socket
+import stat
 import sys
 import threading
 from contextlib import suppress
@@ -69,14 +69,17 @@ def mind(connection: socket.socket) -> None:
 
 def left_open() -> bool:
     """Return whether a file is open for writing, which the end of the interpreter closes."""
-    files = [each for each in gc.get_objects() if issubclass(type(each), io.FileIO)]
-    return any(not file.closed and file.writable() and file.fileno() > 2 for file in files)
+    for name in os.listdir("/dev/fd"):
+        with suppress(OSError):  # that of the listing is closed
+            writes = fcntl.fcntl(int(name), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+            if writes and stat.S_ISREG(os.fstat(int(name)).st_mode) and not os.path.sameopenfile(int(name), 2):
+                return True
+    return False
 
 
 def leave(finished: list[bool]) -> None:
     """End this process, when it has finished, without taking every module apart, which takes a second."""
     if finished:
-        ctypes.CDLL(None).fflush(None)
         os._exit(0)
 
 
