@@ -108,7 +108,7 @@ def main() -> None:
     os.register_at_fork(after_in_child=events.close)  # else the runner would wait for what a cell forks
     worker.execute(job, events)
     if not left_open():
-        gc.freeze()  # nor is all of it searched for cycles at the end
+        gc.freeze()  # IPython collects once more at the exit, and would search all that is imported
         finished.append(True)
 
 
