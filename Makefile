@@ -21,6 +21,7 @@ env:  ## build .venv from the lock, when it is missing or the lock has changed
 	  && $(PIP) -r requirements.lock \
 	  && $(PIP) --no-build-isolation -e . \
 	  && cp requirements.lock .venv/requirements.lock; }
+	@cp -R tools/jupyter/. .venv  # with these, nbconvert's pages keep the alternative texts of pictures
 
 test-env: env
 	@cmp -s tools/locks/test.lock .venv/test.lock || { \

@@ -1,4 +1,4 @@
-"""Argument checks: every refusal names the argument, its value and the allowed range."""
+"""Argument checks, whose errors name the argument, its value and the allowed range."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Mask = NDArray[np.bool_]
 
 
 def interval(low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> str:
-    """Return the interval in the usual notation, "(0, 1]" for instance; an infinite end is always open."""
+    """Return the interval in the usual notation, for example "(0, 1]"; an infinite end is always open."""
     left = "(" if open_low or math.isinf(low) else "["
     right = ")" if open_high or math.isinf(high) else "]"
     return f"{left}{low:g}, {high:g}{right}"
@@ -31,11 +31,11 @@ def real(
     open_low: bool = False,
     open_high: bool = False,
 ) -> Array:
-    """Return the value as a float array (0-d for a number) once every entry is finite and in the interval.
+    """Return the value as a float array (0-d for a number) if every entry is finite and in the interval.
 
-    Python and NumPy numbers, arrays, lists, Series and DataFrames of a real dtype are taken. Raises ValueError naming
-    the argument, the first offending value and the range, or the kind of what is no real number: text, dates, complex
-    and masked arrays, booleans, missing values.
+    Python and NumPy numbers, arrays, lists, Series and DataFrames of a real dtype are accepted. The ValueError names
+    the argument, the first offending value and the range, or the kind of a value that is not a real number: text,
+    dates, complex and masked arrays, booleans, missing values.
     """
     array = numeric(name, value)
     below = array <= low if open_low else array < low
@@ -49,7 +49,7 @@ def real(
 
 
 def numeric(name: str, value: Any) -> Array:
-    """Return the value as a float array, finite or not; refuse what is not made of real numbers, as `real` does."""
+    """Return the value as a float array, finite or not, and refuse values that are not real numbers, as `real` does."""
     kind = _foreign(value)
     if kind is None:
         try:
@@ -60,7 +60,8 @@ def numeric(name: str, value: Any) -> Array:
 
 
 def scalar(name: str, value: Any, low: float = -math.inf, high: float = math.inf, **ends: bool) -> float:
-    """Return one finite float in the interval; raises ValueError like `real`, also when it is not one number."""
+    """Return one finite float in the interval; raises ValueError like `real`, including for anything that is not one
+    number."""
     array = real(name, value, low, high, **ends)
     if array.ndim:
         raise ValueError(f"{name} must be one number, got an array of shape {array.shape}")
@@ -70,7 +71,7 @@ def scalar(name: str, value: Any, low: float = -math.inf, high: float = math.inf
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return the value as an int in low..high (no upper end when high is None).
 
-    Raises ValueError naming the argument, the value and the range; 3.0 counts as 3, True does not count.
+    Raises ValueError naming the argument, the value and the range. 3.0 counts as 3, and True is refused.
     """
     where = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
     if isinstance(value, np.ndarray) and value.ndim == 0 and not isinstance(value, np.ma.MaskedArray):
@@ -84,14 +85,14 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
-    """Return the value once it is one of the allowed words; raises ValueError that lists them."""
+    """Return the value if it is one of the allowed words; otherwise the ValueError lists them."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
     return str(value)
 
 
 def integers(name: str, value: Any, low: int, high: int | None = None) -> Integers:
-    """Return the value as an array of integers (0-d for one) in low..high; 3.0 counts as 3.
+    """Return the value as an array of integers (0-d for one) in low..high, in which 3.0 counts as 3.
 
     Raises ValueError naming the argument, the first offending value and the range.
     """
@@ -106,9 +107,9 @@ def integers(name: str, value: Any, low: int, high: int | None = None) -> Intege
 
 
 def size(name: str, value: Any) -> tuple[int, ...]:
-    """Return a size as NumPy takes it, an integer, a sequence of integers or None, as a tuple; None is ().
+    """Return a size as a tuple. As in NumPy it is an integer, a sequence of integers or None, and None gives ().
 
-    Raises ValueError naming the argument for anything that is no shape of an array.
+    Raises ValueError naming the argument for anything that is not the shape of an array.
     """
     if value is None:
         return ()
@@ -127,7 +128,7 @@ def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Mask:
 
 
 def fitted(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array broadcast to a shape; ValueError naming the argument where it does not fit."""
+    """Return an array broadcast to a shape; the ValueError names the argument where it does not fit."""
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
@@ -135,19 +136,19 @@ def fitted(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[An
 
 
 def plain(result: ArrayLike) -> Any:
-    """Return a result as functions give it: a 0-d array as a NumPy scalar, other arrays as they are."""
+    """Return a result in the form that functions return: a 0-d array as a NumPy scalar, other arrays unchanged."""
     return np.asarray(result)[()]
 
 
-CLOSE = 1e-6 * (1.0 + 1e-9)  # three times 0.333333 is a rounding further than 1e-6
-"""How far the sum of probabilities may be from 1: float32, or six printed digits, are renormalised."""
+CLOSE = 1e-6 * (1.0 + 1e-9)  # because in floats three times 0.333333 is slightly further than 1e-6 from 1
+"""How far the sum of probabilities may be from 1, so that float32 and six printed digits are renormalised."""
 
 
 def simplex(name: str, value: ArrayLike) -> Array:
-    """Return probability vectors (..., n) once each is non-negative and sums to one.
+    """Return probability vectors (..., n) if each is non-negative and sums to one.
 
-    Sums within max(5e-15, n eps) of 1, the roundings of a sum of doubles, are left untouched bit for bit; sums within
-    1e-6 are renormalised. Raises ValueError naming the argument, and the row, its sum and the range at fault.
+    Sums within max(5e-15, n eps) of 1, which is the rounding of a sum of doubles, are left untouched bit for bit. Sums
+    within 1e-6 are renormalised. Raises ValueError naming the argument, the row, its sum and the range.
     """
     array = real(name, value, 0.0)
     if array.ndim < 1 or array.shape[-1] == 0:
@@ -157,7 +158,7 @@ def simplex(name: str, value: ArrayLike) -> Array:
 
 
 def row_scales(name: str, totals: Array, n: int) -> Array:
-    """Return by what to divide rows of n probabilities with these sums: 1 where a sum is 1 within roundings.
+    """Return the divisors of rows of n probabilities with these sums: 1 where a sum is 1 within rounding.
 
     Raises ValueError naming the argument, the first row whose sum is further than 1e-6 from 1, and the sum.
     """
@@ -174,10 +175,10 @@ def row_scales(name: str, totals: Array, n: int) -> Array:
 
 
 def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
-    """Return the generator given, one made of an integer seed, or a new one seeded from the operating system.
+    """Return the given generator, one made from an integer seed, or a new one seeded by the operating system.
 
-    For simulations: NumPy's generators can be predicted from what they drew. A release draws from `private.source`.
-    Raises ValueError for a negative seed, TypeError for anything else, legacy states included.
+    It is for simulations, because NumPy's generators can be predicted from their output. A release draws from
+    `private.source`. Raises ValueError for a negative seed, and TypeError for anything else, including legacy states.
     """
     if isinstance(rng, np.random.Generator):
         return rng
@@ -189,11 +190,12 @@ def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
 
 
 TAKEN = "real numbers: Python or NumPy numbers, or arrays, lists, Series or DataFrames of a real dtype"
-"""What arguments that are numbers may be."""
+"""The types of numeric arguments, for messages."""
 
 
 def _foreign(value: Any) -> str | None:
-    """Return what a value is when it holds anything but real numbers, None when it holds nothing else."""
+    """Return the kind of the first part of a value that is not a real number, and None if all parts are real
+    numbers."""
     if isinstance(value, np.ma.MaskedArray):
         return "a masked array"
     if isinstance(value, bool | np.bool_):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import itertools
+import json
 import os
 import shutil
 import signal
@@ -21,10 +23,10 @@ Said = tuple[Iterable[str], int]
 
 
 class Commands(click.Group):
-    """A group whose refusals are one line, without a traceback: exit code 2 for what the user can mend."""
+    """A group whose refusals are one line without a traceback, with exit code 2 for what the user can mend."""
 
     def invoke(self, ctx: click.Context) -> None:
-        """Run a command; what it refuses becomes a message, in whatever letters the terminal has."""
+        """Run a command. Its refusal becomes a message, in whatever letters the terminal has."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
@@ -38,25 +40,50 @@ class Commands(click.Group):
             raise
         except (ValueError, OSError, ImportError) as error:
             click.echo(f"dpsim: {done}{error}", err=True)
-            if done:  # else Python tries to write the rest once more when it ends, and its exit code is 120
+            if done:  # otherwise Python writes the rest again when it ends, with the exit code 120
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 2
         ctx.exit(code)
 
 
+class WithParameters(click.Command):
+    """A command whose `-p` accepts NAME VALUE, and NAME=VALUE too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words once each NAME=VALUE is two of them; no name has an equals sign."""
+        words, rest = [], iter(args)
+        for word in rest:
+            words.append(word)
+            if word in ("-p", "--parameter"):
+                for name in itertools.islice(rest, 1):
+                    words += name.split("=", 1) if "=" in name else [name, *itertools.islice(rest, 1)]
+            elif word == "--":
+                words += rest
+        return super().parse_args(ctx, words)
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """A living compendium of private Markov chains: run the notebooks, compare with what the papers print."""
+    """A living compendium of private Markov chains. Run its notebooks, and compare their results with the papers."""
 
 
-@main.command()
+@main.command(cls=WithParameters)
 @click.argument("names", nargs=-1)
-@click.option("-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Another value; repeatable.")
-@click.option("-j", "--jobs", type=int, help="Notebooks at a time (default: the cores).")
-@click.option("--force", is_flag=True, help="Run although nothing has changed.")
-@click.option("--output", metavar="DIR", help="Write to DIR/<notebook> instead.")
-@click.option("--grid", multiple=True, metavar="NAME=VALUES", help="A sweep: seed=0:100, zones=30,40,50; repeatable.")
-@click.option("--dask", metavar="ADDRESS", help="Sweep on a Dask scheduler's workers (`make extras`).")
+@click.option(
+    "-p",
+    "--parameter",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="Change a parameter (or NAME=VALUE); repeatable.",
+)
+@click.option("-j", "--jobs", type=int, help="How many notebooks run at a time (default: one per core).")
+@click.option("--force", is_flag=True, help="Run even if nothing has changed.")
+@click.option("--output", metavar="DIR", help="Write the results into DIR/<notebook>.")
+@click.option(
+    "--grid", multiple=True, metavar="NAME=VALUES", help="Run a sweep (seed=0:100, zones=30,40,50); repeatable."
+)
+@click.option("--dask", metavar="ADDRESS", help="Run a sweep on the workers of a Dask scheduler (needs `make extras`).")
 def run(
     names: tuple[str, ...],
     parameter: tuple[tuple[str, str], ...],
@@ -66,10 +93,10 @@ def run(
     grid: tuple[str, ...],
     dask: str | None,
 ) -> Said:
-    """Execute notebooks (all when none is named) and write their figures.
+    """Run notebooks and write their figures. Without NAMES, run all notebooks.
 
-    With default parameters into figures/<notebook>; with any -p into build/runs/<notebook>/<key>. A notebook whose
-    sources, data, parameters and environment have not changed, and whose outputs are all there, is not run again.
+    Results with default parameters go to figures/<notebook>, and those with any -p to build/runs/<notebook>/<key>. A
+    notebook is not run again if its outputs exist and its sources, data, parameters and environment are unchanged.
     """
     if (grid or dask) and (len(names) != 1 or not grid or output is not None or force):
         raise ValueError("a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force")
@@ -82,7 +109,7 @@ def run(
         runner.run_on_cluster(runs, dask, tell) if dask else runner.run(runs, jobs, force=force, tell=tell)
     except KeyboardInterrupt:
         for sign in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(sign, signal.SIG_IGN)  # nothing is left that takes long
+            signal.signal(sign, signal.SIG_IGN)  # the rest takes no time
         for one in runs:
             if one.status not in ("done", "unchanged", "failed"):
                 one.status, one.message = "interrupted", ""
@@ -93,30 +120,40 @@ def run(
         lines = [", ".join(f"{count} {status}" for status, count in sorted(counts.items()))]
         lines.append(f"results: {os.path.relpath(runner.gather(runs))}")
     if counts["interrupted"]:
-        lines.append("interrupted: run the same command again to go on with what is missing")
+        lines.append("interrupted: run the same command again to continue")
     return lines, 130 if counts["interrupted"] else 1 if counts["failed"] else 0
 
 
 @main.command()
-@click.option("--results", type=click.Path(path_type=Path), help="Folder of <notebook>/results.json to judge instead.")
+@click.option("--results", type=click.Path(path_type=Path), metavar="DIR", help="Judge the run in DIR.")
 def report(results: Path | None) -> Said:
-    """Print every published number beside the reproduced one; exit 1 when a row is not in order."""
-    from dpsim import ledger  # with pandas, which a run does without
+    """Print each published number beside the reproduced one. The exit code is 1 if a row is not in order.
+
+    DIR is the folder of a run, such as build/runs/<notebook>/<key>, or holds a
+    folder for each notebook. A run with other parameters is judged by what it
+    recorded: what was verified here applies to default runs only.
+    """
+    from dpsim import ledger  # it imports pandas, which a run does not need
 
     table = ledger.report(results)
-    shown = table[["published", "reproduced", "standard_error", "verdict"]]
+    shown = table[["published", "limit", "reproduced", "standard_error", "shown"]].rename(columns={"shown": "verdict"})
     bad = table.index[~table["ok"]]
     lines = [shown.to_string(float_format="{:.5g}".format, na_rep="", index_names=False)]
     lines.append(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
+    missing = [] if results else ledger.missing_pictures()
+    lines += [f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` draws it" for path in missing]
     if results is None:
         text = f"# Published and reproduced\n\n{ledger.LEGEND}\n{ledger.markdown(table, '../notebooks')}"
         files.write_text(paths.figures() / "REPORT.md", text)
-    return lines, int(len(bad) > 0)
+    elif (used := ledger.parameters(results)) is not None:
+        told = ", ".join(f"{name} = {json.dumps(value)}" for name, value in used.items())
+        lines.append(f"run with {told}; all other parameters as usual" if told else "run with default parameters")
+    return lines, int(len(bad) + len(missing) > 0)
 
 
 @main.command("list")
 def list_() -> Said:
-    """Show the notebooks with their parameters, types, defaults and help."""
+    """Show the notebooks, and the type, default and meaning of each parameter."""
     lines = []
     for name in paths.notebook_names():
         known = runner.notebook_parameters(name).values()
@@ -127,7 +164,7 @@ def list_() -> Said:
 @main.group(invoke_without_command=True)
 @click.pass_context
 def data(ctx: click.Context) -> Said:
-    """Show each data set with its source, licence and checksum; exit 1 when a file is damaged."""
+    """Show the source, licence and checksum of each data set. The exit code is 1 if a file is damaged."""
     if ctx.invoked_subcommand:
         return [], 0
     from dpsim import datasets
@@ -139,7 +176,7 @@ def data(ctx: click.Context) -> Said:
 
 @data.command()
 def fetch() -> Said:
-    """Download the official taxi month (about 59 MB), verify and count it: `-p trips official` works afterwards."""
+    """Download the official taxi month (about 59 MB), so that `-p trips official` works."""
     from dpsim import datasets
     from dpsim.datasets import fetch as taxi
 
@@ -156,60 +193,63 @@ def fetch() -> Said:
 @click.argument("files", nargs=-1, required=True)
 @click.option("--origin", metavar="COL", help="Column of the state that an event leaves.")
 @click.option("--destination", metavar="COL", help="Column of the state that it enters.")
-@click.option("--count", metavar="COL", help="Column of how many events a row stands for.")
-@click.option("--trajectory", metavar="U,T,P", help="Instead, of visits: columns of user, time, place.")
+@click.option("--count", metavar="COL", help="Column with the number of events of a row.")
+@click.option("--trajectory", metavar="U,T,P", help="For visits: columns of user, time and place.")
 @click.option("--time-format", metavar="FORM", help="iso, seconds, milliseconds, or like %d.%m.%Y %H:%M.")
-@click.option("--max-gap", metavar="TIME", help="Visits further apart make no event (30min, 2h).")
-@click.option("--categories", metavar="FILE", help="The states, a line each, known without the data.")
-@click.option("--graph", metavar="FILE", help="Or the possible pairs: a table origin, destination.")
-@click.option("--pairs", metavar="KIND", help="With states: all (default), or private (frequent ones).")
-@click.option("--unit", metavar="COL", help="Column of the person to protect; else single events.")
-@click.option("--events", type=int, metavar="M", help="How many events of a person are counted, at most.")
-@click.option("--epsilon", type=float, metavar="E", help="Privacy loss, above 0; 1 is a common choice.")
-@click.option("--delta", default=0.0, metavar="D", help="Slack; only pairs chosen privately need it (1e-6).")
-@click.option("--output", metavar="DIR", help="New folder of the release; yours alone: DIR_OWNER_ONLY.")
+@click.option("--max-gap", metavar="TIME", help="Longest time between two visits (30min, 2h).")
+@click.option("--categories", metavar="FILE", help="The states, one in each line, known without the data.")
+@click.option("--graph", metavar="FILE", help="Table of the possible pairs, in place of the states.")
+@click.option("--pairs", metavar="KIND", help="With states: all (default) or private (frequent) pairs.")
+@click.option("--unit", metavar="COL", help="Column of the persons, to protect persons, not events.")
+@click.option("--events", type=int, metavar="M", help="Largest number of events counted for a person.")
+@click.option("--epsilon", type=float, metavar="E", help="Epsilon of the release, above 0 (1 is a common choice).")
+@click.option("--delta", default=0.0, metavar="D", help="Delta of the release, for private pairs (say 1e-6).")
+@click.option("--output", metavar="DIR", help="New folder to publish; DIR_OWNER_ONLY is for you only.")
 @click.option("--budget", metavar="FILE", help="Record of what these data have spent so far.")
-@click.option("--limit", metavar="E,D", help="What they may spend in all; makes a new budget.")
-@click.option("--check", is_flag=True, help="Only tell you what would be counted, and what not.")
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="A simulation, which must not be published.")
+@click.option("--limit", metavar="E,D", help="What all releases may spend (for a new budget).")
+@click.option("--check", is_flag=True, help="Only tell you what would be counted and left out.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Simulate with a seed; never publish the result.")
 def release(files: tuple[str, ...], **options: Any) -> Said:
     """Make a private Markov chain of a table of events, counts or visits.
 
-    FILES are csv, tsv (also .gz) or Parquet, or a folder. Without states or a
-    graph, frequent pairs are chosen privately. Standard output may be
-    published; standard error, and whether a table is refused, is for you.
-    Python: dpsim.release.privatize.
+    FILES are csv or tsv files (also .gz), Parquet files, or a folder of them.
+    Without states or a graph, frequent pairs are chosen privately. Standard
+    output may be published. Standard error is for you only, and so is the
+    fact that a table is refused. In Python, call dpsim.release.privatize.
     """
-    from dpsim import release as release_
+    from dpsim.release.command import release_lines
 
-    return release_.run(list(files), lambda line: click.echo(line, err=True), **options), 0
+    return release_lines(list(files), lambda line: click.echo(line, err=True), **options), 0
 
 
 @main.command()
 @click.option("--states", required=True, type=int, help="How many states there are.")
-@click.option("--events", required=True, type=int, help="About how many events there are: a public guess.")
-@click.option("--persons", type=int, help="About how many persons (cars, sessions) they belong to.")
-@click.option("--limits", metavar="M,M,...", help="Events counted of a person (default: single events are protected).")
-@click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Privacy losses.")
-@click.option("--delta", default=0.0, show_default=True, help="Slack on top of the factor e^epsilon, in [0, 1).")
+@click.option("--events", required=True, type=int, help="A public guess of the number of events.")
+@click.option("--persons", type=int, help="A public guess of the number of persons (cars, sessions).")
+@click.option(
+    "--limits", metavar="M,M,...", help="Largest numbers of events of a person (default: protect single events)."
+)
+@click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Values of epsilon.")
+@click.option("--delta", default=0.0, show_default=True, help="Delta, at least 0 and below 1.")
 @click.option("--pairs", type=int, help="How many pairs a declared graph allows (default: all).")
 def plan(**options: Any) -> Said:
-    """Show what noise and error a release would have, from public numbers, before anything is spent."""
-    from dpsim import release as release_
+    """Show the noise and the error that a release would have. Only public numbers are used, and nothing is spent."""
+    from dpsim.release.command import plan_lines
 
-    return release_.plan_lines(**options), 0
+    return plan_lines(**options), 0
 
 
 @main.command()
 @click.argument("run_a")
 @click.argument("run_b")
 def diff(run_a: str, run_b: str) -> Said:
-    """Compare the numbers of two runs: folders, notebooks' names, or <notebook>/<key> of build/runs."""
+    """Compare the numbers of two runs. A run is a folder, a notebook, or <notebook>/<key> in build/runs."""
     return [runner.describe(run_a, run_b)], 0
 
 
 class Progress:
-    """On a terminal one line of what runs; elsewhere and in CI a line for each wait and end."""
+    """The progress of the runs: on a terminal one line that changes, elsewhere and in CI a line for each wait and
+    end."""
 
     def __init__(self, total: int) -> None:
         self.running: dict[Path, str] = {}
@@ -217,7 +257,7 @@ class Progress:
         self.live = sys.stderr.isatty() and not os.environ.get("CI")
 
     def hear(self, run: runner.Run) -> None:
-        """Show where a run is, or how it ended."""
+        """Show the progress of a run, or how it ended."""
         what = " ".join([run.name, *(f"{parameter}={value}" for parameter, value in run.parameters.items())])
         self.running[run.output] = f"{what} cell {run.cell} of {run.cells}"
         ended = ""
@@ -234,7 +274,7 @@ class Progress:
 
 
 def _outcomes(runs: list[runner.Run]) -> list[str]:
-    """Return how each notebook ended, a line each."""
+    """Return a line for each notebook that says how it ended."""
     width = max(len(one.name) for one in runs)
     lines = []
     for one in runs:

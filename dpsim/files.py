@@ -1,10 +1,10 @@
-"""Files that appear whole or not at all, locks, and fingerprints of files."""
+"""Files that are written whole or not at all, locks, and fingerprints of files."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
+import importlib.util
 import json
 import os
 from collections.abc import Iterator
@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
+"""Text that is a whole number written as a float: as a label, 97.0 is 97."""
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path beside `path` to write to; what was written takes the place of `path` when the block ends well.
+    """Yield a path beside `path` to write to. When the block ends without an error, the new file replaces `path`.
 
-    When the block raises, `path` is as before and nothing is left beside it. Two processes may write at once: each has
-    a file of its own, and the last one stays.
+    When the block raises, `path` stays as it was and nothing is left beside it. Two processes may write at once,
+    because each has its own partial file, and the file of the last one to finish remains.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -31,11 +35,23 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def need_locks(what: str) -> None:
+    """Raise ImportError on a system where `lock` does not work; `what` is the beginning of its message."""
+    if importlib.util.find_spec("fcntl") is None:
+        raise ImportError(
+            f"{what} needs Linux, macOS or, on Windows, the Windows Subsystem for Linux (WSL): "
+            "files cannot be locked here"
+        )
+
+
 def lock(path: Path, flags: int) -> int:
     """Return a descriptor that holds the lock of a file or folder until it is closed or its process ends.
 
-    flags: how to open it; a link is never followed. BlockingIOError where another one holds it, or has just removed it.
+    `flags` says how to open the file; a link is never followed. Raises BlockingIOError when another process holds the
+    lock or has just removed the file.
     """
+    import fcntl  # only here, because Windows lacks it
+
     descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,13 +75,14 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def number(value: float) -> str:
-    """Return a number as it is written everywhere: six significant digits, a whole one whole."""
+    """Return a number as it is written in every file: with six significant digits, and without decimals if it is a
+    whole number."""
     kept = float(value if float(value).is_integer() else f"{value:.6g}")
     return f"{kept + 0.0:.0f}" if kept.is_integer() and abs(kept) < 2**53 else f"{kept:.6g}"
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as csv, each number as `number` does, whole or not at all."""
+    """Write a table as csv, with each number as `number` writes it, whole or not at all."""
     with replacing(path) as partial:
         table.to_csv(partial, index=False, float_format=number, lineterminator="\n")
 

@@ -1,4 +1,4 @@
-"""Where the project's files are: notebooks, data, figures and the ignored build folder."""
+"""Where the files of the project are: notebooks, data, figures and the build folder, which git ignores."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 
 
 def root() -> Path:
-    """Return the project's folder: DPSIM_ROOT when set, else the checkout this package was installed from.
+    """Return the folder of the project: DPSIM_ROOT if it is set, else the checkout from which this package was
+    installed.
 
-    Raises FileNotFoundError when that folder holds no notebooks, as after an install that copied the package
-    alone: the compendium runs from a clone.
+    Raises FileNotFoundError when that folder has no notebooks, for example after an installation that copied only the
+    package. The compendium runs from a clone.
     """
     folder = Path(os.environ.get("DPSIM_ROOT") or Path(__file__).resolve().parents[1])
     if not (folder / "notebooks").is_dir():
@@ -37,12 +38,12 @@ def data() -> Path:
 
 
 def build() -> Path:
-    """Return the ignored folder of executed copies, manifests and runs with other parameters."""
+    """Return the folder of executed copies, manifests and runs with other parameters, which git ignores."""
     return root() / "build"
 
 
 def notebook_names() -> list[str]:
-    """Return the names of all notebooks in the order in which they run: by stage, then by name."""
+    """Return the names of all notebooks in the order in which they run, first by stage and then by name."""
     names = sorted(path.stem for path in notebooks().glob("*.ipynb"))
     return sorted(names, key=stage)
 
@@ -52,5 +53,5 @@ LAST = ("00_overview",)
 
 
 def stage(name: str) -> int:
-    """Return when a notebook runs: 0 for one that stands alone, 1 for one that reads the results of those."""
+    """Return the stage in which a notebook runs: 0, or 1 for a notebook that reads the results of others."""
     return int(name in LAST)

@@ -1,4 +1,4 @@
-"""What `privatize` returns in every subpackage: a private value, labelled as given, and its statement of privacy."""
+"""The result of every `privatize`: a private value, labelled as its input, and a statement of its privacy."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ SIMULATION = "SIMULATION, not private: drawn from a seed or a generator that som
 
 @dataclass(frozen=True)
 class Private:
-    """A private value and what it cost.
+    """A private value and what is known about its privacy.
 
     Attributes
     ----------
     value : array, DataFrame, Series, list or model
-        What may be published, labelled as the input was.
+        The release, labelled as the input was.
     statement : str
-        What was spent, under which adjacency, whether it is exact or a proven bound, and what it rests on.
+        The epsilon and the delta, the neighbours, and whether the epsilon is exact or a proven upper bound.
     epsilon, delta : float
-        The guarantee, at most what was asked for.
+        The guarantee, which is at most the epsilon and the delta that the caller gave.
     simulation : bool
-        Whether the draw came from a given seed or generator: then it must not be published.
+        Whether the value was drawn from a given seed or generator, in which case it must not be published.
     parameters : dict
-        The mechanism's own parameters that reach the guarantee, such as k or t.
+        The parameters of the mechanism with which it reaches the guarantee, such as k or t.
     """
 
     value: Any = field(repr=False)
@@ -40,25 +40,25 @@ class Private:
     parameters: dict[str, Any]
 
 
-def made(value: Any, words: str, *, epsilon: float, delta: float, simulation: bool, **parameters: Any) -> Private:
-    """Return the record of a release; the statement of a simulation begins by saying so."""
+def result(value: Any, words: str, *, epsilon: float, delta: float, simulation: bool, **parameters: Any) -> Private:
+    """Return a `Private`. The statement of a simulation begins by saying that it is one."""
     statement = f"{SIMULATION} {words}" if simulation else words
     return Private(value, statement, float(epsilon), float(delta), simulation, parameters)
 
 
 def source(rng: np.random.Generator | int | None) -> tuple[np.random.Generator, bool]:
-    """Return the generator of a release and whether it makes a simulation.
+    """Return the generator of a release, and whether the release is a simulation.
 
-    Without `rng` it is `streams.private`, which nobody can predict: the one for what is published. With a seed or a
-    generator it is that of `checks.generator`, for simulations alone.
+    Without `rng` the generator is `streams.private`, which nobody can predict. With a seed or a generator it is the
+    generator of `checks.generator`, which serves only for simulations.
     """
     return (streams.private(), False) if rng is None else (checks.generator(rng), True)
 
 
-def unlabelled(value: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Return a value without its labels, and the function that puts them on a result of the same shape.
+def strip_labels(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Return a value without its labels, and the function that puts these labels on a result of the same shape.
 
-    DataFrames and Series are known by what they have, so that no table library is imported here.
+    DataFrames and Series are recognised by their attributes, so that no table library is imported here.
     """
     if hasattr(value, "columns") and hasattr(value, "index"):
         kind, index, columns = type(value), value.index, value.columns

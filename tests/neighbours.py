@@ -110,7 +110,7 @@ def cases() -> Iterator[Case]:
 
 def check(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Release both tables and compare what is published."""
-    monkeypatch.setattr(draws, "noisy_counts", lambda counts, noise, rng: np.array(counts))
+    monkeypatch.setattr(draws, "noisy_counts", lambda counts, noise, rng, events: np.array(counts))
     monkeypatch.chdir(folder)
     Path("words.txt").write_text("2\n3\n10\n21\n100\nend\n")
     Path("whole.txt").write_text("2\n3\n10\n21\n100\n")

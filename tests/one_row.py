@@ -17,8 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from dpsim.release import scratch, support, text
-from dpsim.release.command import counted
+from dpsim.release import Options, scratch, text
 
 ROWS = 40
 ROLES = {"who": "label", "a": "label", "b": "label", "many": "count", "at": "time"}
@@ -98,8 +97,8 @@ def check(seed: int, folder: Path) -> str:
     make = [_text, _text, _arrow, _arrow, _pandas][rng.integers(5)]
     kind, sources = make(rng, folder, options)
     said = f"seed {seed}: {way} {options.get('time_format', '')} {kind}"
-    declared = support.declared([*(f"s{i}" for i in range(4)), 0, 1, "x"] if rng.random() < 0.3 else None, pairs=None)
-    (one, told), (other, also) = (_outcome(source, declared, options) for source in sources)
+    options["categories"] = [*(f"s{i}" for i in range(4)), 0, 1, "x"] if rng.random() < 0.3 else None
+    (one, told), (other, also) = (_outcome(source, options) for source in sources)
     assert (one is None) == (other is None), f"{said}: {told} {also}"
     if one is not None and other is not None:
         moved = {pair: n for pair in {*one, *other} if (n := other.get(pair, 0) - one.get(pair, 0))}
@@ -109,10 +108,10 @@ def check(seed: int, folder: Path) -> str:
     return f"{said}: {'read' if one is not None else told}"
 
 
-def _outcome(source: Any, declared: Any, options: dict[str, Any]) -> tuple[dict[Any, int] | None, str]:
+def _outcome(source: Any, options: dict[str, Any]) -> tuple[dict[Any, int] | None, str]:
     """Return the counts, or None and why the table is refused (ValueError alone)."""
     try:
-        trips = counted(source, declared, **options).trips
+        trips = Options(**options).counts(source).trips
     except ValueError as error:
         return None, str(error)
     return {(a, b): n for a, b, n in trips.itertuples(index=False)}, ""

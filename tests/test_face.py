@@ -16,19 +16,6 @@ import dpsim
 
 ROOT = Path(__file__).parent.parent
 SUBPACKAGES = [name for name in dpsim.__all__ if hasattr(getattr(dpsim, name), "__path__")]
-DRAWS = "draws on axes of a figure: the notebooks and tests/figures show it"
-WRITES = "writes files, or needs those of a run"
-SHOWS = "its result is for a notebook to show"
-NO_EXAMPLE = {  # public functions, by pattern, and why they have none
-    r"figures\.(style|plain_ticks|mark_.*|draw_.*|compare_zones)": DRAWS,
-    r"figures\.(manhattan|which_mechanism|neighbours|beta_densities|stationary_errors|drawn_plans)": SHOWS,
-    r"figures\.save.*": WRITES,
-    r"ledger\.record": WRITES,
-    r"ledger\.judge": "needs recorded values",
-    r"ledger\.scoreboard": SHOWS,
-    r"runner\.(run|run_on_cluster|gather)": WRITES,
-    r"datasets\.fetch_taxi_month": "downloads a month of trips",
-}
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -82,10 +69,9 @@ def missing_sections(thing):
 
 
 def failures(thing, doc):
-    """Return how many examples of a docstring fail; at least one is there."""
+    """Return how many examples of a docstring fail."""
     name, names = thing.__name__, dict(vars(inspect.getmodule(thing)))
     test = doctest.DocTestParser().get_doctest(doc, names, name, None, None)
-    assert test.examples, "an example is missing"
     return doctest.DocTestRunner(verbose=False).run(test, out=lambda text: None).failed
 
 
@@ -95,8 +81,6 @@ def test_every_public_name_says_what_it_takes_and_gives_and_its_examples_run(nam
     doc = inspect.getdoc(thing) or ""
     if not name.startswith("release."):  # a command, whose functions say it in fewer words
         assert not missing_sections(thing), f"{name}: {missing_sections(thing)}"
-        if inspect.isfunction(thing):
-            assert (">>> " in doc) != any(re.fullmatch(pattern, name) for pattern in NO_EXAMPLE), name
     if ">>> " in doc:
         assert failures(thing, doc) == 0
 
@@ -104,11 +88,6 @@ def test_every_public_name_says_what_it_takes_and_gives_and_its_examples_run(nam
 def test_a_wrong_example_fails():
     right = inspect.getdoc(dpsim.markov.total_variation)
     assert failures(dpsim.markov.total_variation, right.replace("\n0.25", "\n0.26")) == 1
-
-
-def test_no_excuse_has_outlived_its_function():
-    for pattern in NO_EXAMPLE:
-        assert any(re.fullmatch(pattern, name) for name in public()), pattern
 
 
 def silent(source):

@@ -29,7 +29,47 @@ def test_the_environment_file_has_the_direct_dependencies_in_the_versions_of_the
     text = (ROOT / "environment.yml").read_text(encoding="utf-8")
     assert text == lock.environment((ROOT / "requirements.lock").read_text(encoding="utf-8"), archive.project())
     assert len(text.splitlines()) <= 45
-    assert all(re.search(rf"^ +- {name}==?[\w.]+$", text, re.MULTILINE) for name in lock.direct(archive.project()))
+
+
+def test_conda_installs_python_and_what_was_ordered_and_pip_the_rest() -> None:
+    """Conda-forge may lack a small package or its locked version, and conda then finds no solution."""
+    ordered = {"jupyterlab", "numpy", "scipy", "matplotlib", "papermill", "pandas", "seaborn"}
+    *conda, rest = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
+    assert {line.partition("=")[0] for line in conda} == {"python", "pip"} | ordered
+    assert all(re.fullmatch(r"pip|python=3\.\d+|\w+=\d+(\.\d+)+", line) for line in conda)  # releases of the project
+    pinned, own = rest["pip"][:-1], rest["pip"][-1]
+    assert own == "-e .[release]"
+    assert {line.partition("==")[0] for line in pinned} == {*lock.direct(archive.project())} - ordered
+    assert ordered <= {*lock.direct(archive.project())}
+
+
+def test_what_pyproject_declares_once_is_said_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    site, code = "https://lab.github.io/chains/", "https://github.com/lab/chains"
+    declared = {"authors": [{"name": "Ann B. Author"}, {"name": "A Group"}]}
+    declared |= {"urls": {"Repository": code, "Documentation": site}}
+    package = archive.project() | declared
+    monkeypatch.setattr(archive, "project", lambda: package)
+    monkeypatch.setattr(archive, "compendium", lambda: {"doi": "10.5281/x.1", "orcid": {"Ann B. Author": "0000-1"}})
+    cited = yaml.safe_load(archive.cff())
+    person = {"given-names": "Ann B.", "family-names": "Author", "orcid": "https://orcid.org/0000-1"}
+    assert cited["authors"] == [person, {"name": "A Group"}]
+    assert (cited["repository-code"], cited["url"], cited["doi"]) == (code, site, "10.5281/x.1")
+    assert cited["references"] == archive.citation()["references"] and cited["title"] == archive.citation()["title"]
+    meta = archive.codemeta()
+    assert [each.get("familyName", each.get("name")) for each in meta["author"]] == ["Author", "A Group"]
+    assert (meta["codeRepository"], meta["url"], meta["sameAs"]) == (code, site, "https://doi.org/10.5281/x.1")
+    paper = yaml.safe_load(archive.codecheck())["paper"]
+    assert paper["authors"] == [{"name": "Ann B. Author", "ORCID": "0000-1"}, {"name": "A Group"}]
+    assert paper["reference"] == meta["sameAs"]
+    line = archive.addresses()
+    assert all(part in line for part in ("Ann B. Author, A Group: ", site, code, "/gh/lab/chains/", meta["sameAs"]))
+    monkeypatch.setattr(archive, "compendium", lambda: {"orcid": {"Somebody": "0000-2"}})
+    with pytest.raises(ValueError, match="an ORCID must be that of an author, got Somebody"):
+        archive.cff()
+
+
+def test_the_citation_says_what_pyproject_declares() -> None:
+    assert (ROOT / "CITATION.cff").read_text(encoding="utf-8") == archive.cff(), "`make report` writes it anew"
 
 
 def test_codemeta_says_what_the_project_says() -> None:
@@ -101,3 +141,4 @@ def test_a_workflow_keeps_no_credentials_and_takes_no_latest(path: Path) -> None
     checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
     assert not any("latest" in step.get("run", "") for step in steps)
+    assert not any(re.search(r"\b(curl|wget)\b", step.get("run", "")) for step in steps), "a download without a hash"

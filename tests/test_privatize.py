@@ -11,7 +11,7 @@ from dpsim import boltzmann, dirichlet, mdp, private, streams, words
 STARTUP = mdp.startup_mdp()
 ROADS = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]])
 ROW = {"support": [True] * 3, "eta": 0.1, "records": 100, "epsilon": 1.0, "delta": 1e-4}
-PLAN = {"support": STARTUP.transitions > 0, "vectors": "one", "b": 0.02, "epsilon": 5.0, "delta": 1e-3}
+PLAN = {"support": STARTUP.transitions > 0, "rows": "one", "b": 0.02, "epsilon": 5.0, "delta": 1e-3}
 COUNTS = {"epsilon": 0.5, "total": 40, "bins": 3}
 LETTERS = {"epsilon": 1.0, "b": 1, "letters": "abc"}
 VECTORS = [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.2, 0.3, 0.5]]
@@ -31,7 +31,7 @@ def models():
 
 CASES = {
     "dirichlet vector": (dirichlet.privatize, VECTORS, ROW),
-    "dirichlet matrix": (dirichlet.privatize, MATRICES, {**ROW, "epsilon": 4.0}),
+    "dirichlet matrix": (dirichlet.privatize, MATRICES, {**ROW, "rows": "one", "epsilon": 4.0}),
     "words": (words.privatize, SPELT, {**LETTERS, "b": 2}),
     "words, permute-and-flip": (words.privatize, SPELT, {**LETTERS, "mechanism": "permute-and-flip"}),
     "words on roads": (words.privatize, TRIPS, {"epsilon": 1.0, "b": 1, "adjacency": ROADS, "start": 0}),

@@ -2,7 +2,8 @@
 
 `make archive` writes build/archive/<name>-<version>.zip, an RO-Crate after the profile Process Run Crate. It holds no
 times, no memory and no paths of this machine: two clean clones on one machine give the same bytes. `--metadata` writes
-codemeta.json, codecheck.yml and README's two tables alone, which a test holds to what they are made from.
+CITATION.cff, codemeta.json, codecheck.yml and what is made of README alone, which a test holds to what they are made
+from.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -41,14 +42,67 @@ def project() -> dict[str, Any]:
     return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
 
 
+def compendium() -> dict[str, Any]:
+    """Return the table [tool.compendium] of pyproject.toml."""
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    return dict(tool.get("compendium", {}))
+
+
 def citation() -> dict[str, Any]:
     """Return CITATION.cff."""
     return dict(yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8")))
 
 
+class Author(NamedTuple):
+    """An author as pyproject.toml declares them; one with an ORCID is a person, whose last name is the last word."""
+
+    name: str
+    orcid: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The given names and the family name."""
+        given, _, family = self.name.rpartition(" ")
+        return given, family
+
+
+def authors() -> list[Author]:
+    """Return the authors, in order."""
+    orcid = compendium().get("orcid", {})
+    names = [each["name"] for each in project()["authors"]]
+    if strangers := set(orcid) - set(names):
+        raise ValueError(f"pyproject.toml: an ORCID must be that of an author, got {', '.join(sorted(strangers))}")
+    return [Author(name, f"https://orcid.org/{orcid[name]}" if name in orcid else "") for name in names]
+
+
+def cff() -> str:
+    """Return CITATION.cff with what pyproject.toml declares; the other fields and the references stay as written."""
+    text, package, urls = (ROOT / "CITATION.cff").read_text(encoding="utf-8"), project(), project().get("urls", {})
+    written = {key: value for key, value in citation().items() if key not in CFF_MADE}
+    made: dict[str, Any] = {"version": package["version"], "license": package["license"]}
+    made["authors"] = [
+        dict(zip(("given-names", "family-names", "orcid"), (*each.names, each.orcid)))
+        if each.orcid
+        else {"name": each.name}
+        for each in authors()
+    ]
+    made["keywords"] = package["keywords"]
+    declared = {"repository-code": urls.get("Repository"), "url": urls.get("Documentation")}
+    made |= {key: value for key, value in (declared | {"doi": compendium().get("doi")}).items() if value}
+    head = yaml.safe_dump(written | made, sort_keys=False, allow_unicode=True, width=120)
+    return CFF_HEAD + head + text[text.index("references:\n") :]
+
+
+CFF_MADE = ("references", "version", "license", "authors", "keywords", "repository-code", "url", "doi")
+"""Fields of CITATION.cff that come from pyproject.toml, and the references, which stay as they are written."""
+
+CFF_HEAD = "# Version, licence, authors, keywords, addresses and DOI come from pyproject.toml, by `make report`.\n"
+
+
 def codemeta() -> dict[str, Any]:
     """Return codemeta.json: what pyproject.toml and CITATION.cff say, in CodeMeta's words."""
     package, cited = project(), citation()
+    urls = package.get("urls", {})
     verdicts = ledger.by_paper(ledger.report())["verdict"].rename(index=ledger.papers()["address"])
     return {
         "@context": "https://w3id.org/codemeta/3.0",
@@ -56,11 +110,13 @@ def codemeta() -> dict[str, Any]:
         "identifier": package["name"],
         "name": cited["title"],
         "description": package["description"],
-        "version": str(cited["version"]),
+        "version": package["version"],
         "datePublished": str(cited["date-released"]),
-        "license": f"https://spdx.org/licenses/{cited['license']}",
-        "author": [{"@type": "Organization", "name": author["name"]} for author in cited["authors"]],
-        "keywords": cited["keywords"],
+        "license": f"https://spdx.org/licenses/{package['license']}",
+        "author": [_agent(each) for each in authors()],
+        **{key: urls[url] for key, url in (("codeRepository", "Repository"), ("url", "Documentation")) if url in urls},
+        **({"sameAs": f"https://doi.org/{doi}"} if (doi := compendium().get("doi")) else {}),
+        "keywords": package["keywords"],
         "programmingLanguage": "Python",
         "runtimePlatform": f"Python {package['requires-python']}",
         "operatingSystem": "Linux",
@@ -77,11 +133,19 @@ def codemeta() -> dict[str, Any]:
     }
 
 
+def _agent(author: Author) -> dict[str, str]:
+    """Return an author in CodeMeta's words."""
+    if not author.orcid:
+        return {"@type": "Organization", "name": author.name}
+    given, family = author.names
+    return {"@type": "Person", "@id": author.orcid, "givenName": given, "familyName": family}
+
+
 MISSING = """\
 ---
 # Written by `make archive`: each figure and the command that makes it. `make figures` makes them all. By the rules of
-# CODECHECK 2.0. A person has to add what is missing: paper.reference (the DOI of the archive), an ORCID of each author,
-# codechecker (name, ORCID), report, certificate, summary.
+# CODECHECK 2.0; authors and DOI come from pyproject.toml. A person has to add what is missing: codechecker (name,
+# ORCID), report, certificate, summary.
 """
 """How codecheck.yml begins."""
 
@@ -97,8 +161,10 @@ def codecheck() -> str:
         for name in paths.notebook_names()
         for figure in sorted((ROOT / "figures" / name).glob("*.png"))
     ]
-    paper: dict[str, Any] = {"title": cited["title"], "authors": [{"name": each["name"]} for each in cited["authors"]]}
-    paper |= {"reference": f"https://doi.org/{cited['doi']}"} if "doi" in cited else {}
+    numbers = [(each.name, each.orcid.rpartition("/")[2]) for each in authors()]
+    names = [{"name": name} | ({"ORCID": orcid} if orcid else {}) for name, orcid in numbers]
+    paper: dict[str, Any] = {"title": cited["title"], "authors": names}
+    paper |= {"reference": f"https://doi.org/{doi}"} if (doi := compendium().get("doi")) else {}
     paper["reference-other"] = [each["url"] for each in cited["references"]]
     whole = {"version": "https://codecheck.org.uk/spec/config/2.0/", "paper": paper, "manifest": manifest}
     return MISSING + yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
@@ -120,9 +186,22 @@ def index() -> str:
     return "\n".join([*lines, "", ""])
 
 
+def addresses() -> str:
+    """Return README's line on who wrote this, and where it is: the site, Binder and the archive, once declared."""
+    urls, doi = project().get("urls", {}), compendium().get("doi")
+    found = [f"[the site]({urls['Documentation']})"] if "Documentation" in urls else []
+    if repository := re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", urls.get("Repository", "")):
+        binder = f"https://mybinder.org/v2/gh/{repository[1]}/HEAD?labpath=notebooks%2F00_overview.ipynb"
+        found += [f"[the notebooks on Binder]({binder})", f"[the repository]({urls['Repository']})"]
+    found += [f"[the archive, doi:{doi}](https://doi.org/{doi})"] if doi else []
+    names = ", ".join(each.name for each in authors())
+    return f"{names}{': ' if found else '.'}{' · '.join(found)}\n\n"
+
+
 MADE = {
     "<!-- report: generated by `make report` -->": ("<!-- end of report -->", verdicts),
     "<!-- index: generated by `make notebooks` -->": ("<!-- end of index -->", index),
+    "<!-- addresses: generated by `make report` -->": ("<!-- end of addresses -->", addresses),
 }
 """The marks round what is made of README."""
 
@@ -131,14 +210,16 @@ def readme() -> str:
     """Return README with its verdicts and its index anew."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for start, (end, make) in MADE.items():
-        before, _, rest = text.partition(start)
+        before, found, rest = text.partition(start)
+        if not found:
+            continue
         text = f"{before}{start}\n\n{make()}{end}{rest.partition(end)[2]}"
     return text
 
 
 def metadata() -> dict[str, bytes]:
-    """Return codemeta.json, codecheck.yml and README.md, parts of which are made."""
-    made = {"codecheck.yml": codecheck(), "README.md": readme()}
+    """Return CITATION.cff, codemeta.json, codecheck.yml and README.md, parts of which are made."""
+    made = {"CITATION.cff": cff(), "codecheck.yml": codecheck(), "README.md": readme()}
     return {"codemeta.json": _json(codemeta(), sort_keys=False)} | {name: text.encode() for name, text in made.items()}
 
 
@@ -196,8 +277,10 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
     made.license = add(
         "https://spdx.org/licenses/MIT", "CreativeWork", name="MIT License", description="LICENSE, in this archive"
     )
-    author = add("#authors", "Organization", name=cited["authors"][0]["name"])
-    made.root_dataset["author"] = made.publisher = author
+    agents = [_agent(each) for each in authors()]
+    people = [add(a.pop("@id", f"#author-{n}"), a.pop("@type"), **a) for n, a in enumerate(agents, 1)]
+    made.root_dataset["author"] = people
+    made.publisher = author = people[0]
     made.root_dataset["conformsTo"] = add(PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
     entities = {}
     for name, contents in sorted(files.items()):
@@ -267,7 +350,9 @@ def _format(name: str) -> str:
 def main() -> Iterator[str]:
     """Write what was asked for; yield what to print."""
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--metadata", action="store_true", help="codemeta.json, codecheck.yml and README alone")
+    arguments.add_argument(
+        "--metadata", action="store_true", help="CITATION.cff, codemeta.json, codecheck.yml and README alone"
+    )
     if arguments.parse_args().metadata:
         for name, contents in metadata().items():
             (ROOT / name).write_bytes(contents)

@@ -21,17 +21,17 @@ FLAGS += ["--no-header", "--no-annotate", "--no-emit-index-url"]
 EXTRAS = {"test": ("test",), "site": ("site",), "cluster": ("spark", "dask"), "archive": ("archive",)}
 """The locks on top of the first, and the extras of pyproject.toml that each holds."""
 
-CONDA: tuple[str, ...] = ("jupyterlab", "numpy", "scipy", "matplotlib", "papermill", "pandas", "seaborn")
-CONDA += ("click", "filelock", "geopandas", "ipykernel", "ipywidgets", "nbclient", "nbformat", "numba", "packaging")
-CONDA += ("pooch", "psutil", "pyarrow", "randomgen", "requests", "sqlglot", "tqdm", "vl-convert-python")
-"""What environment.yml takes from conda-forge, which has it under that name: those that one looks for first."""
+CONDA = ("jupyterlab", "numpy", "scipy", "matplotlib", "papermill", "pandas", "seaborn")
+"""What environment.yml takes from conda-forge: the packages that were ordered. All others come from PyPI, as the lock
+does, because conda-forge may lack the locked version of a smaller package."""
 
 HEAD = """\
-# For conda, mamba and Binder: what dpsim uses by name, in the versions of requirements.lock, which `make` installs.
-# Made by `make lock`; a test holds it to the lock.
+# For conda, mamba and Binder: Python and the seven packages that were ordered come from conda-forge, the others from
+# PyPI, in the versions of requirements.lock, which `make` installs. Made by `make lock`; a test holds it to the lock.
 name: dpsim
 channels:
   - conda-forge
+  - nodefaults
 dependencies:
   - python=3.11
   - pip
@@ -53,7 +53,7 @@ def environment(lock: str, project: dict[str, Any]) -> str:
     """Return environment.yml: the direct dependencies, in the versions of a lock."""
     versions = dict(pin.partition(" ;")[0].split("==") for pin in pins(lock))
     names = direct(project)
-    conda = [f"  - {name}={versions[name]}\n" for name in CONDA if name in names]
+    conda = [f"  - {name}={versions[name]}\n" for name in CONDA]
     pip = [f"      - {name}=={versions[name]}\n" for name in names if name not in CONDA]
     return HEAD + "".join(conda) + "  - pip:\n" + "".join(pip) + '      - "-e .[release]"\n'
 

@@ -9,12 +9,16 @@ import html
 import re
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import nbformat
 
 from dpsim import files, paths
 from dpsim.runner.parameters import notebook_path
+
+sys.path.append(str(Path(__file__).parent / "site"))
+from markup import plain
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 LANGUAGE = {
@@ -35,7 +39,7 @@ def begun(page: str) -> str:
     for head, _, source in (cell.partition("\n") for cell in cells):
         kind, *tags = head.split()
         notebook.cells.append(getattr(nbformat.v4, f"new_{kind}_cell")(source, metadata={"tags": tags}))
-    return str(nbformat.writes(clean(notebook))) + "\n"
+    return written(notebook)
 
 
 def refreshed(name: str) -> str:
@@ -52,6 +56,11 @@ def refreshed(name: str) -> str:
         raise ValueError(f"{name} has changed since its last default run: `dpsim run {name}` first")
     for cell, ran in zip(cells, fresh):
         cell.outputs = ran.outputs
+    return written(notebook)
+
+
+def written(notebook: Any) -> str:
+    """Return the text of a notebook once it is clean; ValueError as in `clean`."""
     return str(nbformat.writes(clean(notebook))).rstrip("\n") + "\n"
 
 
@@ -63,7 +72,9 @@ def _is_code(cell: Any) -> bool:
 def clean(notebook: Any) -> Any:
     """Return the notebook without what differs between machines and runs: metadata, widget state, counts.
 
-    ValueError for an output with a warning or an absolute path of this project: those must not be committed.
+    Pictures get their alternative text, which is also what a reader without pictures sees in their place. ValueError
+    for an output with a warning, an absolute path of this project, or a drawing that no `figures.save` has saved: those
+    must not be committed.
     """
     notebook.metadata = {"kernelspec": dict(KERNEL), "language_info": dict(LANGUAGE)}
     count = 0
@@ -75,15 +86,22 @@ def clean(notebook: Any) -> Any:
             for output in cell.outputs:
                 _clean(output, count, position + 1)
                 if "image/png" in output.get("data", {}):
-                    output.metadata = {"image/png": {"alt": _alternative(notebook.cells[position + 1 :])}}
+                    _describe(output, notebook.cells[position + 1 :])
     return notebook
+
+
+def _describe(output: Any, below: Iterable[Any]) -> None:
+    """Give a picture its alternative text, as on the site: the caption below it, or what a moving chart says itself."""
+    if not any("vegalite" in kind for kind in output.data):
+        output.data["text/plain"] = _alternative(below)
+    output.metadata = {"image/png": {"alt": output.data["text/plain"]}}
 
 
 def _alternative(below: Iterable[Any]) -> str:
     """Return the alternative text of a picture: the caption below it, as plain text."""
     paragraphs = (part for cell in below if cell.cell_type == "markdown" for part in cell.source.split("\n\n"))
     caption = next((part for part in paragraphs if re.match(r"\*\*(Paper, )?Figure", part)), "")
-    return " ".join(re.sub(r"\]\([^)]*\)|[*`\[$\\]", "", caption).split())
+    return plain(caption)
 
 
 def cell_metadata(tags: Iterable[str], cell_type: str = "code") -> dict[str, Any]:
@@ -107,6 +125,8 @@ def _clean(output: Any, count: int, cell: int) -> None:
         output.execution_count = count
     if "data" in output:
         output.metadata = {}
+        if "<Figure size" in output.data.get("text/plain", ""):
+            raise ValueError(f"cell {cell} shows a drawing that `figures.save` has not saved")
         output.data = {kind: data for kind, data in output.data.items() if "widget" not in kind}
         if " at 0x" in output.data.get("text/plain", ""):  # a styled table's is an address
             output.data["text/plain"] = _plain(output.data.get("text/html", ""))

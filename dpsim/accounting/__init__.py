@@ -1,4 +1,4 @@
-"""Exact privacy accounting: profiles, composition, units, noise, audits."""
+"""Privacy accounting: exact epsilon and delta, composition, the scales of noise, and audits by random draws."""
 
 import lazy_loader as _lazy
 

@@ -10,11 +10,11 @@ from .dirichlet import (
 from .composition import (
     compose as compose,
 )
-from .noise import (
+from .noise_scales import (
     gaussian_scale as gaussian_scale,
     laplace_scale as laplace_scale,
 )
 from .audit import (
     delta_bounds as delta_bounds,
 )
-from . import composition as composition, dirichlet as dirichlet, noise as noise, audit as audit
+from . import composition as composition, dirichlet as dirichlet, noise_scales as noise_scales, audit as audit

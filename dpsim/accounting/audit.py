@@ -1,9 +1,10 @@
-"""Privacy checked by draws: proven lower and upper bounds on delta(epsilon) from counts of one event.
+"""Lower and upper bounds on delta(epsilon), proven from how often one event occurs among random draws.
 
-P and Q being the laws on neighbours, a claim of delta at epsilon says P(E) - e^epsilon Q(E) <= delta for every event E.
-Draws from both prove a lower bound on the left side: above the claim, the claim is refuted. The event must be chosen
-before the draws. The best one, where P is more than e^epsilon times as likely as Q, attains delta, so that there an
-upper bound holds as well.
+Let P and Q be the distributions of the release on two neighbours. A claim of delta at epsilon says that P(E) -
+e^epsilon Q(E) <= delta for every event E. Draws from both distributions prove a lower bound on the left side, and the
+claim is refuted when this bound is above delta. The event must be chosen before the draws. The best event is the set of
+outcomes that are more than e^epsilon times as likely under P as under Q. This event attains delta, so an upper bound on
+its left side is also an upper bound on delta.
 """
 
 from __future__ import annotations
@@ -28,18 +29,24 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Ar
     hits : array_like of int, in 0..draws; broadcasts with draws
     draws : array_like of int, in 1..2^53
     alpha : float, in [1e-100, 1/2]
-        The most that each bound alone may fail with: the bounds are where the binomial tails are alpha, to 1e-8 of it.
+        The largest probability with which each of the two bounds may fail. At each bound the binomial tail is alpha, to
+        1e-8 relative.
 
     Examples
     --------
     >>> [float(bound.round(4)) for bound in clopper_pearson(5, 100, 0.025)]
     [0.0164, 0.1128]
     """
+    return _clopper_pearson("hits", hits, draws, alpha)
+
+
+def _clopper_pearson(name: str, hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Array, Array]:
+    """Return the bounds of `clopper_pearson`; the messages of its errors call the hits by this name."""
     draws = checks.integers("draws", draws, 1, LARGEST_COUNT)
-    hits = checks.integers("hits", hits, 0, LARGEST_COUNT)
+    hits = checks.integers(name, hits, 0, LARGEST_COUNT)
     alpha = checks.scalar("alpha", alpha, SMALLEST_ALPHA, 0.5)
     if (hits > draws).any():
-        raise ValueError(f"hits must be at most draws, got {float(np.max(hits - draws)):g} more")
+        raise ValueError(f"{name} must be at most draws, got {float(np.max(hits - draws)):g} more")
     hits, draws = np.broadcast_arrays(hits, draws)
     missed = draws - hits
     lower = np.where(hits > 0, special.beta_quantile(np.maximum(hits, 1.0), missed + 1.0, alpha), 0.0)
@@ -50,11 +57,12 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Ar
 def delta_bounds(
     epsilon: ArrayLike, hits_p: ArrayLike, hits_q: ArrayLike, draws: ArrayLike, alpha: float
 ) -> tuple[Array, Array]:
-    """Return (lower, upper) bounds on P(E) - e^epsilon Q(E), from how often E occurred in `draws` draws of each law.
+    """Return (lower, upper) bounds on P(E) - e^epsilon Q(E) from how often E occurred in `draws` draws of each
+    distribution.
 
-    lower is a lower bound on delta(epsilon) for any event fixed before the draws; upper bounds delta(epsilon) only if E
-    is where the likelihood ratio exceeds e^epsilon. Either holds with probability 1 - 2 alpha at least: divide the
-    error allowed over all tests by twice the number of bounds used.
+    For any event fixed before the draws, `lower` is a lower bound on delta(epsilon). If E is where the likelihood ratio
+    exceeds e^epsilon, `upper` is an upper bound on delta(epsilon). Each holds with probability at least 1 - 2 alpha, so
+    divide the error allowed over all tests by twice the number of bounds used.
 
     Parameters
     ----------
@@ -67,6 +75,6 @@ def delta_bounds(
     [0.759, 0.836]
     """
     weight = np.exp(checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
-    low_p, high_p = clopper_pearson(hits_p, draws, alpha)
-    low_q, high_q = clopper_pearson(hits_q, draws, alpha)
+    low_p, high_p = _clopper_pearson("hits_p", hits_p, draws, alpha)
+    low_q, high_q = _clopper_pearson("hits_q", hits_q, draws, alpha)
     return checks.plain(low_p - weight * high_q), checks.plain(high_p - weight * low_q)

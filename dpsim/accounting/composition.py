@@ -1,4 +1,5 @@
-"""Composition of releases of the Dirichlet mechanism and of the tempered posterior: one exact-to-rounding profile."""
+"""Composition of releases of the Dirichlet mechanism and of the tempered posterior, with lower and upper bounds on
+delta and epsilon."""
 
 from __future__ import annotations
 
@@ -14,19 +15,20 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, polygamma
 
 from dpsim import checks
-from dpsim.accounting.dirichlet import _LARGEST_EPSILON, _border, _scaled
+from dpsim.accounting.dirichlet import LARGEST_EPSILON, beta_parameters, minimum_and_shift
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick, search
 
-# Cover the truncations and rounding errors of the convolutions: bounds of delta are moved apart by as much.
+# Bounds on delta are moved apart by these margins, which cover the truncations and roundings of the convolutions.
 _SLACK, _RELATIVE_SLACK = 1e-12, 1e-10
-_TAIL = 1e-15  # mass beyond the grids, and again what all truncations may cut: counted as infinite loss
+_TAIL = 1e-15  # mass beyond the grids, and again for all truncations; both count as infinite loss
 _MOST_RELEASES = 10_000
 _LARGEST_GRID = 2**20
 
 
 class _Group(NamedTuple):
-    """Equal releases of a composition: the integrals of `quadrature.loss_cells`, the mass beyond, how many."""
+    """Equal releases of a composition, with the integrals of `hockey_stick.loss_cells` for one of them, the mass beyond
+    the last cell, and the number of releases."""
 
     p: Array
     up: Array
@@ -37,13 +39,14 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Composition:
-    """Several releases whose privacy losses add, as discretised privacy loss distributions: `compose` makes them.
+    """Several releases whose privacy losses add, as discretised privacy loss distributions (made by `compose`).
 
-    `pessimistic` dominates the releases: each loss is split between the two grid points around it (connect-the-dots).
-    `optimistic` is dominated by them: each cell is merged into one outcome and its loss rounded down to a grid that is
-    moved by `offset` in all. So the truth lies between the two, whose gap is of the order of interval squared once that
-    is small. Both are proven in exact arithmetic; the rounding of the fast Fourier transforms is covered by a margin of
-    1e-12 in delta, and bounds are rounded outward to multiples of it: further digits differ between processors.
+    The distribution `pessimistic` dominates the releases, because each loss is split between the two grid points around
+    it (connect the dots). The releases dominate `optimistic`, in which each cell is merged into one outcome and its
+    loss is rounded down to a grid. The offsets of all grids add up to `offset`. The true profile lies between the two,
+    and once the interval is small their gap is of the order of its square. Both bounds are proven in exact arithmetic.
+    A margin of 1e-12 in delta covers the rounding of the fast Fourier transforms, and bounds are rounded outward to
+    multiples of it, because further digits differ between processors.
 
     Parameters
     ----------
@@ -62,18 +65,18 @@ class Composition:
 
     @cached_property
     def optimistic(self) -> tuple[pld_pmf.DensePLDPmf, float]:
-        """The distribution that gives lower bounds, and the offset of its losses."""
+        """The distribution that gives lower bounds, and the total offset of its losses."""
         made = [(*_merged_cells(g.p, g.q, self.interval), g.times) for g in self.groups]
         offset = sum(times * shifted for _, shifted, times in made)
         return _composed([(pmf, times) for pmf, _, times in made]), offset
 
     def delta(self, epsilon: ArrayLike) -> Array:
         """Return an upper bound of delta at epsilon >= 0 (any shape); meaningful above 1e-11."""
-        return _each(self._upper, checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON))
+        return _each(self._upper, checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
     def delta_bounds(self, epsilon: ArrayLike) -> tuple[Array, Array]:
         """Return (lower, upper) bounds of delta at epsilon >= 0 (any shape)."""
-        epsilon = checks.real("epsilon", epsilon, 0.0, _LARGEST_EPSILON)
+        epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
         return _each(self._lower, epsilon), _each(self._upper, epsilon)
 
     def epsilon(self, delta: ArrayLike) -> Array:
@@ -85,7 +88,8 @@ class Composition:
         return _each(lambda d: self._inverse(self._lower, d, -1), checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
     def _lower(self, epsilon: float) -> float:
-        """Return a proven lower bound on delta: the optimistic grid, less what its transforms may have added."""
+        """Return a proven lower bound on delta, which is the delta of the optimistic grid less the possible errors of
+        its transforms."""
         pmf, offset = self.optimistic
         delta = pmf.get_delta_for_epsilon(epsilon - offset)
         return max(0.0, math.floor((delta * (1.0 - _RELATIVE_SLACK) - _SLACK) * 1e12) / 1e12)
@@ -95,9 +99,10 @@ class Composition:
         return min(1.0, math.ceil((delta * (1.0 + _RELATIVE_SLACK) + _SLACK) * 1e12) / 1e12)
 
     def _inverse(self, bound: Callable[[float], float], delta: float, side: int) -> float:
-        """Return the last epsilon found with bound <= delta (side 1) or >= delta (side -1), 0 if bound(0) <= delta.
+        """Return the last epsilon found with bound <= delta (side 1) or >= delta (side -1), and 0 if bound(0) <= delta.
 
-        Either is safe: an upper bound that is met, or a lower bound that is still reached.
+        Both are on the safe side, because there an upper bound is at most delta, and a lower bound is still at least
+        delta.
         """
         low, high = 0.0, self.interval
         if bound(low) <= delta:
@@ -113,13 +118,13 @@ class Composition:
 def compose(
     k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike, count: ArrayLike = 1, interval: float | None = None
 ) -> Composition:
-    """Return the `Composition`, which bounds the epsilon and delta, of `count` releases for each k: independent, or
-    rows that move at once.
+    """Return the `Composition` of `count` releases for each k. These may be independent releases, or rows of one
+    release that move at once.
 
     Parameters
     ----------
-    k, shift, eta : array_like, as in `accounting.exact_delta`; they broadcast, each entry is a group of releases
-    count : array_like of int; releases of each group, at least 1, and at most 10,000 in all
+    k, shift, eta : array_like, as in `accounting.exact_delta`; broadcast; each entry describes a group of releases
+    count : array_like of int; number of releases in each group, at least 1, and at most 10,000 in all
     interval : float, optional
         The step of the grid of the losses, in nats; None: 1/500 of a typical standard deviation of one loss.
 
@@ -128,12 +133,12 @@ def compose(
     >>> float(compose(20.6, shift=1 / 98, eta=0.073, count=3).epsilon(1e-6).round(2))
     2.57
     """
-    eta, shift = _border(eta, shift)
-    return _compose(*_scaled("k", k, eta, shift), count, interval)
+    eta, shift = minimum_and_shift(eta, shift)
+    return _compose(*beta_parameters("k", k, eta, shift), count, interval)
 
 
 def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Composition:
-    """Return the composition of many releases; equal pairs are grouped, so that each is put on the grid once."""
+    """Return the composition of many releases; equal ones are grouped, so that each kind is put on the grid once."""
     a, t, count = (array.ravel() for array in np.broadcast_arrays(a, t, checks.integers("count", count, 1)))
     groups: dict[tuple[float, float], int] = {}
     for pair, times in zip(zip(a.tolist(), t.tolist()), count.tolist()):
@@ -156,7 +161,7 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
 
 
 def _composed(pmfs: list[tuple[pld_pmf.DensePLDPmf, int]]) -> pld_pmf.DensePLDPmf:
-    """Return the composition of pmfs, each so many times."""
+    """Return the composition of pmfs, each of which is repeated the number of times given with it."""
     cut = _TAIL / len(pmfs)
     with np.errstate(over="ignore", invalid="ignore"):  # the truncation bounds overflow where they do not bind
         return _convolved([_repeated(pmf, times, cut) for pmf, times in pmfs], cut)
@@ -167,7 +172,7 @@ def _repeated(pmf: pld_pmf.DensePLDPmf, times: int, cut: float) -> pld_pmf.Dense
 
 
 def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDPmf:
-    """Return the composition of all, two by two."""
+    """Return the composition of all distributions, which are convolved in pairs."""
     if len(pmfs) == 1:
         return pmfs[0]
     half = len(pmfs) // 2
@@ -175,9 +180,11 @@ def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDP
 
 
 def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_pmf.DensePLDPmf:
-    """Return the tightest dominating distribution on the grid (Doroshenko et al. 2022, Algorithm 1): `up` of p goes to
-    a cell's upper end, which keeps the other law's mass; -x has e^-x times x's; `tail` is infinite loss, the rest loss
-    0."""
+    """Return the tightest dominating distribution on the grid (Doroshenko et al. 2022, Algorithm 1).
+
+    The part `up` of p goes to the upper end of a cell, so that the other distribution keeps its mass. The loss -x has
+    e^-x times the mass of the loss x. The mass `tail` has infinite loss, and the remaining mass has loss 0.
+    """
     positive = up + np.append((p - up)[1:], 0.0)
     negative = (np.exp(-interval * np.arange(1, p.size + 1)) * positive)[::-1]
     zero = max(0.0, 1.0 - tail - positive.sum() - negative.sum())
@@ -185,8 +192,10 @@ def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_
 
 
 def _merged_cells(p: Array, q: Array, interval: float) -> tuple[pld_pmf.DensePLDPmf, float]:
-    """Return a dominated distribution, each cell one outcome at its index, and its losses' offset; q is relative to
-    e^(-i interval), so log(p/q) is the cell's loss above i interval."""
+    """Return a dominated distribution in which each cell is one outcome at its index, and the offset of its losses.
+
+    q is relative to e^(-i interval), so log(p/q) is the loss of the cell above i interval.
+    """
     p = np.where(p > 1e-100, p, 0.0)  # dropping mass keeps it dominated
     share = np.divide(q, p, out=np.full(p.size, math.exp(-0.5 * interval)), where=p > 0.0)
     loss = -np.log(np.maximum(share, 1e-300))
@@ -196,5 +205,5 @@ def _merged_cells(p: Array, q: Array, interval: float) -> tuple[pld_pmf.DensePLD
 
 
 def _each(function: Callable[[float], float], values: Array) -> Array:
-    """Return the function of each number of an array."""
+    """Return the values of the function at each number of an array."""
     return np.array([function(float(value)) for value in values.flat]).reshape(values.shape)[()]

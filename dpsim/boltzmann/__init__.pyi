@@ -1,4 +1,4 @@
-from .mechanism import (
+from .private_histogram import (
     privatize as privatize,
 )
 from .sampling import (
@@ -17,7 +17,6 @@ from .epsilon import (
 )
 from .mixing import (
     mixing_bound as mixing_bound,
-    convergence_rate as convergence_rate,
     mixing_delta as mixing_delta,
     transition_matrix as transition_matrix,
     k_step_law as k_step_law,
@@ -26,16 +25,16 @@ from .space import (
     configurations as configurations,
     configuration_index as configuration_index,
 )
-from .noise import (
+from .zero_sum_noise import (
     add_zero_sum_laplace as add_zero_sum_laplace,
     nearest_histogram as nearest_histogram,
 )
 from . import (
-    mechanism as mechanism,
+    private_histogram as private_histogram,
     law as law,
     sampling as sampling,
     epsilon as epsilon,
     mixing as mixing,
     space as space,
-    noise as noise,
+    zero_sum_noise as zero_sum_noise,
 )

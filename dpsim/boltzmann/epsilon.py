@@ -1,6 +1,6 @@
-"""The exact epsilon and delta of one draw of the Boltzmann law, summed over all histograms: no sampling.
+"""The exact epsilon and delta of one draw of the Boltzmann distribution, summed over all histograms without sampling.
 
-"Exact" is up to double precision. x, t and weights mean what they mean in `law`.
+"Exact" means up to double precision. The arguments x, t and weights are those of `law`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from dpsim.boltzmann import space
 from dpsim.boltzmann.space import LARGEST_TABLE, after_move, configurations, index, ordered_pairs, weight_matrix
 from dpsim.checks import Array, Integers
 
-LARGEST_PAIRED = 30_000  # histograms whose pairs are all visited once, for the normalisers of a full W
-PRECISION = 1e-9  # relative, of the epsilon that `epsilon_at_delta` returns, which is rounded up by it
+LARGEST_PAIRED = 30_000  # histograms: all their pairs are visited for the normalisers of a full W
+PRECISION = 1e-9  # relative, by which `epsilon_at_delta` rounds its result up
 
 
 def log_normalisers(x: Integers, t: float, w: Array) -> Array:
-    """Return log of the sum over z of exp(c_x(z) / t) for x (rows, n) of one total, all of them for a full W."""
+    """Return log of the sum over z of exp(c_x(z) / t) for x (rows, n) of one total; a full W needs all histograms as
+    x."""
     if w.ndim == 1:
         return np.log(_sums(x, int(x[0].sum()), w / t)[:, -1])
     if len(x) > LARGEST_PAIRED:
@@ -33,7 +34,7 @@ def log_normalisers(x: Integers, t: float, w: Array) -> Array:
 
 
 def _sums(parts: Integers, total: int, a: Array) -> Array:
-    """Return the sums over z of exp(-sum a_i (z_i - parts_i)^2) by the total of z, 0..N: (rows, N + 1)."""
+    """Return the sums of exp(-sum a_i (z_i - parts_i)^2) over the z of each total 0..N: (rows, N + 1)."""
     if len(parts) * (total + 1) > LARGEST_TABLE:
         raise ValueError(f"total and bins must need at most {LARGEST_TABLE} sums, got {len(parts)} of {total + 1}")
     sums = np.zeros((len(parts), total + 1))
@@ -41,7 +42,7 @@ def _sums(parts: Integers, total: int, a: Array) -> Array:
     before = np.arange(total + 1)[:, None]
     for i, own in enumerate(a):
         terms = np.exp(-own * np.arange(-2.0 * total, total + 1) ** 2)
-        for count in range(total + 1):  # a bin's terms depend on its own count alone
+        for count in range(total + 1):  # a bin's terms depend only on its own count
             here = parts[:, i] == count
             if here.any():
                 added = before.T - before  # how many of a total are in bin i
@@ -51,7 +52,7 @@ def _sums(parts: Integers, total: int, a: Array) -> Array:
 
 
 def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
-    """Return the exact epsilon of one draw of pi(z | x): the largest loss over neighbours and outputs.
+    """Return the exact epsilon of one draw of pi(z | x), the largest loss over neighbours and outputs.
 
     The worst output for given neighbours is known (see `sensitivity`), so only the normalisers are summed.
 
@@ -59,7 +60,7 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
     ----------
     total, bins, t : as in `epsilon_bound`
     weights : array_like, optional
-        W, as in `objective`: full for at most 30,000 histograms, others for 50,000,000 / (N + 1).
+        W, as in `objective`. There may be at most 30,000 histograms for a full W, and 50,000,000 / (N + 1) for others.
 
     Examples
     --------
@@ -82,7 +83,8 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
 
 
 def _representatives(total: int, bins: int, w: Array):  # type: ignore[no-untyped-def]
-    """Return the histograms to look at, one of each set of counts for equal weights, and who finds the row of any."""
+    """Return the histograms to examine, and a function that finds the row of any histogram. For equal weights, one
+    histogram represents all that have the same counts in another order."""
     states = configurations(total, bins)
     if w.ndim == 2 or np.ptp(w) > 0:
         return states, index
@@ -94,8 +96,8 @@ def _representatives(total: int, bins: int, w: Array):  # type: ignore[no-untype
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
     """Return the exact epsilon of one draw of pi(z | x) at each delta, in its shape, for W = identity.
 
-    It is the smallest one >= 0 with a delta no larger, rounded up by at most 1e-9 of itself, up to the 1e-14 that the
-    normalisers are exact to; delta = 0 gives what `exact_epsilon_limit` does, up to that too.
+    It is the smallest epsilon >= 0 whose exact delta is at most the given one, rounded up by at most 1e-9 of itself.
+    The normalisers are exact up to 1e-14. For delta = 0 it equals `exact_epsilon_limit` up to that precision.
 
     Parameters
     ----------
@@ -110,14 +112,15 @@ def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array
     """
     levels = checks.real("delta", delta, 0.0, 1.0, open_high=True)
     found = np.zeros(levels.shape)
-    for loss, mass in _losses(total, bins, t):
+    for loss, mass in losses(total, bins, t):
         for at, level in np.ndenumerate(levels):
             found[at] = _smallest_epsilon(loss, mass, level, float(found[at]))
     return checks.plain(found)
 
 
-def _losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
-    """Yield loss and chance of each z_0 - z_1 in -N..N, (2 N + 1, pairs): x up to the order of bins 2..n - 1."""
+def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
+    """Yield the loss and the probability of each z_0 - z_1 in -N..N, as arrays (2 N + 1, pairs). The order of the bins
+    2 to n - 1 of x does not matter, so one order represents all."""
     total, bins = space.size(total, bins)
     t = space.temperature(t)
     normal, row = _representatives(total, bins, np.ones(bins))
@@ -144,22 +147,23 @@ def _losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
         yield loss, near[:, apart[some] + total] * chances[:, place.ravel()[some]] / np.exp(own[some])
 
 
-def _deltas(loss: Array, mass: Array, epsilon: float) -> Array:
+def hockey_stick_sums(loss: Array, mass: Array, epsilon: float) -> Array:
     """Return the hockey-stick divergence of each pair."""
     return (mass * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum(axis=0)
 
 
 def _smallest_epsilon(loss: Array, mass: Array, delta: float, epsilon: float) -> float:
-    """Return the epsilon that the worst pair needs, from this one on: by bisection for one that is worse, and so on."""
+    """Return the epsilon that the worst pair needs. From the given epsilon on, bisection finds the epsilon of a pair
+    that needs more, until no pair does."""
     if delta == 0:
         return max(epsilon, float(loss.max()))
-    while ((deltas := _deltas(loss, mass, epsilon)) > delta).any():
+    while ((deltas := hockey_stick_sums(loss, mass, epsilon)) > delta).any():
         loss, mass, deltas = loss[:, deltas > delta], mass[:, deltas > delta], deltas[deltas > delta]
         worst = np.argmax(deltas)
         low, high = epsilon, float(loss[:, worst].max())
         while high - low > PRECISION * high:
             middle = (low + high) / 2
-            kept = _deltas(loss[:, worst], mass[:, worst], middle) <= delta
+            kept = hockey_stick_sums(loss[:, worst], mass[:, worst], middle) <= delta
             low, high = (low, middle) if kept else (middle, high)
         epsilon = high
     return epsilon

@@ -1,9 +1,8 @@
-"""The Boltzmann law of histograms and what one draw of it can spend at most (Fleischer 2024).
+"""The Boltzmann distribution of histograms, and an upper bound on the exact epsilon of one draw (Fleischer 2024).
 
-A histogram x of N individuals in n bins is the best of all histograms z with the same total for the objective
-c_x(z) = -(z - x)' W (z - x), and pi(z | x) is proportional to exp(c_x(z) / t). Neighbours are two histograms between
-which ONE individual changed bin (L1 distance 2). The slides write W_x; here W is public, the same for all x: with
-weights of its own for each x, c_x(z) and c_y(z) have nothing in common that a sensitivity could bound.
+The true histogram x of N individuals in n bins maximises the objective c_x(z) = -(z - x)' W (z - x) over all histograms
+z with the same total, and pi(z | x) is proportional to exp(c_x(z) / t). Two histograms are neighbours if a single
+individual is in another bin (L1 distance 2). Here W is public and the same for all x, although the slides write W_x.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
     z : array_like of float (..., n), histograms to score
     x : array_like of int (n,), the true histogram: n >= 2 bins, counts >= 0, at least one individual
     weights : array_like, optional
-        W in every function here: None the identity, (n,) a diagonal, (n, n) symmetric positive semidefinite.
+        The matrix W, in every function here: None for the identity, (n,) for a diagonal, (n, n) symmetric positive
+        semidefinite.
 
     Examples
     --------
@@ -70,10 +70,10 @@ def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None)
 def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> float:
     """Return s, the exact maximum of ``|c_x(z) - c_y(z)|`` over histograms z and neighbours x, y (Fleischer 2024).
 
-    With y = x + m, m = e_j - e_i and g = W m: c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i), linear in z and in x. So the
-    maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of 2 N max(g) - 2 (N - 1) min(g)
-    - g_i - g_j; exchanging x and y gives the other sign. For a diagonal W it is (2 N - 1) times the sum of the two
-    largest weights, for the identity 4 N - 2.
+    With y = x + m, m = e_j - e_i and g = W m, the difference c_y(z) - c_x(z) = 2 g.(z - x) - (g_j - g_i) is linear in z
+    and in x. So the maximum is at z = N e_k and x = e_i + (N - 1) e_l, and s is the maximum over i != j of 2 N max(g) -
+    2 (N - 1) min(g) - g_i - g_j. Exchanging x and y gives the other sign. For a diagonal W, s is (2 N - 1) times the
+    sum of the two largest weights, which is 4 N - 2 for the identity.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
 
 
 def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
-    """Return a proven bound on the epsilon of one exact draw of pi(z | x), never above Fleischer 2024's 2 s / t.
+    """Return a proven upper bound on the exact epsilon of one draw of pi(z | x), never above Fleischer 2024's 2 s / t.
 
     Parameters
     ----------
@@ -109,16 +109,17 @@ def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = N
 
     Notes
     -----
-    Let y = x + m, m = e_j - e_i, g = W m as in `sensitivity`, and E_h the mean under the Boltzmann law centred at the
-    real point x + h m. Integrating the derivative of the normaliser along the way from x to y, log pi(z | x) - log pi(z
-    | y) = 2 / t * (mean over h in [0, 1] of E_h[g.Z], less g.z), which is at most 2 N (max(g) - min(g)) / t: for a
-    diagonal W, 2 N times the sum of the two largest weights / t.
+    Let y = x + m, m = e_j - e_i and g = W m as in `sensitivity`, and let E_h be the mean under the Boltzmann
+    distribution centred at the real point x + h m. Integrate the derivative of the normaliser along the way from x to
+    y. Then log pi(z | x) - log pi(z | y) is 2 / t times (the mean over h in [0, 1] of E_h[g.Z], less g.z). This is at
+    most 2 N (max(g) - min(g)) / t, which for a diagonal W is 2 N times the sum of the two largest weights / t.
 
-    For W = w times the identity the bound is s / t. Take w = 1: g.Z = N - S with S = 2 Z_i + (all but bins i, j), and
-    min g = -1, so this says that S has a mean of at least 1 over h. Under E_h, S is in 0..2N with weights q(S) exp(-(S
-    - b + 2 h)^2 / (2 t)), where b = 2 x_i + (x but for i, j) >= 2, and q(0) <= q(2), since the splits that make S = 0
-    also make S = 2. Lowering b to 2 only lowers the mean; then S -> 2 - S exchanges h and 1 - h on {0, 1, 2}, and the
-    average over both is at least 1, as q(2) and S > 2 only add to it. For unequal weights s / t can fail.
+    For W = w times the identity the bound is s / t. Take w = 1. Then g.Z = N - S with S = 2 Z_i + (all but bins i, j),
+    and min g = -1, so the claim is that S has a mean of at least 1 over h. Under E_h, S is in 0..2N with weights q(S)
+    exp(-(S - b + 2 h)^2 / (2 t)), where b = 2 x_i + (x but for i, j) >= 2. Moreover q(0) <= q(2), since each split that
+    makes S = 0 also makes S = 2. Lowering b to 2 only lowers the mean. After that, S -> 2 - S exchanges h and 1 - h on
+    {0, 1, 2}, so the average over both is at least 1, because q(2) and S > 2 only add to it. For unequal weights s / t
+    can fail.
 
     Examples
     --------

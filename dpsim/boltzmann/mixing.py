@@ -1,7 +1,8 @@
-"""The Boltzmann machine after k steps of its chain (Fleischer 2024): exact laws, exact delta, and a bound for any N.
+"""The Boltzmann machine after k steps of its chain (Fleischer 2024), with exact distributions, the exact delta, and a
+bound on delta for any N.
 
-Laws over all histograms are arrays in the order of `boltzmann.configurations`; x, t and weights mean what they mean in
-`law`. "Exact" is up to double precision.
+Distributions over all histograms are arrays in the order of `boltzmann.configurations`. The arguments x, t and weights
+are those of `law`. "Exact" means up to double precision.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from dpsim.boltzmann.sampling import CANDIDATES, RULES
 from dpsim.boltzmann.space import LARGEST_TABLE, configurations, histogram, index, neighbours, ordered_pairs
 from dpsim.checks import Array
 
-LARGEST_LINE = 100_000  # individuals up to which the eigenvalues of lines are found, in a tenth of a second
-ROUNDING = 1e-14  # what the solver may miss of an eigenvalue, of matrices of norm 1
+LARGEST_LINE = 100_000  # individuals; up to this number the eigenvalues of a line take at most a tenth of a second
+ROUNDING = 1e-14  # the possible error of an eigenvalue, for matrices of norm 1
 
 
 def transition_matrix(
     x: ArrayLike, t: float, *, weights: ArrayLike | None = None, candidate: str = "bins", rule: str = "metropolis"
 ) -> csr_array:
-    """Return the transition matrix of the chain of `metropolis` over `configurations`, (rows, rows).
+    """Return the transition matrix (rows, rows) of the chain of `metropolis` over `configurations`.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def k_step_law(
     candidate: str = "bins",
     rule: str = "metropolis",
 ) -> Array:
-    """Return the law of the chain of `transition_matrix` after these steps from x, ``(*steps.shape, rows)``.
+    """Return the distribution, after these steps from x, of the chain of `transition_matrix`, ``(*steps.shape, rows)``.
 
     Parameters
     ----------
@@ -113,16 +114,16 @@ def mixing_delta(
     weights: ArrayLike | None = None,
     epsilon: float | None = None,
 ) -> Array:
-    """Return the exact delta, in the steps' shape, after k Metropolis steps from the true histogram.
+    """Return the exact delta, in the shape of the steps, after k Metropolis steps from the true histogram.
 
-    It is the largest over neighbours x, y of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+.
+    It is the largest, over neighbours x and y, of the sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+.
 
     Parameters
     ----------
     total, bins, t, weights : as in `epsilon_bound`; at most 50,000,000 numbers in the square tables of all steps
     steps : int or sequence of int, at least 0
     epsilon : float, optional
-        At least 0; None means 2 s / t. Beyond 700 it counts as 700, which can only raise delta.
+        At least 0; None means 2 s / t. A value above 700 is replaced by 700, which can only raise delta.
 
     Examples
     --------
@@ -144,9 +145,9 @@ def mixing_delta(
 
 
 def convergence_rate(total: int, bins: int, t: float) -> float:
-    """Return a proven upper bound, for W = identity, on the alpha of every start x's Metropolis chain.
+    """Return a proven upper bound on alpha, for W = identity and the Metropolis chain of every start x.
 
-    alpha is the largest modulus of an eigenvalue of the chain on all histograms, but for the eigenvalue 1.
+    alpha is the largest modulus of an eigenvalue of the chain on all histograms, except for the eigenvalue 1.
 
     Parameters
     ----------
@@ -159,32 +160,33 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
     bins. On each line the chain is a walk with a gap, reversible for pi given the line. So the Dirichlet form of the
     chain is at least (smallest gap) times that of the chain R that draws a pair and then a point of its line from pi.
 
-    2. R has a gap of at least 1 / b. Let z' = z + e_i - e_j. If R draws the pair {i, j}, both may take the same point.
-    Another pair that does not touch i and j may do the same in both. For a pair {i, k}, the sums differ by one, and
-    since the bins' weights are log-concave there is a coupling in which one of its two counts is larger by one in z'
-    and the other equal: the distance stays one move. So the mean distance of any two histograms falls by 1 - 1 / b in
-    each step, and no function that R multiplies by more than 1 - 1 / b in modulus is other than constant.
+    2. R has a gap of at least 1 / b. Let z' = z + e_i - e_j. If R draws the pair {i, j}, both histograms may take the
+    same point. Another pair that does not contain i or j may do the same in both. For a pair {i, k}, the sums differ by
+    one, and since the weights of the bins are log-concave there is a coupling in which one of its two counts is larger
+    by one in z' and the other is equal, so the distance stays one move. So the mean distance between any two histograms
+    falls by a factor 1 - 1 / b in each step, and every function that R multiplies by more than 1 - 1 / b in modulus is
+    constant.
 
-    3. On a line with the sum M the weights are exp(-2 (z_i - c)^2 / t), c = (M + x_i - x_j) / 2. It is a part of one of
-    two lines, z_i - c = -N..N or the half-integers between. Cutting a line makes no gap smaller (a function that stays
-    constant beyond the cut has the same Dirichlet form and at least the variance). So the gaps of these two lines,
-    found numerically and widened by 1e-14, do for all.
+    3. On a line with the sum M the weights are exp(-2 (z_i - c)^2 / t) with c = (M + x_i - x_j) / 2. The line is a part
+    of one of two lines, z_i - c = -N..N or the half-integers between. Cutting a line makes no gap smaller, because a
+    function that stays constant beyond the cut has the same Dirichlet form and at least the variance. So it is enough
+    to take the gaps of these two lines, which are found numerically and widened by 1e-14.
 
     4. No eigenvalue of a line's walk is below minus its second largest, so none of the chain's is below minus the
     bound. A walk goes up or down with probabilities u, d <= 1/2. It multiplies the differences f(v) - f(v - 1) by a
-    matrix with the diagonal 1 - d(v) - u(v - 1) >= 0, and otherwise entries u, d >= 0. Its largest eigenvalue is the
-    walk's second. With f of alternating signs, minus the walk multiplies the sums of neighbouring moduli by the same
-    matrix with the diagonal's sign changed, whose largest eigenvalue is no larger (Perron).
+    matrix with the diagonal 1 - d(v) - u(v - 1) >= 0 and otherwise entries u, d >= 0. The largest eigenvalue of this
+    matrix is the walk's second. With f of alternating signs, minus the walk multiplies the sums of neighbouring moduli
+    by the same matrix with the sign of the diagonal changed, whose largest eigenvalue is no larger (Perron).
 
     Examples
     --------
     >>> from dpsim import boltzmann
-    >>> round(boltzmann.convergence_rate(50, 5, 10.0), 4)
+    >>> round(boltzmann.mixing.convergence_rate(50, 5, 10.0), 4)
     0.9857
     """
     total, bins = space.size(total, bins)
     total = checks.integer("total", total, 1, LARGEST_LINE)
-    # the line of integers had the smaller gap wherever we looked; as this is not proven, both are asked
+    # the line of integers had the smaller gap in every case tried, but this is not proven, so both are computed
     gap = min(_gap(total, space.temperature(t), half) for half in (0.0, 0.5))
     return 1.0 - gap * 2 / (bins * (bins - 1))
 
@@ -200,31 +202,32 @@ def _gap(total: int, t: float, half: float) -> float:
 
 
 def mixing_bound(total: int, bins: int, t: float, steps: ArrayLike, epsilon: float) -> Array:
-    """Return a proven bound, of the steps' shape, on the delta after k steps from the true histogram, for W = identity.
+    """Return a proven upper bound, in the shape of the steps, on delta after k steps from the true histogram, for W =
+    identity.
 
-    It is (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), largest over x, at most 1 and at least 1e-300: the delta(k) that
-    Fleischer 2024's theorem on the mechanism leaves unnamed.
+    It is (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), largest over x, at most 1 and at least 1e-300. This is the
+    delta(k) that Fleischer 2024's theorem on the mechanism leaves unnamed.
 
     Parameters
     ----------
     total, bins, t : as in `convergence_rate`
     steps : array_like of int, k >= 0
     epsilon : float
-        At least what one draw of the limit spends: `epsilon_bound` or `exact_epsilon_limit`.
+        At least the exact epsilon of one draw of the limit: `epsilon_bound` or `exact_epsilon_limit`.
 
     Notes
     -----
     Started at x, a reversible chain is within alpha^k / (2 sqrt(pi_x(x))) of its limit in total variation. If both
-    limits are epsilon-private and both chains within d of them, P_x(S) <= pi_x(S) + d <= e^epsilon pi_y(S) + d <=
-    e^epsilon P_y(S) + (1 + e^epsilon) d. alpha is at most `convergence_rate`; 1 / pi_x(x), the normaliser of x, is at
-    most the number of histograms, and at most the (n - 1)-th power of the sum over ``|u|`` <= N of exp(-u^2 / t), as
-    the last bin follows from the others.
+    limits are epsilon-private and both chains within d of them, then P_x(S) <= pi_x(S) + d <= e^epsilon pi_y(S) + d <=
+    e^epsilon P_y(S) + (1 + e^epsilon) d. alpha is at most `convergence_rate`. 1 / pi_x(x), the normaliser of x, is at
+    most the number of histograms. It is also at most the (n - 1)-th power of the sum over ``|u|`` <= N of exp(-u^2 /
+    t), because the last bin follows from the others.
 
     Examples
     --------
     >>> from dpsim import boltzmann
-    >>> bool(boltzmann.mixing_bound(50, 5, 10.0, 5000, 39.6) < 1e-12)
-    True
+    >>> boltzmann.mixing_bound(50, 5, 10.0, [3000, 4000], 39.6).round(3)
+    array([0.413, 0.   ])
     """
     k = checks.integers("steps", steps, 0)
     first, rate = _log_bound(total, bins, t, checks.scalar("epsilon", epsilon, 0.0))
@@ -238,7 +241,7 @@ def enough_steps(total: int, bins: int, t: float, epsilon: float, delta: float) 
 
 
 def _log_bound(total: int, bins: int, t: float, epsilon: float) -> tuple[float, float]:
-    """Return the logarithms of the bound before any step and of what a step multiplies it by."""
+    """Return the logarithm of the bound before any step, and the logarithm of the factor of each step."""
     alpha = max(convergence_rate(total, bins, t), 1e-300)
     if alpha >= 1.0:
         raise ValueError(f"total, bins and t must leave a gap of more than {ROUNDING:g}, got t {t:g}")

@@ -1,4 +1,5 @@
-"""Draws of histograms: exactly from the Boltzmann law of a diagonal W, or along Metropolis chains (Fleischer 2024)."""
+"""Draws of histograms, exactly from the Boltzmann distribution of a diagonal W or along Metropolis chains (Fleischer
+2024)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from dpsim.boltzmann.space import LARGEST_TABLE, SCALE, histogram, weight_matrix
 from dpsim.checks import Array, Integers
 
 LARGEST_TERMS = 20_000_000  # terms of all bins' tables together
-TILT_POINTS = 200  # terms of a bin that the choice of the tilt looks at; the draws are exact for any tilt
+TILT_POINTS = 200  # terms of a bin from which the tilt is chosen; the draws are exact for any tilt
 CUT = 100.0  # a bin's terms below exp(-CUT) of its largest are left out of the tables of exact draws
 CANDIDATES = ("bins", "individual")
 RULES = ("metropolis", "logistic")
@@ -30,7 +31,8 @@ def sample_exact(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return independent draws of pi(z | x) itself for a diagonal W, ``(*size, n)``: no chain, no burn-in.
+    """Return independent draws of pi(z | x) itself for a diagonal W, ``(*size, n)``, without a chain and without
+    burn-in.
 
     Parameters
     ----------
@@ -42,15 +44,16 @@ def sample_exact(
 
     Notes
     -----
-    Given the total, the bins are independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, and tilting all of them
-    by exp(lambda z) changes nothing. So: draw all bins but the widest from the tilted laws, give it what is left,
-    accept with its weight relative to its mode. lambda makes the expected total N, so that a share A of proposals,
-    about 1 / sqrt(n), is accepted.
+    The distribution is that of independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, given their total. Tilting
+    all of them by exp(lambda z) does not change it. So draw all bins except the widest from the tilted distributions,
+    give the widest the rest of the total, and accept with the weight of that count relative to its mode. The tilt
+    lambda makes the expected total N, and then a share A of about 1 / sqrt(n) of the proposals is accepted.
 
-    What keeps a draw from the exact law, in total variation (count it as delta): terms below exp(-100) of a bin's
-    largest are left out of its table, at most n (N + 1) exp(-100) over the chance of the total N; and double precision
-    (53-bit uniforms, rounded sums), about 2 K 2^-53 / A for K table terms. Tables of up to 20,000,000 terms are made,
-    about 20 sqrt(t / w) and at most N + 1 for each bin; more are refused.
+    Two errors separate a draw from the exact distribution in total variation (count them as delta). Terms below
+    exp(-100) of a bin's largest term are left out of its table, which contributes at most n (N + 1) exp(-100) divided
+    by the probability of the total N. Double precision (53-bit uniforms, rounded sums) adds about 2 K 2^-53 / A for K
+    table terms. A bin needs about 20 sqrt(t / w) terms, and at most N + 1. Tables of more than 20,000,000 terms are
+    refused.
 
     Examples
     --------
@@ -94,9 +97,9 @@ def diagonal_exponents(w: Array, t: float) -> Array:
 def refuse_large_tables(total: int, a: Array) -> None:
     """Raise ValueError when some histogram of this total could need more than 20,000,000 table terms.
 
-    A window ends at the last terms that are at least exp(-CUT) of the largest. About the top c of the parabola that is
-    a (z - c)^2 <= CUT + a / 4, with the mode within 1/2 of c, so at most 2 sqrt(CUT / a) + 2 terms; where c lies
-    outside 0..N the terms fall faster still. Both ends are rounded outwards, one more term each.
+    A window ends at the last terms that are at least exp(-CUT) of the largest. About the top c of the parabola these
+    are the z with a (z - c)^2 <= CUT + a / 4, since the mode is within 1/2 of c, so at most 2 sqrt(CUT / a) + 2 terms.
+    Where c lies outside 0..N the terms fall even faster. Both ends are rounded outwards, by one more term each.
     """
     with np.errstate(divide="ignore"):
         terms = np.minimum(total + 1.0, 2.0 * np.sqrt(CUT / a) + 4.0).sum()
@@ -105,12 +108,12 @@ def refuse_large_tables(total: int, a: Array) -> None:
 
 
 def _terms(z: Any, mode: Any, x: Any, a: Any, tilt: float) -> Array:
-    """Return exp(-a (z - x)^2 + tilt z) relative to the mode's."""
+    """Return exp(-a (z - x)^2 + tilt z) relative to its value at the mode."""
     return np.asarray(np.exp((z - mode) * (tilt - a * (z + mode - 2.0 * x))))
 
 
 def _windows(x: Integers, a: Array, tilt: float, total: int) -> tuple[Integers, Integers, Integers]:
-    """Return each bin's mode in 0..N, and the first and last z that hold all terms above exp(-CUT) of its own."""
+    """Return each bin's mode in 0..N, and the first and last z of the terms above exp(-CUT) times the largest one."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         top = np.clip(np.nan_to_num(x + tilt / (2 * a), nan=0.0, posinf=total, neginf=0.0), 0, total)
         mode = np.rint(top).astype(np.int64)
@@ -141,7 +144,7 @@ def _tilt(x: Integers, a: Array, total: int) -> float:
         following = tilt - excess / spread if spread > 0 else math.nan
         if not low < following < high:
             if math.isinf(low) or math.isinf(high):
-                break  # any tilt is right, a better one only accepts more
+                break  # the draws are exact for any tilt; a better one only accepts more often
             following = (low + high) / 2
         tilt = following
     return tilt
@@ -166,18 +169,18 @@ def metropolis(
     x : array_like of int (n,), the true histogram, where every chain starts
     t : array_like (...), temperatures in [1e-100, 1e100]
     steps : int, at least 0
-    chains : int, independent chains at each temperature, at least 1
+    chains : int, number of independent chains at each temperature, at least 1
     weights : array_like, optional, W as in `objective`, for at most 7,000 bins
     candidate : {"bins", "individual"}
-        Who moves: an individual from a bin to another, an ordered pair of distinct bins drawn uniformly and refused
-        when the first is empty; or a uniform individual, to a uniform other bin. Pairs of bins are symmetric, so pi(z |
-        x) is stationary under both rules; chains of individuals tend to pi(z | x) times N! / (z_1! ... z_n!),
-        normalised.
+        The proposed move. With "bins", one individual moves between an ordered pair of distinct bins, which is drawn
+        uniformly; the proposal is refused when the first bin is empty. With "individual", an individual drawn uniformly
+        moves to another bin drawn uniformly. Pairs of bins are symmetric, so pi(z | x) is stationary under both rules.
+        Chains of individuals tend to pi(z | x) times N! / (z_1! ... z_n!), normalised.
     rule : {"metropolis", "logistic"}
         A candidate that changes c_x by d is accepted with probability min(1, exp(d / t)) or 1 / (1 + exp(-d / t)).
     running_mean : bool
         Return the running means of c_x instead, (..., chains, steps). Entry k - 1 is the mean over X^0 = x, ..., X^(k -
-        1): it tends to the expected objective (Fleischer 2024, ergodic theorem).
+        1), and it tends to the expected objective (Fleischer 2024, ergodic theorem).
     rng : Generator, int or None
 
     Examples
@@ -204,7 +207,7 @@ def metropolis(
 
 @njit(cache=True, nogil=True)
 def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means):  # type: ignore
-    """Run every chain; a proposal's change of the objective is updated, never summed anew."""
+    """Run every chain; the objective is updated by the change of each accepted proposal and never computed anew."""
     n, people = start.size, start.sum()
     for a in range(warm.size):
         for chain in range(states.shape[1]):
@@ -217,7 +220,7 @@ def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means)
                     means[a, chain, k] = summed / (k + 1)
                 if individual:
                     person, i = int(rng.random() * people), 0
-                    while person >= z[i]:  # whose bin is the first that counts up to them
+                    while person >= z[i]:  # their bin is the first whose cumulative count exceeds their number
                         person -= z[i]
                         i += 1
                 else:

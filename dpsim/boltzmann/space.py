@@ -12,11 +12,11 @@ from dpsim.checks import Array, Integers
 
 LARGEST_TABLE = 50_000_000  # numbers in one array: 400 MB
 LARGEST_TOTAL = 10**9
-SCALE = 1e100  # weights up to here and temperatures from its inverse: no exponent overflows
+SCALE = 1e100  # the largest weight, and one over the smallest temperature, so that no exponent overflows
 
 
 def histogram(x: ArrayLike) -> Integers:
-    """Return x as integers; raises ValueError unless 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
+    """Return x as integers; raises ValueError unless it is 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
     counts = checks.integers("x", x, 0, LARGEST_TOTAL)
     if counts.ndim != 1 or counts.size < 2:
         raise ValueError(f"x must be one histogram with at least 2 bins, got shape {counts.shape}")
@@ -59,7 +59,7 @@ def size(total: int, bins: int) -> tuple[int, int]:
 def configurations(total: int, bins: int) -> Integers:
     """Return all histograms with this total, (binom(N + n - 1, n - 1), n), from (N, 0, ..., 0) to (0, ..., 0, N).
 
-    The order is Fleischer 2024's, decreasing lexicographically.
+    The order is the one of Fleischer 2024, decreasing lexicographically.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def configurations(total: int, bins: int) -> Integers:
         raise ValueError(
             f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {rows} histograms"
         )
-    ways = np.ones((bins, total + 1), np.int64)  # how many ways the bins from i on can hold so many
+    ways = np.ones((bins, total + 1), np.int64)  # [i, m]: in how many ways m individuals fit into the bins from i on
     for i in reversed(range(bins - 1)):
         ways[i] = ways[i + 1].cumsum()
     states, left = np.empty((rows, bins), np.int64), np.array([total])
@@ -128,7 +128,7 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
 
 
 def index(states: Integers) -> Integers:
-    """Return the rows of histograms z (..., n) among those of the same total and bins."""
+    """Return the rows of histograms z (..., n) among all histograms of the same total and bins."""
     left = states.sum(axis=-1)
     found = np.zeros_like(left)
     for i in range(states.shape[-1] - 1):
@@ -147,7 +147,7 @@ def ordered_pairs(bins: int) -> list[tuple[int, int]]:
 
 
 def after_move(z: Integers, i: int, j: int) -> Integers:
-    """Return histograms z (..., n) after one individual moved from bin i, not empty, to bin j."""
+    """Return histograms z (..., n) after one individual moved from bin i, which is not empty, to bin j."""
     moved = z.copy()
     moved[..., i] -= 1
     moved[..., j] += 1
@@ -155,7 +155,8 @@ def after_move(z: Integers, i: int, j: int) -> Integers:
 
 
 def neighbours(states: Integers) -> Integers:
-    """Return the row each move reaches from each of all histograms, its own when the source is empty: (rows, moves)."""
+    """Return the row that each move reaches from each of all histograms, (rows, moves), its own row if the source is
+    empty."""
     moves = ordered_pairs(states.shape[1])
     there = np.repeat(np.arange(len(states))[:, None], len(moves), axis=1)
     for m, (i, j) in enumerate(moves):

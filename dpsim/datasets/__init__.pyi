@@ -6,6 +6,7 @@ from .taxi import (
     load_taxi_zones as load_taxi_zones,
     load_zone_adjacency as load_zone_adjacency,
     load_taxi_trips as load_taxi_trips,
+    trips_label as trips_label,
     known_zones as known_zones,
     counts_matrix as counts_matrix,
     merge_zones as merge_zones,

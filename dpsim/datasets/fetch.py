@@ -1,4 +1,4 @@
-"""The official taxi month: downloaded once with pooch, verified by its rows, counted, kept in the ignored build/."""
+"""The official taxi month: downloaded once with pooch, verified by its number of rows, counted, and kept in build/."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dpsim.datasets.taxi import counts_file, load_taxi_zones
 
 URL = "https://d37ci6vzurychx.cloudfront.net/trip-data/yellow_tripdata_2025-01.parquet"
 SOURCE = "NYC Taxi and Limousine Commission, trip record data, yellow taxis, January 2025"
-GIT_BLOB = "f89625da7c28878f7a2c190786325aeaefa5fb15"  # reported for the file; its sha256 was not known here
+GIT_BLOB = "f89625da7c28878f7a2c190786325aeaefa5fb15"  # a git checksum is reported for the file, but no sha256
 ISLANDS = (103, 104, 105, 153, 194, 202)  # the zones of Manhattan that the 63 of data/ leave out
 ENDS = ["PULocationID", "DOLocationID"]
 EXPECTED = (3_475_226, 2_933_898)  # all rows, and those with both ends in Manhattan's 69 zones
 
 
 class Month(NamedTuple):
-    """What was fetched and counted.
+    """A month of trips that was fetched and counted.
 
     Attributes
     ----------
@@ -42,14 +42,14 @@ class Month(NamedTuple):
 def fetch_taxi_month(url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False) -> Month:
     """Return the month, downloaded (or found), verified and counted into `counts_file`.
 
-    ValueError when it cannot be downloaded, is no Parquet file with the columns of TLC, or holds other numbers of rows
-    than expected; then no counts are kept, and a wrong file is removed.
+    ValueError when the month cannot be downloaded, is not a Parquet file with TLC's columns, or does not have the
+    expected numbers of rows. In these cases no counts are kept, and a wrong file is removed.
 
     Parameters
     ----------
     url : str, where TLC publishes it
     expected : tuple of int, the number of rows it must hold, and of those within Manhattan
-    progress : bool, whether to say how far the download is
+    progress : bool, whether to show the progress of the download
     """
     import pooch
 

@@ -11,13 +11,13 @@ from dpsim.checks import Array, Integers, Mask
 from dpsim.datasets.tables import read_table
 from dpsim.numerics import simplex
 
-# The border of the simplex in Fallin et al. 2023, Section V.
+# The public minima of Fallin et al. 2023, Section V.
 ETA, ETA_BAR = 0.10, 0.051
 
 
 @dataclass(frozen=True, eq=False)
 class RoadChain:
-    """A Markov chain over the n road segments round the University of Florida; n = 43, or 32 for the core.
+    """A Markov chain over the n road segments around the University of Florida; n = 43, or 32 for the core.
 
     Attributes
     ----------
@@ -27,8 +27,8 @@ class RoadChain:
     adjacency : bool array (n, n), True where the chain may go from i to j
     traffic_matrix : ndarray, shape (n, n), P_ij proportional to the traffic of j over the j allowed from i; reversible
     transition_matrix : ndarray, shape (n, n)
-        For the core traffic_matrix with each row projected on the bordered simplex (ETA, ETA_BAR; no longer
-        reversible), else traffic_matrix itself.
+        For the core, traffic_matrix with each row projected onto the domain with the minima ETA and ETA_BAR (no longer
+        reversible); otherwise traffic_matrix itself.
     trip : array of int
         The sensitive trip: trip[0] the start, trip[1:] the word of 14 letters (13 in the core, which lacks the last
         segment).
@@ -48,9 +48,9 @@ def load_gainesville(core: bool = False) -> RoadChain:
     Parameters
     ----------
     core : bool
-        False: transitions to every segment that shares an intersection, itself excluded. True: itself included, so that
-        each row has at least three entries, and each row projected (Euclidean, on its support) on the bordered simplex
-        with W_i all but its smallest entry.
+        False allows transitions to every other segment that shares an intersection. True also allows transitions to the
+        segment itself, so that each row has at least three entries, and projects each row (Euclidean, on its support)
+        onto the domain in which W_i holds all but the smallest entry.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The tables in data/, checked byte for byte when read."""
+"""The tables in data/, checked byte for byte when they are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpsim import checks, paths
 
 
 def checksums() -> dict[str, str]:
-    """Return the sha256 of every table by its path in data/; ValueError when no data/ is beside the package."""
+    """Return the sha256 of every table by its path in data/; ValueError when there is no data/ beside the package."""
     listing = paths.data() / "checksums.txt"
     if not listing.is_file():
         raise ValueError(
@@ -24,8 +24,8 @@ def checksums() -> dict[str, str]:
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the contents of one table of data/, named by its path there, once its sha256 is right, else ValueError
-    with the remedy."""
+    """Return the contents of one table of data/, named by its path there. A wrong sha256 raises a ValueError that says
+    what to do."""
     recorded = checksums()
     checks.choice("name", name, recorded)
     remedy = f"restore it with `git checkout -- data/{name}`"
@@ -42,15 +42,16 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """Return one csv table of data/, its checksum verified."""
+    """Return one csv table of data/ once its checksum is verified."""
     return pd.read_csv(io.BytesIO(read_bytes(name)))
 
 
 def load_sources() -> pd.DataFrame:
-    """Return where each table of data/ comes from and whether it is intact, a row for each.
+    """Return a table with a row for each table of data/: where it comes from, and whether it is intact.
 
-    Columns file, contents, source, licence, sha256 (as recorded), status: "intact", or what is wrong with the file and
-    what to do. ValueError when sources.csv itself, or the list of checksums, is missing or damaged.
+    The columns are file, contents, source, licence, sha256 (as recorded) and status, which is "intact" or says what is
+    wrong with the file and what to do. ValueError when sources.csv itself, or the list of checksums, is missing or
+    damaged.
 
     >>> from dpsim import datasets
     >>> set(datasets.load_sources()["status"])

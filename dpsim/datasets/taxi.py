@@ -1,4 +1,4 @@
-"""The taxi trips between zones of Manhattan, and the rules that merge zones."""
+"""Taxi trips between zones of Manhattan, and rules that merge zones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from dpsim import checks, paths
+from dpsim import checks, files, paths
 from dpsim.checks import Integers, Mask
 from dpsim.datasets.tables import read_bytes, read_table
 
@@ -24,7 +24,7 @@ MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by 
 
 
 def load_taxi_zones() -> Any:
-    """Return Manhattan's 63 taxi zones, a GeoDataFrame: zone (id, ascending), name, geometry (outline in degrees).
+    """Return Manhattan's 63 taxi zones as a GeoDataFrame: zone (id, ascending), name, geometry (outline in degrees).
 
     >>> from dpsim import datasets
     >>> len(datasets.load_taxi_zones())
@@ -52,20 +52,22 @@ def load_zone_adjacency() -> Mask:
 
 
 def counts_file() -> Path:
-    """Return the path of the counts between the 63 zones: columns origin, destination, trips; git ignores it."""
+    """Return the path of the counts between the 63 zones, with columns origin, destination, trips; git ignores it."""
     return paths.build() / "data" / "yellow_2025-01_od.csv"
 
 
 def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFrame:
-    """Return the numbers of trips, whole and >= 0: columns origin, destination, trips, a row for each pair of zones.
+    """Return the numbers of trips, whole and >= 0: columns origin, destination, trips, with a row for each pair of
+    zones.
 
     Parameters
     ----------
     source : {"surrogate", "official"} or path
-        "surrogate" for the table in data/ (see data/README.md; what is drawn from it says "surrogate"), "official" for
+        "surrogate" for the table in data/ (see data/README.md; figures drawn from it say "surrogate"), "official" for
         the month that `dpsim data fetch` has downloaded and counted (63 zones), or a csv, csv.gz or Parquet file with
-        the three columns; its other columns are dropped, zones may be integers or words. ValueError for a missing
-        column or label, a number of trips that is negative or not whole, a repeated pair, or no row.
+        the three columns. Other columns of the file are dropped, and zones may be integers or words. A ValueError is
+        raised for a missing column or label, a number of trips that is negative or not whole, a repeated pair, or a
+        table without rows.
 
     Examples
     --------
@@ -87,7 +89,7 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     if table.empty:
         raise ValueError(f"{path}: the table has no rows, it must have at least one")
     labels = table[ENDS].astype("str").apply(lambda ends: ends.str.strip())
-    labels = labels.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)  # 97.0 is 97
+    labels = labels.replace(files.WHOLE_TEXT, r"\1", regex=True)
     missing = np.argwhere((table[ENDS].isna() | (labels == "")).to_numpy())
     if len(missing):
         row, end = missing[0]
@@ -100,11 +102,27 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     return labels.assign(trips=checks.integers(f"{path}: column trips", table["trips"].to_numpy(), 0, 2**53))
 
 
+def trips_label(source: str | os.PathLike[str]) -> str:
+    """Return the name of the trips of this source in figures and tables; only the stand-in is called a surrogate.
+
+    Parameters
+    ----------
+    source : as in `load_taxi_trips`
+
+    Examples
+    --------
+    >>> from dpsim import datasets
+    >>> datasets.trips_label("official"), datasets.trips_label("my_city.csv")
+    ('NYC TLC, January 2025', "user's data")
+    """
+    return {"surrogate": "surrogate data", "official": "NYC TLC, January 2025"}.get(os.fspath(source), "user's data")
+
+
 def _read(path: Path) -> pd.DataFrame:
-    """Return a table as it is written: labels in a text file are text."""
+    """Return a table as it was written: labels in a text file stay text."""
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path).reset_index()[TRIP_COLUMNS]  # ends may be its index
+            return pd.read_parquet(path).reset_index()[TRIP_COLUMNS]  # its index may hold the zones
         as_text = dict.fromkeys(ENDS, str)
         return pd.read_csv(path, dtype=as_text, keep_default_na=False, encoding="utf-8-sig")[TRIP_COLUMNS]
     except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:  # pandas' and Arrow's own are ValueErrors
@@ -166,8 +184,8 @@ def merge_zones(
 ) -> tuple[Integers, Integers]:
     """Join neighbouring zones, a pair at a time, until `target` groups are left.
 
-    Benvenuti et al. 2026, Supplement E, merge zones with little data into adjacent ones without giving the rule; ours
-    is "fewest departures".
+    Benvenuti et al. 2026, Supplement E, merge zones with little data into adjacent ones without giving the rule. The
+    default here is "fewest departures".
 
     Parameters
     ----------
@@ -175,15 +193,16 @@ def merge_zones(
     adjacency : bool array (n, n), symmetric: which zones touch
     target : int, between the number of connected components of the adjacency and n
     rule : {"fewest departures", "busiest neighbour", "rarest trip", "one by one"}
-        "fewest departures": the group with the fewest departures joins its neighbour with the fewest. "busiest
-        neighbour": the same group joins its neighbour with the most. "rarest trip": the group with the smallest
-        positive count (at equal counts, with the fewest departures), where epsilon is largest, joins its neighbour with
-        the fewest. "one by one": the zone not yet merged with the smallest positive count from it or to it (at equal
-        counts as before) joins the neighbour that holds the most zones already. Further ties go to the lowest zone.
+        With "fewest departures", the group with the fewest departures joins its neighbour with the fewest departures.
+        With "busiest neighbour", the same group joins its neighbour with the most departures. With "rarest trip", the
+        group with the smallest positive count, where epsilon is largest, joins its neighbour with the fewest
+        departures. With "one by one", the unmerged zone with the smallest positive count from it or to it joins the
+        neighbour that already holds the most zones. Between equal counts, the fewest departures decide, and then the
+        lowest zone.
 
     Returns
     -------
-    merged : array of int, shape (target, target), counts between groups: sums, trips within a group included
+    merged : array of int, shape (target, target), summed counts between groups, including trips within a group
     group : array of int, shape (n,), the group of each zone, 0..target-1 in the order of each group's lowest zone
 
     Examples
@@ -200,7 +219,9 @@ def merge_zones(
         raise ValueError(f"counts must be a square matrix, got shape {merged.shape}")
     touches = np.array(checks.mask("adjacency", adjacency, merged.shape))
     if (touches != touches.T).any():
-        raise ValueError(f"adjacency must be symmetric, got {np.argwhere(touches > touches.T)[0]} one way alone")
+        raise ValueError(
+            f"adjacency must be symmetric, got {np.argwhere(touches > touches.T)[0]} in one direction only"
+        )
     np.fill_diagonal(touches, False)
     target = checks.integer("target", target, connected_components(touches, directed=False)[0] or 1, n)
 
@@ -208,7 +229,7 @@ def merge_zones(
     for _ in range(n - target):
         leaving, joined = _next_pair(merged, touches, group, rule)
         low, high = sorted((leaving, joined))
-        for array in (merged, touches):  # booleans: either one; the row and column given up must not count any more
+        for array in (merged, touches):  # the row and column of the absorbed group must no longer count
             array[low] += array[high]
             array[:, low] += array[:, high]
             array[high], array[:, high] = 0, 0

@@ -1,5 +1,6 @@
-from .release import (
+from .private_matrix import (
     privatize as privatize,
+    noisy_matrix as noisy_matrix,
 )
 from .mechanism import (
     dirichlet_mechanism as dirichlet_mechanism,
@@ -28,9 +29,7 @@ from .matrix import (
     theorem1_k as theorem1_k,
 )
 from .data import (
-    Rows as Rows,
     rows as rows,
-    Released as Released,
     private_counts as private_counts,
     row_privacy as row_privacy,
     posterior_release as posterior_release,
@@ -42,9 +41,6 @@ from .stationary import (
     ergodicity_bound as ergodicity_bound,
     matrix_dirichlet_bound as matrix_dirichlet_bound,
 )
-from .noise import (
-    noisy_matrix as noisy_matrix,
-)
 from . import (
     mechanism as mechanism,
     theorem1 as theorem1,
@@ -52,5 +48,5 @@ from . import (
     matrix as matrix,
     data as data,
     stationary as stationary,
-    noise as noise,
+    private_matrix as private_matrix,
 )

@@ -1,4 +1,4 @@
-"""The accuracy of the Dirichlet mechanism: exact expectations and the published bounds on them."""
+"""The accuracy of the Dirichlet mechanism: exact expected errors, and the published bounds on them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scipy.stats import binom
 
 from dpsim import checks, markov
 from dpsim.checks import Array
-from dpsim.dirichlet.mechanism import LARGEST_K, SMALLEST_PARAMETER, _parameters
-from dpsim.numerics.special import log_beta, log_beta_kernel, log_minus_psi
+from dpsim.dirichlet.mechanism import LARGEST_K, SMALLEST_PARAMETER, dirichlet_parameters
+from dpsim.numerics.special import SMALLEST_BETA, log_beta, log_beta_kernel, log_minus_psi
 
 # ------------------------------------------------------------------------------------------- accuracy
 
 
 def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
-    """Return E KL(p || x), x ~ Dir(k p), in nats, shape (...), to 1e-13 relative (Benvenuti et al. 2026, Theorem 2).
+    """Return E KL(p || x) for x ~ Dir(k p) in nats, shape (...), to 1e-13 relative (Benvenuti et al. 2026, Theorem 2).
 
     Parameters
     ----------
@@ -28,34 +28,36 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
     >>> float(expected_kl([0.2, 0.3, 0.5], 20.0).round(4))
     0.0519
     """
-    p, k, parameters = _parameters(p, k)
+    p, k, parameters = dirichlet_parameters(p, k)
     terms = p * log_minus_psi(np.where(p > 0.0, parameters, 1.0))
     return checks.plain(terms.sum(axis=-1) - log_minus_psi(k[..., 0]))
 
 
 def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact mean divergence E K(P || P~) in nats of a private chain: `expected_kl` of its rows, weighted by
-    the stationary distribution of P (Benvenuti et al. 2026, Definition 8 and Lemma 4, equation 18).
+    """Return the exact expected divergence E K(P || P~) in nats of a private chain, the mean of `expected_kl` over the
+    rows weighted by the stationary distribution of P (Benvenuti et al. 2026, Definition 8 and Lemma 4, equation 18).
 
     Parameters
     ----------
     P : array_like, shape (n, n); irreducible, its zero entries stay zero in the release
-    k : array_like, shape (n,) or (); of each row's draw from Dir(k_i P_i)
+    k : array_like, shape (n,) or (); the parameter k_i of each row's draw from Dir(k_i P_i)
 
     Examples
     --------
     >>> round(float(expected_chain_kl([[0.5, 0.5], [0.2, 0.8]], 20.0)), 4)
     0.026
     """
-    P, k = checks.real("P", P, 0.0), checks.real("k", k, 0.0, open_low=True)
-    rows = expected_kl(P, np.broadcast_to(k, P.shape[:-1]))
-    return checks.plain((markov.stationary_distribution(P) * rows).sum(axis=-1))
+    P = checks.real("P", P, 0.0)
+    pi = markov.stationary_distribution(P)
+    k = checks.fitted("k", checks.real("k", k, 0.0, LARGEST_K, open_low=True), P.shape[:-1])
+    return checks.plain((pi * expected_kl(P, k)).sum(axis=-1))
 
 
 def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     """Return the bound in nats on E KL over all databases of N records (Benvenuti et al. 2026, Corollary 1).
 
-    It is the exact value at n-1 counts of 1 and one of N-n+1, the worst database: x (log x - psi(k x)) is convex.
+    It is the exact value for the worst database, with n-1 counts of 1 and one of N-n+1, because x (log x - psi(k x)) is
+    convex.
 
     Parameters
     ----------
@@ -69,19 +71,25 @@ def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     >>> float(expected_kl_bound(5, 98, 20.6).round(4))
     0.1418
     """
-    n = checks.real("n", n, 1.0)
+    return kl_bound("n", n, N, k)
+
+
+def kl_bound(name: str, n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
+    """Return the bound of `expected_kl_bound`; the messages of its errors call the number of categories by this
+    name."""
+    n = checks.real(name, n, 1.0)
     N = checks.real("N", N, 1.0)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     if (n > N).any():
-        raise ValueError(f"N must be at least n, got {np.broadcast_to(N, np.broadcast(N, n).shape)[n > N][0]:g}")
+        raise ValueError(f"N must be at least {name}, got {np.broadcast_to(N, np.broadcast(N, n).shape)[n > N][0]:g}")
     rare, common = 1.0 / N, (N - n + 1.0) / N
     rest = common * log_minus_psi(k * common)
     return checks.plain((n - 1.0) * rare * log_minus_psi(k * rare) + rest - log_minus_psi(k))
 
 
 def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact mean of ``|x_i - p_i|`` of x ~ Dir(k p), shape (..., n): 2 p^(kp) (1-p)^(k-kp) / (k B(kp, k-kp))
-    (Benvenuti et al. 2026, Lemma 7, equation 95).
+    """Return the exact expected error E ``|x_i - p_i|`` for x ~ Dir(k p), shape (..., n), which is 2 p^(kp)
+    (1-p)^(k-kp) / (k B(kp, k-kp)) (Benvenuti et al. 2026, Lemma 7, equation 95).
 
     Parameters
     ----------
@@ -92,15 +100,15 @@ def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
     >>> expected_absolute_error([0.2, 0.3, 0.5], 20.0).round(4)
     array([0.0698, 0.0805, 0.0881])
     """
-    p, k, _ = _parameters(p, k)
+    p, k, _ = dirichlet_parameters(p, k)
     inner = (p > 0.0) & (p < 1.0)
     mean = np.where(inner, p, 0.5)
     return np.where(inner, 2.0 * np.exp(log_beta_kernel(mean, mean, k)) / k, 0.0)
 
 
 def expected_absolute_error_bound(k: ArrayLike) -> Any:
-    """Return the bound Gamma(k) 2^(1-k) / (k Gamma(k/2)^2) on the mean of ``|x_i - p_i|`` for every p, the mean itself
-    at p_i = 1/2 (Fallin et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
+    """Return the bound Gamma(k) 2^(1-k) / (k Gamma(k/2)^2) on E ``|x_i - p_i|`` for every p, which is attained at p_i =
+    1/2 (Fallin et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
 
     Parameters
     ----------
@@ -117,8 +125,8 @@ def expected_absolute_error_bound(k: ArrayLike) -> Any:
 
 
 def expected_squared_error(p: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact mean of ``|x_i - p_i|^2`` of x ~ Dir(k p), shape (..., n): p_i (1 - p_i) / (k + 1)
-    (Benvenuti et al. 2026, equation 96).
+    """Return the exact expected squared error E ``|x_i - p_i|^2`` for x ~ Dir(k p), shape (..., n), which is p_i (1 -
+    p_i) / (k + 1) (Benvenuti et al. 2026, equation 96).
 
     Parameters
     ----------
@@ -129,12 +137,12 @@ def expected_squared_error(p: ArrayLike, k: ArrayLike) -> Array:
     >>> expected_squared_error([0.2, 0.3, 0.5], 19.0).round(4)
     array([0.008 , 0.0105, 0.0125])
     """
-    p, k, _ = _parameters(p, k)
+    p, k, _ = dirichlet_parameters(p, k)
     return p * (1.0 - p) / (k + 1.0)
 
 
 def expected_squared_error_bound(k: ArrayLike) -> Any:
-    """Return the bound 1 / (4 (k + 1)) on the mean of ``|x_i - p_i|^2`` for every p (Fallin et al. 2023, Theorem 2).
+    """Return the bound 1 / (4 (k + 1)) on E ``|x_i - p_i|^2`` for every p (Fallin et al. 2023, Theorem 2).
 
     Parameters
     ----------
@@ -149,8 +157,8 @@ def expected_squared_error_bound(k: ArrayLike) -> Any:
 
 
 def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
-    """Return the logarithm of a lower bound on the mean of ``|x_i - p_i|`` (Benvenuti et al. 2026, Lemma 8, equation
-    97): valid, but far below the truth for the k of the paper.
+    """Return the logarithm of the lower bound on E ``|x_i - p_i|`` of Benvenuti et al. 2026, Lemma 8, equation 97. The
+    bound holds, but for the k of the paper it is far below the truth.
 
     Parameters
     ----------
@@ -167,15 +175,19 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
     N = checks.real("N", N, float(n))
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     one, others = 1.0 / N, (n - 1.0) / N
+    if (k * one < SMALLEST_BETA).any():
+        raise ValueError(f"N must be at most {1 / SMALLEST_BETA:g} k, got {N.max():g}")
     powers = k * (1.0 - others) * np.log(one) + k * (1.0 - one) * np.log(others)
     return checks.plain(np.log(2.0) + powers - np.log(k) - log_beta(k * one, k * others))
 
 
 def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Any:
-    """Return the exact mean of ``|delta_hat - delta|`` / delta of `delta_monte_carlo`, of the shape of draws.
+    """Return the exact mean of ``|delta_hat - delta|`` / delta for the estimate of `delta_monte_carlo`, in the shape of
+    draws.
 
-    The estimates are binomial, so their maximum has the distribution function of one to the power of `vertices`. For
-    one vertex and many draws the error is about sqrt(2 (1 - delta) / (pi delta draws)).
+    The number of hits at each vertex is binomial. So the distribution function of the largest estimate is that of a
+    single estimate, raised to the power of `vertices`. For one vertex and many draws the error is about sqrt(2 (1 -
+    delta) / (pi delta draws)).
 
     Parameters
     ----------
@@ -196,8 +208,11 @@ def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> A
 
 
 def _mean_deviation(delta: float, draws: int, vertices: int) -> float:
-    """Return E|M - m| / m, m = draws delta, M the largest of some binomial counts: P(M < j) summed to m, P(M >= j)
-    beyond, the first of each weighted by its distance to m. One sign: right to the last digits for any delta."""
+    """Return E|M - m| / m, where m = draws delta and M is the largest of some binomial counts.
+
+    It is the sum of P(M < j) up to m and of P(M >= j) beyond, with the first term of each weighted by its distance to
+    m. All terms have the same sign, so nothing cancels and the result is accurate for any delta.
+    """
     mean = draws * delta
     first, reach = int(mean) + 1, 12.0 * np.sqrt(mean) + 60.0  # counts further out weigh less than 1e-16
     above = np.arange(first, int(min(mean + reach, draws)) + 1)

@@ -1,7 +1,8 @@
-"""From counts to private shares and chains: Algorithms 1 and 2 of Benvenuti et al. 2026, and a data-free release.
+"""From counts to private shares and chains: Algorithms 1 and 2 of Benvenuti et al. 2026, and a release with a fixed
+prior.
 
-Counts (..., n, n) have the origin as row. Protected is one record: adjacent databases differ in where one transition
-ended, so that one row changes, by 1/N_i in two entries (Definition 3).
+In counts (..., n, n) the row is the origin of a transition. Each record is protected: neighbouring databases differ in
+the state where one transition ended, so two entries of one row change by 1/N_i each (Definition 3).
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ SMALLEST_SHAPE = 1e-150  # below about 1e-154 the incomplete beta function (of S
 
 
 class Rows(NamedTuple):
-    """What the published accounting of each row needs.
+    """The numbers that the published accounting needs for each row.
 
     Attributes
     ----------
     total, categories, eta, k_min : ndarray, shape (..., n)
-        N_i, the departures; how many transitions occur, since those that never occur stay impossible; the smallest
-        positive share, taken as the border of the simplex; 3 / (2 eta_i), the smallest k that Assumption 4 allows.
+        `total` is N_i, the number of departures. `categories` is the number of transitions that occur, since those that
+        never occur stay impossible. `eta` is the smallest positive share, which the paper takes as the minimum eta.
+        `k_min` is 3 / (2 eta_i), the smallest k that Assumption 4 allows.
     """
 
     total: Array
@@ -39,7 +41,8 @@ class Rows(NamedTuple):
 def rows(counts: ArrayLike) -> Rows:
     """Return N_i, n_i, eta_i and k_min,i of each row of counts, as `Rows`.
 
-    eta_i is read from the data, as in the paper's simulations: the guarantee holds where no share is below eta_i.
+    eta_i is read from the data, as in the paper's simulations, so the guarantee holds only for databases that have no
+    share below eta_i.
 
     Parameters
     ----------
@@ -60,7 +63,8 @@ def rows(counts: ArrayLike) -> Rows:
 
 
 class Released(NamedTuple):
-    """What `private_counts` returns; epsilon and delta are Theorem 1's, of a chain Theorem 3's: proven upper bounds.
+    """The result of `private_counts`. Its epsilon and delta are proven upper bounds, by Theorem 1 or for a chain by
+    Theorem 3.
 
     Attributes
     ----------
@@ -83,22 +87,24 @@ def private_counts(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Released:
-    """Return the private shares of a table of counts, Algorithm 1 of Benvenuti et al. 2026, or of each row of counts of
-    transitions, their Algorithm 2, as `Released`.
+    """Return the private shares of a table of counts (Algorithm 1 of Benvenuti et al. 2026), or of each row of counts
+    of transitions (their Algorithm 2), as `Released`.
 
-    One record is in one row, so a chain is as private as its worst row (Theorem 3). Transitions that never occur stay
+    A record is in one row, so a chain is as private as its worst row (Theorem 3). Transitions that never occur stay
     impossible.
 
     Parameters
     ----------
     counts : array_like, shape (n,) or (n, n)
-        Records in n categories; of a chain the origin is the row. The number N_i of each row is public.
+        The numbers of records in n categories, or of transitions, where the row is the origin. The total N_i of each
+        row is public.
     k : array_like
-        Of the draw from Dir(k C), C the shares; the paper asks for at least 3 / (2 eta). One for all rows or one a row.
+        The parameter of the draw from Dir(k C), where C are the shares; one number for all rows, or one for each row.
+        The paper asks for at least 3 / (2 eta).
     eta : array_like
-        The public border: no share of the database or its neighbours is below it. Where one of the database is,
-        ValueError: the paper promises nothing then.
-    gamma : array_like, in (0, 1/(n-1)), of equations (6) and (7)
+        The public minimum: no share of the database or of its neighbours is below it. A database with a smaller share
+        is refused with ValueError, because the theorem does not cover it.
+    gamma : array_like, in (0, 1/(n-1)), the gamma of equations (6) and (7)
     size, rng : as in `dirichlet_mechanism`
 
     Examples
@@ -119,10 +125,12 @@ def private_counts(
 
 
 def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike) -> tuple[Array, Array]:
-    """Return Theorem 1's epsilon (6) and an upper bound on its delta (7), shape (..., n); a chain's are the largest.
+    """Return Theorem 1's epsilon (6) and an upper bound on its delta (7), shape (..., n); the largest values over the
+    rows hold for the chain.
 
-    A row without neighbours on its bordered simplex, 2 N_i eta_i + 1 > N_i (with 3 for the 2 where more than 2
-    transitions occur), is refused with ValueError: there is nothing to protect and the formula has no value.
+    A row without neighbours whose entries are all at least eta_i is refused with ValueError, because it has nothing to
+    protect and the formula is undefined. It is a row with 2 N_i eta_i + 1 > N_i, where 3 replaces 2 if more than two
+    transitions occur.
 
     Parameters
     ----------
@@ -143,7 +151,7 @@ def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: Array
         raise ValueError(f"counts must leave each row a neighbour, got none in row {np.argwhere(lacking)[0]}")
     epsilon, delta, total, categories = np.empty(shape), np.empty(shape), *map(np.asarray, (row.total, row.categories))
     for n in np.unique(categories).tolist():
-        at = categories == n  # rows with as many transitions at once
+        at = categories == n  # all rows with this number of transitions
         border = {"eta": eta[at], "gamma": gamma[at], "n": n}
         epsilon[at] = theorem1.epsilon_bound(k[at], shift=1.0 / total[at], **border)
         delta[at] = theorem1.delta_bounds(k[at], **border)[1]
@@ -158,11 +166,11 @@ def posterior_release(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return draws of Dir(kappa (c + alpha)), shape ``(*size, ..., n)``, c a row of counts: the data-free release.
+    """Return draws of Dir(kappa (c + alpha)), shape ``(*size, ..., n)``, where c is a row of counts.
 
-    Tempered Dirichlet posterior sampling (Geumlek, Song and Chaudhuri 2017; Ponnoprat 2023). With alpha and kappa
-    public, its exact privacy (`accounting.posterior_delta`) holds for every database, zero counts included, and every
-    transition stays possible.
+    This is tempered Dirichlet posterior sampling (Geumlek, Song and Chaudhuri 2017; Ponnoprat 2023). If alpha and kappa
+    are public, its exact privacy (`accounting.posterior_delta`) holds for every database, even one with zero counts,
+    and every transition stays possible.
 
     Parameters
     ----------
@@ -183,9 +191,10 @@ def posterior_release(
 
 
 def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike) -> Array:
-    """Return the exact mean of ``|x_i - c_i/N|``, x ~ Dir(kappa (c + alpha)), shape (..., n): bias and spread together.
+    """Return the exact mean of ``|x_i - c_i/N|`` for x ~ Dir(kappa (c + alpha)), shape (..., n). It includes the bias.
 
-    x_i is Beta(a, b) with mean m, and its error is p (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)) with p = c_i/N.
+    The variable x_i is Beta(a, b) with mean m, and with p = c_i/N its expected error is p (2 I_p(a, b) - 1) + m (1 - 2
+    I_p(a+1, b)).
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Privacy of the matrix Dirichlet mechanism (Fallin et al. 2023): Theorem 1, and Definition 4 exactly.
+"""Privacy of the matrix Dirichlet mechanism (Fallin et al. 2023): Theorem 1, and the largest k when all rows move.
 
-A release draws every row i of P from Dir(k P_i). By Theorem 1 it is as private as its worst row, which is right when
-neighbours differ in one row. By Definition 4 every row may differ at once, by b in 1-norm each: then the rows'
-log-likelihood ratios add up, and the matrix is exactly as private as the composition of its rows
-(`accounting.compose`), because each row may stand at its worst point whatever the others do.
+A release draws every row i of P from Dir(k P_i). Theorem 1 says that it is as private as its worst row, which is right
+when neighbours differ in one row. By Definition 4 every row may differ at once, each by b in 1-norm. Then the
+log-likelihood ratios of the rows add up, and the matrix is exactly as private as the composition of its rows
+(`accounting.compose`), because each row may be at its worst point whatever the others are.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from dpsim.checks import Array
 from dpsim.dirichlet import theorem1
 from dpsim.numerics import search
 
-LARGEST_K = 1e9
+LARGEST_K_OF_THEOREM = 1e9
 
 
 def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> Any:
-    """Return the epsilon of Theorem 1 of Fallin et al. 2023, of the shape of k: an upper bound when one row differs.
+    """Return the epsilon of Theorem 1 of Fallin et al. 2023, in the shape of k: an upper bound when one row differs.
 
     Parameters
     ----------
     k, eta, eta_bar, gamma : as in `dirichlet.epsilon_bound`
-    b : float, in (0, 1]; how far two adjacent rows are apart in 1-norm
+    b : float, in (0, 1]; how far the rows of two neighbours are apart in 1-norm
     protected : int or array_like of int
-        ``|W_i|`` of each row, or one number. The row with the smallest, whose epsilon is largest, decides.
+        ``|W_i|`` of each row, or one number. The row with the smallest number has the largest epsilon and decides.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
         at = theorem1_epsilon(math.exp(log_k), b=b, eta=eta, eta_bar=eta_bar, gamma=gamma, protected=protected)
         return float(at) - epsilon
 
-    low, high = math.log(1.0 / LARGEST_K), math.log(LARGEST_K)
+    low, high = math.log(1.0 / LARGEST_K_OF_THEOREM), math.log(LARGEST_K_OF_THEOREM)
     if not excess(low) < 0.0 < excess(high):
         most = epsilon + excess(high)
         raise ValueError(f"epsilon must be in ({epsilon + excess(low):g}, {most:g}), got {epsilon:g}")
@@ -72,8 +72,11 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
 
 def largest_k(epsilon: float, delta: float, *, shift: Array, eta: float, least: float) -> float:
     """Return the largest k >= least, rounded down by about 1e-5 relative, that is (epsilon, delta)-private when every
-    row moves by its own shift (rows,) at once; its proven upper bound of epsilon was evaluated. ValueError, with the
-    epsilon of `least`, where none is."""
+    row moves by its own shift (rows,) at once.
+
+    The k is found from a proven upper bound on epsilon, which was evaluated at the result. Where no k reaches the
+    target, the ValueError gives the epsilon of `least`.
+    """
 
     def composed(log_k: float) -> accounting.composition.Composition:
         return accounting.compose(math.exp(log_k), shift=shift, eta=eta)
@@ -85,8 +88,8 @@ def largest_k(epsilon: float, delta: float, *, shift: Array, eta: float, least: 
     if excess(bottom) > 0.0:
         raise ValueError(
             f"epsilon must be at least {float(composed(bottom).epsilon(delta)):.6g} for {shift.size} rows at delta "
-            f"{delta:g} and the border eta = {eta:g}, got {epsilon:g}: less needs k below {least:g}; "
-            "a wider border or a smaller b reach it"
+            f"{delta:g} and the public minimum eta = {eta:g}, got {epsilon:g}: less needs k below {least:g}; "
+            "a larger minimum or a smaller b reach it"
         )
     one_row = float(accounting.calibrate_k(epsilon, delta, shift=shift.max(), eta=eta))
     low = high = max(bottom, math.log(one_row))

@@ -30,11 +30,11 @@ def dirichlet_mechanism(
     rng: np.random.Generator | int | None = None,
     log: bool = False,
 ) -> Array:
-    """Return independent draws of Dir(k p), the Dirichlet mechanism, shape ``(*size, ..., n)``: one row for each
+    """Return independent draws of Dir(k p), the Dirichlet mechanism, shape ``(*size, ..., n)``, one row for each
     leading index of p (Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6).
 
     Each draw sums to one within n roundings. A row with a parameter k p_i below 0.1 is drawn in log space, so that its
-    left tail is right down to the smallest float, 5e-324; an entry below that is 0.0.
+    left tail is right down to the smallest float, 5e-324. An entry below that is 0.0.
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ def dirichlet_mechanism(
     size : int or sequence of int, optional
     rng : Generator, int or None
     log : bool
-        True returns the logarithms, finite wherever p is positive: at k p_i = 1e-6 most are below -1e5.
+        True returns the logarithms, which are finite wherever p is positive, although most are below -1e5 at k p_i =
+        1e-6.
 
     Examples
     --------
@@ -52,24 +53,25 @@ def dirichlet_mechanism(
     array([0.19, 0.29, 0.52])
     """
     rng = checks.generator(rng)
-    parameters = np.ascontiguousarray(_parameters(p, k)[2])
+    parameters = np.ascontiguousarray(dirichlet_parameters(p, k)[2])
     rows = parameters.reshape(-1, parameters.shape[-1])
     sizes = checks.size("size", size)
     out = np.empty((math.prod(sizes), *rows.shape))
-    offset, scale, in_logs = _prepared(rows)
+    offset, scale, in_logs = gamma_constants(rows)
     _fill(rng, rows, offset, scale, in_logs | log, log, out)
     return out.reshape(sizes + parameters.shape)
 
 
-def _prepared(rows: Array) -> tuple[Array, Array, Any]:
-    """Return offset and scale of `_gamma` for each parameter, and which rows are drawn in logarithms."""
+def gamma_constants(rows: Array) -> tuple[Array, Array, Any]:
+    """Return the offset and scale of `_gamma` for each parameter, and a mask of the rows that are drawn in
+    logarithms."""
     offset = np.where(rows < 1.0, rows + 1.0, rows) - 1.0 / 3.0  # `_fill` undoes the raising by 1
     in_logs = np.where(rows > 0.0, rows, np.inf).min(axis=-1) < LOG_SPACE_BELOW
     return offset, 1.0 / np.sqrt(9.0 * offset), in_logs
 
 
-def _parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Array]:
-    """Return p, k[..., None] and k p, checked, the last one broadcast."""
+def dirichlet_parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Array]:
+    """Return p, k[..., None] and k p once they are in range, the last one broadcast."""
     p = checks.simplex("p", p)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     try:
@@ -81,7 +83,7 @@ def _parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Array]:
     return p, k[..., None], parameters
 
 
-@njit(inline="always")  # a call would count references to the generator, as long as the draw itself
+@njit(inline="always")  # a call would count references to the generator, which takes as long as the draw
 def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
     """Return a draw of Gamma(offset + 1/3) by Marsaglia and Tsang (2000), exact for offset >= 2/3."""
     while True:
@@ -98,8 +100,10 @@ def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _draw(rng, parameters, offset, scale, in_logs, x):  # type: ignore[no-untyped-def]
-    """Fill x with Gamma draws, or with their logarithms less the largest of these, and return the total. A parameter a
-    below 1 uses G(a) = G(a + 1) U^(1/a), with -log U an exponential, exact however small a is."""
+    """Fill x with Gamma draws, or with their logarithms minus the largest logarithm, and return the total.
+
+    A parameter a below 1 uses G(a) = G(a + 1) U^(1/a), where -log U is exponential, which is exact however small a is.
+    """
     top, total = -np.inf, 0.0
     for j in range(x.size):
         a = parameters[j]
@@ -134,9 +138,12 @@ def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True)
-def _count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, counts):  # type: ignore[no-untyped-def]
-    """Fill counts with how many of the first `ends` draws of one row, those that `_fill` makes, have an entry below
-    gamma among the `first` that can be positive: nothing is stored."""
+def count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, counts):  # type: ignore[no-untyped-def]
+    """Fill counts with the number of draws, among the first `ends` of one row, that have an entry below gamma. The
+    draws are not stored.
+
+    The draws are the same as in `_fill`. Only the `first` entries that can be positive are compared with gamma.
+    """
     x, below, drawn = np.empty(parameters.size), 0, 0
     for i in range(ends.size):
         for _ in range(ends[i] - drawn):

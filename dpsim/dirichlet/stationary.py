@@ -1,4 +1,4 @@
-"""How far a private chain can move: the published bounds on its stationary distribution and convergence."""
+"""The published bounds on how much the stationary distribution and the convergence of a private chain change."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, markov
 from dpsim.checks import Array
-from dpsim.dirichlet.accuracy import expected_absolute_error_bound, expected_kl_bound
+from dpsim.dirichlet.accuracy import expected_absolute_error_bound, kl_bound
 from dpsim.dirichlet.mechanism import SMALLEST_PARAMETER
 from dpsim.numerics.special import log_beta
 
 
 def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
-    """Return L = sum_i pi_i (Corollary 1's bound for row i), shape (...) (Benvenuti et al. 2026, Theorem 4).
+    """Return L, the mean over the stationary distribution of Corollary 1's bound for each row, shape (...) (Benvenuti
+    et al. 2026, Theorem 4).
 
     Parameters
     ----------
@@ -27,16 +28,22 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
     0.037
     """
     pi = checks.simplex("pi", pi)
-    categories = pi.shape[-1] if categories is None else categories
-    return checks.plain((pi * expected_kl_bound(categories, N, k)).sum(axis=-1))
+    categories = checks.real("categories", pi.shape[-1] if categories is None else categories, 1.0)
+    N, k = checks.real("N", N, 1.0), checks.real("k", k)
+    for name, value in (("categories", categories), ("N", N), ("k", k)):
+        try:
+            np.broadcast_shapes(value.shape, pi.shape)
+        except ValueError:
+            raise ValueError(f"{name} must broadcast with pi, got {value.shape} and {pi.shape}") from None
+    return checks.plain((pi * kl_bound("categories", categories, N, k)).sum(axis=-1))
 
 
 def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
-    """Return the bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~), shape (...), ``||Z||`` the norm that fits row vectors,
-    the largest absolute row sum of the fundamental matrix (Benvenuti et al. 2026, Theorem 4).
+    """Return the bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~), shape (...), where ``||Z||`` is the norm that fits row
+    vectors, the largest absolute row sum of the fundamental matrix (Benvenuti et al. 2026, Theorem 4).
 
-    The published statement: the proof weighs the rows by pi where the perturbation identity has pi~, so it is a bound
-    by publication and by check on random chains, not proven here.
+    This is the published statement. Its proof weighs the rows by pi where the perturbation identity has pi~, so the
+    bound rests on the publication and on checks with random chains, and is not proven here.
 
     Parameters
     ----------
@@ -56,9 +63,11 @@ def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
 
 
 def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
-    """Return sqrt(2 L), shape (...), for the mean change of tau_inf (Benvenuti et al. 2026, Theorem 5). Not a bound:
-    its proof mixes two norms. Counts [[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]] with k_i = 3 / (2 eta_i) move
-    tau_inf by 0.138 on average, where it gives 0.0547.
+    """Return sqrt(2 L), shape (...), which Theorem 5 of Benvenuti et al. 2026 states as a bound on the mean change of
+    tau_inf.
+
+    It is not a bound, because the proof mixes two norms. For the counts [[5000, 5000, 10], [5000, 5000, 10], [6, 6,
+    13]] and k_i = 3 / (2 eta_i) it is 0.0547, but tau_inf changes by 0.138 on average.
 
     Parameters
     ----------
@@ -75,7 +84,7 @@ def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: A
 def matrix_dirichlet_bound(
     norm: ArrayLike, n: int, k: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike
 ) -> Array:
-    """Return the bound on the mean of ``||pi - pi~||_1`` for a norm of Z (Fallin et al. 2023, Theorem 3).
+    """Return the bound on E ``||pi - pi~||_1`` for a norm of Z (Fallin et al. 2023, Theorem 3).
 
     Parameters
     ----------

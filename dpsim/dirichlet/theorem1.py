@@ -1,4 +1,4 @@
-"""The published epsilon and delta of the Dirichlet mechanism in closed form (Theorem 1)."""
+"""The published epsilon and delta of the Dirichlet mechanism in closed form (Theorem 1 of both Dirichlet papers)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dpsim.dirichlet.mechanism import (
     LARGEST_K,
     LARGEST_K_OF_DELTA,
     SMALLEST_PARAMETER,
-    _count_below,
-    _parameters,
-    _prepared,
+    count_below,
+    dirichlet_parameters,
+    gamma_constants,
 )
 from dpsim.numerics import search
 from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
@@ -29,18 +29,21 @@ def epsilon_bound(
 ) -> Any:
     """Return the epsilon of Theorem 1 of Benvenuti et al. 2026 (equation 6) and of Fallin et al. 2023.
 
-    A proven upper bound on the log-likelihood ratio of neighbours p and p - shift e_i + shift e_j while every
-    protected coordinate of the release is at least gamma; `delta_bounds` is the probability that one is not.
+    It is a proven upper bound on the log-likelihood ratio of neighbours p and p - shift e_i + shift e_j while every
+    protected coordinate of the release is at least gamma. `delta_bounds` bounds the probability that one of them is
+    not.
 
     Parameters
     ----------
     k : array_like, in (0, 1e300], of Dir(k p); the numbers and arrays broadcast
     shift : array_like
-        1/N for one record of N, b/2 for Fallin's b-adjacency; positive, and small enough to leave room for neighbours.
-    eta : array_like; border of the simplex, p_i >= eta > 0 where protected
+        1/N for one record of N, b/2 for the neighbours of Fallin et al.; positive, and small enough to leave room for
+        them.
+    eta : array_like, above 0; the public minimum of the protected entries
     gamma : array_like, in (0, 1/(n-1))
     n : int
-        How many categories are protected, at least 2: all of Benvenuti et al., the size of W in Fallin et al.
+        The number of protected categories, at least 2. In Benvenuti et al. all are protected; in Fallin et al. those in
+        W.
     eta_bar : array_like, optional
         Mass in (0, 1) that Fallin et al. leave to the other categories; None for Benvenuti et al., whose formula has
         eta in its place.
@@ -52,23 +55,24 @@ def epsilon_bound(
     """
     n = checks.integer("n", n, 2)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
-    gamma = _inner_border(gamma, n)
+    gamma = _inner_minimum(gamma, n)
     outside = 0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
-    eta = _border(eta, (1.0 - outside) / n, k)
-    # Two coordinates share at most 1 - (n-2) eta; the paper has 1 - eta, which is no bound for n = 2.
+    eta = _minimum(eta, (1.0 - outside) / n, k)
+    # Two coordinates share at most 1 - (n-2) eta. The paper has 1 - eta, which is not a bound for n = 2.
     shared = 1.0 - outside - (min(n - 2, 1) * eta if eta_bar is None else 0.0)
     shift = _at_most("shift", shift, shared - 2.0 * eta)
-    beta_ratio = log_gamma_ratio(k * (shared - eta - shift), k * shift) - log_gamma_ratio(k * eta, k * shift)
-    # gamma above 1/n leaves no release with every coordinate above it: any epsilon >= 0 holds there.
+    left = np.maximum(shared - eta - shift, eta)  # a rounding below eta would make the bound too small
+    beta_ratio = log_gamma_ratio(k * left, k * shift) - log_gamma_ratio(k * eta, k * shift)
+    # No release has every coordinate above a gamma of more than 1/n, so any epsilon >= 0 holds there.
     return checks.plain(np.maximum(beta_ratio + k * shift * (np.log1p(-(n - 1) * gamma) - np.log(gamma)), 0.0))
 
 
-def _inner_border(gamma: ArrayLike, m: int) -> Array:
+def _inner_minimum(gamma: ArrayLike, m: int) -> Array:
     return checks.real("gamma", gamma, 0.0, 1.0 / max(m - 1, 1), open_low=True, open_high=True)
 
 
-def _border(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
-    """Return eta once m coordinates can be at least eta and k eta has a logarithm."""
+def _minimum(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
+    """Return eta if m coordinates can be at least eta and k eta does not underflow."""
     eta = _at_most("eta", eta, most)
     if (k * eta < SMALLEST_PARAMETER).any():
         raise ValueError(f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta.min():g}")
@@ -76,7 +80,7 @@ def _border(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
 
 
 def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
-    """Return the value once it is positive and, entry by entry, at most `most` within a few roundings."""
+    """Return the value if each entry is positive and at most `most` within a few roundings; ValueError otherwise."""
     array = checks.real(name, value, 0.0, open_low=True)
     above = array > np.asarray(most) + 8 * np.finfo(float).eps
     if above.any():
@@ -88,20 +92,21 @@ def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
 def delta_bounds(
     k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return proven (lower, upper) bounds around delta, the worst probability that a protected entry is below gamma
+    """Return proven (lower, upper) bounds around delta, the largest probability that a protected entry is below gamma
     (Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2; Marshall and Olkin 1979, section 11.E).
 
-    They are apart by about delta / 2 relative, each computed within 1e-9 relative (0 below 1e-300).
-    delta = max over p in the bordered simplex of P(some protected coordinate of Dir(k p) < gamma). With
-    q_i = I_gamma(k p_i, k - k p_i) at the worst point, upper = sum q_i (union) and lower = 1 - prod(1 - q_i) (Dirichlet
-    coordinates are negatively associated). The worst point has n-1 coordinates at eta and one at 1 - (n-1) eta
-    (P(min >= gamma) is Schur-concave in p for every k > 0); with W protected, all of them at eta (moving mass from
-    outside W to a protected coordinate can only help, by coupling the Gamma variables).
+    The relative gap of the bounds is about delta / 2, and each is computed within 1e-9 relative (0 below 1e-300). Here
+    delta is the maximum, over all p whose protected entries are at least eta, of P(some protected coordinate of Dir(k
+    p) < gamma). With q_i = I_gamma(k p_i, k - k p_i) at the worst p, upper = sum q_i (a union bound) and lower = 1 -
+    prod(1 - q_i) (Dirichlet coordinates are negatively associated). The worst p has n-1 coordinates at eta and one at 1
+    - (n-1) eta, because P(min >= gamma) is Schur-concave in p for every k > 0. When only W is protected, all of W is at
+    eta in the worst case. A coupling of the Gamma variables shows that moving mass from outside W to a protected
+    coordinate never increases the probability.
 
     Parameters
     ----------
     k : array_like, in [1e-290, 1e12]; arrays broadcast
-    eta : array_like, in (0, 1/n] (or (0, 1/W]); border of the simplex
+    eta : array_like, in (0, 1/n] (or (0, 1/W]); the public minimum
     gamma : array_like, in (0, 1/(m-1)), m = n or W
     n : int; categories
     protected : int, optional
@@ -123,8 +128,8 @@ def _log_delta_bounds(
     n = checks.integer("n", n, 2)
     m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
-    gamma = _inner_border(gamma, m)
-    eta = _border(eta, 1.0 / m, k)
+    gamma = _inner_minimum(gamma, m)
+    eta = _minimum(eta, 1.0 / m, k)
     if (eta >= 1.0).any():
         raise ValueError(f"eta must be in (0, 1) for one protected coordinate, got {eta.max():g}")
     at_border = n - 1 if protected is None else m
@@ -146,8 +151,8 @@ def _log_delta_bounds(
 
 
 def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, n: int) -> Any:
-    """Return the epsilon of Theorem 1 at each delta with its best gamma, the largest, within 1e-12 relative, for which
-    the upper end of `delta_bounds` stays at most delta: a proven upper bound.
+    """Return the epsilon of Theorem 1 at each delta with the best gamma. The best gamma is the largest one, within
+    1e-12 relative, for which the upper end of `delta_bounds` is at most delta. So the result is a proven upper bound.
 
     Parameters
     ----------
@@ -179,13 +184,14 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
 
 
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
-    """Return the probability that some of the given entries of Dir(k p) is below gamma, within 1e-6 relative where it
-    is above 1e-100: 1 minus the integral of Lemma 2 of Fallin et al. 2023, for any number of entries.
+    """Return the probability that at least one of the given entries of Dir(k p) is below gamma, within 1e-6 relative
+    where it is above 1e-100: 1 minus the integral of Lemma 2 of Fallin et al. 2023, for any number of entries.
 
-    Independent Gamma variables of shapes k p_j all exceed gamma s with probability prod Q(k p_j, gamma s), Q the
-    regularised incomplete gamma function. Dirichlet shares are their shares of a total that is independent of them,
-    so that product is the Laplace transform of the integral in the total, and its inverse is one contour integral:
-    Gamma(k) / (2 pi i) times that of e^s s^(-k) (1 - prod Q(k p_j, gamma s)).
+    Independent Gamma variables of shapes k p_j all exceed gamma s with probability prod Q(k p_j, gamma s), where Q is
+    the regularised incomplete gamma function. Dirichlet variables are the shares of these Gamma variables in their
+    total, which is independent of the shares. So this product is the Laplace transform of the integral as a function of
+    the total. Its inverse is one contour integral, Gamma(k) / (2 pi i) times that of e^s s^(-k) (1 - prod Q(k p_j,
+    gamma s)).
 
     Parameters
     ----------
@@ -206,7 +212,7 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     peaks = np.maximum(np.linspace(k * (1.0 - means.max()), k, 64), 3.0)
     below = np.clip(gammainc(k * means, gamma * peaks[:, None]).sum(axis=1), 1e-300, 1.0)
     peak = float(peaks[np.argmin(peaks - k * np.log(peaks) + np.log(below))])  # near the saddle of the integrand
-    end = math.sqrt(40.0 / (peak * (1.0 - means.size * gamma)))  # where it is below e^-40 of that
+    end = math.sqrt(40.0 / (peak * (1.0 - means.size * gamma)))  # where the integrand is below e^-40 of its peak
     step = min(0.15, 0.3 / math.sqrt(peak))
     root = 1.0 + 1j * step * (np.arange(math.ceil(end / step)) + 0.5)
     s = peak * root**2  # a parabola round the cut; the trapezoidal rule on it converges exponentially
@@ -218,8 +224,8 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
 
 
 def _lower_gamma(a: float, z: Any) -> Any:
-    """Return the regularised lower incomplete gamma function P(a, z) of complex z by the one of its two series in which
-    nothing cancels (DLMF 8.7.1)."""
+    """Return the regularised lower incomplete gamma function P(a, z) of complex z, by the one of its two series in
+    which nothing cancels (DLMF 8.7.1)."""
     right = z.real >= 0.0
     term = np.where(right, 1.0 / a, 1.0 + 0j)
     total = added = np.full(z.shape, 1.0 / a, complex)
@@ -232,39 +238,25 @@ def _lower_gamma(a: float, z: Any) -> Any:
     return np.exp(a * np.log(z) - np.where(right, z, 0.0) - math.lgamma(a)) * total
 
 
-def extreme_points(n: int, eta: float, *, protected: int | None = None, eta_bar: float | None = None) -> Array:
-    """Return the vertices of the bordered simplex, a row each: n of them, or (n - protected) (protected + 1), where
-    what is left goes to one protected entry and eta_bar to one of the others, or all of it to that one.
+def extreme_points(n: int, eta: float) -> Array:
+    """Return the n vertices (n, n) of the set of probability vectors whose entries are all at least eta, one in each
+    row.
 
     Parameters
     ----------
     n : int, at least 2; categories
-    eta : float, in (0, 1/n]; border
-    protected, eta_bar : int and float, optional
-        As in Fallin et al. 2023, Definition 1, closed: the first `protected` of the entries, 1 to n - 1, are at least
-        eta, and the others together at least eta_bar. None: every entry is at least eta.
+    eta : float, in (0, 1/n]; the public minimum
 
     Examples
     --------
-    >>> extreme_points(3, 0.25, protected=2, eta_bar=0.125)
-    array([[0.625, 0.25 , 0.125],
-           [0.25 , 0.625, 0.125],
-           [0.25 , 0.25 , 0.5  ]])
+    >>> extreme_points(3, 0.25)
+    array([[0.5 , 0.25, 0.25],
+           [0.25, 0.5 , 0.25],
+           [0.25, 0.25, 0.5 ]])
     """
     n = checks.integer("n", n, 2)
-    if (protected is None) != (eta_bar is None):
-        raise ValueError("protected and eta_bar must be given together")
-    if protected is None or eta_bar is None:
-        eta = checks.scalar("eta", eta, 0.0, 1.0 / n, open_low=True)
-        return np.full((n, n), eta) + (1.0 - n * eta) * np.eye(n)
-    m = checks.integer("protected", protected, 1, n - 1)
-    eta_bar = checks.scalar("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
-    eta = checks.scalar("eta", eta, 0.0, (1.0 - eta_bar) / m, open_low=True)
-    points = []
-    for outside in range(m, n):
-        border = np.where(np.arange(n) < m, eta, 0.0) + eta_bar * np.eye(n)[outside]
-        points += [border + (1.0 - border.sum()) * np.eye(n)[entry] for entry in (*range(m), outside)]
-    return np.array(points)
+    eta = checks.scalar("eta", eta, 0.0, 1.0 / n, open_low=True)
+    return np.full((n, n), eta) + (1.0 - n * eta) * np.eye(n)
 
 
 def delta_monte_carlo(
@@ -276,21 +268,22 @@ def delta_monte_carlo(
     rng: np.random.Generator | int | None = None,
     protected: int | None = None,
 ) -> Any:
-    """Return the papers' estimate of delta, of the shape of draws: the worst share of draws below gamma over rows of p.
+    """Return the papers' estimate of delta, in the shape of draws: the largest share of draws with an entry below gamma
+    over the rows of p.
 
-    The maximum over vertices biases it upwards: `delta_bounds` is the proven bracket.
+    The maximum over the rows biases the estimate upwards; `delta_bounds` gives proven bounds.
 
     Parameters
     ----------
     p : array_like, shape (vertices, n)
-        Probability vectors, `extreme_points` for instance; every row gets its own draws of Dir(k p).
+        Probability vectors, for example those of `extreme_points`; each row gets its own draws of Dir(k p).
     k : float, above 0
     gamma : float, in (0, 1)
     draws : int or array_like of int
         At least 1; an increasing array gives one estimate each, from the same draws (the first 100, first 1000, ...).
     rng : Generator, int or None
     protected : int, optional
-        W: one of the first W coordinates must be below gamma for a draw to count; None: one of all.
+        W: a draw counts if one of its first W coordinates is below gamma; None: if any coordinate is.
 
     Examples
     --------
@@ -299,7 +292,7 @@ def delta_monte_carlo(
     """
     rng = checks.generator(rng)
     k = checks.scalar("k", k, 0.0, LARGEST_K, open_low=True)
-    vertices = _parameters(p, k)[0]
+    vertices = dirichlet_parameters(p, k)[0]
     gamma = checks.scalar("gamma", gamma, 0.0, 1.0, open_low=True, open_high=True)
     n = vertices.shape[-1]
     m = n if protected is None else checks.integer("protected", protected, 1, n)
@@ -309,6 +302,6 @@ def delta_monte_carlo(
         raise ValueError(f"draws must increase, got {checkpoints.tolist()}")
     left = np.empty((vertices[..., 0].size, checkpoints.size))
     for parameters, counts in zip(k * vertices.reshape(-1, n), left):
-        offset, scale, in_logs = _prepared(parameters)
-        _count_below(rng, parameters, offset, scale, bool(in_logs), gamma, m, checkpoints, counts)
+        offset, scale, in_logs = gamma_constants(parameters)
+        count_below(rng, parameters, offset, scale, bool(in_logs), gamma, m, checkpoints, counts)
     return checks.plain((np.max(left, axis=0) / checkpoints).reshape(numbers.shape))

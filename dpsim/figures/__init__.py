@@ -1,4 +1,4 @@
-"""One look for every figure, maps, graphs, and charts that move without a kernel."""
+"""The common style of all figures, with maps, graphs, and charts that move without a kernel."""
 
 import lazy_loader as _lazy
 

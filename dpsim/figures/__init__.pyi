@@ -2,8 +2,8 @@ from .house_style import (
     style as style,
     size as size,
     looks as looks,
-    rounded as rounded,
-    banded as banded,
+    shorten as shorten,
+    add_band as add_band,
     plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
@@ -28,6 +28,9 @@ from .graphs import (
     draw_chain as draw_chain,
 )
 from .explore import (
+    Moving as Moving,
+    embedded as embedded,
+    slider as slider,
     save_moving as save_moving,
     manhattan as manhattan,
     which_mechanism as which_mechanism,
@@ -47,7 +50,7 @@ from .matrices import (
 from .decisions import (
     draw_startups as draw_startups,
     draw_plans as draw_plans,
-    drawn_plans as drawn_plans,
+    plan_chart as plan_chart,
     draw_values as draw_values,
 )
 from . import (

@@ -1,4 +1,4 @@
-"""Drawings of decision processes: what private plans are worth, and four startups to acquire."""
+"""Drawings of decision processes: the values of private plans, and the model of four startups."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ K_TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
 
 
 def draw_plans(table: pd.DataFrame) -> Figure:
-    """Return Figure 1 of Gohari, Hale, Topcu 2020: a policy's values in two examples (a, b), the cost of privacy (c).
+    """Return Figure 1 of Gohari, Hale, Topcu 2020: a policy's values in two examples (a, b), and the cost of privacy
+    (c).
 
     Parameters
     ----------
@@ -35,25 +36,26 @@ def draw_plans(table: pd.DataFrame) -> Figure:
     fig, axes = plt.subplots(1, 3, figsize=size(2, 2.8))
     for ax, marker, (name, part) in zip(axes, "os", table.groupby("example", sort=False)):
         draw_values(ax, part, f"value, {name}")
-        _draw_line(axes[2], part, "cost", {"label": name, "marker": marker, "mfc": "w", "color": PAPER})
+        _draw_line(axes[2], part, "cost", {"label": f"c: {name}", "marker": marker, "mfc": "w", "color": PAPER})
     axes[2].set(xscale="log", xlabel="$k$", ylabel="cost of privacy", ylim=(0, None))
     plain_ticks(axes[2].xaxis, K_TICKS)
-    axes[2].legend(loc="lower left")
     for ax, letter in zip(axes, "abc"):
         ax.set_title(letter, loc="left", fontweight="bold")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
-    mark_source(fig, "Startups: a stand-in. Example 2: a random model of the paper's size. Range of k: ours.")
+    lines, names = (a + c for a, c in zip(*(ax.get_legend_handles_labels() for ax in axes[[0, 2]])))
+    fig.legend(lines, names, loc="outside upper left", ncols=5, columnspacing=1.2, handlelength=1.6)
+    mark_source(fig, "Startups: a stand-in. Example 2: a random model. The values of k are our choice.")
     return fig
 
 
 def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
-    """Draw a policy's values in the private and the true model between their bounds, one standard deviation as bars.
+    """Draw a policy's values in the private and the true model between their bounds, with one standard deviation as
+    bars.
 
     Parameters
     ----------
     ax : Axes
     table : DataFrame, columns k and, for each name in VALUES, <name>_mean and <name>_sd
-    label : str, of the values
+    label : str, the label of the values
     """
     for name, look in VALUES.items():
         _draw_line(ax, table, name, look)
@@ -62,37 +64,42 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
 
 
 def _draw_line(ax: Any, table: pd.DataFrame, name: str, look: Mapping[str, Any]) -> None:
-    """Draw means with one standard deviation against k."""
+    """Draw means against k, with bars of one standard deviation."""
     ax.errorbar(table["k"], table[f"{name}_mean"], table[f"{name}_sd"], lw=1, elinewidth=0.6, capsize=1.5, **look)
 
 
-def drawn_plans(table: pd.DataFrame, run_if: float, k: float) -> Moving:
-    """Return a chart that moves with k: the law of a private probability, and how often the plan made with it runs.
+def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
+    """Return a chart that moves with k: the distribution of a private probability, and how often the plan made from
+    this probability runs the machine.
 
     Parameters
     ----------
     table : DataFrame
-        Columns k (a grid), epsilon, low and high (a bin), true and neighbour (the chance that the draw is in it, from
-        either probability), true_runs and neighbour_runs (that the plan runs the machine).
-    run_if : float, the end of a bin: right of it the plan runs the machine
-    k : float, where the slider starts
+        Columns k (a grid), epsilon, low and high (the ends of a bin), true and neighbour (the probability that the draw
+        is in the bin, for the true and for the neighbouring probability), true_runs and neighbour_runs (the probability
+        that the plan runs the machine).
+    run_if : float, the end of a bin; the plan runs the machine if the draw is to the right of it
+    k : float, the start of the slider
     """
     grid, number, steady = sorted(map(float, table["k"].unique())), {"type": "quantitative"}, {"minExtent": 40}
     x = {"field": "low", "title": f"probability drawn; beyond {run_if:g} the plan runs the machine", **number}
-    y = {"field": "true", "title": "chance of a bin", "axis": steady, **number}
+    y = {"field": "true", "title": "probability of a bin", "axis": steady, **number}
     colour = {"condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER}, "value": "#bbb"}
     bars = {"x": x, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "color": colour}
     steps = {"type": "line", "interpolate": "step-after", "color": TRUE}
-    says = "'k = ' + datum.k + ': ε = ' + format(datum.epsilon, '.1f') + '. The plan is right in '"
-    says += " + format(100 * datum.true_runs, '.0f') + ' % of the draws; who sees it run gains odds of '"
-    says += " + format(datum.true_runs / datum.neighbour_runs, '.1f') + ' to 1.'"
+    says = "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f') + '. The plan is right in '"
+    says += " + format(100 * datum.true_runs, '.0f') + ' % of the draws; seeing it run multiplies the odds by '"
+    says += " + format(datum.true_runs / datum.neighbour_runs, '.1f') + '.'"
     said = note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10)
     above = [{"mark": "bar", "encoding": bars}, {"mark": steps, "encoding": {"x": x, "y": y | {"field": "neighbour"}}}]
+    room = [{"calculate": "1.1 * max(datum.true, datum.neighbour)", "as": "room"}]  # the axis ends above every bar
+    above.append({"mark": {"type": "point", "opacity": 0}, "transform": room, "encoding": {"y": y | {"field": "room"}}})
     here, below = {"filter": "abs(datum.k - chosen) < 1e-6"}, []
+    ends = {"true": "true probability (bars)", "neighbour": "neighbour (line)"}
     for name, ink in (("true", PAPER), ("neighbour", TRUE)):
         share = {
             "field": f"{name}_runs",
-            "title": "chance to run",
+            "title": "probability to run",
             "scale": {"domain": [0, 1]},
             "axis": steady,
             **number,
@@ -101,26 +108,33 @@ def drawn_plans(table: pd.DataFrame, run_if: float, k: float) -> Moving:
         below.append({"mark": {"type": "line", "color": ink}, **curve})
         dot = {"type": "point", "filled": True, "size": 90, "color": ink, "opacity": 1}
         below.append(curve | {"mark": dot, "transform": [here, *curve["transform"]]})
+        last = [{"filter": f"datum.low == 0 && datum.k == {grid[-1]:g}"}]
+        word = {"type": "text", "align": "right", "dy": 12 if name == "true" else -10, "color": ink}
+        below.append(curve | {"mark": word | {"text": f"from the {ends[name]}"}, "transform": last})
     panels = [{"layer": [*above, said], "transform": [here], "height": 170}, {"layer": below, "height": 110}]
     spec = {
         "params": [slider("chosen", "k ", k, grid[0], grid[-1], grid[1] - grid[0])],
         **embedded(table),
         "vconcat": [{"width": WIDTH - 80, **panel} for panel in panels],
     }
-    return Moving(spec, "How likely each private probability is, and how often the plan made with it is right, by k.")
+    alt = (
+        "Above, bars and a line show how probable each draw is from the true probability and its neighbour. Below, "
+        "two curves show for each k how probable it is that the plan runs the machine; they move apart as k grows."
+    )
+    return Moving(spec, alt)
 
 
 def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, terminal: Mapping[str, float]) -> None:
-    """Draw the model of four startups: search, deals, what holding or investing does, success and failure.
+    """Draw the model of four startups: the search, the deals, the effects of holding or investing, success and failure.
 
     No text is on an arrow.
 
     Parameters
     ----------
     ax : Axes
-    prices, closing : ndarray, shape (4,), price of a deal, and the probability that it closes
-    chances : ndarray, shape (4, 2, 2), probabilities of success and failure in a stage, held and invested in
-    terminal : mapping, what the states end with
+    prices, closing : ndarray, shape (4,), the price of each deal, and the probability that it closes
+    chances : ndarray, shape (4, 2, 2), probabilities of success and failure in a stage, when held and when invested in
+    terminal : mapping, the terminal values of the states
     """
     shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
     look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5, "bbox": shape}
@@ -145,7 +159,7 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
             _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
     ax.set_axis_off()
-    mark_source(ax.figure, "A stand-in: the model of the paper's figure is not in our text.")
+    mark_source(ax.figure, "A stand-in: our copy of the paper does not list the numbers of its model.")
 
 
 def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str, dashes: str) -> None:

@@ -1,4 +1,4 @@
-"""The two laws that an onlooker compares, and the delta between them, moved by what sets the noise."""
+"""The densities of the release for two neighbours, and the delta between them, with sliders that set the noise."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, f
     Parameters
     ----------
     curves : DataFrame
-        A column for each control, then y in (0, 1) and two densities, the second times e^epsilon; the names of these
+        A column for each control, then y in (0, 1) and two densities, the second times e^epsilon. The names of these
         two columns are the legend.
-    costs : DataFrame, the same controls, a column `many`, and delta, positive
-    start : dict, for each control and `many` the value that it starts with, one of its column
+    costs : DataFrame, with a column for each of the same controls, a column `many`, and positive values of delta
+    start : dict, the value at which each control and `many` starts, which must be in its column
     many : str
-        The column of costs on the horizontal axis: "rows", how many such pairs there are at once, or "N", the records.
-        Its values are a control too, which moves the densities where curves has that column.
+        The column of costs on the horizontal axis: "rows", the number of such pairs that move at once, or "N", the
+        records. Its values are a control too. If curves has this column, the control takes the values in curves and
+        moves the densities. Then costs may have further values in between, through which the line is drawn.
     """
     moving = [str(name) for name in curves.columns[:-3]]
     controls = [name for name in moving if name != many]
     p, q = map(str, curves.columns[-2:])
-    options = {name: sorted(costs[name].unique().tolist()) for name in (*controls, many)}
+    held = curves if many in moving else costs
+    options = {name: sorted(held[name].unique().tolist()) for name in (*controls, many)}
     params = [
         {"name": f"v_{name}", "value": start[name], "bind": {"input": "radio", "options": found, "name": f"{name} "}}
         for name, found in options.items()
@@ -62,7 +64,8 @@ def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, f
     }
     size = {"width": WIDTH // 2 - 70, "height": HEIGHT}
     log: dict[str, Any] = {"type": "log", "domain": [1e-6, 1], "clamp": True}
-    ticks = {"values": [1e-6, 1e-4, 0.01, 1], "format": "~g"}
+    powers = "datum.value < 1e-5 ? '10⁻⁶' : datum.value < 1e-3 ? '10⁻⁴' : datum.label"
+    ticks = {"values": [1e-6, 1e-4, 0.01, 1], "labelExpr": powers, "format": "~g"}
     delta = {
         "x": {"field": many, **number, "scale": {"type": "log", "nice": False}, "axis": {"values": options[many]}},
         "y": {"field": "delta", **number, "title": "δ", "scale": log, "axis": ticks},
@@ -70,11 +73,12 @@ def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, f
     told = {"text": {"field": "told", "type": "nominal"}, **delta}
     here = [
         {"filter": f"datum['{many}'] == v_{many}"},
-        {"calculate": "'δ = ' + format(datum.delta, '.2~g')", "as": "told"},
+        {"calculate": "pow(10, floor(log(datum.delta) / LN10) - 1)", "as": "unit"},
+        {"calculate": "'δ = ' + format(ceil(datum.delta / datum.unit - 1e-9) * datum.unit, '.2~g')", "as": "told"},
     ]
     rises = bool(costs[[many, "delta"]].corr("spearman").iloc[0, 1] > 0)
     side = {"expr": f"{json.dumps(rises)} && v_{many} == {options[many][-1]} ? 'right' : 'left'"}
-    beside = {"align": side, "dx": 4, "dy": 20 if rises else -8}  # where the line is not
+    beside = {"align": side, "dx": 4, "dy": 20 if rises else -8}  # on the side where the line does not pass
     cost = [
         {"mark": {"type": "line", "color": OURS}, "encoding": delta},
         {"transform": here, "mark": {"type": "point", "filled": True, "size": 90, "color": OURS}, "encoding": delta},
@@ -83,12 +87,12 @@ def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, f
     data = {"curves": embedded(curves), "costs": embedded(costs)}
     layers = {"curves": [apart, lines], "costs": cost}
     panels = [
-        {"data": held["data"] | {"name": name}, "transform": [{"filter": chosen[name]}], "layer": layers[name], **size}
-        for name, held in data.items()
+        {"data": table["data"] | {"name": name}, "transform": [{"filter": chosen[name]}], "layer": layers[name], **size}
+        for name, table in data.items()
     ]
     spec = {
         "params": params,
-        "datasets": {name: held["datasets"]["table"] for name, held in data.items()},
+        "datasets": {name: table["datasets"]["table"] for name, table in data.items()},
         "hconcat": panels,
     }
     names = ", ".join(options)

@@ -1,4 +1,4 @@
-"""Charts that move without a kernel: Vega-Lite with controls, numbers embedded, a still picture where none can run."""
+"""Charts that move without a kernel, as Vega-Lite with controls and embedded numbers, and their still pictures."""
 
 from __future__ import annotations
 
@@ -26,26 +26,34 @@ SCALE = 2
 WIDTH = 720
 """Pixels of a chart: as wide as the text, as a figure of two columns on its page."""
 
-LARGEST = 1_000_000
+MOST_BYTES = 1_000_000
 """Bytes that a chart may have: a page that shows it stays below 1.5 MB with Vega itself."""
+
+INK, LINES = "black", "#888"
+"""Colours of a chart's texts and of its axes: a dark theme would make both of them white, on our white background."""
+
+TEXTS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
 
 LOOK = {
     "font": "DejaVu Sans, sans-serif",
     "view": {"stroke": None},
-    "axis": {"grid": False, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-    "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-    "title": {"fontSize": 12, "fontWeight": "normal"},
+    "axis": {"grid": False, "domainColor": LINES, "tickColor": LINES, **TEXTS},
+    "legend": TEXTS,
+    "header": {"labelColor": INK, "titleColor": INK},
+    "title": {"fontSize": 12, "fontWeight": "normal", "color": INK, "subtitleColor": INK},
+    "style": {part: {"fill": INK} for part in ("guide-label", "guide-title", "group-title", "group-subtitle")},
+    "text": {"color": INK},
 }
 """The project's look; the font comes with matplotlib."""
 
 
 class Moving:
-    """A chart to show: it moves in JupyterLab and on the site, and stands still as a picture elsewhere.
+    """A chart that moves in JupyterLab and on the site, and is a still picture elsewhere.
 
     Parameters
     ----------
-    spec : dict, Vega-Lite, its parameters bound to inputs and every number it needs in `datasets`
-    alt_text : str, what the chart shows, in a sentence: for readers who do not see it
+    spec : dict, Vega-Lite, whose parameters are bound to inputs and whose numbers are all in `datasets`
+    alt_text : str, a sentence that describes the chart, for readers who do not see it
     """
 
     def __init__(self, spec: dict[str, Any], alt_text: str) -> None:
@@ -56,14 +64,14 @@ class Moving:
 
     @functools.cached_property
     def png(self) -> bytes:
-        """The chart as it starts, as a picture."""
+        """The chart at its start, as a picture."""
         import vl_convert
 
         vl_convert.register_font_directory(os.path.join(mpl.get_data_path(), "fonts", "ttf"))
         return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return both forms: JupyterLab draws the first, what cannot shows the second."""
+        """Return both forms: JupyterLab draws the chart, and other programs show the picture."""
         still, text = io.BytesIO(), {"text/plain": self.alt_text}
         Image.open(io.BytesIO(self.png)).reduce(SCALE).save(still, "png")
         return {"application/vnd.vegalite.v5+json": self.spec, "image/png": still.getvalue(), **text}, {}
@@ -80,8 +88,8 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
     if not output:
         return
     text = json.dumps(moving.spec, sort_keys=True, separators=(",", ":")) + "\n"
-    if len(text) > LARGEST:
-        raise ValueError(f"chart {name} must have at most {LARGEST} bytes, got {len(text)}")
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"chart {name} must have at most {MOST_BYTES} bytes, got {len(text)}")
     house_style.save_table(data, name, output)
     files.write_text(Path(output) / f"{name}.json", text)
     with files.replacing(Path(output) / f"{name}.png") as partial:
@@ -89,16 +97,17 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
 
 
 def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
-    """Return maps of Manhattan, one a mechanism: the difference of each zone's private share from the true one.
+    """Return maps of Manhattan, one for each mechanism, of the difference of each zone's private share from the true
+    one.
 
     Parameters
     ----------
-    zones : GeoDataFrame, zone and its outline in degrees
+    zones : GeoDataFrame, the zones and their outlines in degrees
     shares : DataFrame, columns mechanism, epsilon, zone, percent, gap (its absolute value)
     """
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
     outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
-    shades = ["#feedde", "#fdbe85", "#fd8d3c", "#d94701", "#7f2704"]
+    shades = ["#fddcb8", "#fdae6b", "#f57f20", "#d94701", "#7f2704"]
     classes = ["below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "above 10"]
     shares = shares.assign(size=pd.cut(shares["gap"], [-1, 0.01, 0.1, 1, 10, math.inf], labels=classes, right=False))
     control = {"input": "radio", "options": epsilons, "name": "ε "}
@@ -118,9 +127,10 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
         "projection": {"type": "mercator"},
         "encoding": {"color": colour, "tooltip": tips},
     }
-    words = "['ε = ' + datum.epsilon, 'mean difference', format(datum.gap, '.3g') + ' %']"
-    text = note(words, ["mechanism", "epsilon"], ["gap"], baseline="top", x=10, y=10)
-    look = {"layer": [shapes, text], "width": (WIDTH - 20) // len(ways), "height": 460}
+    by, mean = ["mechanism", "epsilon"], "format(datum.gap, '.3g') + ' %'"
+    headline = note(mean, by, ["gap"], baseline="top", x=10, y=6, fontSize=22, fontWeight="bold")
+    below = note("['mean difference', 'at ε = ' + datum.epsilon]", by, ["gap"], baseline="top", x=10, y=34)
+    look = {"layer": [shapes, headline, below], "width": (WIDTH - 20) // len(ways), "height": 460}
     maps = [look | {"title": way, "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}]} for way in ways]
     spec = {
         "params": [{"name": "epsilon", "value": epsilons[0], "bind": control}],
@@ -137,22 +147,24 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
 
 
 def which_mechanism(errors: pd.DataFrame) -> Moving:
-    """Return the chart that answers which mechanism to use: error against epsilon, a panel a subject.
+    """Return the chart that shows which mechanism to use: error against epsilon, with a panel for each subject.
 
     Parameters
     ----------
     errors : DataFrame
-        Columns subject (what is released, of which data), mechanism (a subject's first is the paper's), epsilon,
-        error, metric (what the error is).
+        Columns subject (the release and its data), mechanism, epsilon, error, metric (the kind of error). The first
+        mechanism of a subject is the paper's, and each mechanism has the same colour and symbol in all panels.
     """
     log = {"type": "quantitative", "scale": {"type": "log", "nice": False}}
-    looks = [(PAPER, "circle"), (OTHER, "triangle-up"), (OURS, "square"), ("#CC79A7", "diamond")]
+    first = list(dict.fromkeys(errors.drop_duplicates("subject")["mechanism"]))
+    names = first + [name for name in dict.fromkeys(errors["mechanism"]) if name not in first]
+    looks = [(PAPER, "circle"), ("#7f7f7f", "diamond"), (OTHER, "triangle-up"), ("#E69F00", "square")]
+    looks += [("#CC79A7", "triangle-down"), (OURS, "cross"), ("#56B4E9", "triangle-left"), ("brown", "triangle-right")]
+    colours, symbols = zip(*looks[: len(names)])
+    legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 220}
+    mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
     panels = []
     for subject, part in errors.groupby("subject", sort=False):
-        names = list(dict.fromkeys(part["mechanism"]))
-        colours, symbols = zip(*looks[: len(names)])
-        legend = {"title": None, "orient": "bottom", "columns": 1, "labelLimit": 220}
-        mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
         encoding = {
             "x": {"field": "epsilon", "title": "ε", "axis": {"labelSeparation": 8}, **log},
             "y": {"field": "error", "title": part["metric"].iloc[0], **log},
@@ -164,8 +176,7 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
         mark = {"type": "line", "point": {"size": 50, "filled": True}}
         size = {"width": WIDTH // 3 - 70, "height": 150}
         panels.append({"title": subject, "transform": chosen, "mark": mark, "encoding": encoding} | size)
-    free = {"scale": {"color": "independent", "shape": "independent"}}
-    spec = embedded(errors) | {"concat": panels, "columns": 3, "resolve": free}
+    spec = embedded(errors) | {"concat": panels, "columns": 3}
     return Moving(spec, "Error of each mechanism against its epsilon, a panel for each thing that is released.")
 
 
@@ -175,8 +186,8 @@ def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) 
     Parameters
     ----------
     words : str, an expression of Vega over the fields of `by` and `means`
-    by, means : sequence of str, what tells the groups apart, and fields that are averaged over each
-    mark : keywords of the text, its place for instance
+    by, means : sequence of str, the fields that define the groups, and fields that are averaged over each group
+    mark : keywords of the text, for example its place
     """
     averages = [{"op": "mean", "field": field, "as": field} for field in means] or [{"op": "count", "as": "rows"}]
     return {
@@ -187,13 +198,38 @@ def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) 
 
 
 def slider(name: str, label: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
-    """Return a parameter of a chart, which a slider sets: its name in expressions, its label, where it starts."""
+    """Return a parameter of a chart that a slider sets.
+
+    Parameters
+    ----------
+    name, label : str, its name in expressions, and the text beside the slider
+    value, low, high, step : float, its value at the start, and the numbers that it can take
+
+    Examples
+    --------
+    >>> from dpsim import figures
+    >>> figures.slider("k", "k ", 10, 1, 100, 1)["bind"]["max"]
+    100
+    """
     control = {"input": "range", "min": low, "max": high, "step": step, "name": label}
     return {"name": name, "value": value, "bind": control}
 
 
 def embedded(table: pd.DataFrame) -> dict[str, Any]:
-    """Return the keys `datasets` and `data` of a chart of this table, as text: a fifth of what its rows would take."""
-    parse = {str(column): "number" for column in table.select_dtypes("number")}  # or 10 would stand before 2
+    """Return the keys `datasets` and `data` of a chart of this table. The table is stored as text, which takes a fifth
+    of the space that its rows would take.
+
+    Parameters
+    ----------
+    table : DataFrame, tidy: a row for each mark and a column for each field
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpsim import figures
+    >>> figures.embedded(pd.DataFrame({"x": [1, 2]}))["datasets"]["table"]
+    'x\\n1\\n2\\n'
+    """
+    parse = {str(column): "number" for column in table.select_dtypes("number")}  # otherwise 10 would be sorted before 2
     text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     return {"datasets": {"table": text}, "data": {"name": "table", "format": {"type": "csv", "parse": parse}}}

@@ -1,7 +1,7 @@
 """Drawn graphs: the modified Hamming automaton with its policy, and the transitions of a small chain.
 
-Everything is laid out by the meaning of the states, letters written from left to right, on matplotlib axes that are
-given; these are hidden and get equal scales.
+The layout follows the meaning of the states, with letters written from left to right. The functions draw on given
+matplotlib axes, which are hidden and get equal scales.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ State = tuple[int, int, Hashable]
 Policy = Mapping[State, Mapping[tuple[State, Hashable], float]]
 
 NODE, INNER = 25.0, 21.0  # diameters of a state and of the second circle of an accepting one, in points
-WIDTH, HEIGHT = 1.6, 0.65  # distance of neighbouring states, in units of the axes
+WIDTH, HEIGHT = 1.6, 0.65  # distance between neighbouring states, in units of the axes
+ASIDE = 1.5  # the height, as a multiple of HEIGHT, where states have last letters, because arrows cross there
 BEND = 0.13  # bow of arrows that join the same two states, as a share of their length
 
 
 def draw_automaton(
     ax: Any, V: Mapping[State, int], mu: Policy, start: State, *, highlight: Sequence[Hashable] = ()
 ) -> pd.DataFrame:
-    """Return the transitions that a policy reaches from the start state, from the first letter on, once they are drawn.
+    """Return the transitions that a policy reaches from the start state, from the first letter on, and draw them.
 
-    Columns position, mismatches, state, letter, next_mismatches, next_state, probability, words, next_words. A circle
-    is a state: letters written, mismatches as superscript, below them the last letter where it matters; the accepting
-    states have two circles. Beside each circle in grey the words still open, V. An arrow is a letter, its probability
-    in vermilion.
+    Their columns are position, mismatches, state, letter, next_mismatches, next_state, probability, words, next_words.
+    Each circle is a state. In it are the numbers of letters written and of mismatches, separated by a bar, and below
+    them the last letter if it matters. The accepting states have two circles. Beside each circle, in grey, is V, the
+    number of words that are still open. Each arrow is a letter, with its probability in vermilion.
 
     Parameters
     ----------
@@ -55,12 +56,12 @@ def draw_automaton(
         bends = BEND * (np.arange(len(arrows)) - (len(arrows) - 1) / 2) * 2
         for bend, edge in zip(bends, arrows):
             chance = Fraction(edge[3]).limit_denominator(V[source])
-            label = ("" if target[2] else f"{edge[1]}", f"{chance}")
-            _arrow(ax, places[source], places[target], bend, label, 0.25 if target[2] else 0.5, edge in followed)
+            label = (f"{edge[1]}", f"{chance}")
+            _arrow(ax, places[source], places[target], bend, label, 0.26 if target[2] else 0.5, edge in followed)
     last = max(node[0] for node in nodes)
     for node, place in places.items():
         _circle(ax, place, node[0] == last)
-        name = f"${node[0]}^{{{node[1]}}}$" + (f"\n{node[2]}" if node[2] else "")
+        name = f"${node[0]}|{node[1]}$" + (f"\n{node[2]}" if node[2] else "")
         ax.text(*place, name, ha="center", va="center", fontsize=house_style.SMALL, linespacing=1.05, zorder=6)
         aside = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": house_style.SMALL}
         ax.annotate(f"{V[node]}", place, (0, -NODE / 2 - 1), zorder=6, color="0.4", **aside)
@@ -76,7 +77,7 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     Parameters
     ----------
     ax : Axes
-    adjacency : array_like, shape (m, m), non-zero where the row may be followed by the column, other than itself
+    adjacency : array_like, shape (m, m), non-zero where the row may be followed by the column, except by itself
     places, labels : array_like, shape (m, 2), and m str: centres of the circles, and short names
     """
     feasible, centres = np.asarray(adjacency) > 0, np.asarray(places)
@@ -100,7 +101,7 @@ def _reached(mu: Policy, start: State) -> list[tuple[State, Hashable, State, flo
 
 
 def _path(edges: list[Any], start: State, word: Sequence[Hashable]) -> list[Any]:
-    """Return the edges that a word takes; ValueError where there is none for one of its letters."""
+    """Return the edges of a word; ValueError where there is none for one of its letters."""
     state, taken = start, []
     for letter in word:
         options = [edge for edge in edges if edge[0] == state and edge[1] == letter]
@@ -112,15 +113,14 @@ def _path(edges: list[Any], start: State, word: Sequence[Hashable]) -> list[Any]
 
 
 def _columns(nodes: list[State]) -> dict[State, Array]:
-    """Return where states go: letters written to the right, a column evenly from fewest mismatches (on top) down, but
-    over an alphabet at the height of their mismatches.
-    """
+    """Return the places of the states. The number of letters written grows to the right. In each column the fewest
+    mismatches are on top; the states are spaced evenly, or over an alphabet by the number of mismatches."""
     places = {}
     for position in {node[0] for node in nodes}:
         column = [node for node in nodes if node[0] == position]
         column.sort(key=lambda node: (node[1], str(node[2])))
         for rank, node in enumerate(column):
-            level = (len(column) - 1) / 2 - rank if node[2] else -node[1]
+            level = ASIDE * ((len(column) - 1) / 2 - rank) if node[2] else -node[1]
             places[node] = np.array([WIDTH * position, HEIGHT * level])
     return places
 
@@ -134,7 +134,7 @@ def _arrow(
     along: float,
     thick: bool = False,
 ) -> None:
-    """Draw an arrow between two states, bowed by `bend`, with (letter, probability) on a share `along` of it."""
+    """Draw an arrow between two states, bowed by `bend`, with (letter, probability) at a share `along` of it."""
     style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7, "lw": 0.7, "color": "0.25", "zorder": 2}
     if thick:
         style |= {"lw": 2.0, "color": house_style.PAPER, "mutation_scale": 9}

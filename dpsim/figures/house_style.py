@@ -1,4 +1,5 @@
-"""One look for every figure, seaborn's with the project's colours, and the one way to write figures and tables."""
+"""The common style of all figures, which is seaborn's with the project's colours, and functions that write figures and
+tables."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ BAND = {"alpha": 0.25, "linewidth": 0}
 """Shaded bands: two standard errors either side, and the caption says so."""
 
 BANDED: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
-"""What draws the three rows a point of `banded` as its value and an interval: no random numbers."""
+"""Keywords with which seaborn draws the rows of `add_band` as a value and an interval, without random numbers."""
 
 SMALL = 8.5
 """Points of the smallest text at print size."""
@@ -81,7 +82,7 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
     Parameters
     ----------
     colours : mapping, TRUE, PAPER, OURS or OTHER for each name in the column that is both `hue` and `style`
-    bounds : collection of str, the names that are bounds: drawn dashed
+    bounds : collection of str, the names that are bounds and drawn dashed
     markers : bool, whether points are marked
 
     Examples
@@ -98,7 +99,7 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
-    """Return width and height in inches of a figure across so many columns of a page.
+    """Return the width and height in inches of a figure across this number of columns of a page.
 
     Parameters
     ----------
@@ -115,10 +116,11 @@ def size(columns: int, height: float) -> tuple[float, float]:
     return width, checks.scalar("height", height, 0, 12, open_low=True)
 
 
-def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the numbers that its csv will hold (six significant digits).
+def shorten(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with its numbers shortened to six significant digits, as its csv will hold them.
 
-    Draw from this one: the last digits of a float differ between processors, and with them the pixels of a line.
+    Figures should be drawn from this table, because the last digits of a float differ between processors and would
+    change the pixels of a line.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     --------
     >>> import pandas as pd
     >>> from dpsim import figures
-    >>> figures.rounded(pd.DataFrame({"share": [1 / 3]})).share.tolist()
+    >>> figures.shorten(pd.DataFrame({"share": [1 / 3]})).share.tolist()
     [0.333333]
     """
     kept, floats = table.copy(), table.select_dtypes("floating")
@@ -136,21 +138,21 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def banded(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
-    """Return the table with each row three times: as it is, and `value` moved down and up by two times `error`.
+def add_band(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
+    """Return the table with each row three times: unchanged, and with `value` moved down and up by two times `error`.
 
-    Seaborn draws it with a band or error bars when given ``**figures.BANDED``.
+    Seaborn draws it with a band or error bars when it is given ``**figures.BANDED``.
 
     Parameters
     ----------
     table : DataFrame
-    value, error : str, columns: a mean and its standard error
+    value, error : str, the columns of a mean and of its standard error
 
     Examples
     --------
     >>> import pandas as pd
     >>> from dpsim import figures
-    >>> figures.banded(pd.DataFrame({"mean": [1.0], "se": [0.25]}), "mean", "se")["mean"].tolist()
+    >>> figures.add_band(pd.DataFrame({"mean": [1.0], "se": [0.25]}), "mean", "se")["mean"].tolist()
     [1.0, 0.5, 1.5]
     """
     ends = [table.assign(**{value: table[value] + side * 2.0 * table[error]}) for side in (-1, 1)]
@@ -158,7 +160,8 @@ def banded(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
 
 
 def plain_ticks(axis: Any, values: Sequence[float]) -> None:
-    """Write these values as plain numbers on a logarithmic axis, and no others, or every second where room is short.
+    """Write only these values, as plain numbers, on a logarithmic axis, or every second one if there is too little
+    room.
 
     Parameters
     ----------
@@ -178,7 +181,7 @@ def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[flo
     ax : Axes
     x, y : float, the point
     label : str, the value as the paper prints it
-    offset : tuple of float, of the label, in points; beyond 20 a thin line joins it to its point
+    offset : tuple of float, the offset of the label in points; beyond 20 a thin line joins the label to its point
     """
     ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
     far = offset[0] ** 2 + offset[1] ** 2 > 20**2
@@ -188,7 +191,7 @@ def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[flo
 
 
 def mark_source(fig: Figure, text: str) -> None:
-    """Write under a figure, at the left, where its data come from.
+    """Write the source of the data under a figure, at the left.
 
     Parameters
     ----------
@@ -201,14 +204,15 @@ def mark_source(fig: Figure, text: str) -> None:
 def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     """Write output/name.png and .csv (the plotted numbers), and .pdf where the environment has PDF=1.
 
-    Files are free of dates and versions. A notebook then shows the png, at half its size, and the figure is closed.
-    Each file is drawn once, so what is placed by another artist (an arrow by a box) needs the higher zorder.
+    The files contain neither dates nor versions. A notebook then shows the png at half its size, and the figure is
+    closed. Each file is drawn only once, so an artist whose place depends on another one (an arrow at a box) needs a
+    higher zorder than the other one.
 
     Parameters
     ----------
     fig : Figure
     name : str, like "fig1_kl": lower-case letters, digits and underscores
-    data : DataFrame, the plotted numbers (`rounded`, and drawn from that), tidy, units in the column names
+    data : DataFrame, tidy, the plotted numbers as `shorten` returns them, with units in the column names
     output : str, the folder of the results; "" writes nothing
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
@@ -223,21 +227,21 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
     if os.environ.get("PDF") == "1":
-        from matplotlib.backends.backend_pdf import FigureCanvasPdf  # takes as long to import as a figure to draw
+        from matplotlib.backends.backend_pdf import FigureCanvasPdf  # its import takes as long as drawing a figure
 
         fig.set_layout_engine("none")  # the png's layout is also that of the pdf
         with files.replacing(folder / f"{name}.pdf") as partial:
             FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
     fig.set_canvas(canvas)
     fig.dpi = dpi
-    if get_ipython() is not None:  # the page shows what was saved, at half the size, not a drawing of its own
+    if get_ipython() is not None:  # the page shows the saved picture at half its size and not another drawing
         plt.close(fig)
         with Image.open(folder / f"{name}.png") as picture:
             display(picture.reduce(2))  # type: ignore[no-untyped-call]
 
 
 def save_table(data: pd.DataFrame, name: str, output: str) -> None:
-    """Write output/name.csv (six significant digits), for tables that have no figure.
+    """Write output/name.csv (six significant digits) for a table without a figure.
 
     Parameters
     ----------
@@ -251,7 +255,7 @@ def save_table(data: pd.DataFrame, name: str, output: str) -> None:
 
 
 def save_numbers(numbers: Mapping[str, float], output: str) -> None:
-    """Write output/numbers.json, what a run is summed up by; for notebooks that settle no published numbers.
+    """Write output/numbers.json, the key numbers of a run, for notebooks that do not check published numbers.
 
     Parameters
     ----------

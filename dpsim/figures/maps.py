@@ -19,7 +19,7 @@ from dpsim.figures.house_style import SMALL
 GAINESVILLE_CRS = "EPSG:32617"  # UTM zone 17N, metres
 ROADS_SOURCE = "© OpenStreetMap contributors, FDOT AADT 2022"
 ROAD_GREY = "0.78"
-WIDEST = 5.0  # points, the segment with most traffic
+WIDEST = 5.0  # points, for the segment with the most traffic
 HALO = (effects.withStroke(linewidth=1.5, foreground="white"),)
 SIDES = ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1))
 
@@ -32,30 +32,42 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
     ax.add_collection(LineCollection(list(ends), linewidths=widths, colors=ROAD_GREY, capstyle="round", zorder=1))
     ax.plot(*np.unique(ends.reshape(-1, 2), axis=0).T, "o", ms=2.2, mfc="white", mec="0.5", mew=0.5, zorder=5)
     ax.set_aspect("equal")
-    ax.margins(0.06)
+    ax.margins(0.08)
     ax.set_axis_off()
     scale_bar(ax, 1000)
 
 
-def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str = "black") -> None:
+def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str = "black", aside: float = 0.0) -> None:
     """Draw a walk from midpoint to midpoint of its segments through the intersections, on a map of the network.
 
     An open circle marks the start, a filled square the end.
     states: (steps + 1,), in 0..n-1, consecutive ones equal or with a common intersection.
+    aside: metres by which each further pass along a road is moved to the right of its direction.
     """
     visited = np.asarray(states).tolist()
     ends = _segment_ends(chain)
     middle = ends.mean(axis=1)
     shape = "-|>,head_length=0.35,head_width=0.18"
     style = {"arrowstyle": shape, "color": colour, "lw": 0, "shrinkA": 0, "shrinkB": 0}
-    corners = [middle[visited[0]]]
+    corners, passes = [middle[visited[0]]], dict[tuple[int, float], list[bool]]()
+
+    def half(segment: int, tail: Array, head: Array) -> Array:  # moved aside where it was passed before
+        outward = bool((tail == middle[segment]).all())
+        before = passes.setdefault((segment, float((head if outward else tail)[0])), [])
+        lane = before.count(outward) + (outward not in before[:1] and bool(before))
+        before.append(outward)
+        reach = head - tail
+        moved = aside * lane * np.array([reach[1], -reach[0]]) / max(float(np.hypot(*reach)), 1e-9)
+        return np.array([tail + moved, head + moved])
+
     for before, after in pairwise(visited):
         if before == after:
             continue
         shared = [end for end in ends[before] if (end == ends[after]).all(axis=1).any()]
-        corners += [shared[0], middle[after]]
-        head = shared[0] + 0.72 * (middle[after] - shared[0])  # short of the end: heads do not pile up at the nodes
-        ax.annotate("", head, shared[0], arrowprops=style, zorder=5)
+        leave, (tail, tip) = half(before, middle[before], shared[0]), half(after, shared[0], middle[after])
+        corners += [*leave, tail, tip]
+        head = tail + 0.72 * (tip - tail)  # the heads end early, so that they do not overlap at the nodes
+        ax.annotate("", head, tail, arrowprops=style, zorder=5)
     line = np.array(corners)
     ax.plot(*line.T, color=colour, lw=1.4, solid_joinstyle="round", zorder=4, label="walk")
     ax.plot(*line[0], "o", ms=5.5, mfc="white", mec=colour, mew=1.2, zorder=7)
@@ -63,9 +75,10 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str = "bl
 
 
 def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str = "black") -> None:
-    """Write the number of each segment that a walk visits near its middle, where it covers least of texts and lines.
+    """Write the number of each segment that a walk visits near the middle of the segment, where it covers as little as
+    possible of texts and lines.
 
-    The layout of the figure must have been made: it decides how far apart things are in points.
+    The layout of the figure must have been made, because it determines the distances in points.
     """
     point, ink = ax.figure.dpi / 72, _ink(ax)
     taken = [text.get_window_extent() for text in ax.texts if text.get_text()]
@@ -108,13 +121,14 @@ def _ink(ax: Any) -> Array:
 
 
 def _cost(box: Bbox, taken: list[Bbox], ink: Array, frame: Bbox) -> float:
-    """Return what a text there would hide, another text weighing most, and the penalty of leaving the map."""
+    """Return a cost of a text in this box, which counts what it would hide (above all other texts) and any part outside
+    the map."""
     outside = not (frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1)
     return 400.0 * outside + 400.0 * sum(map(box.overlaps, taken)) + float(box.count_contains(ink))
 
 
 def scale_bar(ax: Any, bar: float, *, left: bool = False) -> None:
-    """Add a scale bar of so many metres in a lower corner."""
+    """Add a scale bar of this number of metres in a lower corner."""
     ax.autoscale_view()
     (west, east), (low, high) = ax.get_xlim(), ax.get_ylim()
     level, edge = low + 0.03 * (high - low), 0.02 * (east - west)

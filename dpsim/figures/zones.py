@@ -1,4 +1,4 @@
-"""Maps of the Manhattan zones: one distribution, and how far others are from it."""
+"""Maps of the Manhattan zones, which show one distribution and the differences of others from it."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ PER_CENT = 20.0
 def compare_zones(
     zones: Any, true: ArrayLike, others: ArrayLike, labels: Sequence[str], *, group: ArrayLike, source: str
 ) -> Any:
-    """Return a figure of the true distribution and, beside it, of how far each of the others is from it.
+    """Return a figure of the true distribution and, beside it, the difference of each of the others from it.
 
     Parameters
     ----------
     zones, group : outlines, as in `datasets.load_taxi_zones`, and the group 0..m-1 of each
     true : array_like, shape (m,), positive: a probability of each group, drawn on a logarithmic scale
     others : array_like, shape (r, m)
-        Distributions to compare with it: drawn are their differences from `true` in per cent of it, on a linear scale
+        Distributions to compare with it. Their differences from `true` are drawn in per cent of it, on a linear scale
         of plus and minus 20 %.
     labels : sequence of r str
-    source : str, what stands under the figure; it must say "surrogate" where the trips are
+    source : str, the text under the figure, from `datasets.trips_label`
     """
     truth, rows = np.asarray(true), np.asarray(others)
     fig, axes = plt.subplots(1, 1 + len(rows), figsize=size(2, 5.0))
@@ -69,8 +69,8 @@ def compare_zones(
 
 
 def zone_shapes(zones: Any, group: ArrayLike) -> Any:
-    """Return the outlines in metres of the groups 0..m-1 that zones are in, turned by UPRIGHT about their centre."""
-    # Neighbouring outlines were simplified apart from each other: closing gaps below 40 m joins them.
+    """Return the outlines, in metres, of the groups 0..m-1 of the zones, turned by UPRIGHT about their centre."""
+    # Each outline was simplified by itself, which left gaps between neighbours; closing gaps below 40 m joins them.
     wide = zones.geometry.to_crs(MANHATTAN_CRS).buffer(20)
     joined = wide.groupby(np.asarray(group)).agg(lambda part: part.union_all())
     shapes = geopandas.GeoSeries(joined, crs=MANHATTAN_CRS).buffer(-20)
@@ -79,7 +79,7 @@ def zone_shapes(zones: Any, group: ArrayLike) -> Any:
 
 
 def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
-    """Draw one value for each outline of `zone_shapes`, with norm and cmap, and return what a colour bar needs."""
+    """Draw one value for each outline of `zone_shapes`, with norm and cmap, and return the input of a colour bar."""
     patches = [_patch(shape) for shape in shapes]
     look |= {"array": np.asarray(values, float), "edgecolor": "0.45", "linewidth": 0.25}
     outlines = ax.add_collection(PatchCollection(patches, **look))
@@ -90,7 +90,7 @@ def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
 
 
 def _patch(shape: Any) -> PathPatch:
-    """Return an outline with its holes; GeoPandas' own plot would draw the whole figure anew for every map."""
+    """Return an outline with its holes, because GeoPandas' own plot would draw the whole figure again for every map."""
     rings = [ring for part in shapely.get_parts(shape) for ring in (part.exterior, *part.interiors)]
     return PathPatch(Path.make_compound_path(*(Path(ring.coords, closed=True) for ring in rings)))
 

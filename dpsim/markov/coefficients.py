@@ -1,4 +1,4 @@
-"""Distances and coefficients of finite Markov chains: total variation, ergodicity, fundamental matrices."""
+"""Total variation distance, ergodicity coefficient and fundamental matrix of finite Markov chains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ LARGEST_CONDITION = 1e12  # a fundamental matrix keeps at least four digits
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
-    """Return the total variation distance of probability vectors, half the 1-norm of p - q, shape (...), in [0, 1].
+    """Return the total variation distance of probability vectors, which is half the 1-norm of p - q, shape (...), in
+    [0, 1].
 
     Parameters
     ----------
@@ -31,11 +32,12 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
 
 
 def ergodicity_coefficient(P: ArrayLike) -> Any:
-    """Return tau_inf(P) = max ||P^T z||_inf over ||z||_inf = 1, sum z = 0, shape (...), in [0, n/2] (Benvenuti et al.
-    2026, Definition 7; Ipsen and Selee 2011).
+    """Return tau_inf(P), the largest ||P^T z||_inf over ||z||_inf = 1 with sum z = 0, shape (...), in [0, n/2]
+    (Benvenuti et al. 2026, Definition 7; Ipsen and Selee 2011).
 
-    Closed form: for each column the sum of its floor(n/2) largest entries minus the sum of its floor(n/2) smallest, the
-    largest over columns (z is +1 on the first, -1 on the last, 0 on the median).
+    In closed form it is the largest value, over the columns, of the sum of the floor(n/2) largest entries minus the sum
+    of the floor(n/2) smallest entries. The maximising z is +1 on the largest entries, -1 on the smallest, and 0 on the
+    median if n is odd.
 
     Parameters
     ----------
@@ -53,27 +55,26 @@ def ergodicity_coefficient(P: ArrayLike) -> Any:
     return checks.plain(spread.max(axis=-1))
 
 
-def fundamental_matrix(P: ArrayLike, kind: str = "paper") -> Array:
-    """Return the fundamental matrix Z of chains with one closed class: pi~ - pi = pi~ (P~ - P) Z for any other P~.
+def fundamental_matrix(P: ArrayLike) -> Array:
+    """Return the fundamental matrix Z = (I - P - 1 pi^T)^(-1), in the form that Fallin et al. 2023 and Benvenuti et al.
+    2026 print, of chains with one closed class. It satisfies pi~ - pi = pi~ (P~ - P) Z for any other transition matrix
+    P~.
 
-    ValueError also for a chain so nearly reducible that fewer than four digits would be right (condition above 1e12).
+    A chain that is so nearly reducible that fewer than four digits would be right (condition number above 1e12) is
+    refused with ValueError.
 
     Parameters
     ----------
-    P : as in `ergodicity_coefficient`, irreducible but for transient states
-    kind : {"paper", "seneta"}
-        "paper": (I - P - 1 pi^T)^(-1), as Fallin et al. 2023 and Benvenuti et al. 2026 print it; "seneta":
-        (I - P + 1 pi^T)^(-1). They differ by 2 1 pi^T.
+    P : as in `ergodicity_coefficient`, irreducible except for transient states
 
     Examples
     --------
-    >>> fundamental_matrix([[0.5, 0.5], [0.5, 0.5]], "seneta")
-    array([[1., 0.],
-           [0., 1.]])
+    >>> fundamental_matrix([[0.6, 0.4], [0.2, 0.8]]).round(2)
+    array([[ 0.78, -1.78],
+           [-0.89, -0.11]])
     """
-    sign = {"paper": -1.0, "seneta": 1.0}[checks.choice("kind", kind, ("paper", "seneta"))]
     pi = stationary_distribution(P)
-    A = np.eye(pi.shape[-1]) - checks.simplex("P", P) + sign * pi[..., None, :]
+    A = np.eye(pi.shape[-1]) - checks.simplex("P", P) - pi[..., None, :]
     condition = np.max(np.linalg.cond(A, np.inf))
     if not condition <= LARGEST_CONDITION:
         raise ValueError(

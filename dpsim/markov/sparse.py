@@ -19,19 +19,22 @@ States = NDArray[np.int64]
 EPS = np.finfo(float).eps
 STEP = 0.9  # the power iteration stays put with probability 1 - STEP, so that periodic chains converge too
 MAX_STEPS = 5_000
-LARGEST_ERROR = 1e-6  # in 1-norm; a result whose proven bound is larger is refused
+LARGEST_ERROR = 1e-6  # in 1-norm; a result with a larger proven bound is refused
 
 
 def square(name: str, matrix: Any) -> Any:
-    """Return square matrices (..., n, n), dense or sparse; ValueError naming the argument for anything else."""
+    """Return square matrices (..., n, n), dense or sparse; a ValueError names the argument for anything else."""
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] == 0:
         raise ValueError(f"{name} must have shape (..., n, n) with n at least 1, got {matrix.shape}")
     return matrix
 
 
 def stochastic(name: str, matrix: Any) -> Any:
-    """Return a sparse transition matrix as csr, as `checks.simplex` does dense rows: roundings are left, sums within
-    1e-6 of 1 renormalised, others and negative entries refused by ValueError naming the row and its sum."""
+    """Return a sparse transition matrix in csr form, checked as `checks.simplex` checks dense rows.
+
+    Rows whose sums differ from 1 only by rounding are left as they are, and other sums within 1e-6 of 1 are
+    renormalised. Other sums and negative entries are refused with a ValueError that names the row and its sum.
+    """
     checks.real(name, sparse.coo_array(square(name, matrix)).data, 0.0)
     matrix = sparse.csr_array(matrix, dtype=float, copy=True)
     matrix.sum_duplicates()
@@ -43,7 +46,7 @@ def stochastic(name: str, matrix: Any) -> Any:
 
 
 def classes(chain: Any) -> tuple[list[States], States]:
-    """Return the closed classes of a chain (dense or sparse), each its states, and the transient states."""
+    """Return the closed classes of a chain (dense or sparse), each as its states, and the transient states."""
     graph = sparse.csr_array(chain, copy=True)
     graph.eliminate_zeros()
     number, label = csgraph.connected_components(graph, directed=True, connection="strong")
@@ -70,10 +73,13 @@ def _listed(states: States) -> str:
 
 
 def stationary(P: Any) -> Array:
-    """Return the stationary distribution (n,) of an irreducible csr matrix, its proven 1-norm error
-    below 1e-6, usually 1e-9; else ValueError with the iterations, residual and bound. Damped power
-    iteration until its steps are at the level of rounding; chains that mix too slowly are solved by GMRES with an
-    incomplete factorisation."""
+    """Return the stationary distribution (n,) of an irreducible csr matrix, with a proven error in 1-norm below 1e-6,
+    and usually below 1e-9.
+
+    Damped power iteration runs until its steps are as small as rounding. Chains that mix too slowly for it are solved
+    by GMRES with an incomplete factorisation. When neither reaches the bound, the ValueError gives the number of
+    iterations, the residual and the bound.
+    """
     pi, steps = _power_iteration(P)
     residual, bound = _error_bound(P, pi)
     if bound > LARGEST_ERROR:
@@ -88,7 +94,7 @@ def stationary(P: Any) -> Array:
 
 
 def _power_iteration(P: Any) -> tuple[Array, int]:
-    """Return the last iterate and the number of steps; stops where ten more steps gain nothing."""
+    """Return the last iterate and the number of steps; the iteration stops when ten more steps bring no improvement."""
     forward = P.T.tocsr()
     pi = np.full(P.shape[0], 1.0 / P.shape[0])
     last = np.inf
@@ -107,10 +113,11 @@ def _power_iteration(P: Any) -> tuple[Array, int]:
 def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
     """Return the residual ||pi P - pi||_1 and a proven bound on ||pi - exact||_1, infinite where none is found.
 
-    Proof: with j the likeliest state, Q = P without column j, r = pi P - pi and d = -r (I - Q)^(-1) off j, pi - exact =
-    d - (sum d) exact, so the error is at most 2 sum_x ``|r_x|`` h_x, h the expected steps to j. GMRES finds some V;
-    where V - Q V >= c > 0 is verified entry by entry, h <= V / c, whatever GMRES did. The roundings of r and of V - Q V
-    are bounded and included. (Exact is for P with its rounding defects put into column j.)
+    Proof: let j be the likeliest state, Q the matrix P without column j, r = pi P - pi, and d = -r (I - Q)^(-1) off j.
+    Then pi - exact = d - (sum d) exact, so the error is at most 2 sum_x ``|r_x|`` h_x, where h is the expected number
+    of steps to j. GMRES finds some vector V. Where V - Q V >= c > 0 is verified entry by entry, h <= V / c holds
+    whatever GMRES did. The roundings of r and of V - Q V are bounded and included. (Here "exact" refers to the matrix P
+    after the rounding errors of its row sums are moved into column j.)
     """
     n = P.shape[0]
     j = int(np.argmax(pi))
@@ -136,7 +143,7 @@ def _without_column(P: Any, j: int) -> Any:
 
 
 def _solved_from_atom(P: Any, j: int, guess: Array) -> Array:
-    """Return pi through visits to each state between two visits to j: visits (I - Q) = row j of P, off j."""
+    """Return pi from the numbers of visits between two visits to j, which solve visits (I - Q) = row j of P off j."""
     visits_matrix = (sparse.eye_array(P.shape[0], format="csr") - _without_column(P, j)).T
     unit = np.zeros(P.shape[0])
     unit[j] = 1.0  # (unit (I - Q)^(-1))_x = expected visits to x before the next return to j
@@ -147,7 +154,7 @@ def _solved_from_atom(P: Any, j: int, guess: Array) -> Array:
 
 
 def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
-    """Return GMRES's solution of A x = b, plain first, then with an incomplete LU factorisation."""
+    """Return GMRES's solution of A x = b, without a preconditioner or else with an incomplete LU factorisation."""
     x, failed = sparse_linalg.gmres(A, b, x0=guess, rtol=tolerance, restart=40, maxiter=5)
     if failed:
         try:

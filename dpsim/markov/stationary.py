@@ -14,19 +14,20 @@ from dpsim import checks, streams
 from dpsim.checks import CLOSE, Array
 from dpsim.markov import sparse as markov_sparse
 
-SAFE = 1e-280  # smaller pivots or probabilities: the elimination is repeated in logarithms
+SAFE = 1e-280  # with smaller pivots or probabilities the elimination is repeated on logarithms
 MIN_WORK_PER_THREAD = 1e7  # multiplications; below it a thread costs more than it saves
 DENSE_UP_TO = 400  # sparse chains of so many states are solved by elimination
 SOLVED, OUT_OF_RANGE, NO_CHAIN = 0, 1, 2
 
 
 def transition_matrix(counts: ArrayLike) -> Array:
-    """Return the transition matrix of counts: each row divided by its sum (Benvenuti et al. 2026, equation 4).
+    """Return the transition matrix of counts, in which each row is divided by its sum (Benvenuti et al. 2026, equation
+    4).
 
     Parameters
     ----------
     counts : array_like, shape (..., n, n)
-        How often the chain went from state i (row) to state j, in [0, 1e300]; every row needs a departure.
+        How often the chain went from state i (row) to state j, in [0, 1e300]; every row needs at least one departure.
 
     Examples
     --------
@@ -44,14 +45,15 @@ def transition_matrix(counts: ArrayLike) -> Array:
 
 
 def stationary_distribution(P: Any) -> Array:
-    """Return the probability vector pi, shape (..., n), with pi P = pi of chains with one class of states that is never
-    left: it is unique, and 0 on the transient states, those from which that class is reached.
+    """Return the stationary distribution pi, the probability vector with pi P = pi, shape (..., n), of chains with one
+    closed class of states. Then pi is unique, and 0 on the transient states.
 
-    Dense chains are solved by elimination without subtractions (Grassmann, Taksar and Heyman 1985), nearly reducible
-    and periodic ones too, to full relative precision of every entry; one below 5e-324 is 0.0. Where it leaves the range
-    of the floats it is repeated in logarithms. Sparse ones beyond 400 states are solved by damped power iteration, slow
-    ones by GMRES, with a proven error below 1e-6 in 1-norm, usually below 1e-9. ValueError also for several closed
-    classes (names them and the place in the batch) and for a sparse chain that mixes too slowly.
+    Dense chains are solved by elimination without subtractions (Grassmann, Taksar and Heyman 1985). Every entry has
+    full relative precision, also for nearly reducible and periodic chains, and an entry below 5e-324 is 0.0. Where the
+    elimination leaves the range of the floats, it is repeated on logarithms. Sparse chains with more than 400 states
+    are solved by damped power iteration, or by GMRES if they mix slowly, with a proven error in 1-norm below 1e-6, and
+    usually below 1e-9. A chain with several closed classes is refused with a ValueError that names them and the place
+    in the batch, and so is a sparse chain that mixes too slowly.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def stationary_distribution(P: Any) -> Array:
     workers = min(len(chains), int(len(chains) * n**3 / MIN_WORK_PER_THREAD))
     if workers < 2 or (workers := min(workers, streams.threads())) < 2:
         solved = _solve_each(chains, np.empty((n, n)), pi, state)
-    else:  # threads of our own: numba's parallel loops may not run inside other threads or after a fork
+    else:  # own threads, because numba's parallel loops may not run inside other threads or after a fork
         parts = [slice(len(chains) * i // workers, len(chains) * (i + 1) // workers) for i in range(workers)]
         with ThreadPoolExecutor(workers) as pool:
             each = pool.map(lambda part: _solve_each(chains[part], np.empty((n, n)), pi[part], state[part]), parts)
@@ -83,7 +85,7 @@ def stationary_distribution(P: Any) -> Array:
     if solved:
         return pi.reshape(P.shape[:-1])
     if (state == NO_CHAIN).any():
-        checks.simplex("P", P)  # says which row
+        checks.simplex("P", P)  # its message names the row
     for index in np.flatnonzero(state != SOLVED):  # with transient states, or beyond the floats
         place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
         chain = checks.simplex("P", chains[index])
@@ -92,7 +94,8 @@ def stationary_distribution(P: Any) -> Array:
 
 
 def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
-    """Return what solves the chain on its closed class, and 0 elsewhere; ValueError naming the classes if several."""
+    """Return the solution on the one closed class, with 0 elsewhere; ValueError naming the classes if there are
+    several."""
     closed = markov_sparse.closed_class(name, chain)
     pi = np.zeros(chain.shape[0])
     pi[closed] = solve(chain[closed][:, closed]) if len(closed) < chain.shape[0] else solve(chain)
@@ -101,7 +104,8 @@ def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
 
 @njit(cache=True, nogil=True)
 def _solve_each(chains, a, pi, state):  # type: ignore[no-untyped-def]
-    """Return whether every chain was solved, each read and checked, as `checks.simplex` does, in the scratch a."""
+    """Return whether every chain was solved; each is read into the scratch array a and checked as `checks.simplex`
+    does."""
     n = chains.shape[1]
     rounding, solved = max(5e-15, n * 2.220446049250313e-16), True
     for c in range(chains.shape[0]):
@@ -127,9 +131,10 @@ def _solve_each(chains, a, pi, state):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _eliminate(a):  # type: ignore[no-untyped-def]
-    """Censor the states n-1..1 in place: the chain watched on the others; False where a pivot is below SAFE."""
+    """Eliminate the states n-1 to 1 in place and return True, or False if a pivot is below SAFE. Each elimination
+    leaves the chain as it is seen on the remaining states."""
     for k in range(a.shape[0] - 1, 0, -1):
-        one = two = three = four = 0.0  # an addition waits for the one before it: four sums wait less than one
+        one = two = three = four = 0.0  # an addition waits for the previous one, so four sums are faster than one
         for j in range(0, k - 3, 4):
             one, two, three, four = one + a[k, j], two + a[k, j + 1], three + a[k, j + 2], four + a[k, j + 3]
         for j in range(k - k % 4, k):
@@ -148,7 +153,7 @@ def _eliminate(a):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _substitute(a, x):  # type: ignore[no-untyped-def]
-    """Fill x from an eliminated chain; False where a probability is below SAFE."""
+    """Fill x from an eliminated chain and return True, or False if a probability is below SAFE."""
     n = a.shape[0]
     for i in range(n):
         x[i] = 1.0 if i == 0 else 0.0

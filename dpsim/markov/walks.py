@@ -25,9 +25,10 @@ def random_walk(
     rng: np.random.Generator | int | None = None,
     uniforms: ArrayLike | None = None,
 ) -> Integers:
-    """Return walks of the chain as states 0..n-1, int64 of shape ``(*batch, *size, steps + 1)``, the start included.
+    """Return walks of the chain as states 0..n-1, int64 of shape ``(*batch, *size, steps + 1)``, with the start
+    included.
 
-    Each step inverts the row's cumulative distribution. A transition of probability zero is never taken.
+    Each step inverts the cumulative distribution of a row. A transition of probability zero is never taken.
 
     Parameters
     ----------
@@ -37,8 +38,8 @@ def random_walk(
     size : int or sequence of int, optional; how many walks of each chain
     rng : numpy.random.Generator or int, optional; None: a new one seeded by the operating system
     uniforms : array_like, optional
-        Numbers in [0, 1) that broadcast to ``(*batch, *size, steps)``, one a step: the same for several matrices are
-        common random numbers. None: drawn from rng.
+        Numbers in [0, 1) that broadcast to ``(*batch, *size, steps)``, one for each step. With the same numbers for
+        several matrices, their walks use common random numbers. If None, the numbers are drawn from rng.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def random_walk(
 
 @njit(cache=True, nogil=True)
 def _walk(cumulative, columns, ends, n, per_chain, uniforms, walks):  # type: ignore[no-untyped-def]
-    """Fill walks: the next state is the first whose cumulative probability exceeds the uniform."""
+    """Fill the walks; the next state is the first one whose cumulative probability exceeds the uniform number."""
     for w in range(walks.shape[0]):
         first_row = (w // per_chain) * n
         for t in range(uniforms.shape[1]):

@@ -5,7 +5,7 @@ from .model import (
     STARTUP_ACTIONS as STARTUP_ACTIONS,
     random_mdp as random_mdp,
 )
-from .privacy import (
+from .private_model import (
     privatize as privatize,
     perturb as perturb,
     perturb_with_noise as perturb_with_noise,
@@ -24,7 +24,7 @@ from .concentration import (
 )
 from . import (
     model as model,
-    privacy as privacy,
+    private_model as private_model,
     planning as planning,
     concentration as concentration,
     bounds as bounds,

@@ -1,8 +1,8 @@
-"""What a policy is worth at worst and at best near a private model, and the cost of privacy.
+"""Lower and upper bounds on a policy's values near a private model, and the cost of privacy.
 
-Gohari, Hale, Topcu 2020, Theorems 1 and 2: at each stage and state the transition vector is the worst, or the best, of
-the set (1), D(p) = {(1 - beta) p1 + beta p2, |p1 - p|_inf <= radius}, around the private vector p. The paper solves a
-linear programme, (P), for each; a greedy fill does without.
+In Gohari, Hale, Topcu 2020, Theorems 1 and 2, the transition vector at each stage and state is the worst, or the best,
+vector of the set (1), D(p) = {(1 - beta) p1 + beta p2, |p1 - p|_inf <= radius}, around the private vector p. For each
+of them the paper solves a linear programme, (P), which is replaced here by a greedy fill.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.mdp.model import MDP, Policy, _policy_weights, _read_only, _refuse_other
+from dpsim.mdp.model import MDP, Policy, policy_weights, read_only, refuse_other
 from dpsim.mdp.planning import iterations_needed
 
 
@@ -23,10 +23,10 @@ from dpsim.mdp.planning import iterations_needed
 def _extreme_expectation(
     p: Array, support: NDArray[np.bool_], values: Array, order: NDArray[np.int64], radius: float, beta: float
 ) -> float:
-    """Return the expectation of the values under the vector of D(p) that comes first in the order.
+    """Return the expectation of the values under the vector of D(p) that is extreme in this order of the states.
 
-    Greedily: every entry gives up min(p_j, radius), the first in the order are filled up to p_j + radius, the very
-    first takes beta.
+    The fill is greedy: every entry gives up min(p_j, radius), the first entries in the order are filled up to p_j +
+    radius, and the very first one takes beta.
     """
     total, spare = 0.0, 0.0
     for j in range(p.size):
@@ -48,7 +48,7 @@ def _extreme_expectation(
 
 @numba.njit(cache=True, nogil=True)
 def _sort(order: NDArray[np.int64], keys: Array) -> None:
-    """Sort the indices by their keys, in place, by insertion: between stages the order hardly changes."""
+    """Sort the indices by their keys, in place, by insertion, because the order changes little between stages."""
     for i in range(1, order.size):
         moved = order[i]
         while i > 0 and keys[order[i - 1]] > keys[moved]:
@@ -74,9 +74,10 @@ def _extreme_values(
 ) -> Array:
     """Return the pessimistic and optimistic values (B, 2, S) after the stages of Theorem 1's recursion.
 
-    transitions (M, S, A, S); policies (L, T, S, A), of which stage t plays rule min(t, T-1); problem i of B has
-    model[i], rule[i], radius[i] and beta[i]. It stops once discount/(1-discount) times the last change, hence the
-    distance to the fixed point, is within the tolerance; never if that is negative.
+    transitions (M, S, A, S); policies (L, T, S, A), of which stage t plays rule min(t, T-1). Problem i of B has
+    model[i], rule[i], radius[i] and beta[i]. The recursion stops once discount/(1-discount) times the last change, and
+    hence the distance to the fixed point, is within the tolerance. With a negative tolerance it runs through all
+    stages.
     """
     (states, actions), last = rewards.shape, policies.shape[1] - 1
     out = np.empty((len(model), 2, states))
@@ -120,28 +121,30 @@ def value_bounds(
 ) -> tuple[Array, Array]:
     """Return the policy's pessimistic and optimistic values at the first stage, (..., S) each.
 
-    Gohari, Hale, Topcu 2020, Theorems 1 and 2.
+    They are those of Gohari, Hale, Topcu 2020, Theorems 1 and 2.
 
     Parameters
     ----------
     private : MDP, the released model, or a batch
-    policy : array_like, as `evaluate` takes it, randomised ones too
+    policy : array_like, deterministic or randomised, as in `evaluate`
     radius : array_like, in [0, 1], of the set D around each private vector: `concentration_radius`
     beta : array_like, in [0, 1); leading axes of the private model, the policy, radius and beta broadcast
     support : bool array (S, A, S), optional
-        Where a vector of D may be positive; None: everywhere, as in the paper. The mechanism keeps zeros, so whoever
-        sees the release knows the support: `mdp.transitions > 0` is public too, and its bounds are tighter and hold
-        just as well. (Read it off the true model: tiny draws may underflow.)
+        Where a vector of D may be positive; None: everywhere, as in the paper. The mechanism keeps zeros, so everyone
+        who sees the release knows the support. `mdp.transitions > 0` is therefore public too, and the bounds that use
+        it are tighter and also hold. (Take the support from the true model, because tiny entries of the release may
+        underflow to zero.)
     tolerance : float
-        Discounted values are iterated until proven to be that close to the fixed point, then moved outward by it.
+        Discounted values are iterated until they are proven to be within the tolerance of the fixed point, and then
+        moved outward by the tolerance.
 
     Notes
     -----
-    With radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"), the policy's values under
-    the private and under the true model are both inside, in all states, with probability 1 - beta at least, for any
-    policy computed from the release; beta = 0 here suffices for that. The theorems speak of the true value's
-    conditional expectation instead, which does not follow even from a valid radius: a deviation of the release lasts
-    for all stages, while D lets beta act anew in each.
+    Let radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"). Then the policy's values
+    under the private and under the true model are both inside the bounds, in all states, with probability at least 1 -
+    beta, for any policy computed from the release; beta = 0 is enough for this here. The theorems speak of the true
+    value's conditional expectation instead, which does not follow even from a valid radius, because a deviation of the
+    release lasts for all stages, whereas D lets beta act anew in each stage.
 
     Examples
     --------
@@ -149,11 +152,11 @@ def value_bounds(
     >>> model = mdp.startup_mdp()
     >>> policy, values = mdp.synthesize(model)
     >>> lower, upper = mdp.value_bounds(model, policy, 0.05, 0.0, support=model.transitions > 0)
-    >>> bool((lower <= values).all() and (values <= upper).all())
-    True
+    >>> [round(float(each[0]), 2) for each in (lower, values, upper)]  # of the first state
+    [3.43, 4.45, 5.46]
     """
-    _refuse_other("private", private)
-    weights = _policy_weights(private, policy)
+    refuse_other("private", private)
+    weights = policy_weights(private, policy)
     weights = weights[..., None, :, :] if private.horizon is None else weights
     radius = checks.real("radius", radius, 0.0, 1.0)
     beta = checks.real("beta", beta, 0.0, 1.0, open_high=True)
@@ -172,7 +175,7 @@ def value_bounds(
         np.broadcast_to(beta, batch).ravel(),
     )
     extremes = _extreme_values(
-        *map(_read_only, arrays),  # arrays of one kind compile once
+        *map(read_only, arrays),  # arrays of one kind compile once
         private.discount,
         iterations_needed(private, tolerance) if private.horizon is None else private.horizon,
         tolerance if private.horizon is None else -1.0,
@@ -192,7 +195,7 @@ def cost_of_privacy(
 ) -> Array:
     """Return the optimistic minus the pessimistic value of the initial state, (...) (Section IV).
 
-    It bounds the difference of the policy's private and true values wherever both are between the two.
+    It bounds the difference between the policy's private and true values whenever both are within the bounds.
 
     Parameters
     ----------
@@ -212,7 +215,7 @@ def cost_of_privacy(
 
 
 def _holding_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool_]:
-    """Return the support as booleans (S, A, S) that hold every positive entry, everything for None."""
+    """Return the support as booleans (S, A, S), which must contain every positive entry; None means everything."""
     shape = private.transitions.shape[-3:]
     mask = checks.mask("support", True if support is None else support, shape)
     outside = (private.transitions > 0) & ~mask
@@ -223,5 +226,5 @@ def _holding_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool
 
 
 def _flat_index(shape: tuple[int, ...], batch: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return which flat member of `shape` is broadcast to each flat member of the batch."""
+    """Return the flat member of `shape` that is broadcast to each flat member of the batch."""
     return np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), batch).ravel()

@@ -1,4 +1,4 @@
-"""How far the Dirichlet mechanism strays from a vector."""
+"""Bounds on the distance between a vector and its draw by the Dirichlet mechanism."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from scipy import optimize, special
 from dpsim import checks
 from dpsim.checks import Array
 
-LARGEST_EXACT_K = 1e5  # the exact radius takes seconds there, and its time grows as sqrt(k)
+LARGEST_EXACT_K = 1e5  # there the exact radius takes seconds, and its time grows like sqrt(k)
 
 
 def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "paper") -> Array:
-    """Return a radius r in [0, 1] with P(``||p~ - p||_inf`` >= r) <= beta as the kind states it.
+    """Return a radius r in [0, 1] with P(``||p~ - p||_inf`` >= r) <= beta, by the formula of the chosen kind ("paper"
+    is not a bound).
 
-    To cover m vectors at once divide beta by m. A policy chosen after the release favours lucky vectors, so m counts
-    all it could have used: `MDP.random_vectors`, not its own rows.
+    To cover m vectors at once, divide beta by m. A policy that is chosen after the release favours vectors that were
+    drawn high, so m counts all vectors that the policy could have used, `MDP.random_vectors`, and not only those it
+    uses.
 
     Parameters
     ----------
-    k : array_like, the mechanism's parameter, above 0, for "exact" up to 1e5
+    k : array_like, above 0, the parameter of the mechanism; at most 1e5 for "exact"
     beta : array_like, in (0, 1); broadcasts against k
-    n : int, categories of the vector, at least 1 (used by "union" alone)
+    n : int, categories of the vector, at least 1 (only "union" uses it)
     kind : {"paper", "union", "exact"}
-        "paper": sqrt(log(1/beta) / (2 (k+1))), Lemma 2 of Gohari, Hale, Topcu 2020 as its Appendix A derives it. Not a
-        bound: the proof weighs the largest coordinate as if known in advance. Uniform p, n 20, k 2, beta .2: P is .32.
-        "union": sqrt(log(2 n/beta) / (2 (k+1))), a bound: the sub-Gaussian tail of a Beta variable (Marchal and Arbel
-        2017), summed over coordinates and signs.
-        "exact": the smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(``|X - x|`` >= r) is the
-        tail of X ~ Beta(k x, k (1-x)). A bound for all n and p, because the p_i sum to one. It is rounded outward until
-        proven, as a rule by 1e-4 of its value.
+        "paper": sqrt(log(1/beta) / (2 (k+1))), Lemma 2 of Gohari, Hale, Topcu 2020 as its Appendix A derives it. It is
+        not a bound, because the proof treats the largest coordinate as if it were known in advance. For uniform p, n
+        20, k 2 and beta 0.2 the probability is 0.32. "union": sqrt(log(2 n/beta) / (2 (k+1))), a bound: the
+        sub-Gaussian tail of a Beta variable (Marchal and Arbel 2017), summed over coordinates and signs. "exact": the
+        smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(``|X - x|`` >= r) is the tail of X ~
+        Beta(k x, k (1-x)). It is a bound for all n and p, because the p_i sum to one. It is rounded outward until it is
+        proven, usually by 1e-4 of its value.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def _scaled_tail(k: float, x: Array, radius: float) -> Array:
 
 
 def _is_certified(k: float, beta: float, radius: float) -> bool:
-    """Return True only if g_r(x) <= beta x is proven on (0, 1], by halving cells; slack allows for SciPy's rounding."""
+    """Return True only if g_r(x) <= beta x is proven on (0, 1], by halving cells, with slack for SciPy's rounding."""
     slack = 1e-9 + 1e-13 * k
     edges = np.unique([*np.linspace(0.0, 1.0, 65), radius, 1 - radius])  # the tails start at the last two
     low, high = edges[:-1], edges[1:]
@@ -90,9 +92,10 @@ def _is_certified(k: float, beta: float, radius: float) -> bool:
 
 
 def _upper_tail(k: float, low: Array, high: Array, radius: float) -> Array:
-    """Return a bound on P(X - x >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high; exact if equal.
+    """Return a bound on P(X - x >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high, which is exact if they are
+    equal.
 
-    X grows stochastically with x: the law of `high` meets the threshold of `low`.
+    X grows stochastically with x, so the bound takes the distribution at `high` and the threshold at `low`.
     """
     beyond = np.maximum(1 - (low + radius), 0.0)
     tail = _beta_tail(k * high, np.maximum(k * (1 - high), 1e-300), beyond)
@@ -100,22 +103,23 @@ def _upper_tail(k: float, low: Array, high: Array, radius: float) -> Array:
 
 
 def _beta_tail(a: Array, b: Array, beyond: Array) -> Array:
-    """Return P(X >= 1 - beyond), X ~ Beta(a, b), but at least 1e-250: below 1e-259 SciPy's may be 0."""
+    """Return P(X >= 1 - beyond) for X ~ Beta(a, b), but at least 1e-250, because below 1e-259 SciPy's may be 0."""
     return np.maximum(special.betainc(b, a, beyond), 1e-250)  # betaincc takes ten times as long
 
 
 def _lower_tail(k: float, low: Array, high: Array, radius: float) -> Array:
-    """Return a bound on P(x - X >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high; exact if equal."""
+    """Return a bound on P(x - X >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high, which is exact if they are
+    equal."""
     return _upper_tail(k, 1 - high, 1 - low, radius)
 
 
 def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Array:
-    """Return a bound on g_r(x)/x over x in (low, high]; close to it even for low = 0.
+    """Return a bound on g_r(x)/x over x in (low, high], which is close to it even for low = 0.
 
-    With 1/B(k x, k (1-x)) = k x c(x), c(x) = Gamma(k) / (Gamma(1 + k x) Gamma(k (1-x))), the upper tail over x is k
-    c(x) times the integral of u^(k x - 1) (1-u)^(k (1-x) - 1) over u > x + r. Both factors of the integrand are bounded
-    by their values at the ends of the cell, log c, which is concave, by its tangent at `low`. A power of u too small
-    for the beta function is replaced by 1e-9: u > r makes up for it.
+    Write 1/B(k x, k (1-x)) = k x c(x) with c(x) = Gamma(k) / (Gamma(1 + k x) Gamma(k (1-x))). Then the upper tail over
+    x is k c(x) times the integral of u^(k x - 1) (1-u)^(k (1-x) - 1) over u > x + r. Both factors of the integrand are
+    bounded by their values at the ends of the cell, and log c, which is concave, by its tangent at `low`. A power of u
+    that is too small for the beta function is replaced by 1e-9, and because u > r the result is still a bound.
     """
     a, b = np.maximum(k * low, 1e-9), np.maximum(k * (1 - high), 1e-300)
     log_c = special.gammaln(k) - special.gammaln(1 + k * low) - special.gammaln(k * (1 - low))

@@ -1,4 +1,4 @@
-"""Markov decision processes: the model, its checks, and the two that the notebook plans in."""
+"""The model of a Markov decision process, its checks, and the two examples of the notebook."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Policy = NDArray[np.bool_] | Array
 class MDP:
     """A Markov decision process of S states and A actions, or a batch with different transitions.
 
-    Gohari, Hale, Topcu 2020, Section II-B. The stored arrays are read-only.
+    It is the model of Gohari, Hale, Topcu 2020, Section II-B. The stored arrays are read-only.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class MDP:
     discount : float, in [0, 1] with a horizon, in [0, 1) without
     terminal : array_like (S,), optional, values after the last stage, only with a horizon; zeros unless given
     allowed : bool array (S, A), optional
-        The actions of each state, at least one; all unless given. What is given for others is ignored and stored as
-        zeros.
+        The actions of each state, at least one; all unless given. Transitions and rewards of other actions are ignored
+        and stored as zeros.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class MDP:
         terminal = _terminal_values(self.terminal, horizon, states)
         fields = {"transitions": transitions, "rewards": rewards, "terminal": terminal, "allowed": allowed}
         for name, value in fields.items():
-            object.__setattr__(self, name, None if value is None else _read_only(value))
+            object.__setattr__(self, name, None if value is None else read_only(value))
         object.__setattr__(self, "horizon", horizon)
         object.__setattr__(self, "discount", discount)
 
@@ -80,18 +80,19 @@ class MDP:
 
     @property
     def random_vectors(self) -> int:
-        """The number of transition vectors the mechanism perturbs: allowed, two positive entries or more."""
+        """The number of transition vectors that the mechanism perturbs, which belong to allowed actions and have two or
+        more positive entries."""
         positive = (self.transitions > 0).any(axis=tuple(range(len(self.batch))))
         return int((positive.sum(axis=-1) > 1).sum())
 
 
 def _where_allowed(name: str, value: Any, allowed: NDArray[np.bool_], other: ArrayLike) -> NDArray[Any]:
-    """Return the entries of allowed actions and `other` elsewhere, once the whole is made of real numbers or NaN."""
+    """Return the entries of allowed actions, and `other` elsewhere, if all entries are real numbers or NaN."""
     return np.where(allowed, checks.numeric(name, value), other)
 
 
 def _terminal_values(terminal: ArrayLike | None, horizon: int | None, states: int) -> Array | None:
-    """Return the checked terminal values, a copy: zeros by default, None without a horizon."""
+    """Return a checked copy of the terminal values: zeros by default, None without a horizon."""
     if horizon is None:
         if terminal is not None:
             raise ValueError(f"terminal must be None without a horizon, got {terminal!r}")
@@ -110,9 +111,11 @@ def random_mdp(
     horizon: int | None = None,
     discount: float = 1.0,
 ) -> MDP:
-    """Return a random model: transition vectors uniform on the simplex, rewards and terminal values on [0, 1].
+    """Return a random model with transition vectors uniform on the simplex, and rewards and terminal values uniform on
+    [0, 1].
 
-    Gohari, Hale, Topcu 2020, Example 2, has 20 states, 5 actions and horizon 10, and does not say from which law.
+    Example 2 of Gohari, Hale, Topcu 2020 has 20 states, 5 actions and horizon 10, but the paper does not say how the
+    other numbers are drawn.
 
     Parameters
     ----------
@@ -138,13 +141,14 @@ STARTUP_ACTIONS = ("acquire 1", "acquire 2", "acquire 3", "acquire 4", "hold", "
 
 
 def startup_mdp() -> MDP:
-    """Return a stand-in for Example 1 of Gohari, Hale, Topcu 2020, whose numbers we do not have: four startups.
+    """Return a stand-in for Example 1 of Gohari, Hale, Topcu 2020 (four startups), whose numbers are not in our copy.
 
-    States and actions are STARTUP_STATES and STARTUP_ACTIONS; horizon 6, starting in "search" (state 0). In "search"
-    each startup can be acquired at a price of .5, 1, 1.5 or 2; the deal closes with probability .9, .8, .7, .6, else
-    the search goes on. A startup that is held succeeds or fails each stage, less reliably the cheaper it was; to invest
-    costs .5 a stage and makes success more likely. "success" and "failure" are absorbing, only "hold" is left there.
-    Terminal values: success 10, a startup still held 2.
+    States and actions are STARTUP_STATES and STARTUP_ACTIONS. The horizon is 6, and the process starts in "search"
+    (state 0). In "search" each startup can be acquired at a price of .5, 1, 1.5 or 2. The deal closes with probability
+    .9, .8, .7 or .6, and otherwise the search goes on. A startup that is held may succeed or fail in each stage, and a
+    cheaper one is less reliable. Investing costs .5 in each stage and makes success more likely. "success" and
+    "failure" are absorbing, and only "hold" is possible there. The terminal value is 10 for success and 2 for a startup
+    that is still held.
 
     >>> from dpsim import mdp
     >>> mdp.startup_mdp().random_vectors
@@ -168,14 +172,15 @@ def startup_mdp() -> MDP:
     return MDP(transitions, rewards, horizon=6, terminal=[0.0, 2.0, 2.0, 2.0, 2.0, 10.0, 0.0], allowed=allowed)
 
 
-def _refuse_other(name: str, value: Any) -> None:
+def refuse_other(name: str, value: Any) -> None:
     """Raise TypeError unless the value is an MDP."""
     if not isinstance(value, MDP):
         raise TypeError(f"{name} must be an MDP, got {type(value).__name__}")
 
 
-def _policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
-    """Return the probability of each action, (..., horizon, S, A) or (..., S, A): 0 and 1 for a policy of integers."""
+def policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
+    """Return the probability of each action, (..., horizon, S, A) or (..., S, A), which is 0 or 1 for a policy of
+    integers."""
     states, actions = mdp.rewards.shape
     shape = (states,) if mdp.horizon is None else (mdp.horizon, states)
     randomised = np.asarray(policy).dtype.kind == "f"
@@ -194,8 +199,8 @@ def _policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
     return weights
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous view (a copy if need be) that refuses to be written to."""
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous read-only view of an array, or of a copy if necessary."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

@@ -5,7 +5,7 @@ density f is log-concave, so that with x0 the point where the loss equals epsilo
 
     delta(epsilon) = integral over v > 0 of (1 - exp(-t v)) f(x0 + v) dv
 
-Every term is positive: nothing cancels, and delta keeps its digits down to any exponent. Around a reference
+Because every term is positive, nothing cancels, and delta keeps its digits however small it is. Around a reference
 point, with D = x - reference and z = exp(-D) - 1, all three densities have the form
 
     log f = constant + a (log(1+z) - z) - c (log(1+q z) - q z) + r z
@@ -28,33 +28,20 @@ from scipy.optimize import elementwise
 from scipy.special import expit
 
 from dpsim.checks import Array
-from dpsim.numerics.special import NODES, STIRLING, WEIGHTS, minus_log1p, stirling_rest
+from dpsim.numerics.special import NODES, STIRLING, WEIGHTS, log1p_minus, minus_log1p, stirling_rest
 
-_NEGLIGIBLE = -60.0  # log f relative to its largest value; what lies beyond is below 1e-22 of the integral
-# Declared error of log delta: absolute, and relative for the huge ones. Inverses are rounded up by this much.
+_NEGLIGIBLE = -60.0  # of log f below its maximum; the rest is less than 1e-22 of the integral
+# The declared error of log delta is absolute, or relative where log delta is huge. Inverses are rounded up by it.
 ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-12
 REPLACE, ADD_REMOVE = 0, 1  # the two pairs
-
-
-@njit
-def _log1pmx(x: float) -> float:
-    """Return log(1+x) - x without cancellation."""
-    if x < -0.4 or x > 0.6:
-        return math.log1p(x) - x
-    ratio = x / (2.0 + x)
-    square = ratio * ratio
-    series = 0.0
-    for j in range(13, -1, -1):
-        series = series * square + 1.0 / (2 * j + 3)
-    return ratio * (2.0 * square * series - x)
 
 
 @njit
 def _log_density(d: float, a: float, c: float, q: float, r: float) -> float:
     """Return log f(reference + d) - log f(reference), the form in the module's docstring."""
     z = math.expm1(-d)
-    first = _log1pmx(z) if -0.4 < z < 0.6 else -d - z
-    return a * first - c * _log1pmx(q * z) + r * z
+    first = log1p_minus(z) if -0.4 < z < 0.6 else -d - z
+    return a * first - c * log1p_minus(q * z) + r * z
 
 
 @njit
@@ -69,7 +56,7 @@ def _panel(
     q: float,
     r: float,
 ) -> float:
-    """Return the integral over y in [low, high], v = from_zero + y and D = from_mode + y."""
+    """Return the integral over y in [low, high], where v = from_zero + y and D = from_mode + y."""
     half = 0.5 * (high - low)
     middle = 0.5 * (high + low)
     total = 0.0
@@ -125,16 +112,17 @@ def _growth(a: Array, t: Array) -> Array:
 
 
 def log_delta(epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Array:
-    """Return log delta(epsilon) >= -inf of the pair, epsilon >= 0, a and t > 0 (REPLACE or ADD_REMOVE).
+    """Return log delta(epsilon) of the pair REPLACE or ADD_REMOVE for epsilon >= 0 and a, t > 0; it may be -inf.
 
-    REPLACE is Beta(a+t, a) against Beta(a, a+t); x is the logit. ADD_REMOVE is Gamma(a) against Gamma(a+t), the larger
-    of both directions; the loss falls with x = log g. Both modes are at log(1 + t/a).
+    REPLACE is Beta(a+t, a) against Beta(a, a+t); x is the logit. ADD_REMOVE is Gamma(a) against Gamma(a+t), in the
+    direction whose delta is larger, and its loss falls with x = log g. For both pairs the mode is at log(1 + t/a).
 
-    Proof that the reverse is never larger. With Z = dGamma(a+t) / dGamma(a) under Gamma(a) and y = e^epsilon >= 1
-    the difference is G(y) = E(1 - y Z)_+ - E(Z - y)_+, with G(1) = 0 as E Z = 1, and G(y) -> 0 for large y. G'' has
-    the sign of log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u with u = epsilon / t and m^t = Gamma(a+t) /
-    Gamma(a): convex in u and 0 at 0, so that G is concave up to some y and convex from there on. On the convex part
-    G falls to 0 and is not negative; on the concave part it lies above its chord, whose ends are not negative.
+    Proof that the reverse direction never has a larger delta. With Z = dGamma(a+t) / dGamma(a) under Gamma(a) and y =
+    e^epsilon >= 1 the difference is G(y) = E(1 - y Z)_+ - E(Z - y)_+, with G(1) = 0 as E Z = 1, and G(y) -> 0 for large
+    y. G'' has the sign of log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u with u = epsilon / t and m^t =
+    Gamma(a+t) / Gamma(a): convex in u and 0 at 0, so that G is concave up to some y and convex from there on. On the
+    convex part G falls to 0 and is not negative; on the concave part it lies above its chord, whose ends are not
+    negative.
     """
     epsilon, a, t = map(np.asarray, (epsilon, a, t))
     mode = np.log1p(t / a)
@@ -170,7 +158,7 @@ def scale_for(
 ) -> Array:
     """Return the largest x in [lowest, highest] with log delta(epsilon) <= log_target for (a x, t x).
 
-    Rounded down; 0 when there is none, and highest when all do.
+    The result is rounded down. It is 0 when no x meets the condition, and `highest` when every x does.
     """
 
     def excess(log_x: Array, epsilon: Array, a: Array, t: Array, goal: Array) -> Array:
@@ -183,24 +171,25 @@ def scale_for(
 
 
 def _excess(epsilon: Array, a: Array, t: Array, pair: int, log_target: Array) -> Array:
-    """Return how far log delta may be above the target if it errs by as much as is declared."""
+    """Return how far log delta may lie above the target if it has the largest error declared."""
     value = log_delta(epsilon, a, t, pair)
     return np.minimum(value + ABSOLUTE_ERROR + RELATIVE_ERROR * np.abs(value), 0.0) - log_target
 
 
 def _last_kept(excess: Callable[..., Array], kept: Array, broken: Array, args: tuple[Array, ...]) -> Array:
-    """Return points where excess <= 0, as at `kept`, each within rounding of one towards `broken` where it is above."""
+    """Return points with excess <= 0, each within rounding of a point with excess > 0 on the side of `broken`."""
     exact = {"xatol": 0.0, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0}
     found = elementwise.find_root(excess, (kept, broken), args=args, tolerances=exact)
     return np.where(found.f_x <= 0.0, found.x, np.where(found.f_bracket[0] <= 0.0, *found.bracket))
 
 
 def loss_cells(a: float, t: float, interval: float, count: int) -> Array:
-    """Return (3, count): three integrals over each cell i interval < loss < (i+1) interval of the Beta pair, i < count.
+    """Return three integrals, shape (3, count), over each cell of the privacy loss of the Beta pair. Cell i, for i <
+    count, is i interval < loss < (i+1) interval.
 
-    The mass p under Beta(a+t, a); the part of it, up, that goes to the upper end when p is split between both
-    ends and the other law keeps its mass; and q, the mass under the other law times e^(i interval), which
-    does not underflow.
+    The first is the mass p under Beta(a+t, a). The second is `up`, the part of p that goes to the upper end of the cell
+    when p is split between both ends so that the other distribution keeps its mass. The third is q, the mass under the
+    other distribution times e^(i interval), which does not underflow.
     """
     cells = np.zeros((3, count))
     _fill_cells(a, t, interval, math.exp(_log_beta_peak(a, t)), cells)

@@ -1,4 +1,11 @@
-"""The one search for a threshold: the last point of an interval at which a condition still holds."""
+"""Searches for the point at which a condition changes: `last_kept` on real numbers, `least_integer` on integers.
+
+Some other modules need a search of their own. `hockey_stick` solves an array of equations to the last bit.
+`boltzmann.epsilon` bisects to a relative precision and continues only with the pairs that have not reached it.
+`words.exact_epsilon` evaluates a bound that takes seconds, so it stops as soon as it is near enough.
+`mdp.concentration` only guesses a radius, which it then proves. `boltzmann.sampling` needs no accuracy, because its
+draws are exact for any tilt. `markov.walks` searches a table inside compiled code.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +13,17 @@ import math
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
 from scipy.optimize import brentq
+
+from dpsim.checks import Integers, Mask
 
 
 def last_kept(excess: Callable[[float], float], kept: float, broken: float, tolerance: float) -> float:
-    """Return the point nearest to `broken`, within tolerance, at which excess <= 0 was found: itself evaluated, it is
-    safe.
+    """Return a point at which excess <= 0 was found, within the tolerance of the last such point towards `broken`.
 
-    excess <= 0 at `kept`, on either side of `broken`, and it changes sign once; `broken` is returned where excess <= 0.
+    excess <= 0 holds at `kept`, which may be on either side of `broken`, and changes its sign once between them.
+    `broken` is returned where excess <= 0 holds there too.
     """
     excess = cache(excess)
     if excess(broken) <= 0.0:
@@ -22,3 +32,16 @@ def last_kept(excess: Callable[[float], float], kept: float, broken: float, tole
     while excess(root) > 0.0:
         root += math.copysign(tolerance, kept - broken)
     return root
+
+
+def least_integer(holds: Callable[[Integers], Mask], fails: Integers, good: Integers) -> Integers:
+    """Return, entry by entry, the least integer above `fails` at which a monotone condition holds.
+
+    The condition is not evaluated at `fails` or `good`, because it is assumed to fail at `fails` and to hold at `good`.
+    """
+    low, high = fails.copy(), good.copy()
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        yes = holds(middle)
+        high, low = np.where(yes, middle, high), np.where(yes, low, middle)
+    return high

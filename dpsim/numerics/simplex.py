@@ -1,4 +1,4 @@
-"""Exact Euclidean projections onto the simplex and the bordered simplex, batched, by one sort each."""
+"""Exact Euclidean projections onto the simplex, and onto its part above public minima, in batches, by one sort each."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dpsim.checks import Array, Mask
 def project_to_simplex(
     x: ArrayLike, *, total: ArrayLike = 1.0, lower: ArrayLike = 0.0, support: ArrayLike | None = None
 ) -> Array:
-    """Return the point nearest to x in {y : sum y = total, y >= lower, y = 0 off the support}, of the shape of x: it
-    meets the lower bounds to the last bit and the total within rounding.
+    """Return the point nearest to x in {y : sum y = total, y >= lower, y = 0 off the support}, in the shape of x.
 
-    With z = x - lower it is lower + max(z - tau, 0), and tau follows from the sorted z in closed form: the algorithm is
-    finite (Held, Wolfe and Crowder 1974; Duchi et al. 2008, figure 1).
+    The result meets the lower bounds to the last bit and the total within rounding. With z = x - lower the result is
+    lower + max(z - tau, 0), and tau follows in closed form from the sorted z, so the algorithm is finite (Held, Wolfe
+    and Crowder 1974; Duchi et al. 2008, figure 1).
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ def project_to_simplex(
 def project_to_bordered_simplex(
     x: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike, support: ArrayLike | None = None
 ) -> Array:
-    """Return the point nearest to x in the bordered simplex (Fallin et al. 2023, Definition 1), with zeros off the
-    support: y in the simplex with y_i >= eta for i in W, the protected entries, and sum of y over W <= 1 - eta_bar
-    (taken closed: entries of the support outside W are only asked to be >= 0).
+    """Return the point nearest to x in the domain of Fallin et al. 2023, Definition 1, with zeros off the support.
 
-    y_i >= eta holds to the last bit, and so does y_j >= eta_bar when j alone is outside W; with more entries outside W
-    their sum is at least eta_bar within rounding.
+    The domain holds the vectors y of the simplex with y_i >= eta for i in W, the protected entries, and with a sum of y
+    over W of at most 1 - eta_bar. The closed set is used, so entries of the support outside W only need to be >= 0. The
+    result has y_i >= eta to the last bit, and also y_j >= eta_bar when j is the only entry outside W. When several
+    entries are outside W, their sum is at least eta_bar within rounding.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ def project_to_bordered_simplex(
     allowed = checks.mask("support", True if support is None else support, points.shape)
     inside = checks.mask("protected", protected, points.shape)
     outside = allowed & ~inside
-    _refuse_protected(inside, outside, allowed, eta, eta_bar)
+    check_protected(inside, outside, allowed, eta, eta_bar)
 
     bounds = np.where(inside, eta, 0.0)
     free = _nearest(points, np.ones(points.shape[:-1]), bounds, allowed)
-    # Where the solution without the second border violates it, that border is active at the solution, and the
+    # Where the solution without the second minimum violates it, that minimum is active at the solution, and the
     # problem splits into two independent ones: 1 - eta_bar to share within W, eta_bar outside it.
     shares = np.full(points.shape[:-1], eta_bar)
     split = _nearest(points, 1.0 - shares, bounds, inside) + _nearest(points, shares, 0.0 * bounds, outside)
@@ -85,8 +85,9 @@ def project_to_bordered_simplex(
 
 
 def protected_entries(matrix: ArrayLike) -> Mask:
-    """Return the sets W_i of Fallin et al. 2023, Section V: the mask, of the shape of the matrix, of each row's
-    non-zero entries but the smallest (of equal ones the first).
+    """Return the sets W_i of Fallin et al. 2023, Section V, as a mask in the shape of the matrix. The set W_i holds all
+    non-zero entries of row i except the smallest one. If several entries are equally small, the first of them is left
+    out.
 
     Parameters
     ----------
@@ -108,12 +109,12 @@ def protected_entries(matrix: ArrayLike) -> Mask:
 
 
 def _nearest(points: Array, totals: Array, bounds: Array, allowed: Mask) -> Array:
-    """Return the projection of rows whose feasibility is known."""
+    """Return the projections of rows whose projection is known to exist."""
     spare = np.maximum(totals - bounds.sum(axis=-1), 0.0)[..., None]
     shifted = points - bounds
     top = np.max(shifted, axis=-1, keepdims=True, where=allowed, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)  # a row without support
-    # Entries more than `spare` below the largest end at their bound in any case: clipping them there keeps
+    # Entries more than `spare` below the largest end at their bound in any case, so clipping them there keeps
     # every sum below of the order of `spare`, so that no accuracy is lost however large x is.
     shifted = np.where(allowed, np.maximum(shifted - top, -spare), -spare)
     ordered = -np.sort(-shifted, axis=-1)
@@ -132,8 +133,21 @@ def _points(name: str, value: ArrayLike, low: float = -math.inf) -> Array:
     return points
 
 
-def _refuse_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float) -> None:
-    """Raise ValueError unless the protected entries of each row leave the doubly bordered simplex a point."""
+def check_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float) -> None:
+    """Raise ValueError unless some vector of each row has the minimum eta in its protected entries and eta_bar outside.
+
+    Parameters
+    ----------
+    inside, outside, allowed : bool arrays, shape (..., n); the protected entries, the others of the support, all of it
+    eta, eta_bar : float, as in `project_to_bordered_simplex`
+
+    Examples
+    --------
+    >>> masks = (np.array(mask, bool) for mask in ([1, 0, 0], [0, 1, 1], [1, 1, 1]))
+    >>> check_protected(*masks, eta=0.1, eta_bar=0.1)
+    Traceback (most recent call last):
+    ValueError: protected must mark 2 to 9 entries of each row (|W| eta + eta_bar <= 1 at eta 0.1, eta_bar 0.1), got 1
+    """
     count = inside.sum(axis=-1)
     most = int(min(2.0**53, (1.0 - eta_bar) / eta * (1.0 + 4.0 * np.finfo(float).eps)))
     bad = (count < 2) | (count > most)

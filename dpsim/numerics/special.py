@@ -1,4 +1,5 @@
-"""Gamma and Beta functions where the usual formulas cancel or underflow: far tails, parameters up to 1e300."""
+"""Gamma and Beta functions that stay accurate in far tails and for parameters up to 1e300, where the usual formulas
+cancel or underflow."""
 
 from __future__ import annotations
 
@@ -6,15 +7,18 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import vectorize
+from numba import njit, vectorize
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, psi
 
+from dpsim import checks
 from dpsim.checks import Array
+from dpsim.numerics.search import least_integer
 
+SMALLEST_BETA, LARGEST_BETA = 1e-300, 8e307  # arguments of `log_beta`, whose sum must be a float
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 STIRLING = np.array([1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156])
-"""Of 1/z, 1/z^3, ... in Stirling's series of log Gamma(z)."""
+"""The coefficients of 1/z, 1/z^3, ... in Stirling's series of log Gamma(z)."""
 
 
 def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
@@ -29,7 +33,8 @@ def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
 
 
 def log_beta_kernel(x: Array, p: Array, k: Array) -> Array:
-    """Return log(x^(kp) (1-x)^(k-kp) / B(kp, k-kp)), free of cancellation: -k KL(p || x) and Stirling's rest."""
+    """Return log(x^(kp) (1-x)^(k-kp) / B(kp, k-kp)) without cancellation, as -k KL(p || x) plus the rest of Stirling's
+    series."""
     a, b = k * p, k * (1.0 - p)
     divergence = p * minus_log1p((x - p) / p, x / p) + (1.0 - p) * minus_log1p(
         (p - x) / (1.0 - p), (1.0 - x) / (1.0 - p)
@@ -38,16 +43,28 @@ def log_beta_kernel(x: Array, p: Array, k: Array) -> Array:
     return -k * divergence + 0.5 * np.log(a / k * b / (2.0 * np.pi)) + rest
 
 
-def minus_log1p(u: Array, ratio: Array) -> Array:
-    """Return u - log(1 + u) >= 0, given ratio = 1 + u, accurate near 0 (series in u / (2 + u)) and near -1."""
-    y = u / (2.0 + u)  # log(1 + u) = 2 (y + y^3/3 + y^5/5 + ...)
-    odd = sum(2.0 * y ** (2 * i + 1) / (2 * i + 1) for i in range(1, 9))
-    return np.where(np.abs(u) < 0.2, y * u - odd, u - np.log(ratio))
+@njit
+def log1p_minus(x: float) -> float:
+    """Return log(1+x) - x without cancellation."""
+    if x < -0.4 or x > 0.6:
+        return math.log1p(x) - x
+    ratio = x / (2.0 + x)
+    square = ratio * ratio
+    series = 0.0
+    for j in range(13, -1, -1):
+        series = series * square + 1.0 / (2 * j + 3)
+    return ratio * (2.0 * square * series - x)
+
+
+@vectorize(cache=True)
+def minus_log1p(u, ratio):  # type: ignore[no-untyped-def]
+    """Return u - log(1 + u) >= 0, given ratio = 1 + u, accurate near 0 and near -1."""
+    return -log1p_minus(u) if abs(u) < 0.4 else u - math.log(ratio)
 
 
 @vectorize(cache=True)
 def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
-    """Return log 2F1(a + b, 1; a + 1; x), positive terms whose ratio is below 1 for x < a / (a + b)."""
+    """Return log 2F1(a + b, 1; a + 1; x) by a series of positive terms, whose ratio is below 1 for x < a / (a + b)."""
     if not wanted:
         return 0.0
     term = 1.0
@@ -65,26 +82,41 @@ def stirling_rest(z):  # type: ignore[no-untyped-def]
     """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
     if z < 10.0:
         return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
-    total, w = 0.0, 1.0 / (z * z)
+    total, w = 0.0, 1.0 / (z * z) if z < 1e100 else 0.0  # z^2 may be beyond the floats
     for c in STIRLING[::-1]:
         total = total * w + c
     return total / z
 
 
-def log_beta(a: Array, b: Array) -> Array:
+def log_beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Return log B(a, b) for a, b > 0, accurate for large arguments too."""
+    a, b = (checks.real(name, value, SMALLEST_BETA, LARGEST_BETA) for name, value in (("a", a), ("b", b)))
     k = a + b
     rest = stirling_rest(a) + stirling_rest(b) - stirling_rest(k)
-    powers = a * np.log1p(b / a) + b * np.log1p(a / b)
-    return -powers + 0.5 * np.log(2.0 * np.pi * (k / a) / b) + rest
+    with np.errstate(over="ignore"):  # beyond 1e308 a ratio is replaced by a difference of logarithms
+        powers = a * _log1p_ratio(b, a) + b * _log1p_ratio(a, b)
+        inverse = 2.0 * np.pi * (k / a) / b
+    logs = np.log(2.0 * np.pi) + np.log(k) - np.log(a) - np.log(b)
+    return checks.plain(-powers + 0.5 * np.where(np.isinf(inverse), logs, np.log(inverse)) + rest)
 
 
-def log_gamma_ratio(a: Array, t: Array) -> Array:
-    """Return log Gamma(a + t) - log Gamma(a) for a, t > 0, without the cancellation of the two terms."""
+def _log1p_ratio(x: Array, y: Array) -> Array:
+    """Return log(1 + x / y), also where x / y is beyond the floats."""
+    ratio = x / y
+    return np.where(np.isinf(ratio), np.log(x) - np.log(y), np.log1p(ratio))
+
+
+def log_gamma_ratio(a: ArrayLike, t: ArrayLike) -> Array:
+    """Return log Gamma(a + t) - log Gamma(a) for a in [1e-300, 8e307] and t in [0, 8e307] (ValueError outside).
+
+    The two terms can nearly cancel, so their difference is computed by a formula without this cancellation.
+    """
+    a, t = checks.real("a", a, SMALLEST_BETA, LARGEST_BETA), checks.real("t", t, 0.0, LARGEST_BETA)
     direct = gammaln(np.minimum(a, 12.0) + t) - gammaln(np.minimum(a, 12.0))
     rest = stirling_rest(a + t) - stirling_rest(a)
-    stirling = (a - 0.5) * np.log1p(t / a) + t * (np.log(a + t) - 1.0) + rest
-    return np.where(a < 12.0, direct, stirling)
+    with np.errstate(over="ignore", invalid="ignore"):  # only where the direct formula is taken
+        stirling = (a - 0.5) * np.log1p(t / a) + t * (np.log(a + t) - 1.0) + rest
+    return checks.plain(np.where(a < 12.0, direct, stirling))
 
 
 def log_minus_psi(x: Array) -> Array:
@@ -98,32 +130,31 @@ def log_minus_psi(x: Array) -> Array:
 
 
 def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
-    """Return the x with P(X <= x) = tail of X ~ Beta(a, b), within 1e-9 of tail or the nearest float from below.
+    """Return the x with P(X <= x) = tail for X ~ Beta(a, b), within 1e-9 of tail, or the nearest float below it.
 
-    a, b > 0, tail in (0, 1); they broadcast. SciPy's inverse where its integral, which agrees with forty digits,
-    confirms it (at a 1000, b 1.3e8 the inverse of SciPy 1.17 is twice too large), else bisection.
+    a, b > 0 and tail in (0, 1) broadcast. SciPy's integral agrees with computations in forty digits, but its inverse
+    does not always: at a = 1000 and b = 1.3e8 the inverse of SciPy 1.17 is twice too large. So the inverse is used
+    where the integral confirms it, and bisection elsewhere.
     """
     a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (a, b, tail)))
     return _confirmed(betaincinv(a, b, tail), betainc, a, b, tail, 0)
 
 
 def beta_upper_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
-    """Return the x with P(X >= x) = tail, within 1e-9 of tail or the nearest float from above, as `beta_quantile`."""
+    """Return the x with P(X >= x) = tail, within 1e-9 of tail, or the nearest float above it, like `beta_quantile`."""
     a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (a, b, tail)))
     return _confirmed(betainccinv(a, b, tail), betaincc, a, b, tail, 1)
 
 
 def _confirmed(x: Array, share: Callable[..., Array], a: Array, b: Array, tail: Array, end: int) -> Array:
-    """Return x where share(a, b, x) is tail, else that end (0 low, 1 high) of two floats around the crossing."""
+    """Return x where share(a, b, x) is tail. Elsewhere return one of the two neighbouring floats between which share
+    crosses tail: the lower one if end is 0, and the upper one if it is 1."""
     wrong = ~(np.abs(share(a, b, x) - tail) <= 1e-9 * tail)
     if not wrong.any():
         return x
     a, b, tail = a[wrong], b[wrong], tail[wrong]
-    ends = np.zeros(a.shape, np.int64), np.ones(a.shape).view(np.int64)  # floats from 0 to 1 order like their bits
-    for _ in range(62):
-        middle = (ends[0] + ends[1]) // 2
-        left = (share(a, b, middle.view(float)) <= tail) == (share is betainc)
-        ends = np.where(left, middle, ends[0]), np.where(left, ends[1], middle)
+    zero, one = np.zeros(a.shape, np.int64), np.ones(a.shape).view(np.int64)  # floats from 0 to 1 order like their bits
+    beyond = least_integer(lambda bits: (share(a, b, bits.view(float)) <= tail) != (share is betainc), zero, one)
     x = np.array(x)
-    x[wrong] = ends[end].view(float)
+    x[wrong] = (beyond - 1 + end).view(float)
     return x

@@ -1,11 +1,13 @@
-"""A budget file for one data set: what has been spent on its events, or on the units of one column.
+"""A budget file, which records what was spent on the single events of a data set or on the units of one column.
 
-The file belongs to the owner of the data, who names it; it holds no hash or number of the data. An entry is written and
-synced to the disk, under a lock, before anything is drawn, and stays when the release fails later.
+The file belongs to the owner of the data, who names it. It contains nothing that is computed from the data, not even a
+hash. An entry is written and synced to the disk, under a lock, before anything is drawn, and it stays there if the
+release fails later.
 
-Losses of one unit add up, whatever limit its events had in each release. Nothing else does: a release that protects the
-values of another column, or single events, says nothing about these. Sums of epsilon and delta behind a limit that is
-fixed beforehand hold even where each release is chosen by what the ones before it showed; tighter rules need not.
+The losses of one unit add up, even if the releases limited its events differently. The losses of different units do not
+add up, because a release that protects single events or the values of another column promises nothing about these
+units. If the limit is fixed beforehand, the sums of epsilon and delta are a valid guarantee even when each release is
+chosen by looking at the earlier ones. Tighter rules of composition need not be valid in that case.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ from dpsim import checks, files
 from dpsim.release.unit import Unit
 
 VERSION = 2
-WAIT = 30.0  # seconds for another release that holds the lock
-LARGEST = 2**24  # bytes of a budget file
+WAIT = 30.0  # seconds to wait for another release that holds the lock
+MOST_BYTES = 2**24  # the largest size of a budget file
 
 
 class Limit(NamedTuple):
-    """What all releases of a data set may spend together: epsilon above 0, delta in [0, 1)."""
+    """The sums that all releases of a data set may spend: epsilon above 0, delta in [0, 1)."""
 
     epsilon: float
     delta: float
@@ -41,18 +43,21 @@ def spend(
 ) -> None:
     """Record a release before it is drawn.
 
-    file: made when it does not exist, with the limit (needed then; else it must be the file's) and for this unit;
-    afterwards its own hold. A link is followed, so that its target is read, locked and replaced. dry: only
-    refuse what would be refused, before a long count for instance.
+    file: the budget file. If it does not exist, it is made for this unit and this limit, which must be given. If it
+    exists, the unit must be the file's, and so must the limit if one is given. A symbolic link is followed, so that its
+    target is read, locked and replaced.
+    dry: only check whether the release would be refused, for instance before a long count, and record nothing.
 
-    ValueError, and nothing recorded, when the limit would be passed, for another column or limit than the file's, and
-    for a file that is no budget or has several names (hard links).
+    Raises ValueError, and records nothing, if the release would pass the limit, if the column or the limit is not the
+    file's, or if the file is not a budget file or has several names (hard links).
     """
-    loss = checked("budget", epsilon, delta)
+    loss = loss_limit("budget", epsilon, delta)
+    if not os.fspath(file) or "\0" in os.fsdecode(file):
+        raise ValueError(f"budget must be the name of a file, got {os.fsdecode(file)!r:.80}")
     path = Path(os.path.realpath(file))
     try:
         with _locked(path):
-            book, mode = _read(path, unit, None if limit is None else checked("limit", *limit))
+            book, mode = _read(path, unit, None if limit is None else loss_limit("limit", *limit))
             most = Limit(*book["limit"])
             spent = [sum(_exact(release[name]) for release in book["releases"]) for name in Limit._fields]
             if any(before + _exact(more) > _exact(end) for before, more, end in zip(spent, loss, most)):
@@ -68,14 +73,14 @@ def spend(
         raise ValueError(f"budget: {os.fspath(file)!r} cannot be read and written ({error.strerror})") from error
 
 
-def checked(name: str, epsilon: Any, delta: Any) -> Limit:
-    """Return a pair of losses once both are in their ranges."""
+def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
+    """Return epsilon and delta as a Limit, or raise ValueError if one of them is out of its range."""
     epsilon = checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True)
     return Limit(epsilon, checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True))
 
 
-def parsed(path: Path) -> Any:
-    """Return what a JSON file says; ValueError where it says something twice, of which a reader would take the last."""
+def read_json(path: Path) -> Any:
+    """Return the value in a JSON file. A key that occurs twice raises ValueError, because json would keep the last."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -86,28 +91,28 @@ def parsed(path: Path) -> Any:
 
 
 def _exact(number: float) -> Fraction:
-    """Return a number as it is written: ten times 0.1 is 1."""
+    """Return the number that the shortest decimal form of a float denotes, so that ten times 0.1 is 1."""
     return Fraction(repr(number))
 
 
 def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], int]:
-    """Return the checked book of spent budget and the file's mode, or a new one at this limit (ValueError)."""
+    """Return the checked contents of a budget file and the file's mode, or those of a new file (ValueError)."""
     if not path.exists():
         if limit is None:
             raise ValueError(f"limit must be given, epsilon and delta, to make the budget {path}")
         return {"version": VERSION, "limit": list(limit), "column": unit.column, "releases": []}, 0o600
     found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > LARGEST:
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > MOST_BYTES:
         raise ValueError(f"budget: {path} must be a plain file with one name, got {found.st_nlink} names or another")
     try:
-        book = parsed(path)
+        book = read_json(path)
         if not isinstance(book["version"], int) or book["version"] != VERSION:
-            raise ValueError(f"its version is {book['version']!r}, not {VERSION}: start another file with what is left")
-        most, releases, column = checked("limit", *book["limit"]), book["releases"], book["column"]
+            raise ValueError(f"its version is {book['version']!r}, not {VERSION}: start a new file with what is left")
+        most, releases, column = loss_limit("limit", *book["limit"]), book["releases"], book["column"]
         if not isinstance(releases, list) or not isinstance(column, str | None):
             raise TypeError("releases must be a list and column a name or null")
         for release in releases:
-            checked("releases", release["epsilon"], release["delta"])
+            loss_limit("releases", release["epsilon"], release["delta"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"budget: {path} is no budget file ({type(error).__name__}: {error})") from error
     if limit is not None and limit != most:
@@ -120,7 +125,11 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock beside the file, by open file description: against threads as well as processes. No file is left."""
+    """Hold a lock file beside the budget file, and remove it at the end.
+
+    The lock belongs to an open file description, so it excludes other threads as well as other processes.
+    """
+    files.need_locks("keeping a budget")
     beside = path.with_name(f".{path.name}.lock")
     until = time.monotonic() + WAIT
     while True:
@@ -139,9 +148,9 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, book: dict[str, Any], mode: int) -> None:
-    """Write whole or not at all, on the disk when this returns; the file keeps its mode."""
+    """Replace the whole file or, if this fails, nothing. When this returns, the disk has the file with its old mode."""
     with files.replacing(path) as partial:
-        partial.unlink(missing_ok=True)  # one that a killed run left, or a link, which is never followed
+        partial.unlink(missing_ok=True)  # left by a killed run, or a link, which must not be followed
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             os.fchmod(descriptor, mode)

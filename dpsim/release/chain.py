@@ -1,9 +1,10 @@
-"""A private Markov chain from counts of transitions: noisy integer counts, and what is estimated from them.
+"""A private Markov chain from counts of transitions: noisy integer counts, and the chain estimated from them.
 
-Why it is private: dpsim.release.noise has the proofs. Released are the noisy counts on a public support: for all pairs
-or a declared graph of every pair, seen or not; for pairs chosen privately of those whose noisy count reaches a
-threshold, which costs delta (labels are declared, or those of the chosen pairs). All else, the estimate of the chain,
-its error bars, walks, is computed from these and from public arguments.
+The proofs of its privacy are in dpsim.release.noise. A release contains the noisy counts of the pairs of a support. A
+declared support (all pairs, or a graph) is public, and each of its pairs has a noisy count, whether it occurs or not.
+When pairs are chosen privately, a pair is released if its noisy count reaches a threshold, which costs delta. Their
+labels are either declared or those of the released pairs. Everything else (the estimated chain, its error bars, walks)
+is computed from the noisy counts and from public arguments.
 """
 
 from __future__ import annotations
@@ -29,18 +30,20 @@ from dpsim.release.noise import Noise, laplace_noise, pair_threshold
 from dpsim.release.support import PrivatePairs, Support
 from dpsim.release.unit import Unit
 
+_NO_LABELS = "the release has no labels: no pair passed the threshold"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateChain:
-    """A released chain: everything in it may be published, unless it is a simulation.
+    """A released chain, all of which may be published unless it is a simulation.
 
-    It is determined by what is released, so one read back from its files equals the one written.
+    The released files determine the chain, so a chain that is read back equals the one that was written.
 
     Parameters
     ----------
     support : Support, the labels and the pairs that have a noisy count
     noisy : (pairs,) integers, the noisy counts, aligned with the support; they may be negative
-    statement : dict, mechanism, scale, losses, unit, support, versions, whether a simulation: for statement.json
+    statement : dict, the facts in statement.json, such as epsilon, delta, mechanism, scale, unit, support and versions
     """
 
     support: Support
@@ -64,22 +67,22 @@ class PrivateChain:
 
     @property
     def noise(self) -> Noise:
-        """The law of the noise in the counts."""
+        """The distribution of the noise in the counts."""
         return Noise(self.statement["scale"], self.statement["epsilon"])
 
     @cached_property
     def estimate(self) -> estimate.Estimate:
         """The estimated chain as scipy.sparse, the probabilities of the support's pairs, and the empty rows."""
-        return estimate.estimated(self.support, self.noisy, self.noise)
+        return estimate.estimate_chain(self.support, self.noisy, self.noise)
 
     @property
     def empty(self) -> list[Any]:
-        """The labels whose rows are noise, and were filled by the rule of the statement."""
+        """The labels whose rows have no usable counts and were therefore filled by the rule in the statement."""
         return [self.labels[i] for i in self.estimate.empty]
 
     @property
     def weak(self) -> list[Any]:
-        """The labels whose rows cannot be told from noise, three standard deviations of it."""
+        """The labels whose rows cannot be told from noise: their totals are within three of its standard deviations."""
         return [self.labels[i] for i in np.flatnonzero(estimate.weak_rows(self.support, self.noisy, self.noise))]
 
     @property
@@ -99,7 +102,7 @@ class PrivateChain:
     def matrix(self) -> pd.DataFrame | sparse.csr_array:
         """The transition matrix: a labelled DataFrame, or scipy.sparse csr for more than 3,000 labels."""
         P = self.estimate.matrix
-        if len(self.labels) > supports.LARGEST_DENSE:
+        if len(self.labels) > supports.MOST_LABELS:
             return P
         return pd.DataFrame(P.toarray(), *(pd.Index(self.labels, name=end) for end in ("origin", "destination")))
 
@@ -111,7 +114,7 @@ class PrivateChain:
     def stationary(self) -> pd.Series:
         """Return the stationary distribution by label (0 on transient states); ValueError where it is not unique."""
         if not self.labels:
-            raise ValueError("the release has no labels: no pair passed the threshold")
+            raise ValueError(_NO_LABELS)
         closed, _ = self.closed_classes
         if len(closed) > 1:
             some = ", ".join(repr(self.labels[states[0]]) for states in closed)
@@ -120,12 +123,12 @@ class PrivateChain:
         return pd.Series(pi, index=pd.Index(self.labels, name="label"), name="stationary")
 
     def departures(self) -> Array:
-        """Return the share of events that begin in each state (n,), from the noisy counts."""
+        """Return, for each state (n,), the share of events that begin in it, computed from the noisy counts."""
         weights = np.maximum(estimate.row_sums(self.noisy.astype(float), self.support), 0.0)
         return weights / weights.sum() if weights.any() else np.full(len(self.labels), 1.0 / max(len(self.labels), 1))
 
     def named(self, places: Integers) -> pd.Series:
-        """Return the labels of the states at these places: integers where all are, else text, even of none."""
+        """Return the labels of the states at these places: as integers if all labels are integers, else as text."""
         labels = pd.Series(self.labels, dtype=None if self.labels else str)
         return labels.iloc[np.asarray(places, dtype=np.int64)].reset_index(drop=True)
 
@@ -135,8 +138,13 @@ class PrivateChain:
         return statement.in_words(self)
 
     def walk(self, n: int, start: Any = None, rng: np.random.Generator | int | None = None) -> list[Any]:
-        """Return a walk of n steps as labels, start included; start: a label, or None to draw one of `departures`."""
+        """Return a random walk of n steps as a list of n + 1 labels.
+
+        start: the first label, or None to draw it from `departures`.
+        """
         generator = checks.generator(rng)
+        if not self.labels:
+            raise ValueError(_NO_LABELS)
         if start is None:
             first = int(generator.choice(len(self.labels), p=self.departures()))
         elif (first := int(positions(pd.Series([start], dtype=object), self.labels)[0])) < 0:
@@ -144,23 +152,28 @@ class PrivateChain:
         return self.named(markov.random_walk(self.estimate.matrix, first, n, rng=generator)).tolist()
 
     def synthetic(self, moves: int, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
-        """Return a table of independent synthetic moves, of one step each: columns origin, destination."""
+        """Return a table of independent synthetic moves of one step each, with the columns origin and destination."""
         generator, moves = checks.generator(rng), checks.integer("moves", moves, 0)
+        if moves and not self.labels:
+            raise ValueError(_NO_LABELS)
         origin = generator.choice(len(self.labels), size=moves, p=self.departures())
         P = self.estimate.matrix
         destination = markov.random_walk(P, origin, 1, size=moves, rng=generator)[:, 1] if moves else origin
         return pd.DataFrame({"origin": self.named(origin), "destination": self.named(destination)})
 
     def intervals(self, of: str = "stationary", *, level: float = 0.9, target: str = "table") -> pd.DataFrame:
-        """Return error bars, which cost no privacy (dpsim.release.intervals), for the counts after any limits.
+        """Return error bars, which are computed from the released counts and so cost no privacy.
 
-        Those of the stationary distribution are refused (ValueError) where the noise is large. Of all releases, refused
-        ones among them, about 1 - level at most have an interval that misses a state's value; where nearly all are
-        refused, the few that are given mostly miss.
+        They describe the counts after any limit on a unit's events. dpsim.release.intervals has the formulas. Error
+        bars of the stationary distribution are refused (ValueError) if the noise is large. If refused releases are
+        counted too, at most a share of about 1 - level of all releases gives an interval that misses a state's value.
+        If nearly all releases are refused, most of the few intervals that are given miss.
 
-        of: "stationary" (distribution), "probabilities" (each) or "counts" (each; alone for pairs chosen privately).
-        level: in (0, 1). target: "table", the chain of the table's own counts, or "process", the one behind the table,
-        of which these are a sample.
+        of: "stationary" for the stationary distribution, "probabilities" for each transition probability, or "counts"
+        for each count. Pairs chosen privately have error bars only for counts.
+        level: in (0, 1).
+        target: "table" for the chain of the table's own counts, or "process" for the process behind the table, of which
+        the counts are a sample.
         """
         return intervals.intervals(self, of, level, target)
 
@@ -175,21 +188,22 @@ def release_chain(
     limit: Limit | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> PrivateChain:
-    """Return a private chain: noisy integer counts, (epsilon, delta) in all for a unit of the counts.
+    """Return a private chain made from noisy integer counts, which protects each unit with (epsilon, delta) in total.
 
-    It may be published, with its statement; `privatize` counts, releases and writes in one call.
+    The chain and its statement may be published. `privatize` counts, releases and writes in one call.
 
     Parameters
     ----------
     counts : Counts
-        Of `count_transitions`; or `Counts(trips)`, counts whose unit is one event. Events outside the support are left
-        out.
-    epsilon, delta : float, from 1e-6 to 1e6 and in [0, 1); only pairs chosen privately spend delta
+        From `count_transitions`, or `Counts(trips)` for counts whose unit is one event. Events outside the support are
+        left out.
+    epsilon, delta : float, epsilon from 1e-6 to 1e6 and delta in [0, 1); only pairs chosen privately spend delta
     support : Support or PrivatePairs
-        From `all_pairs`, `declared_graph` or `private_pairs`; None: pairs chosen privately, which give the labels.
+        From `all_pairs`, `declared_graph` or `private_pairs`. With None the pairs are chosen privately, and the labels
+        are those of the released pairs.
     budget : path of a file in which the release is recorded before anything is drawn (dpsim.release.budget)
-    limit : Limit, what all releases of the data may spend; needed where the budget file does not exist yet
-    rng : Generator or int for a simulation, never to be published, that spends nothing; None: the system's entropy
+    limit : Limit, the most that all releases of the data may spend; needed if the budget file does not exist yet
+    rng : Generator or int for a simulation, which spends nothing and must not be published; None for a real release
 
     Examples
     --------
@@ -206,16 +220,16 @@ def release_chain(
     if budget is not None and generator is None:
         spend(budget, epsilon=noise.epsilon, delta=spent, unit=counts.unit, limit=limit)
     if isinstance(support, PrivatePairs):
-        found, noisy = _private_pairs(counts.trips, support, noise, threshold or 0, generator)
+        found, noisy = _private_pairs(counts, support, noise, threshold or 0, generator)
     else:
         numbers, _ = supports.counts_on(counts.trips, support)
-        found, noisy = support, draws.noisy_counts(np.minimum(numbers, draws.LARGEST_COUNT), noise, generator)
+        found, noisy = support, _noisy(numbers, noise, counts.unit, generator)
     facts |= {"support": found.kind, "pairs": int(noisy.size)}
     return PrivateChain(found, noisy, facts | {"estimate": estimate.rule(found), "empty_rows": estimate.EMPTY_RULE})
 
 
 def losses(epsilon: float, delta: float, unit: Unit, support: Any) -> tuple[Noise, int | None, float]:
-    """Return the noise of a release, the threshold of pairs chosen privately, and the delta that these spend."""
+    """Return the noise of a release, the threshold for pairs chosen privately, and the delta that the choice spends."""
     if not isinstance(support, Support | PrivatePairs):
         how = "all_pairs, declared_graph or private_pairs, so that no pair is read from the data"
         raise TypeError(f"support must be made by {how}, got {type(support).__name__}")
@@ -224,16 +238,21 @@ def losses(epsilon: float, delta: float, unit: Unit, support: Any) -> tuple[Nois
     if isinstance(support, Support):
         return noise, None, 0.0
     if delta == 0.0:
-        raise ValueError("delta must be above 0 (1e-6, say), got 0: pairs chosen privately need it, declared ones not")
+        raise ValueError("delta must be above 0 (for instance 1e-6), got 0, because the pairs are chosen privately")
     return noise, *pair_threshold(noise, unit.events, delta)
 
 
+def _noisy(numbers: Integers, noise: Noise, unit: Unit, generator: np.random.Generator | None) -> Integers:
+    """Return the counts plus noise, for a unit that may change their sum by at most `unit.events`."""
+    return draws.noisy_counts(np.minimum(numbers, draws.LARGEST_COUNT), noise, generator, events=unit.events)
+
+
 def _private_pairs(
-    trips: pd.DataFrame, wanted: PrivatePairs, noise: Noise, threshold: int, generator: np.random.Generator | None
+    counts: Counts, wanted: PrivatePairs, noise: Noise, threshold: int, generator: np.random.Generator | None
 ) -> tuple[Support, Integers]:
     """Return the pairs whose noisy count reaches the threshold, and these counts."""
-    labels, rows, columns, numbers = supports.seen_pairs(trips, wanted.labels)
-    noisy = draws.noisy_counts(np.minimum(numbers, draws.LARGEST_COUNT), noise, generator)
+    labels, rows, columns, numbers = supports.pair_counts(counts.trips, wanted.labels)
+    noisy = _noisy(numbers, noise, counts.unit, generator)
     kept = noisy >= threshold
     rows, columns, noisy = rows[kept], columns[kept], noisy[kept]
     if wanted.labels is None:

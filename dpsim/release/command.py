@@ -1,79 +1,26 @@
-"""A release in one call, and `dpsim release`, `dpsim release --check` and `dpsim plan`: the steps, and what is said."""
+"""A release in one call, and the lines that `dpsim release`, `dpsim release --check` and `dpsim plan` print."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from dpsim.release import files, owner, planning
-from dpsim.release.budget import Limit, checked, spend
+from dpsim.release import files, owner, planning, sources
+from dpsim.release.budget import Limit, loss_limit, spend
 from dpsim.release.chain import PrivateChain, losses, release_chain
 from dpsim.release.counts import Counts
-from dpsim.release.support import PrivatePairs, Support, declared
-from dpsim.release.table import count_trajectories, count_transitions
-from dpsim.release.unit import EVENT, Unit
+from dpsim.release.labels import visible
+from dpsim.release.options import Options
 
 
 def privatize(
     source: Any,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    output: str | os.PathLike[str] | None = None,
-    budget: str | os.PathLike[str] | None = None,
-    limit: Limit | None = None,
-    rng: np.random.Generator | int | None = None,
-    tell: Callable[[str], None] | None = None,
-    **table: Any,
-) -> PrivateChain:
-    """Return a private chain of a table of events, of counts or of visits: what `dpsim release` does, in one call.
-
-    Parameters
-    ----------
-    source, table : the table, what its columns are and what is declared, as in `counted` and `support.declared`
-    epsilon, delta, budget, limit, rng : as in `release_chain`
-    output : new folder of the release; what is for you alone goes beside it (output_OWNER_ONLY). None: not written
-    tell : is called with each line that is for you alone: what was counted, what was left out and why
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"from": ["home", "shop"] * 500, "to": ["shop", "home"] * 500})
-    >>> chain = privatize(table, origin="from", destination="to", categories=["home", "shop"], epsilon=1, rng=1)
-    >>> chain.stationary().round(2).tolist()
-    [0.5, 0.5]
-    """
-    support = declared(*(table.pop(name, None) for name in ("categories", "graph", "pairs")))
-    unit = _unit(*(table.get(name) for name in ("trajectory", "unit", "events")))
-    noise, _, spent = losses(epsilon, delta, unit, support)
-    if limit is not None and budget is None:
-        raise ValueError("limit belongs to a budget, the file that holds it (--budget FILE), got none")
-    if budget is not None and rng is None:  # what would be refused in the end is refused before a row is read
-        spend(budget, epsilon=noise.epsilon, delta=spent, unit=unit, limit=limit, dry=True)
-    with nullcontext() if output is None else files.prepared(output, budget) as place:
-        counts = counted(source, support, **table) if tell is None else _counted_aloud(source, support, table, tell)
-        made = release_chain(counts, epsilon=epsilon, delta=delta, support=support, budget=budget, limit=limit, rng=rng)
-        if place is not None:
-            place.write(made, counts)
-    return made
-
-
-def _unit(trajectory: str | None, unit: str | None, events: int | None) -> Unit:
-    """Return whom a table's options protect."""
-    column = unit if trajectory is None else trajectory.split(",")[0].strip()
-    if (column is None) != (events is None):
-        raise ValueError("events must go with a unit (or trajectory), and a unit with events: how many of it are kept")
-    return EVENT if events is None else Unit(events, column)
-
-
-def counted(
-    source: Any,
-    support: Support | PrivatePairs,
     *,
     origin: str | None = None,
     destination: str | None = None,
@@ -81,41 +28,69 @@ def counted(
     trajectory: str | None = None,
     time_format: str | None = None,
     max_gap: str | None = None,
+    categories: Sequence[Any] | str | os.PathLike[str] | None = None,
+    graph: pd.DataFrame | str | os.PathLike[str] | None = None,
+    pairs: str | None = None,
     unit: str | None = None,
     events: int | None = None,
-) -> Counts:
-    """Return the counts of a table within what is declared (`support`, from `support.declared`).
+    epsilon: float,
+    delta: float = 0.0,
+    output: str | os.PathLike[str] | None = None,
+    budget: str | os.PathLike[str] | None = None,
+    limit: Limit | None = None,
+    rng: np.random.Generator | int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> PrivateChain:
+    """Return a private chain from a table of events, counts or visits; this is what `dpsim release` does, in one call.
 
     Parameters
     ----------
-    source : a file of events (csv, tsv, also .gz, or Parquet), several, or a folder of such; a DataFrame; an Ibis table
-    origin, destination, count : str, columns of a table with a row for each event, or for `count` events
-    trajectory : str, in their place "USER,TIME,PLACE", columns of a table with a row for each visit; USER is the unit
-    time_format, max_gap : with a trajectory, as in `table.count_trajectories`
-    unit : str, the column of the person, car or session to protect as a whole; None: single events are protected
-    events : int, with a unit or a trajectory: how many events of a unit are counted, at most
+    source : a file or files (csv, tsv, also .gz, or Parquet), a folder of them, a DataFrame, or an Ibis table
+    origin, destination, count, trajectory, time_format, max_gap, categories, graph, pairs, unit, events
+        These say which columns are read, what is public, and whom to protect, as in `Options`.
+    epsilon, delta, budget, limit, rng : as in `release_chain`
+    output : a new folder for the release; a second one, output_OWNER_ONLY, is only for you. None writes no files
+    tell : is called with each line that only you may read; the lines say what was counted, what was left out and why
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"from": ["home", "shop"] * 500, "to": ["shop", "home"] * 500})
+    >>> chain = privatize(table, origin="from", destination="to", categories=["home", "shop"], epsilon=1, rng=1)
+    >>> chain.stationary().round(2).tolist()
+    [0.5, 0.5]
     """
-    protected = _unit(trajectory, unit, events)
-    if trajectory is None:
-        if origin is None or destination is None:
-            raise ValueError("origin and destination must be given, or for visits trajectory (USER,TIME,PLACE)")
-        if not (time_format is max_gap is None):
-            raise ValueError("time_format and max_gap belong to trajectory, got no trajectory")
-        return count_transitions(source, origin, destination, count=count, categories=support.labels, unit=protected)
-    visits = [name.strip() for name in trajectory.split(",")]
-    if len(visits) != 3 or not all(visits):
-        raise ValueError(f"trajectory must be three columns, USER,TIME,PLACE, got {trajectory!r}")
-    if not (origin is destination is count is unit is None):
-        raise ValueError("trajectory protects its first column: no origin, destination, count or unit beside it")
-    times: dict[str, Any] = {"time_format": time_format, "max_gap": max_gap}
-    return count_trajectories(source, protected, *visits[1:], **times, categories=support.labels)
+    options = Options(
+        origin=origin,
+        destination=destination,
+        count=count,
+        trajectory=trajectory,
+        time_format=time_format,
+        max_gap=max_gap,
+        categories=categories,
+        graph=graph,
+        pairs=pairs,
+        unit=unit,
+        events=events,
+    )
+    noise, _, spent = losses(epsilon, delta, options.protected, options.support)
+    if limit is not None and budget is None:
+        raise ValueError("limit belongs to a budget (--budget FILE), the file that records it, and no budget was given")
+    if budget is not None and rng is None:  # a release that the budget would refuse is refused before a row is read
+        spend(budget, epsilon=noise.epsilon, delta=spent, unit=options.protected, limit=limit, dry=True)
+    with nullcontext() if output is None else files.prepare(output, budget) as place:
+        counts = options.counts(source) if tell is None else _counts_aloud(source, options, tell)
+        settings: dict[str, Any] = {"support": options.support, "budget": budget, "limit": limit, "rng": rng}
+        made = release_chain(counts, epsilon=epsilon, delta=delta, **settings)
+        if place is not None:
+            place.write(made, counts)
+    return made
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
-def run(
-    source: Any,
+def release_lines(
+    source: Sequence[str],
     tell: Callable[[str], None],
     *,
     check: bool = False,
@@ -125,44 +100,54 @@ def run(
     seed: int | None = None,
     delta: float = 0.0,
     budget: str | None = None,
-    **table: Any,
+    **options: Any,
 ) -> list[str]:
-    """Release and write, or only `check`; return the lines that may be published, and tell the owner the others.
+    """Make and write a release, or only `check` its options, and return the lines that may be published.
 
-    table: the options of `counted` and of `support.declared`. Every refusal (ValueError) leaves nothing behind.
+    All other lines go to the owner through `tell`. options: the arguments of `Options`. After a refusal (ValueError)
+    nothing is left behind.
     """
     if check:
-        support = declared(*(table.pop(name, None) for name in ("categories", "graph", "pairs")))
-        _counted_aloud(source, support, table, tell)
+        _counts_aloud(source, Options(**options), tell)
+        for line in _file_lines(source):
+            tell(line)
         tell("nothing was drawn, spent or written")
         return []
     if epsilon is None or output is None:
         raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
-    most = None if limit is None else checked("limit", *_numbers("limit", limit, float, 2))
-    table |= {"epsilon": epsilon, "delta": delta, "budget": budget, "limit": most}
-    chain = privatize(source, output=output, rng=seed, tell=tell, **table)
+    most = None if limit is None else loss_limit("limit", *_numbers("limit", limit, float, 2))
+    spending: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "budget": budget, "limit": most}
+    chain = privatize(source, output=output, rng=seed, tell=tell, **spending, **options)
     folder = f"{os.path.abspath(output)}_OWNER_ONLY"
-    tell(f"for you only: written to {output}; how far it is from your table: {folder}/{files.OWNER}")
-    lines = [chain.text, f"written to {output}" + (": all of it may be published" if seed is None else "")]
+    tell(f"for you only: written to {output}; its error against your table is in {folder}/{files.OWNER}")
+    lines = [chain.text, f"written to {visible(output)}" + (": all of it may be published" if seed is None else "")]
     if budget is None and seed is None:
-        lines.append("no budget file was named: keep account yourself, losses of releases from the same data add up")
+        lines.append(
+            "no budget file was named, so keep account yourself: epsilon and delta of releases of the same data add up"
+        )
     return lines
 
 
-def _counted_aloud(source: Any, support: Any, table: dict[str, Any], tell: Callable[[str], None]) -> Counts:
-    """Return the counts, once their owner was told of them."""
-    told = ["for you only:"]
+def _counts_aloud(source: Any, options: Options, tell: Callable[[str], None]) -> Counts:
+    """Return the counts, after telling the owner about them."""
+    lines = ["for you only:"]
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = lambda message, *_: told.append(f"warning: {message}")
-        counts = counted(source, support, **table)
-    for line in told + owner.told(counts, support):
+        warnings.showwarning = lambda message, *_: lines.append(f"warning: {message}")
+        counts = options.counts(source)
+    for line in lines + owner.count_lines(counts, options.support):
         tell(line)
     return counts
 
 
+def _file_lines(source: Sequence[str]) -> list[str]:
+    """Return the names of the files that are counted, one in each line."""
+    found = sources.found_files(source)
+    return [f"{len(found):>15,} files counted:", *(f"{'':>16}{visible(file)}" for file in found)]
+
+
 def plan_lines(*, epsilon: str, limits: str | None = None, **numbers: Any) -> Iterator[str]:
-    """Yield the table of `planning.plan`, and what its columns mean."""
+    """Yield the table of `planning.plan`, and then the meaning of its columns."""
     epsilons, kept = _numbers("epsilon", epsilon, float), [] if limits is None else _numbers("limits", limits, int)
     table = planning.plan(epsilons=epsilons, limits=kept, **numbers)
     yield table.to_string(index=False, float_format=lambda x: f"{x:.4g}")

@@ -1,4 +1,4 @@
-"""What is counted of a table: the pairs' counts, and what its owner alone may know."""
+"""The counts of the pairs in a table, together with facts that only the owner of the table may know."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dpsim.release.unit import EVENT, Unit
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each transition occurs, with what was kept of each unit. Nothing in it is private.
+    """How often each transition occurs, after the limit on the events of a unit. These counts are not private.
 
     Parameters
     ----------
-    trips : DataFrame, columns origin, destination, trips: the pairs that occur
-    unit : Unit that the limits protect: adding or removing one changes the counts by at most its events
-    before : DataFrame, the trips before any were left out for the unit's sake, to measure utility with
-    report : dict, what became of the rows of the table, in numbers, for their owner
+    trips : DataFrame with the columns origin, destination and trips, and a row for each pair that occurs
+    unit : Unit to protect; adding or removing one unit changes the counts by at most `unit.events` in total
+    before : DataFrame, the trips before the limit on the events of a unit, with which the release is compared
+    report : dict, for the owner of the table: how many of its rows were counted, or left out for which reason
     moves : bool, whether an event is the move of a unit from one visit to its next
 
     Examples

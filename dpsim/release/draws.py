@@ -1,4 +1,4 @@
-"""The integer noise of a release: OpenDP's exact sampler for real ones, numpy's generators for simulations."""
+"""The integer noise of a release, from OpenDP's exact sampler or, for a simulation, from numpy's generators."""
 
 from __future__ import annotations
 
@@ -12,31 +12,41 @@ from dpsim.checks import Integers
 from dpsim.release.noise import Noise
 
 LARGEST_COUNT = 2**53
-_CHUNK = 50_000  # counts that go to OpenDP at a time, so that lists of Python integers stay small
+_CHUNK = 50_000  # counts that OpenDP gets at a time, so that the lists of Python integers stay small
 
 
-def noisy_counts(counts: ArrayLike, noise: Noise, rng: np.random.Generator | None = None) -> Integers:
+def noisy_counts(
+    counts: ArrayLike, noise: Noise, rng: np.random.Generator | None = None, *, events: int = 1
+) -> Integers:
     """Return the counts (cells,), from 0 to 2^53, plus independent noise, which may make them negative.
 
-    rng: for a simulation. None: OpenDP's sampler, exact for the rational number that the scale is. Its bits come from
-    OpenSSL's generator, which every thread has of its own, with a key from the operating system (NIST SP 800-90A): so
-    chunks drawn at once in several threads share no state. Processes would add nothing, as the sampler holds no lock
-    while it draws (tools/bench/results/release_scale.csv has the times).
+    rng: a generator for a simulation. With None the noise comes from OpenDP's sampler, which is exact because the scale
+    is a rational number. Its bits come from OpenSSL's generator with a key from the operating system (NIST SP 800-90A).
+    Every thread has a generator of its own, so chunks that are drawn at the same time in several threads share no
+    state. Processes would not be faster than threads, because the sampler holds no lock while it draws
+    (tools/bench/results/release_scale.csv has the times).
+
+    events: the most by which a unit may change the sum of the counts. If the loss that the sampler itself states for
+    such a change is larger than the epsilon of the noise, ValueError is raised and nothing is drawn.
 
     >>> from dpsim.release.noise import laplace_noise
     >>> noisy_counts([500, 0, 3], laplace_noise(1.0), np.random.default_rng(1)).tolist()
     [498, 3, 3]
     """
-    values = checks.integers("counts", counts, 0, LARGEST_COUNT)
+    values, events = checks.integers("counts", counts, 0, LARGEST_COUNT), checks.integer("events", events, 1)
     if rng is not None:
         rng = checks.generator(rng)
-        p = -np.expm1(-1.0 / noise.scale)  # in double precision, for simulations alone: quick, and not exact
+        p = -np.expm1(-1.0 / noise.scale)  # in double precision, which is quick but not exact
         return values + (rng.geometric(p, values.size) - rng.geometric(p, values.size))
-    import opendp.prelude as dp  # half a second to import, and only real releases need it
+    import opendp.prelude as dp  # the import takes half a second, and only a real release needs it
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     sampler = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=noise.scale)
+    if not (loss := sampler.map(events)) <= noise.epsilon:
+        raise ValueError(
+            f"noise must lose epsilon {noise.epsilon!r} at most for {events} events, and would lose {loss!r}"
+        )
     parts = np.array_split(values, values.size // _CHUNK + 1)
     with ThreadPoolExecutor(streams.threads()) as pool:
         return np.concatenate(list(pool.map(lambda part: np.array(sampler(part.tolist()), dtype=np.int64), parts)))

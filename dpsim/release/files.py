@@ -1,11 +1,12 @@
-"""The files of a release, written whole or not at all, and read back.
+"""Writes the files of a release, either all of them or none, and reads them back.
 
-What may be published lies in one folder; what is for the owner of the data alone in another beside it, which only its
-owner can open (mode 0700, the file 0600). The first's files, their columns, types and order depend on the released
-counts and on public choices alone.
+One folder contains the files that may be published. A second folder beside it is only for the owner of the data; its
+mode is 0700, and the mode of the file in it is 0600. The files of the first folder, and their columns, types and order,
+depend on nothing but the released counts and public choices.
 
-Both are made before anything is spent, inside a hidden folder of mode 0700 beside their place, and moved there when
-they are whole. What a killed run leaves hidden, the next one with the same output removes.
+Both folders are made before anything is spent. They are written inside a hidden folder of mode 0700 beside their final
+place, and they are moved to that place when they are complete. If a run is killed, its hidden folder is removed by the
+next run with the same output.
 """
 
 from __future__ import annotations
@@ -25,24 +26,29 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from dpsim import checks, files
+from dpsim.checks import Integers
 from dpsim.private import SIMULATION
 from dpsim.release import owner, report
 from dpsim.release import support as supports
-from dpsim.release.budget import parsed
+from dpsim.release.budget import read_json
 from dpsim.release.chain import PrivateChain
 from dpsim.release.counts import Counts
+from dpsim.release.labels import visible
 from dpsim.release.noise import LARGEST_EPSILON
 from dpsim.release.statement import LAPLACE, RELEASED
 from dpsim.release.unit import Unit
 
 STATEMENT, REPORT, OWNER = "statement.json", "report.html", "owner.json"
 ENDS = ("origin", "destination")
-LARGEST = 2**54  # of a noisy count: the noise of one of 2^53 events is never as large as that
-LARGEST_CSV = 1_000_000  # rows of a table beyond which it is written as Parquet alone
+LARGEST_NOISY_COUNT = 2**54  # a count is at most 2^53, and its noise is never as large as that
+MOST_BYTES = 2**24  # the largest size of statement.json
+MOST_CHARACTERS = 1_000  # the largest length of a sentence in statement.json
+ROWS = 2**16  # rows of a table that are read at a time
+MOST_ROWS_OF_CSV = 1_000_000  # a table with more rows is written only as Parquet
 
 
 class Place(NamedTuple):
-    """Where a release goes: the hidden folders that are there, and where they are moved."""
+    """The hidden folders in which a release is written, and the places to which they are moved."""
 
     public: Path
     private: Path
@@ -50,33 +56,40 @@ class Place(NamedTuple):
     owner: Path
 
     def write(self, chain: PrivateChain, counts: Counts) -> None:
-        """Write a release and what the counts say of it, and move both into place."""
+        """Write the release and the owner's folder, and move both to their places."""
         try:
             write_public(chain, self.public)
             facts = {"FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"}
-            text = json.dumps(facts | owner.compared(chain, counts), indent=2)
+            text = json.dumps(facts | owner.utility(chain, counts), indent=2)
             with open(os.open(self.private / OWNER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-                stream.write(text + "\n")  # readable by its owner alone from the first byte on
+                stream.write(text + "\n")  # nobody but its owner can ever read it
             os.replace(self.public, self.output)
             os.replace(self.private, self.owner)
         except OSError as error:
-            raise ValueError(f"output: {error}: it is not whole, and what it spent of a budget is spent") from error
+            raise ValueError(
+                f"output: {error}: the release is not complete, and what it spent of a budget is spent"
+            ) from error
 
 
 @contextmanager
-def prepared(output: str | os.PathLike[str], budget: str | os.PathLike[str] | None = None) -> Iterator[Place]:
-    """Make the folders of a release, so that all that can be refused is refused before anything is spent.
+def prepare(output: str | os.PathLike[str], budget: str | os.PathLike[str] | None = None) -> Iterator[Place]:
+    """Make the folders of a release before anything is spent, because they may turn out to be impossible to make.
 
-    output: a new or empty folder, in one that is there; what is for the owner goes beside it, as output_OWNER_ONLY.
-    Within the block both can be written to; at its end nothing is left but what was moved into place. ValueError for
-    what is there already or cannot be made, and for a budget file in either.
+    output: a new or empty folder whose parent exists. The owner's folder is made beside it, as output_OWNER_ONLY.
+
+    Both folders can be written to within the block, and at its end everything is removed that was not moved into place.
+    Raises ValueError if a folder contains files or cannot be made, or if the budget file is in one of the folders.
     """
-    target = Path(os.path.abspath(output))
+    named = os.fsdecode(output)
+    target = Path(os.path.abspath(named))
+    if not named or "\0" in named or not target.name:
+        raise ValueError(f"output must be the name of a new folder, got {named!r:.80}")
     place = target, target.with_name(f"{target.name}_OWNER_ONLY")
-    hidden = target.with_name(f".{target.name}.unfinished")  # a name that is as long as the longer one's
+    hidden = target.with_name(f".{target.name}.unfinished")  # as long as the longer of the two names, so both fit
     file = Path(os.path.realpath(budget or os.curdir))
     if {Path(os.path.realpath(folder)) for folder in place} & {file, *file.parents} and budget is not None:
         raise ValueError(f"budget must be a file outside the folders of the release, got {os.fspath(budget)!r}")
+    files.need_locks("writing a release")
     lock = None
     try:
         try:
@@ -87,7 +100,7 @@ def prepared(output: str | os.PathLike[str], budget: str | os.PathLike[str] | No
                 if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
                     raise ValueError(f"output: {os.fspath(folder)!r} must be new or an empty folder")
             for whole, mode in (("public", 0o777), ("private", 0o700)):
-                shutil.rmtree(hidden / whole, ignore_errors=True)  # of a run that was killed
+                shutil.rmtree(hidden / whole, ignore_errors=True)  # left by a killed run
                 (hidden / whole).mkdir(mode=mode)
         except OSError as error:
             raise ValueError(f"output: {os.fspath(target)!r} cannot be made ({error.strerror})") from error
@@ -99,7 +112,9 @@ def prepared(output: str | os.PathLike[str], budget: str | os.PathLike[str] | No
 
 
 def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
-    """Return a release from its folder (statement.json, states.parquet, counts.parquet); it equals the one written.
+    """Return the release in a folder, read from statement.json, states.parquet and counts.parquet.
+
+    It equals the release that was written.
 
     >>> import tempfile
     >>> from dpsim import release
@@ -112,32 +127,87 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
     """
     place, file = Path(folder), STATEMENT
     try:
-        facts = parsed(place / file)
+        facts = read_json(_ordinary(place / file, MOST_BYTES))
         _check(facts)
         file = "states.parquet"
-        labels = pd.Index(_columns(place / file, ["label"])["label"])
-        _refuse("label must be distinct", labels[labels.duplicated()])
+        labels = _labels(place / file)
         file = "counts.parquet"
-        counts = _columns(place / file, [*ENDS, "noisy_count"])
-        least = -LARGEST if facts["threshold"] is None else facts["threshold"]
-        noisy = checks.integers("noisy_count", counts["noisy_count"], least, LARGEST)
-        rows, columns = (labels.get_indexer(counts[name]).astype(np.int64) for name in ENDS)
-        _refuse("origin and destination must be labels of states.parquet", counts.values[(rows < 0) | (columns < 0)])
-        _refuse("each pair must be there once", counts.values[counts.duplicated(list(ENDS))])
+        rows, columns, noisy = _pairs(place / file, labels, facts)
         support, order = supports.from_pairs(labels.tolist(), rows, columns, facts["support"])
         pairs = {supports.ALL_PAIRS: len(labels), supports.GRAPH: 1}.get(facts["support"], 0)
         _refuse("each label must have its pairs", labels[support.sizes < pairs])
-        checks.integer("pairs in statement.json", facts["pairs"], noisy.size, noisy.size)
     except (OSError, KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as error:
         raise ValueError(f"folder: {os.fspath(folder)!r} holds no release: {file}: {error}") from error
     return PrivateChain(support, noisy[order], facts)
 
 
+def _ordinary(file: Path, most: int | None = None) -> Path:
+    """Return the file if it is an ordinary one of at most `most` bytes; reading a pipe or a device might never end."""
+    if not file.is_file():
+        raise ValueError("there is no ordinary file of this name")
+    if most is not None and file.stat().st_size > most:
+        raise ValueError(f"it must have at most {most:,} bytes, got {file.stat().st_size:,}")
+    return file
+
+
+def _labels(file: Path) -> pd.Index:
+    """Return the labels in states.parquet. Reading stops with ValueError at the first label that occurs twice."""
+    labels: dict[Any, None] = {}
+    with pa.parquet.ParquetFile(_ordinary(file)) as table:
+        for part in _parts(table, ["label"]):
+            for label in part["label"].tolist():
+                if label in labels:
+                    raise ValueError(f"label must be distinct, got {label!r:.80} more than once")
+                labels[label] = None
+    return pd.Index(list(labels))
+
+
+def _pairs(file: Path, labels: pd.Index, facts: dict[str, Any]) -> tuple[Integers, Integers, Integers]:
+    """Return the rows, columns and noisy counts of the pairs in counts.parquet, in the order of the file (ValueError).
+
+    The number of rows is checked before the first row is read, and each batch of rows before the next one is read.
+    """
+    least = -LARGEST_NOISY_COUNT if facts["threshold"] is None else facts["threshold"]
+    found: list[Integers] = []
+    with pa.parquet.ParquetFile(_ordinary(file)) as table:
+        checks.integer("pairs in statement.json", facts["pairs"], table.metadata.num_rows, table.metadata.num_rows)
+        if facts["pairs"] > len(labels) ** 2:
+            raise ValueError(f"it must have a row for each pair of {len(labels):,} labels, got {facts['pairs']:,} rows")
+        for part in _parts(table, [*ENDS, "noisy_count"]):
+            noisy = checks.integers("noisy_count", part["noisy_count"], least, LARGEST_NOISY_COUNT)
+            ends = [labels.get_indexer(part[name]).astype(np.int64) for name in ENDS]
+            _refuse("origin and destination must be labels of states.parquet", part.values[np.minimum(*ends) < 0])
+            _refuse("each pair must be there once", part.values[part.duplicated(list(ENDS))])
+            found.append(np.array([*ends, noisy]))
+    rows, columns, noisy = np.concatenate(found, axis=1) if found else np.zeros((3, 0), dtype=np.int64)
+    keys = np.sort(rows * len(labels) + columns)
+    twice = keys[1:][keys[1:] == keys[:-1]][:1]
+    _refuse("each pair must be there once", [tuple(labels[[key // len(labels), key % len(labels)]]) for key in twice])
+    return rows, columns, noisy
+
+
+def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataFrame]:
+    """Yield the named columns, some rows at a time. Each must be int64 or text without missing values (ValueError)."""
+    schema = table.schema_arrow
+    for name in names:
+        _refuse(f"there must be one column {name}", [schema.names.count(name)] * (schema.names.count(name) != 1))
+        kind = schema.field(name).type
+        known = pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        _refuse(f"{name} must be int64 or text", [str(kind)] * (not known))
+    for batch in table.iter_batches(ROWS, columns=names):
+        for name in names:
+            _refuse(f"{name} must be there in every row", ["nothing"] * (batch.column(name).null_count > 0))
+        yield batch.to_pandas()
+
+
 def _check(facts: dict[str, Any]) -> None:
-    """Raise ValueError, with a field and its value, where a fact of a release is not of its type or in its range."""
+    """Raise ValueError, naming the field and its value, if a fact has the wrong type or is out of its range."""
     types = {str: ("randomness", "estimate", "empty_rows"), bool: ("simulation", "moves"), dict: ("unit", "versions")}
     for of, name in ((of, name) for of, names in types.items() for name in names):
         _refuse(f"{name} must be a {of.__name__}", [facts[name]] * (not isinstance(facts[name], of)))
+    for name in types[str]:
+        fits = len(facts[name]) <= MOST_CHARACTERS and visible(facts[name]) == facts[name]
+        _refuse(f"{name} must be one line of at most {MOST_CHARACTERS} visible characters", [facts[name]] * (not fits))
     checks.choice("status", facts["status"], (SIMULATION if facts["simulation"] else RELEASED,))
     checks.choice("mechanism", facts["mechanism"], (LAPLACE,))
     kind, unit = checks.choice("support", facts["support"], supports.KINDS), Unit(**facts["unit"])
@@ -145,31 +215,23 @@ def _check(facts: dict[str, Any]) -> None:
     checks.scalar("scale", facts["scale"], unit.events / epsilon * (1.0 - 1e-9), 1e13)
     checks.scalar("delta", facts["delta"], 0.0, 1.0, open_high=True)
     if kind in (supports.PRIVATE_PAIRS, supports.PRIVATE_LABELS):
-        checks.integer("threshold", facts["threshold"], unit.events + 1, LARGEST)
+        checks.integer("threshold", facts["threshold"], unit.events + 1, LARGEST_NOISY_COUNT)
     else:
         _refuse("threshold must be null", [facts["threshold"]] * (facts["threshold"] is not None))
 
 
 def _refuse(rule: str, found: Any) -> None:
-    """Raise ValueError where something breaks a rule, with the first that does."""
+    """Raise ValueError if anything was found that breaks the rule; the message shows the first such thing."""
     if len(found):
         raise ValueError(f"{rule}, got {next(iter(found))!r:.80}")
 
 
-def _columns(file: Path, names: list[str]) -> pd.DataFrame:
-    """Return columns of a table, of whole numbers or of text, without gaps (ValueError)."""
-    table = pa.parquet.read_table(file, columns=names)
-    for name, kind, values in zip(table.column_names, table.schema.types, table.columns):
-        known = pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        _refuse(f"{name} must be int64 or text in every row", [str(kind)] * (not known or values.null_count > 0))
-    return table.to_pandas()
-
-
 def write_public(chain: PrivateChain, folder: Path) -> None:
-    """Write counts, chain and states (as Parquet and, unless they are very large, csv), the statement and the page.
+    """Write the tables counts, chain and states, the statement and the report.
 
-    Of a simulation every file says so, the tables in a column `note`. Labels are written unchanged: a spreadsheet may
-    take one such as "=A1" in a csv for a formula.
+    The tables are written as Parquet and, unless they are very large, as csv. Every file of a simulation says that it
+    is a simulation; the tables say so in a column `note`. Labels are written unchanged, so a spreadsheet may take a
+    label such as "=A1" in a csv file for a formula.
     """
     bars = report.stationary(chain)
     for name, frame in (("counts", chain.counts), ("chain", chain.pairs), ("states", _states(chain, bars))):
@@ -177,18 +239,18 @@ def write_public(chain: PrivateChain, folder: Path) -> None:
         table = pa.Table.from_pandas(marked, preserve_index=False)
         table = table.replace_schema_metadata({"status": chain.statement["status"]})
         pa.parquet.write_table(table, folder / f"{name}.parquet")
-        if len(table) <= LARGEST_CSV:
+        if len(table) <= MOST_ROWS_OF_CSV:
             pa.csv.write_csv(table, folder / f"{name}.csv")
     (folder / STATEMENT).write_text(json.dumps(chain.statement, indent=2) + "\n", encoding="utf-8")
     (folder / REPORT).write_text(report.page(chain, bars), encoding="utf-8")
 
 
 def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the table of states; the stationary columns are empty where there is no stationary distribution."""
+    """Return the table of states. Its stationary columns are empty if the stationary distribution is not unique."""
     places = np.arange(len(chain.labels))
     filled = np.isin(places, chain.estimate.empty)
     states = pd.DataFrame({"label": chain.named(places), "departures": chain.departures(), "filled": filled})
-    unique = bool(chain.labels) and len(chain.closed_classes[0]) == 1  # seen by everybody
+    unique = bool(chain.labels) and len(chain.closed_classes[0]) == 1  # public, like the released chain
     states["stationary"] = chain.stationary().to_numpy() if unique else np.nan
     for end in ("low", "high"):
         states[f"stationary_{end}"] = np.nan if bars is None else bars[end].to_numpy()

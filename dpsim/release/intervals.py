@@ -1,23 +1,26 @@
-"""Error bars that cost no privacy: from the released counts and the known law of the noise.
+"""Error bars from the released counts and the known distribution of the noise, which therefore cost no privacy.
 
-Targets: "table", the chain of the table's own counts, for which noise is the only error; "process", the chain behind
-the table, whose transitions are a sample too. Delta method, with y the signed noisy counts, M_i their sum in row i over
-its d_i pairs, P = y / M, v the variance of the noise:
+There are two targets. The target "table" is the chain of the table's own counts, for which noise is the only error. The
+target "process" is the chain behind the table; the table is a sample of its transitions, which adds a second error. The
+variances come from the delta method. Let y be the signed noisy counts, M_i their sum in row i over its d_i pairs,
+P = y / M, and v the variance of the noise. The variances are:
   a probability            v (1 - 2 P_ij + d_i P_ij^2) / M_i^2 + P_ij (1 - P_ij) / M_i
   stationary distribution  sum_i pi_i^2 V_ik with Z = (I - P + 1 pi)^-1
   V_ik                     v sum_j (Z_jk - (P Z)_ik)^2 / M_i^2 + Var_i(Z_k) / M_i, the variance of (change of P) Z
-and the second terms for the process alone. Var_i is the variance under row i. Points are the estimate's, and each
-interval is cut to what is possible and holds its point.
+The second terms (those without v) are added only for the process. Var_i is the variance under row i. Each interval is
+cut to the possible values, and it is widened, if necessary, so that it contains the point estimate.
 
-A row whose noisy total is within three standard deviations of its noise says nothing (`PrivateChain.weak`): its
-probabilities have the interval [0, 1]. The stationary distribution is linear in the counts to first order; the size of
-the second order follows from the same V. Where it is more than SECOND of the first anywhere, the intervals covered less
-than they say, and are refused. The refusal looks at the noisy counts: of all releases of a table, refused ones among
-them, at most 1 - level have a given interval that misses; where nearly all are refused, the few given ones mostly miss.
+A row whose noisy total is at most three standard deviations of its noise says nothing (`PrivateChain.weak`), so its
+probabilities have the interval [0, 1]. To first order, the stationary distribution is linear in the counts, and the
+size of the second order follows from the same V. If the second order is more than SECOND times the first for any state,
+the intervals are refused, because in tests such intervals had less than their stated coverage. The refusal depends on
+the noisy counts. Therefore the level refers to all releases of a table, the refused ones included: at most a share of
+1 - level of them gives an interval that misses. If nearly all are refused, most of the few given intervals miss.
 
-Pairs chosen privately have passed a threshold, and noisy counts that have are too large in the mean. Each such count
-has the interval from the law of the noise given that it passed, by inversion of its two tails. Whatever rests on
-several of them, with pairs left out that did not pass, is biased beyond repair here, and refused.
+Pairs that are chosen privately have passed a threshold, so their noisy counts are too large on average. The interval of
+such a count comes from the distribution of the noise given that the count passed, by inverting its two tails. A
+quantity that depends on several such counts is biased, because the pairs that did not pass are missing from it. No
+error bars correct that bias here, so they are refused.
 """
 
 from __future__ import annotations
@@ -31,17 +34,18 @@ import pandas as pd
 from scipy.special import ndtri
 
 from dpsim import checks
-from dpsim.checks import Array
+from dpsim.checks import Array, Integers
+from dpsim.numerics.search import least_integer
 from dpsim.release.estimate import row_sums, weak_rows
 from dpsim.release.noise import Noise
 
-LARGEST = 2_000  # labels up to which the whole chain's intervals are computed
-SECOND = 0.25  # of the first order: the largest second one (tests/release/test_intervals.py measures the coverage)
-PSEUDO_EVENTS = 1.0  # added to a count where its sampling variance is estimated from it
+MOST_LABELS = 2_000  # with more labels, the intervals of the stationary distribution are refused
+SECOND = 0.25  # the largest ratio of the second order to the first (coverage: tests/release/test_intervals.py)
+PSEUDO_EVENTS = 1.0  # added to a count before its sampling variance is estimated from it
 
 
 def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
-    """Return a table with low and high of what `PrivateChain.intervals` names; ValueError where they would not hold."""
+    """Return the table of `PrivateChain.intervals`; ValueError if the intervals would not have their coverage."""
     checks.choice("of", of, ("stationary", "probabilities", "counts"))
     level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
     checks.choice("target", target, ("table", "process"))
@@ -53,7 +57,7 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
 
 
 def count_intervals(chain: Any, level: float) -> pd.DataFrame:
-    """Return origin, destination, noisy_count, low, high: of each pair's true count alone."""
+    """Return origin, destination, noisy_count, low and high, an interval for the true count of each pair separately."""
     table, half, threshold = chain.counts, half_width(chain.noise, level), chain.statement["threshold"]
     ends = np.maximum(chain.noisy - half, 0), np.maximum(chain.noisy + half, 0)
     given = None if threshold is None else conditional_interval(chain.noisy, threshold, chain.noise, level)
@@ -62,47 +66,38 @@ def count_intervals(chain: Any, level: float) -> pd.DataFrame:
 
 
 def half_width(noise: Noise, level: float) -> int:
-    """Return the least integer that the noise of a count exceeds, in either direction, at most 1 - level often."""
+    """Return the least integer that the absolute noise of a count exceeds with probability at most 1 - level."""
     most = math.log((1.0 - level) / 2.0)
     return bisect.bisect_left(range(2**62), True, key=lambda half: noise.log_tail(half + 1) <= most)
 
 
 def conditional_interval(noisy: Any, threshold: int, noise: Noise, level: float) -> tuple[Array, Array]:
-    """Return bounds on counts >= 1 whose noisy values passed a threshold, each wrong with (1 - level) / 2.
+    """Return bounds on counts >= 1 whose noisy values passed a threshold.
 
-    The low one is the least count c with P(Y >= y | Y >= threshold) >= (1 - level) / 2, the high one the largest with
-    P(Y <= y | Y >= threshold) >= (1 - level) / 2; both probabilities are monotone in c.
+    Each bound is wrong with probability at most (1 - level) / 2. The lower bound is the least count c for which
+    P(Y >= y | Y >= threshold) >= (1 - level) / 2, and the upper bound is the largest count c for which
+    P(Y <= y | Y >= threshold) >= (1 - level) / 2. Both probabilities are monotone in c.
     """
     seen, place = np.unique(np.asarray(noisy, dtype=np.int64), return_inverse=True)
     share = math.log(0.5 * (1.0 - level))
 
-    def upper(c: Array) -> Array:
-        """Return log P(Y >= y | Y >= threshold): rises with c."""
+    def upper(c: Integers) -> Array:
+        """Return log P(Y >= y | Y >= threshold), which rises with c."""
         return np.asarray(noise.log_tail(seen - c) - noise.log_tail(threshold - c))
 
-    def lower(c: Array) -> Array:
+    def lower(c: Integers) -> Array:
         """Return log P(Y <= y | Y >= threshold), which falls with c."""
         above = noise.log_tail(seen + 1 - c) - noise.log_tail(threshold - c)
         return np.log(np.maximum(-np.expm1(np.minimum(above, 0.0)), 1e-300))
 
     reach = np.int64(math.ceil(60.0 * noise.scale) + 60)
-    low = _least(lambda c: upper(c) >= share, np.zeros(seen.size, np.int64), seen + reach)
-    high = _least(lambda c: lower(c) < share, np.ones(seen.size, np.int64), seen + 2 * reach) - 1
+    low = least_integer(lambda c: upper(c) >= share, np.zeros(seen.size, np.int64), seen + reach)
+    high = least_integer(lambda c: lower(c) < share, np.ones(seen.size, np.int64), seen + 2 * reach) - 1
     return np.maximum(low, 1).astype(float)[place], np.maximum(high, 1).astype(float)[place]
 
 
-def _least(holds: Any, fails: Any, good: Any) -> Any:
-    """Return the least integers at which a monotone condition holds; it is taken to hold at `good`."""
-    low, high = fails.copy(), good.copy()
-    while (high - low > 1).any():
-        middle = (low + high) // 2
-        yes = holds(middle)
-        high, low = np.where(yes, middle, high), np.where(yes, low, middle)
-    return high
-
-
 def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
-    """Return origin, destination, probability, low, high of each pair of the support: a row for each."""
+    """Return the columns origin, destination, probability, low and high, with a row for each pair of the support."""
     noise, support, counts = chain.noise, chain.support, chain.noisy.astype(float)
     weak = weak_rows(support, chain.noisy, noise)
     M = np.where(weak, 1.0, row_sums(counts, support))[support.rows]
@@ -118,10 +113,10 @@ def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
 
 
 def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
-    """Return stationary, low, high by label, once the second order is small beside the first."""
+    """Return stationary, low and high by label, if the second order is small compared with the first (ValueError)."""
     n, support, noise = len(chain.labels), chain.support, chain.noise
-    if n > LARGEST:
-        raise ValueError(f"of must be 'probabilities' or 'counts' for {n} labels: above {LARGEST}")
+    if n > MOST_LABELS:
+        raise ValueError(f"of must be 'probabilities' or 'counts' for more than {MOST_LABELS} labels, got {n} labels")
     table = chain.stationary().to_frame()
     counts = chain.noisy.astype(float)
     M = row_sums(counts, support)
@@ -155,7 +150,7 @@ _REFUSED = (
 
 
 def _cut(table: pd.DataFrame, low: Array, high: Array) -> pd.DataFrame:
-    """Return a table whose last column are probabilities with intervals cut to [0, 1], that hold their points."""
+    """Return the table with intervals for its last column, cut to [0, 1] and widened to contain the values in it."""
     point = table.iloc[:, -1].to_numpy()
     table["low"] = np.minimum(np.clip(low, 0.0, 1.0), point)
     table["high"] = np.maximum(np.clip(high, 0.0, 1.0), point)

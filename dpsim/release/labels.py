@@ -1,4 +1,4 @@
-"""Labels of states, and ids of units: words, one value at a time, whatever the other rows of a table hold."""
+"""Labels of states and names of units, which are words; each value is read without regard to the other rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ import numpy as np
 import pandas as pd
 
 from dpsim.checks import Integers
+from dpsim.files import WHOLE_TEXT
 
-AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # no TRIM: for Spark, Ibis 12 lists "v" and "f" among the blanks
-WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
-LONGEST = 22  # characters of a label that are shown: its ends, which tell "North" from "South"
+AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # not TRIM, because for Spark, Ibis 12 counts "v" and "f" as blanks
+MOST_OF_A_LABEL = 22  # characters of a label that are shown, from both its ends, to tell "North" from "South"
+MOST_OF_A_NAME = 80  # characters of the name of a column that are shown
 
 
 def whole_word(value: Any) -> str | None:
-    """Return one value as the word that the release makes of it, None when it is missing.
+    """Return the word that a release uses for a value, or None for a missing value.
 
-    Words are text without the blanks round it, whole numbers (97.0 in text is 97), booleans and dates; None is what is
-    nothing of these, or cannot be written.
+    Text without the blanks around it, whole numbers (the text 97.0 means 97), booleans and dates become words. Any
+    other value, and text that cannot be encoded, counts as missing.
 
     >>> [whole_word(value) for value in (97, "97.0", "007", " a ", True, date(2025, 3, 1), 1.5, " ", None)]
     ['97', '97', '007', 'a', 'true', '2025-03-01', None, None, None]
@@ -36,12 +37,12 @@ def whole_word(value: Any) -> str | None:
         if isinstance(value, numbers.Integral):
             return str(int(value))
         return None if value is pd.NaT or not isinstance(value, date) else value.isoformat()
-    except Exception:  # what a class of its own, or thousands of digits, may raise
+    except Exception:  # an unusual class, or an integer of thousands of digits, may raise anything
         return None
 
 
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
-    """Return 2 or more declared labels, all distinct (ValueError): as integers when all of them are, else as words.
+    """Return 2 or more distinct declared labels (ValueError), as integers if all are integers, and else as words.
 
     >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
     ([0, 1, 2], ['1', 'x'])
@@ -59,10 +60,10 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
     return [int(label) for label in listed] if integers else words.tolist()
 
 
-def as_declared(words: Sequence[str]) -> list[Any]:
-    """Return the words of a public file as integers when all of them are, else as they are.
+def labels_of_words(words: Sequence[str]) -> list[Any]:
+    """Return the words of a public file, converted to integers if every word is an integer.
 
-    >>> as_declared(["1", "20"]), as_declared(["1", "x"])
+    >>> labels_of_words(["1", "20"]), labels_of_words(["1", "x"])
     ([1, 20], ['1', 'x'])
     """
     whole = bool(len(words)) and pd.Series(words, dtype="str").str.fullmatch(r"0|-?[1-9]\d{0,17}").all()
@@ -70,7 +71,9 @@ def as_declared(words: Sequence[str]) -> list[Any]:
 
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
-    """Return the place of each value among distinct labels, from 0, compared as words; -1 for a value that is no label.
+    """Return the place of each value among distinct labels, counted from 0; it is -1 for a value that is not a label.
+
+    Values and labels are compared as words.
 
     >>> positions(pd.Series(["b", "a", "z"]), ["a", "b"])
     array([ 1,  0, -1])
@@ -83,23 +86,23 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     return np.append(found, -1)[codes].astype(np.int64)
 
 
-def shown(label: Any) -> str:
-    """Return a label as text for a page or a terminal: invisible marks spelled out, long words cut.
+def short_label(label: Any, longest: int = MOST_OF_A_LABEL) -> str:
+    """Return a label as text for a page or a terminal, shortened if it is long, with invisible characters spelled out.
 
-    >>> print(shown(chr(0x202E) + "x"), shown("a very long label of a place"))
+    >>> print(short_label(chr(0x202E) + "x"), short_label("a very long label of a place"))
     \\u202ex a very long …f a place
     """
     word = str(label)
-    return seen(word if len(word) <= LONGEST else f"{word[: LONGEST - 10]}…{word[-9:]}")
+    return visible(word if len(word) <= longest else f"{word[: longest - 10]}…{word[-9:]}")
 
 
-def listed(labels: Sequence[Any]) -> str:
-    """Return the first ten labels as they are shown, and dots for the others."""
-    return ", ".join(map(shown, labels[:10])) + (", ..." if len(labels) > 10 else "")
+def first_labels(labels: Sequence[Any]) -> str:
+    """Return the first ten labels as `short_label` shows them, followed by "and others" if there are more."""
+    return ", ".join(map(short_label, labels[:10])) + (" and others" if len(labels) > 10 else "")
 
 
-def seen(text: str) -> str:
-    """Return a text with its control and format characters, and halves of pairs, as codes."""
+def visible(text: str) -> str:
+    """Return a text in which control characters, format characters and lone surrogates are replaced by their codes."""
     hidden = ("Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn")
     codes = (mark.encode("unicode_escape", "surrogatepass").decode() for mark in text)
     return "".join(code if unicodedata.category(mark) in hidden else mark for mark, code in zip(text, codes))

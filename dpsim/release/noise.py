@@ -1,17 +1,21 @@
-"""What noisy integer counts cost a unit: discrete Laplace noise, and the threshold of pairs chosen privately.
+"""The privacy of noisy integer counts: discrete Laplace noise, and the threshold of pairs chosen privately.
 
-Neighbouring tables differ in one unit. It has at most M events, so that it moves the counts by an integer vector v >= 0
-with |v|_1 <= M. Noise z of the law P(z) ~ e^(-|z| / s) on each count then loses at most M / s.
+Neighbouring tables differ in one unit. The unit has at most M events, so it changes the counts by an integer vector
+v >= 0 with |v|_1 <= M. If each count has independent noise z with P(z) proportional to e^(-|z| / s), the release of the
+noisy counts therefore satisfies epsilon = M / s.
 
-Private pairs. A pair is released if its count is above 0 and its noisy count at least tau. Let x have a unit that y has
-not. A pair that x alone has passes with T(tau - v), T the tail of the noise and v its events; let delta bound the sum
-of these. For a set of outputs S, P(x in S) <= delta + P(the other pairs of x in S), and the others cost epsilon. The
-other way, with A the outputs of those others, P(x in S) >= (1 - delta) P(A in S) by independence, so
-(1 - delta) P(y in S) <= e^epsilon P(x in S). Both ways: (epsilon, delta).
-The sum: T(u) is convex at integers u >= 0, as the noise's law falls there; so sum T(tau - v_i) over v_i >= 1 with
-sum v_i <= M is convex in the number of parts once all but one part are 1, and largest for one pair of M events or M
-pairs of 1: delta <= max(T(tau - M), M T(tau - 1)) for tau > M. Which rows the pairs lie in plays no part, because their
-noises are independent.
+Private pairs. A pair is released if its count is above 0 and its noisy count is at least tau. Let the table x contain a
+unit that its neighbour y lacks. A pair that occurs only in x passes the threshold with probability T(tau - v), where T
+is the tail of the noise and v is the pair's number of events. Let delta be a bound on the sum of these probabilities.
+For a set S of outputs, P(x in S) <= delta + P(the other pairs of x in S), and for the other pairs the noise satisfies
+epsilon. In the other direction, let A be the output for the other pairs of x. By independence,
+P(x in S) >= (1 - delta) P(A in S), so (1 - delta) P(y in S) <= e^epsilon P(x in S). Both directions together give
+(epsilon, delta).
+
+The bound on the sum. T(u) is convex at integers u >= 0, because the noise's probabilities fall there. Hence the sum of
+T(tau - v_i) over v_i >= 1 with sum v_i <= M is convex in the number of parts once all parts but one are 1, and it is
+largest either for one pair with M events or for M pairs with one event each: delta <= max(T(tau - M), M T(tau - 1)) for
+tau > M. It does not matter in which rows the pairs are, because their noises are independent.
 """
 
 from __future__ import annotations
@@ -26,13 +30,14 @@ import numpy as np
 from dpsim import checks
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
-_UP = 1.0 + 1e-9  # a bound in double precision is stated this much larger
+_UP = 1.0 + 1e-9  # a bound is multiplied by this, which is more than the rounding error of double precision
 
 
 class Noise(NamedTuple):
-    """Independent discrete Laplace noise for every count, and what it costs.
+    """Independent discrete Laplace noise for every count, and its epsilon.
 
-    scale: s of ``P(z) ~ e^(-|z|/s)``, in counts: this double, exactly. epsilon: the privacy loss, rounded up.
+    scale: s, where P(z) is proportional to ``e^(-|z|/s)``, in counts; the noise has exactly this double as its scale.
+    epsilon: the privacy loss of a unit, rounded up.
 
     >>> noise = laplace_noise(1.0)
     >>> noise.scale, round(noise.mean_absolute, 3), round(noise.variance, 3)
@@ -53,16 +58,16 @@ class Noise(NamedTuple):
         return 2.0 * math.exp(-1.0 / self.scale) / -math.expm1(-2.0 / self.scale)
 
     def log_tail(self, least: Any) -> Any:
-        """Return log P(Z >= least) for integers; of those below 1 by symmetry, 1 - P(Z >= 1 - least)."""
+        """Return log P(Z >= least) for integers; below 1 it uses P(Z >= least) = 1 - P(Z >= 1 - least), by symmetry."""
         far = -np.where(least >= 1, least, 1 - least) / self.scale - math.log1p(math.exp(-1.0 / self.scale))
         return np.where(least >= 1, far, np.log1p(-np.exp(far)))
 
 
 def laplace_noise(epsilon: float, events: int = 1) -> Noise:
-    """Return the noise that keeps the loss of a unit with so many events within epsilon, from 1e-6 to 1e6.
+    """Return the noise that protects a unit of at most so many events with this epsilon, from 1e-6 to 1e6.
 
-    Its scale is the least double s for which events / s <= epsilon in rational arithmetic; the sampler draws with
-    exactly that rational number.
+    Its scale is the least double s for which events / s <= epsilon in rational arithmetic, and the sampler uses exactly
+    that rational number.
 
     >>> laplace_noise(0.5, events=3).scale
     6.0
@@ -80,7 +85,7 @@ def laplace_noise(epsilon: float, events: int = 1) -> Noise:
 def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]:
     """Return the least threshold of private pairs that delta in (0, 1) allows, and the delta that it spends.
 
-    A pair that some event has is published where its noisy count is at least the threshold, which exceeds `events`.
+    A pair that occurs is released if its noisy count is at least the threshold, which is larger than `events`.
 
     >>> threshold, spent = pair_threshold(laplace_noise(1.0), 1, 1e-6)
     >>> print(threshold, f"{spent:.1e}")
@@ -93,9 +98,10 @@ def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]
 
 
 def pair_delta(noise: Noise, events: int, threshold: int) -> float:
-    """Return max(T(threshold - events), events T(threshold - 1)), rounded up, T the upper tail of the noise.
+    """Return max(T(threshold - events), events T(threshold - 1)), rounded up, where T is the upper tail of the noise.
 
-    It bounds the chance that a pair which one unit alone has is published; the threshold is above `events`.
+    It bounds the probability that a pair is released although only one unit has it. The threshold must be above
+    `events`.
 
     >>> print(f"{pair_delta(laplace_noise(1.0), 1, 15):.1e}")
     6.1e-07

@@ -1,4 +1,4 @@
-"""For the owner of the data alone, as nothing here is private: what was left out, and how far the release is off."""
+"""Information for the owner of the data only, because it is not private: what was left out, and the release's error."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from scipy import sparse
 from dpsim import markov
 from dpsim.release.chain import PrivateChain
 from dpsim.release.counts import Counts
-from dpsim.release.labels import listed, positions
+from dpsim.release.labels import first_labels, positions
 from dpsim.release.support import PrivatePairs, Support, counts_on
 
 REASONS = {
-    "damaged": "lines that are no rows of the table (too many or too few fields, a lone quote, no UTF-8)",
-    "count": "rows whose count is no whole number of at least 0",
+    "damaged": "lines that are not rows of the table (too many or too few fields, an unclosed quote, not UTF-8)",
+    "count": "rows whose count is not a whole number of at least 0",
     "missing": "without an origin, a destination or a unit",
     "time": "visits without a time that can be read",
     "late": "moves that took longer than the gap",
     "outside": "events outside the declared states",
-    "truncated": "events beyond what is counted of a unit",
+    "truncated": "events above the limit of their unit",
     "barred": "events on pairs that the graph does not allow",
 }
 
 
-def told(counts: Counts, support: Support | PrivatePairs) -> list[str]:
-    """Return, a line each, what was counted, what was left out and why, and which declared states never occur.
+def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
+    """Return lines that say what was counted, what was left out and why, and which declared states never occur.
 
     >>> import pandas as pd
     >>> from dpsim.release import all_pairs, count_transitions
     >>> table = pd.DataFrame({"from": ["a", "b", None, "c"], "to": ["b", "a", "a", "a"], "n": [3, 1, 1, 2]})
     >>> counts = count_transitions(table, "from", "to", count="n", categories=["a", "b"])
-    >>> print(*(line.strip() for line in told(counts, all_pairs(["a", "b"]))), sep=chr(10))
+    >>> print(*(line.strip() for line in count_lines(counts, all_pairs(["a", "b"]))), sep=chr(10))
     4 rows read; of these
     1 left out: without an origin, a destination or a unit
     2 left out: events outside the declared states
@@ -47,18 +47,19 @@ def told(counts: Counts, support: Support | PrivatePairs) -> list[str]:
     seen = {*map(str, counts.trips["origin"]), *map(str, counts.trips["destination"])}
     lines.append(f"{report['kept'] - report.get('barred', 0):>15,} events counted, between {len(seen):,} states")
     never = [str(label) for label in support.labels or () if str(label) not in seen]
-    return lines + [f"{len(never):>15,} declared states occur in no event: {listed(never)}"] * bool(never)
+    return lines + [f"{len(never):>15,} declared states occur in no event: {first_labels(never)}"] * bool(never)
 
 
-def compared(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
-    """Return how far a release is from the owner's table, before truncation, that it was made of.
+def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
+    """Return the error of a release, compared with the owner's table before any limit on a unit's events.
 
-    Total variation of rows (mean over the owner's events, and the largest; 1 for a state that was not released) and of
-    the stationary distributions, or why these are not compared.
+    The errors are total variation distances. For the rows, the mean over the owner's events and the largest distance
+    are returned; a state that was not released counts as 1. For the stationary distributions, either their distance is
+    returned or the reason why they cannot be compared.
     """
     own, n = counts.trips if counts.before is None else counts.before, len(chain.labels)
     ends = [positions(own[name], chain.labels) for name in ("origin", "destination")]
-    places = tuple(np.where(end < 0, n, end) for end in ends)  # all that were not released are one more state
+    places = tuple(np.where(end < 0, n, end) for end in ends)  # states that were not released share place n
     table = sparse.coo_array((own["trips"].to_numpy(float), places), shape=(n + 1, n + 1)).tocsr()
     totals = table.sum(axis=1)
     shares = sparse.diags_array(1.0 / np.maximum(totals, 1.0)) @ table
@@ -79,10 +80,10 @@ def compared(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
 
 
 def _stationary(chain: PrivateChain, shares: sparse.csr_array, seen: Any) -> float | str:
-    """Return the distance of the released from the true stationary distribution, or why there is none."""
+    """Return the distance between the released and the true stationary distribution, or say why there is none."""
     truth = np.zeros(shares.shape[0])
     with suppress(ValueError):
-        truth[seen] = markov.stationary_distribution(shares[seen][:, seen])  # refused where events end outside of these
+        truth[seen] = markov.stationary_distribution(shares[seen][:, seen])  # refused if events end elsewhere
         released = np.append(chain.stationary().to_numpy(), 0.0)
         if not truth[-1]:
             return float(0.5 * np.abs(truth - released).sum())

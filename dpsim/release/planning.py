@@ -1,4 +1,4 @@
-"""What a release would cost and be worth, from public numbers, before anything is spent."""
+"""The noise and the error of a release, computed from public numbers before anything is spent."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import pandas as pd
 from dpsim import checks
 from dpsim.release import estimate
 from dpsim.release.noise import laplace_noise, pair_threshold
-from dpsim.release.unit import LARGEST
+from dpsim.release.unit import MOST_OF_A_UNIT
 
-MANY = 10**9
+MOST_STATES = 10**9
 COLUMNS = f"""\
-unit: one event, or a person of whom so many events are kept. threshold: of the noisy count of a pair chosen privately.
-expected_error: of a row, in total variation, mean over events, where rows have as many events and most counts are above
-their noise: an approximation. error_bound: proven, whatever the table, for fewer than {estimate.LEAST_PAIRS} pairs; the
-estimate from more mostly errs less. Both are against the events kept: what is left out comes on top.
-An epsilon above 10 protects little; a delta must be far below 1 / the number of units, else one may be published."""
-"""What the columns of `plan` mean, for the command line."""
+unit: one event, or a person of whom at most this many events are counted. threshold: the smallest noisy count of a pair
+that is chosen privately. expected_error: the total variation distance of a row, averaged over events, where rows have
+equal numbers of events and most counts are above their noise; it is an approximation. error_bound: a proven upper bound
+for every table with fewer than {estimate.LEAST_PAIRS} pairs; with more pairs the estimate usually has a smaller error.
+Both compare with the counted events, and events that are left out add to the error. An epsilon above 10 protects
+little. A delta must be far below 1 / the number of units, because otherwise a unit may be published."""
+"""The meaning of the columns of `plan`, which the command line prints."""
 
 
 def plan(
@@ -32,49 +33,53 @@ def plan(
     delta: float = 0.0,
     pairs: int | None = None,
 ) -> pd.DataFrame:
-    """Return the noise and the error of a release for each epsilon and limit: from public numbers alone.
+    """Return the noise and the error of a release for each epsilon and limit, computed only from public numbers.
 
-    Columns epsilon, unit ("event", or a limit), events_kept, scale, mean_noise (``E|Z|`` of a count), threshold (of
-    private pairs, with delta), expected_error and error_bound: of a row, in total variation, mean over the events kept.
-    The first is an approximation, the second is proven for a table of `events_kept`.
+    The columns are epsilon, unit ("event", or a limit), events_kept, scale, mean_noise (``E|Z|`` of a count), threshold
+    (of private pairs, if delta is given), expected_error and error_bound. Both errors are the total variation distance
+    of a row, averaged over the events kept. The first is an approximation, and the second is a proven upper bound for a
+    table with `events_kept` events.
 
     Parameters
     ----------
-    states, events : int >= 1, the number of states, and about that of events before any limit: a public guess
+    states, events : int >= 1, the number of states, and a public guess at the number of events before any limit
     epsilons, delta : sequence of floats, and float in [0, 1)
     persons : int, about how many persons (cars, sessions) these events belong to; needed with limits
-    limits : sequence of int, how many events are kept of a person; without any the unit is one event
-    pairs : int, pairs of a declared graph; None: all states^2
+    limits : sequence of int, the numbers of events kept of a person; without limits the unit is one event
+    pairs : int, the number of pairs of a declared graph; None stands for all states^2
 
     Notes
     -----
-    Both are of noisy counts set to at least 0 and normalised, ``x_j = max(c_j + Z_j, 0)`` in a row of d pairs and N
-    events. That is the estimate from fewer than 400 pairs; from more it mostly errs less, for which nothing is proven.
-    What a limit leaves out is in neither. Of persons with unequal numbers of events it leaves out more than here.
+    Both errors are those of noisy counts that are set to at least 0 and normalised: ``x_j = max(c_j + Z_j, 0)`` in a
+    row of d pairs and N events. A release with fewer than 400 pairs estimates its chain in this way. With more pairs
+    its error is usually smaller, but nothing is proven about it. Neither error includes the events that a limit leaves
+    out. If persons have unequal numbers of events, a limit leaves out more events than is assumed here.
 
-    The bound. Let X be the sum of x. Where X >= N the error is the sum of ``(x_j / X - c_j / N)^+``, at most that of
-    ``(x_j - c_j)^+ / N``, and so of ``Z_j^+ / N``; where X < N it is the sum of ``(c_j / N - x_j / X)^+``, at most
-    that of ``Z_j^- / N`` (X = 0, where the error may be 1, is among these). The larger of the two sums is half of
-    ``sum |Z_j| + |sum Z_j|``, in the mean at most ``(d E|Z| + sqrt(d Var Z)) / 2``. Over the rows, by Cauchy and
-    Schwarz: ``(pairs E|Z| + sqrt(states pairs Var Z)) / (2 events)``.
+    The bound. Let X be the sum of x. If X >= N, the error is the sum of ``(x_j / X - c_j / N)^+``, which is at most the
+    sum of ``(x_j - c_j)^+ / N`` and so at most that of ``Z_j^+ / N``. If X < N, it is the sum of
+    ``(c_j / N - x_j / X)^+``, which is at most that of ``Z_j^- / N``; this includes X = 0, where the error may be 1.
+    The larger of ``sum Z_j^+`` and ``sum Z_j^-`` is half of ``sum |Z_j| + |sum Z_j|``, so its mean is at most
+    ``(d E|Z| + sqrt(d Var Z)) / 2``. Over all rows, the Cauchy-Schwarz inequality gives the bound
+    ``(pairs E|Z| + sqrt(states pairs Var Z)) / (2 events)`` on the mean error.
 
-    The expectation. To first order in ``Z / N`` the error of a row whose counts are above their noise is half of
-    ``sum |Z_j| / N`` (without the sum of the noise, which adds a share of order 1 / sqrt(d)); where most counts are 0,
-    their positive noises move a share ``b / (N + b)`` to wrong pairs, ``b = d E|Z| / 2``. For rows that are alike both
-    are ``b / (N + b)``, which is concave in N times N: rows that differ have less in the mean over events.
+    The expectation. If the counts of a row are above their noise, its error is half of ``sum |Z_j| / N`` to first order
+    in ``Z / N``, apart from the sum of the noise, which adds a share of order 1 / sqrt(d). If most counts are 0, their
+    positive noises move a share ``b / (N + b)`` to wrong pairs, where ``b = d E|Z| / 2``. If all rows are alike, the
+    error is about ``b / (N + b)`` in both cases. Because N times this is concave in N, rows that differ have a smaller
+    mean over events.
 
     Examples
     --------
     >>> plan(63, 2_900_000, epsilons=[1.0])[["expected_error", "error_bound"]].round(5).values.tolist()
     [[0.00058, 0.0007]]
     """
-    states, events = checks.integer("states", states, 1, MANY), checks.integer("events", events, 1, MANY)
-    cells = checks.integer("pairs", states * states if pairs is None else pairs, 1, MANY**2)
+    states, events = checks.integer("states", states, 1, MOST_STATES), checks.integer("events", events, 1, MOST_STATES)
+    cells = checks.integer("pairs", states * states if pairs is None else pairs, 1, MOST_STATES**2)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
-    kept_of_each = checks.integers("limits", limits, 1, LARGEST).ravel().tolist() if len(limits) else []
+    kept_of_each = checks.integers("limits", limits, 1, MOST_OF_A_UNIT).ravel().tolist() if len(limits) else []
     if kept_of_each and persons is None:
         raise ValueError("persons must be given with limits, about how many persons the events belong to, got None")
-    each = None if persons is None else events / checks.integer("persons", persons, 1, MANY)
+    each = None if persons is None else events / checks.integer("persons", persons, 1, MOST_STATES)
     rows = []
     for epsilon in checks.real("epsilons", epsilons, 0.0, open_low=True).ravel().tolist():
         for most in kept_of_each or (None,):

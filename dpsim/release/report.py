@@ -1,7 +1,7 @@
-"""The report of a release: one HTML page with its pictures, made from what is released alone.
+"""The report of a release, which is one HTML page with pictures and is made from nothing but the release.
 
-Labels come from data, so each is written as text: markup escaped, marks that are invisible or turn the direction of
-writing spelled out, long words cut (the tables hold them whole).
+Labels come from data, so the page shows each label only as text. Markup is escaped, characters that are invisible or
+change the direction of writing are spelled out, and long labels are shortened (the tables have the full labels).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from matplotlib.figure import Figure
 
 from dpsim.release import intervals
 from dpsim.release.chain import PrivateChain
-from dpsim.release.labels import seen, shown
+from dpsim.release.labels import short_label, visible
 
-BARS = 15  # rows of a picture
-COVERAGE = 0.9  # of the error bars
+BARS = 15  # the number of rows of a picture
+COVERAGE = 0.9  # the level of the error bars
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 _PAGE = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
@@ -31,16 +31,16 @@ _PAGE = Template(Path(__file__).with_name("report.html").read_text(encoding="utf
 
 def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     """Return the report as HTML, with the error bars of `stationary`."""
-    sentences = "".join(f"<li>{html.escape(seen(line))}</li>" for line in chain.text.splitlines())
+    sentences = "".join(f"<li>{html.escape(visible(line))}</li>" for line in chain.text.splitlines())
     title = "A simulated release: do not publish it" if chain.statement["simulation"] else "A private Markov chain"
     return _PAGE.substitute(title=title, pictures=_pictures(chain, bars), sentences=sentences)
 
 
 def stationary(chain: PrivateChain) -> pd.DataFrame | None:
-    """Return stationary, low, high by label; None where there are no such error bars."""
+    """Return a table by label with the columns stationary, low and high, or None if error bars are refused."""
     try:
         return chain.intervals("stationary", level=COVERAGE)
-    except ValueError:  # public, for it follows from what is released
+    except ValueError:  # the refusal is public, because it follows from the release
         return None
 
 
@@ -48,28 +48,29 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     """Return the page's pictures with their captions."""
     counts = chain.counts.sort_values("noisy_count", ascending=False, kind="stable")
     if not len(counts) or counts["noisy_count"].iloc[0] <= 0:
-        return "<p>No pair has a positive noisy count: there is nothing to draw.</p>"
+        return "<p>No pair has a positive noisy count, so there is nothing to draw.</p>"
     m = len(counts)
     largest = intervals.count_intervals(chain, 1.0 - (1.0 - COVERAGE) / m).loc[counts.index[:BARS]]
-    names = [f"{shown(a)} → {shown(b)}" for a, b in zip(largest["origin"], largest["destination"])]
+    names = [f"{short_label(a)} → {short_label(b)}" for a, b in zip(largest["origin"], largest["destination"])]
     caption = (
-        f"The largest of {m:,} noisy counts. They were picked for being large, so each red interval has the two-sided "
-        f"level 1 - {1 - COVERAGE:.1g} / {m:,}: in {COVERAGE:.0%} of releases all {m:,} such intervals hold the true "
-        "counts, after any limit on a unit."
+        f"The largest of {m:,} noisy counts, with red intervals. Because these counts were chosen for their size, each "
+        f"interval has the two-sided level 1 - {1 - COVERAGE:.1g} / {m:,}, so that in at least {COVERAGE:.0%} of "
+        f"releases all {m:,} intervals contain the table's own counts, as they are after any limit on a unit's events."
     )
     drawn = _figure(names, largest["noisy_count"], largest, "events", caption)
     if bars is None:
         return drawn
     top = bars.sort_values("stationary", ascending=False, kind="stable").head(BARS)
     caption = (
-        "The stationary distribution in the busiest states, with red intervals by the delta method. Of each state, at "
-        f"most about {1 - COVERAGE:.0%} of all releases show one that misses the table's own value; some show none."
+        "The stationary distribution in the busiest states, with red intervals from the delta method. For each state, "
+        f"at most about {1 - COVERAGE:.0%} of all releases show an interval that does not contain the table's own "
+        "value, and some releases show no interval."
     )
-    return drawn + _figure(map(shown, top.index), top["stationary"], top, "share of time", caption)
+    return drawn + _figure(map(short_label, top.index), top["stationary"], top, "share of time", caption)
 
 
 def _figure(names: Iterable[str], values: pd.Series, ends: pd.DataFrame, unit: str, caption: str) -> str:
-    """Return horizontal bars with error bars, and their caption; words are text in the reader's own fonts."""
+    """Return a picture of horizontal bars with error bars and a caption, with text in the reader's own fonts."""
     figure = Figure(figsize=(7.2, 0.6 + 0.24 * len(values)), layout="constrained")
     axes = figure.subplots()
     place, middle = np.arange(len(values)), 0.5 * (ends["low"] + ends["high"])
@@ -80,7 +81,7 @@ def _figure(names: Iterable[str], values: pd.Series, ends: pd.DataFrame, unit: s
     axes.set_xlabel(unit)
     stream = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "release"}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a label's marks that matplotlib's own font lacks
+        warnings.simplefilter("ignore")  # a label may have characters that matplotlib's own font lacks
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     svg = stream.getvalue()
     return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{caption}</figcaption></figure>"

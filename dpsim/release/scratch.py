@@ -1,4 +1,4 @@
-"""An embedded DuckDB whose overflow lies in a private folder that goes away with it."""
+"""An embedded DuckDB, which writes what does not fit into memory to a private folder that is removed at its end."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ import lazy_loader
 
 from dpsim import files, streams
 
-ibis = lazy_loader.load("ibis")  # slow to import, and what a plain install lacks
+ibis = lazy_loader.load("ibis")  # slow to import, and missing from a plain install
 
-MEMORY_LIMIT = "1GiB"  # of the embedded DuckDB; it spills beyond
+MEMORY_LIMIT = "1GiB"  # beyond this the embedded DuckDB spills to its folder
 PREFIX = "dpsim-spill-"
 PACKAGES = ("dpsim-compendium", "numpy", "scipy", "pandas", "opendp", "ibis-framework", "duckdb")
 
 
 @functools.cache  # slow to look up
 def versions() -> dict[str, str]:
-    """Return the versions of what makes a release; ImportError where something is not installed."""
+    """Return the versions of Python and the packages that make a release; ImportError if one is not installed."""
     try:
         return {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
     except metadata.PackageNotFoundError as error:
@@ -35,10 +35,11 @@ def versions() -> dict[str, str]:
 
 
 def connect() -> tuple[Any, Path]:
-    """Return an embedded DuckDB connection of Ibis, and the folder (mode 0700) that it spills into.
+    """Return an Ibis connection to an embedded DuckDB, and the folder (mode 0700) that it spills into.
 
-    It goes when the connection is collected or the process ends; what a killed run left goes with the next run. It is
-    locked before it gets the name that other runs look for, so that none takes a living one.
+    The folder is removed when the connection is garbage-collected or the process ends; if a run is killed, the next run
+    removes its folder. A new folder is locked before it gets the name that other runs look for, so that no run removes
+    a folder that is in use.
     """
     place = Path(tempfile.gettempdir()).resolve()
     for left in place.glob(f"{PREFIX}*"):
@@ -47,18 +48,19 @@ def connect() -> tuple[Any, Path]:
     new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
     lock = _lock(new)
     folder = new.rename(place / new.name.removeprefix("."))
-    import ibis  # as keys of runs find it, which read imports
+    import ibis  # a plain import, because the keys of runs are made from imports
 
     settings = {"memory_limit": MEMORY_LIMIT, "threads": streams.threads(), "temp_directory": str(folder)}
     connection = ibis.duckdb.connect(**settings, preserve_insertion_order=False)
-    connection.raw_sql("SET enable_progress_bar = false; SET TimeZone = 'UTC'")  # a bar would go to standard output
+    connection.raw_sql("SET enable_progress_bar = false; SET TimeZone = 'UTC'")  # the bar is printed to standard output
     weakref.finalize(connection, _remove, folder, lock)
     return connection, folder
 
 
 def _lock(folder: Path) -> int | None:
-    """Return a descriptor that holds the lock of our folder; None where another has it, or nobody can."""
-    with suppress(OSError):
+    """Return a descriptor that holds the lock of a folder, or None if it is locked, not ours or cannot be locked."""
+    with suppress(OSError, ImportError):
+        files.need_locks("sweeping what a killed run left")
         if folder.stat().st_uid == os.getuid():
             return files.lock(folder, os.O_RDONLY | os.O_DIRECTORY)
     return None

@@ -1,9 +1,9 @@
-"""The one reader of user tables: csv, tsv and Parquet files, folders, DataFrames and Ibis tables.
+"""Reads all user tables: csv, tsv and Parquet files, folders of them, DataFrames and Ibis tables.
 
-What a table says must not depend on guesses that one row can change. The types of the columns settle what is read, and
-refuse what is not, before a row is (every field of a text file is text). Within a type each value is tried by itself:
-one that cannot be read is missing, whatever else its column holds. Rows are read in a stream of Arrow, never by a
-database's own readers; nothing is held in memory but what a query asks for.
+One row must not be able to change how the other rows are read. Therefore a column is read according to its type, and a
+column with an unsupported type is refused before any row is read (in a text file every field is text). Each value is
+then converted by itself, and a value that cannot be converted counts as missing, whatever the other values are. Rows
+are read as an Arrow stream, never by a database's own readers, and only what a query needs is kept in memory.
 """
 
 from __future__ import annotations
@@ -20,30 +20,36 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.fs
 
+from dpsim.files import WHOLE_TEXT
 from dpsim.release import scratch, text
-from dpsim.release.labels import AROUND, WHOLE_TEXT, whole_word
+from dpsim.release.labels import AROUND, whole_word
 from dpsim.release.scratch import ibis
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
-LARGEST_COUNT = 10**9  # in one row of a table of counts
+MOST_OF_A_ROW = 10**9  # the largest count in one row of a table of counts
 LABELS, NUMBERS = ("text", "whole numbers", "booleans", "dates"), ("text", "whole numbers")
 
 
 def read(
     source: Any, columns: Mapping[str, str], how: Mapping[str, Callable[[Any], Any]] | None = None
 ) -> tuple[Any, list[str]]:
-    """Return an Ibis table of `columns` (from new name to name in the source), and all columns of the source.
+    """Return an Ibis table with the wanted columns, and the names of all columns of the source.
 
-    source: files of text (`FORMATS`), or of Parquet, or a folder of either: names are literal, each file counts once;
-    a DataFrame of pandas, Polars or Arrow; a table of an Ibis connection, on a cluster for instance. how: what makes
-    the values of a column, by its new name (default: `words`).
+    source: text files or Parquet files (`FORMATS`), or a folder of such files, or a DataFrame of pandas, Polars or
+    Arrow, or a table of an Ibis connection, for instance on a cluster. Names of files are taken literally, and a file
+    that is named twice counts once.
+    columns: the name in the source of each new column.
+    how: functions that convert the columns, by new name (default: `words`).
 
     >>> table, _ = read(pd.DataFrame({"zone": [97, 5], "car": ["1.10", "1.1"]}), {"a": "zone", "b": "car"})
     >>> table.to_pandas().iloc[:, :2].values.tolist()
     [['97', '1.10'], ['5', '1.1']]
     """
-    scratch.versions()  # or it says what to install
+    scratch.versions()  # raises an error that says what to install
+    for name, column in columns.items():
+        if not _is_name(column):
+            raise ValueError(f"{name} must be the name of a column, got {column!r:.80}")
     wanted = list(dict.fromkeys(columns.values()))
     if isinstance(source, str | os.PathLike | list | tuple):
         read = _read_files([source] if isinstance(source, str | os.PathLike) else source, wanted)
@@ -59,8 +65,16 @@ def read(
     return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [name for _, names in read for name in names]
 
 
+def _is_name(column: Any) -> bool:
+    """Return whether a database can use this as the name of a column."""
+    try:
+        return isinstance(column, str) and column != "" and b"\0" not in column.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+
+
 def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
-    """Return a column as words, missing ones null: each value by itself; ValueError for a type that is not allowed."""
+    """Return a column as words, with null for missing values; ValueError if its type is not an allowed one."""
     kind = values.type()
     whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
     is_a = {"text": kind.is_string(), "whole numbers": whole, "booleans": kind.is_boolean(), "dates": kind.is_date()}
@@ -74,16 +88,16 @@ def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
 
 
 def whole_numbers(values: Any) -> Any:
-    """Return a column as whole numbers from 0 to `LARGEST_COUNT`, which larger ones count as; null where none is."""
+    """Return a column as whole numbers from 0, cut to `MOST_OF_A_ROW`, with null for a value that is not one."""
     digits = words(values, NUMBERS).re_extract("^0*([0-9]+)$", 1).nullif("")
-    return (digits.length() > 9).ifelse(LARGEST_COUNT, digits.try_cast("int64"))
+    return (digits.length() > 9).ifelse(MOST_OF_A_ROW, digits.try_cast("int64"))
 
 
-def fetched(table: Any) -> pd.DataFrame:
-    """Return what a query gives; a database that cannot read the source says so in one line (ValueError)."""
+def fetch_table(table: Any) -> pd.DataFrame:
+    """Return the result of a query; ValueError, in one line, if the database cannot read the source."""
     try:
         return table.to_pyarrow().to_pandas()
-    except Exception as error:  # each database has its own classes
+    except Exception as error:  # each database has its own classes of errors
         raise ValueError(f"source: {_reason(error)}") from error
 
 
@@ -91,9 +105,12 @@ def fetched(table: Any) -> pd.DataFrame:
 
 
 def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) -> list[tuple[Any, Sequence[str]]]:
-    """Return a table, and the names of all columns, for each schema among the files: all text, or all Parquet."""
+    """Return, for each schema among the files, a table and the names of all its columns.
+
+    The files must be all text or all Parquet (ValueError).
+    """
     paths = [os.fspath(path) for path in named]
-    files = _files(paths)
+    files = found_files(paths)
     kinds = {file.lower().endswith(".parquet") for file in files}
     if len(kinds) != 1 or not all(file.lower().endswith(ENDINGS) for file in files):
         raise ValueError(f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}")
@@ -111,15 +128,13 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
     return [(_table(connection, *each), names) for each, (_, names) in zip(made, groups)]
 
 
-def _files(paths: Sequence[str]) -> list[str]:
-    """Return the files that paths name, themselves or by their folder, each once; ValueError where there are none."""
+def found_files(paths: Sequence[str]) -> list[str]:
+    """Return the files that the paths name, directly or by a folder, each once; ValueError if a folder has none."""
     found: dict[tuple[int, int], str] = {}
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            every = sorted(Path(at, name) for at, _, names in os.walk(path, onerror=_refuse) for name in names)
-            tables = [file for file in every if file.name.lower().endswith(ENDINGS)]
-            inside = [str(file) for file in tables if not any(p[0] in "._" for p in file.relative_to(path).parts)]
+            inside = _tables_in(path)
             if not inside:
                 raise ValueError(f"source: the folder {path!r} holds no file that ends in {FORMATS}")
         for file in inside:
@@ -128,25 +143,48 @@ def _files(paths: Sequence[str]) -> list[str]:
     return list(found.values())
 
 
+def _tables_in(folder: str) -> list[str]:
+    """Return the sorted files of tables in a folder and its subfolders.
+
+    Links are followed, and each folder is visited once. Names that begin with a dot or an underscore are left out. A
+    folder that cannot be read raises OSError, and a link that leads nowhere raises ValueError, because otherwise the
+    rows behind it would be missing from the counts and nobody would know.
+    """
+    visited, tables = set(), []
+    for at, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
+        status = os.stat(at)
+        if (status.st_dev, status.st_ino) in visited:
+            folders.clear()
+            continue
+        visited.add((status.st_dev, status.st_ino))
+        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        for file in (Path(at, name) for name in names if name[0] not in "._"):
+            if file.is_symlink() and not file.exists():
+                raise ValueError(f"source: the link {str(file)!r} leads nowhere")
+            if file.name.lower().endswith(ENDINGS):
+                tables.append(file)
+    return [str(file) for file in sorted(tables)]
+
+
 def _refuse(error: OSError) -> None:
-    """Raise the error of a folder that is closed to us: a table that lacks what lies in there would be counted."""
+    """Raise the error of a folder that cannot be read."""
     raise error
 
 
 def ordinary(file: str) -> str:
-    """Return the name of a file that is there and no pipe or device, which could keep us waiting (ValueError)."""
+    """Return the name of an ordinary file; ValueError for a pipe or a device, because reading it might never end."""
     if not os.path.isfile(file):
         raise ValueError(f"source: there is no ordinary file {file!r}")
     return file
 
 
 def _parquet(files: list[str], schema: pa.Schema | None = None) -> Any:
-    """Return Parquet files as a dataset of Arrow; their names are names, no patterns and no addresses."""
+    """Return Parquet files as an Arrow dataset; their names are not read as patterns or as addresses."""
     return pa.dataset.dataset(files, schema, "parquet", pa.fs.LocalFileSystem())
 
 
 def _parquet_schema(file: str, wanted: Sequence[str]) -> tuple[pa.Schema, tuple[str, ...]]:
-    """Return the types of the columns that are wanted, and the names of all (ValueError)."""
+    """Return the types of the wanted columns, and the names of all columns (ValueError)."""
     try:
         schema = _parquet([file]).schema
     except Exception as error:
@@ -155,7 +193,7 @@ def _parquet_schema(file: str, wanted: Sequence[str]) -> tuple[pa.Schema, tuple[
 
 
 def _reason(error: Exception) -> str:
-    """Return in one line why a database refuses a file."""
+    """Return, in one line, the reason why a database refuses a file."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return f"not a readable table ({' '.join(lines[:3])[:300]})"
 
@@ -164,7 +202,7 @@ def _reason(error: Exception) -> str:
 
 
 def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    """Return the columns of a data frame as a table of an embedded database, and all their names."""
+    """Return the wanted columns of a data frame as a table of an embedded database, and the names of all columns."""
     frame = frame.collect() if hasattr(frame, "collect") else frame  # a lazy frame of Polars
     frame = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
     of_pandas = isinstance(frame, pd.DataFrame)
@@ -181,7 +219,7 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
 
 
 def _arrow(column: pd.Series) -> Any:
-    """Return a column of pandas for Arrow: Python's objects as words, value by value, all else by its type."""
+    """Return a pandas column as an Arrow array; Python objects become words, other values keep their type."""
     kind = column.dtype.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
     if pd.api.types.is_object_dtype(kind) or getattr(kind, "storage", "") == "python":
         return pa.array([whole_word(value) for value in column.astype(object)], pa.string())
@@ -192,7 +230,7 @@ def _arrow(column: pd.Series) -> Any:
 
 
 def _scanned(dataset: Any) -> tuple[Any, str, dict[str, str]]:
-    """Return what `_table` makes a table of an Arrow dataset of; ValueError for a type that nothing is read from."""
+    """Return the last three arguments of `_table` for an Arrow dataset; ValueError for an unsupported type."""
     casts, fields = {}, {}
     for name, kind in zip(dataset.schema.names, dataset.schema.types):
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -206,7 +244,10 @@ def _scanned(dataset: Any) -> tuple[Any, str, dict[str, str]]:
 
 
 def _read_as(kind: pa.DataType) -> tuple[Any, str]:
-    """Return the type that Arrow casts a column to whatever its values are, and the SQL that tries each ("": none)."""
+    """Return the type to which Arrow casts a column, and the SQL that converts each value ("" if unsupported).
+
+    The cast succeeds whatever the values are; the SQL gives null for a value that cannot be converted.
+    """
     of = pa.types
     if of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind):
         return pa.large_binary(), "try(decode({}))"
@@ -222,7 +263,10 @@ def _read_as(kind: pa.DataType) -> tuple[Any, str]:
 
 
 def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -> Any:
-    """Return fields, in SQL, of the rows that SQL makes of a stream of Arrow, as a table of DuckDB."""
+    """Return a table of DuckDB that is read from an Arrow stream.
+
+    rows: SQL that selects rows from the stream, whose name is put in place of {}. fields: SQL for each column.
+    """
     name = f"events_{uuid.uuid4().hex}"
     connection.con.register(f"{name}_read", stream)
     columns = ['"' + column.replace('"', '""') + '"' for column in fields]
@@ -232,7 +276,7 @@ def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -
 
 
 def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Raise ValueError where a column that is wanted is not there, with the nearest name, or is there twice."""
+    """Raise ValueError if a wanted column occurs twice or does not exist; the message suggests the nearest name."""
     for name in wanted:
         if sum(each.lower() == str(name).lower() for each in names) > 1:  # databases do not tell From and from apart
             raise ValueError(f"source: the column {name!r} occurs twice")

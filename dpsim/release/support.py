@@ -1,4 +1,4 @@
-"""What is public before a release: the labels, and the pairs that may have a count."""
+"""The support of a release, which consists of the labels and the pairs that have a noisy count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpsim.release import labels as naming
 from dpsim.release import sources
 from dpsim.release.counts import Counts
 
-LARGEST_DENSE = 3_000  # labels up to which all pairs may be allowed
+MOST_LABELS = 3_000  # the largest number of labels for which all pairs may be allowed
 ALL_PAIRS = "all pairs of the declared labels"
 GRAPH = "a declared graph"
 PRIVATE_PAIRS = "pairs chosen privately among the declared labels"
@@ -24,13 +24,13 @@ KINDS = ALL_PAIRS, GRAPH, PRIVATE_PAIRS, PRIVATE_LABELS
 
 
 class Support(NamedTuple):
-    """The labels and the pairs that have a noisy count: row i has the columns indices[indptr[i]:indptr[i + 1]].
+    """The labels and the pairs that have a noisy count; row i has the columns indices[indptr[i]:indptr[i + 1]].
 
     Attributes
     ----------
-    labels : tuple, of the n states, in the order of the rows
-    indptr, indices : array of int, shapes (n + 1,) and (pairs,), the pairs row by row, as in a sparse matrix
-    kind : str, how they were chosen, for the statement
+    labels : tuple, the labels of the n states, in the order of the rows
+    indptr, indices : array of int, shapes (n + 1,) and (pairs,), the pairs row by row, as in a sparse csr matrix
+    kind : str, one of `KINDS`, which says in the statement how the pairs were chosen
     """
 
     labels: tuple[Any, ...]
@@ -40,7 +40,7 @@ class Support(NamedTuple):
 
     @property
     def sizes(self) -> Integers:
-        """How many destinations each row has."""
+        """The number of destinations of each row."""
         return np.diff(self.indptr)
 
     @property
@@ -50,25 +50,26 @@ class Support(NamedTuple):
 
 
 class PrivatePairs(NamedTuple):
-    """Pairs still to be chosen privately, among declared labels or (None) any."""
+    """A request to choose the pairs privately, among declared labels or (None) among all labels that occur."""
 
     labels: tuple[Any, ...] | None
 
 
 def all_pairs(labels: Sequence[Any]) -> Support:
-    """Return the support of all pairs of 2 to 3,000 distinct labels, declared without the data (ValueError)."""
+    """Return the support of all pairs of 2 to 3,000 distinct labels (ValueError), declared without the data."""
     listed = naming.distinct_labels("categories", labels)
     n = len(listed)
-    if n > LARGEST_DENSE:
+    if n > MOST_LABELS:
         how = "declare a graph of those that are possible, or let them be chosen privately"
-        raise ValueError(f"categories must be at most {LARGEST_DENSE} when all pairs are allowed, got {n}: {how}")
+        raise ValueError(f"categories must be at most {MOST_LABELS} when all pairs are allowed, got {n}: {how}")
     return Support(tuple(listed), np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), ALL_PAIRS)
 
 
 def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
-    """Return the support of a public graph: columns origin, destination, a row for each allowed transition.
+    """Return the support of a public graph, whose table has a row (origin, destination) for each allowed transition.
 
-    labels: in the order wanted (default: those of the graph, sorted). From each a transition must be allowed.
+    labels: the labels of the states, in the wanted order (default: the sorted labels of the graph). The graph must
+    allow at least one transition from each of them (ValueError).
     """
     if not (isinstance(graph, pd.DataFrame) and {"origin", "destination"} <= set(graph.columns)):
         raise ValueError(f"graph must be a table with the columns origin and destination, got {graph!r:.80}")
@@ -88,18 +89,20 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
     return support
 
 
-def declared(
+def declare(
     categories: Sequence[Any] | str | os.PathLike[str] | None = None,
     graph: pd.DataFrame | str | os.PathLike[str] | None = None,
     pairs: str | None = None,
 ) -> Support | PrivatePairs:
-    """Return what is declared without the data: all pairs of the categories, a graph, or pairs to be chosen privately.
+    """Return the declared support (all pairs of the categories, or a graph), or a request to choose pairs privately.
 
-    categories: the labels; or a file with a label a line and no header. graph: a table of the possible pairs, columns
-    origin and destination; with categories, these are its labels, in their order. pairs: with categories, whether "all"
-    have a noisy count (default), or, "private", those that occur often enough.
+    categories: the labels, or a file with one label in each line and no header.
+    graph: a table of the possible pairs, or its file, with the columns origin and destination. If categories are given
+    too, they are the labels of the graph, in their order.
+    pairs: only with categories; "all" (the default) gives every pair a noisy count, and "private" gives one only to
+    pairs that occur often enough.
 
-    >>> declared(["a", "b"]).kind, declared().labels
+    >>> declare(["a", "b"]).kind, declare().labels
     ('all pairs of the declared labels', None)
     """
     if pairs not in (None, "all", "private") or (pairs is not None and (categories is None or graph is not None)):
@@ -111,45 +114,45 @@ def declared(
 
 
 def read_categories(file: str | os.PathLike[str]) -> list[Any]:
-    """Return the labels of a public file, a line each; integers when all are."""
+    """Return the labels in the lines of a public file, as integers if all of them are integers."""
     try:
         if os.fspath(file).lower().endswith(sources.ENDINGS):
-            raise ValueError("its name is that of a table: write a label a line, without a header, to a .txt file")
+            raise ValueError("its name is that of a table: write one label per line, without a header, to a .txt file")
         lines = Path(sources.ordinary(os.fspath(file))).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, ValueError) as error:
         raise ValueError(f"categories: {os.fspath(file)!r} cannot be read as UTF-8 text ({error})") from error
     words = [word for line in lines if (word := naming.whole_word(line)) is not None]
-    return naming.distinct_labels("categories", naming.as_declared(words))
+    return naming.distinct_labels("categories", naming.labels_of_words(words))
 
 
 def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
-    """Return the columns origin and destination of a public table of pairs; integers when all labels are."""
+    """Return the columns origin and destination of a public table of pairs, as integers if all labels are integers."""
     try:
-        pairs = sources.fetched(sources.read(file, {"origin": "origin", "destination": "destination"})[0])
+        pairs = sources.fetch_table(sources.read(file, {"origin": "origin", "destination": "destination"})[0])
     except ValueError as error:
         raise ValueError(f"graph: {error}") from error
     if pairs.isna().any(axis=None):
-        raise ValueError(f"graph: {os.fspath(file)!r} must have origin and destination in each row, got one without")
-    labels = naming.as_declared(pairs["origin"].tolist() + pairs["destination"].tolist())
+        raise ValueError(f"graph: {os.fspath(file)!r} must have origin and destination in each row, got an empty one")
+    labels = naming.labels_of_words(pairs["origin"].tolist() + pairs["destination"].tolist())
     return pd.DataFrame({"origin": labels[: len(pairs)], "destination": labels[len(pairs) :]})
 
 
 def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
-    """Return the order to choose the pairs privately, among declared labels or (None) among all that occur."""
+    """Return a request to choose the pairs privately, among declared labels or (None) among all labels that occur."""
     return PrivatePairs(None if labels is None else tuple(naming.distinct_labels("categories", labels)))
 
 
 def from_pairs(labels: Sequence[Any], rows: Integers, columns: Integers, kind: str) -> tuple[Support, Integers]:
-    """Return the support of distinct pairs in any order, and the order that sorts them."""
+    """Return the support made of distinct pairs in any order, and the permutation that sorts these pairs."""
     order = np.lexsort((columns, rows))
     indptr = np.searchsorted(rows[order], np.arange(len(labels) + 1))
     return Support(tuple(labels), indptr.astype(np.int64), columns[order], kind), order
 
 
 def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
-    """Return the counts of a declared support, aligned with its pairs, and how many events are on no pair of it."""
-    trips, n = Counts(trips).trips, len(support.labels)  # which refuses other tables
-    _, rows, columns, numbers = seen_pairs(trips, support.labels)
+    """Return the counts of the pairs of a declared support, and the number of events on pairs outside it."""
+    trips, n = Counts(trips).trips, len(support.labels)  # Counts refuses other tables
+    _, rows, columns, numbers = pair_counts(trips, support.labels)
     keys, found = support.rows * n + support.indices, rows * n + columns
     place = np.minimum(np.searchsorted(keys, found), keys.size - 1)
     fits = keys[place] == found
@@ -158,10 +161,10 @@ def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     return counts, int(trips["trips"].sum()) - int(counts.sum())
 
 
-def seen_pairs(trips: pd.DataFrame, labels: tuple[Any, ...] | None) -> tuple[Any, Integers, Integers, Integers]:
-    """Return labels, rows, columns and counts of the pairs that occur between the labels, each once.
+def pair_counts(trips: pd.DataFrame, labels: tuple[Any, ...] | None) -> tuple[Any, Integers, Integers, Integers]:
+    """Return the labels, and the rows, columns and counts of the distinct pairs that occur between them.
 
-    Without declared labels they are words: two labels that read alike are one.
+    Without declared labels, the labels are words, and labels that are the same word are one label.
     """
     numbers = trips["trips"].to_numpy(np.int64)
     if labels is None:

@@ -1,8 +1,8 @@
-"""From tables of events, counts or visits to counts of transitions, through Ibis: DuckDB here, or a cluster's tables.
+"""Counts the transitions in a table of events, counts or visits, through Ibis: with DuckDB here, or on a cluster.
 
-The database groups rows, so that memory is bounded by its limit and by the distinct pairs that are kept, whatever the
-number of rows. Labels are words in a fixed order, unless integers are declared: what a label is never depends on other
-rows. What cannot be read is left out by itself, and no row refuses the table.
+The database groups the rows, so the memory needed is bounded by the database's limit and the number of distinct pairs,
+however many rows there are. Labels are words in a fixed order, unless integers are declared, so that a label never
+depends on other rows. A row that cannot be read is left out, and the other rows are still counted.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from dpsim.release import labels, sources, text, times
 from dpsim.release.counts import Counts
 from dpsim.release.scratch import ibis
-from dpsim.release.unit import EVENT, Unit
+from dpsim.release.unit import EVENT, Unit, unit_of
 
-MOST_EVENTS = 2**53  # of a pair, and more than a unit may have: beyond, floats skip whole numbers
-LIKE_COUNTS = ("trips", "count", "counts", "n")  # names of columns that tables of counts use
+MOST_EVENTS = 2**53  # sums are cut to this, and a unit must have fewer events, because larger floats skip integers
+LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of counts
 
 
 def count_transitions(
@@ -30,31 +30,35 @@ def count_transitions(
     *,
     count: str | None = None,
     categories: Sequence[Any] | None = None,
-    unit: Unit = EVENT,
+    unit: Unit | str | None = EVENT,
+    events: int | None = None,
 ) -> Counts:
     """Return how often each transition occurs in a table with a row for each event, or for a number of them.
 
-    The pairs are sorted by origin and destination. The report has what became of the rows: "rows"
-    read, "damaged" lines, those "missing" an origin, a destination or a unit, those with no "count"; and of the events
-    that the others stand for those "outside" the categories, those "truncated" for the unit's sake, those "kept".
+    The pairs are sorted by origin and destination. The report counts the "rows" that were read, and among them the
+    "damaged" lines, the rows with a "missing" origin, destination or unit, and the rows without a valid "count". The
+    other rows stand for events, and the report counts the events "outside" the categories, the events "truncated"
+    because their unit has too many, and the events "kept".
 
-    Adding or removing a unit changes nothing but its own share. Of its N events M are kept by systematic sampling:
-    events are laid out pair by pair in the order of a hash, and every (N / M)-th is kept from a start that a hash of
-    the unit gives. So each is as likely to be kept as any other, and a row that stands for many is never written out.
-    A unit with 2^53 events or more is left out.
+    Adding or removing a unit changes only the events of this unit. If a unit has N events and only M may be kept, they
+    are chosen by systematic sampling: the events are laid out pair by pair in the order of a hash, and every (N / M)-th
+    event is kept, from a start that is computed from a hash of the unit. Every event is therefore equally likely to be
+    kept, and a row that stands for many events is never expanded. A unit with 2^53 events or more is left out.
 
     Parameters
     ----------
     source : the table, as in `sources.read`
     origin, destination : str, the columns of the state that an event leaves, and of the state that it enters
     count : str, optional
-        A column that says for how many events a row stands, a whole number of at least 0; other rows are left out,
-        and what is above 10^9 counts as that. Without it each row is one event, and a column called trips, count,
-        counts or n raises a warning.
+        The column that says for how many events a row stands. It must be a whole number of at least 0; rows with any
+        other value are left out, and a value above 10^9 counts as 10^9. Without this column each row is one event, and
+        a column called trips, count, counts or n raises a warning.
     categories : sequence, optional
-        The states that may occur, declared without looking at the data: other events are left out. Their labels come
-        back as declared, without blanks at their ends; undeclared labels are words.
-    unit : Unit to protect; with a column, at most `unit.events` events are kept of each value in it
+        The states that may occur, declared without looking at the data. Events outside them are left out. The result
+        has the labels as they were declared, without blanks at their ends; undeclared labels are words.
+    unit : Unit or str
+        The unit to protect. If it has a column, at most `unit.events` events are kept for each value in this column. A
+        str is the name of the column, and `events` is then the number of events.
 
     Examples
     --------
@@ -63,56 +67,61 @@ def count_transitions(
     >>> count_transitions(table, "from", "to").trips.values.tolist()
     [['home', 'shop', 2], ['shop', 'home', 1]]
     """
-    every = {"origin": origin, "destination": destination, "unit": unit.column, "count": count}
-    columns = {name: column for name, column in every.items() if column is not None}
-    events, names = sources.read(source, columns, {"count": sources.whole_numbers})
-    reason, number = events[text.DAMAGED].ifelse("damaged", None), ibis.literal(1, "int64")
+    protected = unit_of(unit, events)
+    optional = {"unit": protected.column, "count": count}
+    columns = {"origin": origin, "destination": destination}
+    columns |= {name: column for name, column in optional.items() if column is not None}
+    table, names = sources.read(source, columns, {"count": sources.whole_numbers})
+    reason, number = table[text.DAMAGED].ifelse("damaged", None), ibis.literal(1, "int64")
     if count is None:
         _warn_of_counts(names, columns.values())
     else:
-        reason = reason.coalesce(events["count"].isnull().ifelse("count", None))
-        number = events["count"].fill_null(0)
-    return _counted(events.mutate(reason=reason, number=number), categories, unit)
+        reason = reason.coalesce(table["count"].isnull().ifelse("count", None))
+        number = table["count"].fill_null(0)
+    return _counts(table.mutate(reason=reason, number=number), categories, protected)
 
 
 def count_trajectories(
     source: Any,
-    unit: Unit,
+    unit: Unit | str,
     time: str,
     place: str,
     *,
+    events: int | None = None,
     time_format: str | None = None,
     max_gap: str | None = None,
     categories: Sequence[Any] | None = None,
 ) -> Counts:
     """Return how often units move from one place to another, from a table with a row for each visit.
 
-    As from `count_transitions`, with `moves` true. The report's "rows" are visits, those "missing" a unit or with no
-    "time" that can be read make no move; of the moves it also has those "late". Visits at the same time are put in the
-    order of their places. One without a place breaks a trajectory: the moves round it are "missing" an end.
+    The result is like that of `count_transitions`, but `moves` is true. The "rows" of the report are visits. Visits
+    with a "missing" unit, or without a "time" that can be read, make no move. The report also counts the moves that are
+    "late" because they took longer than `max_gap`. Visits at the same time are put in the order of their places. A
+    visit without a place breaks a trajectory, because the moves to it and from it have a "missing" end.
 
     Parameters
     ----------
     source, categories : as in `count_transitions`
-    unit : Unit
-        The column of the person, car or session, and how many of its moves are kept. A single visit is nothing that can
-        be protected: taking one out of a-b-c makes a-c and changes three counts.
+    unit : Unit, or str with the number of `events`
+        The column of the person, car or session, and how many of its moves are kept. A single visit cannot be the unit,
+        because removing b from the visits a-b-c makes the move a-c and so changes three counts.
     time, place : str, the columns of the time of a visit and of its place
-    time_format : str, as in `times.reader`; needed unless the column has timestamps, as Parquet and DataFrames can
-    max_gap : str, the longest time between two visits that makes a move: a number with s, min, h or d ("30min")
+    time_format : str, as in `times.reader`; needed unless the column has timestamps, as in Parquet and DataFrames
+    max_gap : str, the longest time between the two visits of a move: a number with s, min, h or d ("30min")
 
     Examples
     --------
     >>> import pandas as pd
     >>> visits = pd.DataFrame({"who": ["p", "p", "p"], "at": [0, 60, 7200], "zone": ["a", "b", "c"]})
-    >>> settings = {"time_format": "seconds", "max_gap": "30min"}
-    >>> count_trajectories(visits, Unit(5, "who"), "at", "zone", **settings).trips.values.tolist()
+    >>> settings = {"events": 5, "time_format": "seconds", "max_gap": "30min"}
+    >>> count_trajectories(visits, "who", "at", "zone", **settings).trips.values.tolist()
     [['a', 'b', 1]]
     """
-    if unit.column is None:
-        raise ValueError("unit must name a column for visits, got one event: a visit that goes changes three counts")
+    protected = unit_of(unit, events)
+    if protected.column is None:
+        raise ValueError("unit must name a column for visits, got one event: removing a visit changes three counts")
     gap, moments = times.seconds(max_gap), times.reader(time_format)
-    columns = {"unit": unit.column, "time": time, "place": place}
+    columns = {"unit": protected.column, "time": time, "place": place}
     visits, _ = sources.read(source, columns, {"time": moments})
     reasons = ((visits[text.DAMAGED], "damaged"), (visits.unit.isnull(), "missing"), (visits.time.isnull(), "time"))
     visits = visits.mutate(reason=ibis.cases(*reasons, else_=ibis.null("string")))
@@ -123,27 +132,30 @@ def count_trajectories(
         late = moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))
         reason = reason.coalesce(late.ifelse("late", None))
     ends = {"origin": moves.place, "destination": moves.next}
-    events = moves.select("unit", **ends, reason=reason, number=ibis.literal(1, "int64"))
-    return _counted(events, categories, unit, moves=True)
+    table = moves.select("unit", **ends, reason=reason, number=ibis.literal(1, "int64"))
+    return _counts(table, categories, protected, moves=True)
 
 
 def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
-    """Warn when a column looks like a count and is not named as one."""
+    """Warn if a column has a usual name for counts but was not given as the column of counts."""
     found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
     if found:
-        meant = f"although it has a column {found[0]!r}: name it (--count) if a row is more"
+        meant = f"although there is a column {found[0]!r}: name it (--count) if a row stands for several events"
         warnings.warn(f"each row counts as one event, {meant}", stacklevel=3)
 
 
-def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves: bool = False) -> Counts:
-    """Return the counts of a table of events: unit (where it has one), origin, destination, number, and why not."""
+def _counts(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves: bool = False) -> Counts:
+    """Return the counts of a table of events with the columns origin, destination, number, reason and perhaps unit.
+
+    The reason says why a row is left out; it is null for the other rows.
+    """
     declared = None if categories is None else labels.distinct_labels("categories", categories)
     summed = _grouped(events, declared)
     if unit.column is not None:
         kept = _truncated(summed, unit.events)
         totals = {name: _total(kept[name]) for name in ("rows", "trips", "kept")}
         summed = kept.group_by(["reason", "origin", "destination"]).aggregate(**totals)
-    table = sources.fetched(summed)
+    table = sources.fetch_table(summed)
     if unit.column is None:
         table["kept"] = (table["reason"] == "kept") * table["trips"]
     ends = ["origin", "destination"]
@@ -164,12 +176,12 @@ def _counted(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves
 
 
 def _total(numbers: Any) -> Any:
-    """Return a sum that never overflows."""
+    """Return a sum that is cut to `MOST_EVENTS`, so that it never overflows."""
     return ibis.least(numbers.sum(), MOST_EVENTS).cast("int64")
 
 
 def _grouped(events: Any, declared: list[Any] | None) -> Any:
-    """Return one row for each reason to leave events out and, of what is "kept", for each unit and pair."""
+    """Return a table with a row for each reason to leave events out and, for "kept" events, for each unit and pair."""
     ends = [name for name in ("origin", "destination", "unit") if name in events.columns]
     missing = ibis.or_(*(events[name].isnull() for name in ends))
     inside = ibis.literal(True)
@@ -183,8 +195,8 @@ def _grouped(events: Any, declared: list[Any] | None) -> Any:
 
 
 def _truncated(grouped: Any, most: int) -> Any:
-    """Return the table with how many events are kept of each unit and pair, `most` in all of a unit."""
-    # each hash in a column of its own: within an expression it would be computed wherever it occurs
+    """Return the table with the number of events kept of each unit and pair, at most `most` in total for each unit."""
+    # each hash has its own column, because inside an expression it would be computed again wherever it occurs
     order = _hash(grouped.unit, grouped.origin, grouped.destination)
     hashed = grouped.mutate(order=order, start=_fraction(_hash(grouped.unit, ibis.literal("start"))))
     whole = ibis.window(group_by=hashed.unit)
@@ -193,7 +205,7 @@ def _truncated(grouped: Any, most: int) -> Any:
     table = hashed.mutate(**sums)
 
     def places(events: Any) -> Any:
-        """Return how many of the regular places lie among the first events of the unit."""
+        """Return how many of the regularly spaced sampling points lie among the unit's first `events` events."""
         return ibis.greatest(0.0, ibis.least(float(most), (events * float(most) / table.total - table.start).ceil()))
 
     number = table.trips.cast("float64")
@@ -202,9 +214,9 @@ def _truncated(grouped: Any, most: int) -> Any:
 
 
 def _hash(*words: Any) -> Any:
-    """Return a key to sort by that depends on these words alone, so that every database keeps the same rows."""
+    """Return a sorting key that depends only on these words, so that every database keeps the same rows."""
     joined = functools.reduce(lambda one, other: one.concat("\x1f", other), words)
-    return joined.hexdigest("md5").left(12)  # 48 bits: short enough for databases to keep in place
+    return joined.hexdigest("md5").left(12)  # 48 bits, because databases store short texts in place
 
 
 def _fraction(digits: Any) -> Any:

@@ -1,8 +1,9 @@
-"""Text files as tables: a line is a row, and no row decides how another is read.
+"""Reads text files as tables. Each line is a row, and no row changes how another row is read.
 
-The delimiter follows from the header. A field may stand in quotes, doubled inside it, and may then hold delimiters; a
-line break ends the row within quotes too. A line that is no row is left out alone: one that is no UTF-8, has too many
-or too few fields, a quote that does not close, or more than `LONGEST` bytes.
+The header determines the delimiter. A field may be in quotes and may then contain delimiters; a quote inside it is
+doubled. A line break ends the row, even within quotes. A line that cannot be read as a row is left out, and the other
+lines are kept. This happens if the line is not UTF-8, has too many or too few fields, has a quote that is not closed,
+or has more than `MOST_BYTES` bytes.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ import pyarrow as pa
 
 DELIMITERS = ",;\t|"
 DAMAGED = f"damaged {uuid.uuid4().hex}"
-"""Column, of a name that no table has, which is true for a line that is no row of the table."""
+"""The name of a column that is true for a line that cannot be read as a row; no user's table has this name."""
 
-LONGEST = 10_000_000  # bytes of a row
+MOST_BYTES = 10_000_000  # the largest number of bytes in a row
 _PART = 2**20  # bytes that are read at a time
 UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
 
 
 def _lines(file: str) -> Iterator[list[bytes]]:
-    """Yield the lines of a file, packed or not, some at a time, without their ends; ValueError where it is damaged."""
+    """Yield lists of the lines of a file, which may be gzipped, without line ends; ValueError if it is damaged."""
     rest = b""
     try:
         with (gzip.open if file.lower().endswith(".gz") else open)(file, "rb") as stream:
@@ -34,14 +35,14 @@ def _lines(file: str) -> Iterator[list[bytes]]:
                 read = rest + part
                 ends = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
                 yield read[:ends].splitlines()
-                rest = read[ends:][: LONGEST + 1]  # of a line without end no more than shows that it is too long
+                rest = read[ends:][: MOST_BYTES + 1]  # enough of an endless line to show that it is too long
     except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{file}: the file is damaged or closed to you ({error})") from error
+        raise ValueError(f"{file}: the file is damaged, or you may not read it ({error})") from error
     yield [rest] * bool(rest)
 
 
 def header(file: str) -> tuple[str, tuple[str, ...]]:
-    """Return the delimiter and the names of the columns, from the first line alone (ValueError)."""
+    """Return the delimiter and the names of the columns, which are read from the first line only (ValueError)."""
     try:
         line = next((lines[0] for lines in _lines(file) if lines), b"").decode("utf-8-sig")
         delimiters = "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else DELIMITERS
@@ -51,24 +52,24 @@ def header(file: str) -> tuple[str, tuple[str, ...]]:
         raise ValueError(f"{file}: the first line {why}") from error
     delimiter = next((delimiter for delimiter, names in tried.items() if len(names) > 1), delimiters[0])
     if not any(tried[delimiter]):
-        raise ValueError(f"{file}: the first line must name the columns, it is empty")
+        raise ValueError(f"{file}: the first line must name the columns, but it is empty")
     return delimiter, tried[delimiter]
 
 
 class _Lines:
-    """The lines of files but for their headers, as a table of Arrow that can be read again: the column `line`."""
+    """The lines of files without their headers, as an Arrow table with one column `line`, which can be reread."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self.files = files
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Return a new stream over all lines."""
+        """Return a new stream of all lines."""
         schema = pa.schema({"line": pa.large_binary()})
         batches = (pa.record_batch([pa.array(lines, pa.large_binary())], schema) for lines in self._bodies())
         return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
 
     def _bodies(self) -> Iterator[list[bytes]]:
-        """Yield the lines of all files, some at a time, but for the first of each."""
+        """Yield lists of the lines of all files, without the first line of each file."""
         for file in self.files:
             first = 1
             for lines in _lines(file):
@@ -77,14 +78,17 @@ class _Lines:
 
 
 def rows(files: Any, delimiter: str, names: Sequence[str], wanted: Sequence[str]) -> tuple[Any, str, dict[str, str]]:
-    """Return the lines, SQL that makes an array `f` of each, null where it is no row, and what makes columns of `f`."""
+    """Return the lines of files, SQL that splits each line into an array `f`, and SQL for each column.
+
+    `f` is null for a line that cannot be read as a row.
+    """
     field = f'[{delimiter}]("(?:[^"]|"")*"|[^"{delimiter}]*)'
     sql = f"""
         SELECT CASE WHEN len(f) = {len(names)} THEN f END AS f FROM (
         SELECT CASE WHEN NOT contains(line, '"') THEN string_split(line, '{delimiter}')
              WHEN regexp_full_match('{delimiter}' || line, '({field})*')
              THEN regexp_extract_all('{delimiter}' || line, '{field}', 1) END AS f FROM (
-        SELECT CASE WHEN octet_length(line) <= {LONGEST} THEN try(decode(line)) END AS line
+        SELECT CASE WHEN octet_length(line) <= {MOST_BYTES} THEN try(decode(line)) END AS line
         FROM {{}} WHERE line <> ''::BLOB))"""
     plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END"
     return _Lines(files), sql, {name: plain.format(names.index(name) + 1) for name in wanted} | {DAMAGED: "f IS NULL"}

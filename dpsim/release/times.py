@@ -1,4 +1,4 @@
-"""Times of visits, and lengths of time: read as they are declared, one value at a time."""
+"""Reads times of visits and lengths of time, in the declared format and each value by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from dpsim.release.scratch import ibis
 from dpsim.release.sources import NUMBERS, words
 
-SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # microseconds in one
+SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # the number of microseconds in each
 FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
 PATTERN = re.compile(r"(?=.*%)([^%]|%-?[aAbBcdfgGHIjmMpSuUVwWxXyYzZ%])+", re.DOTALL)
 LENGTH = re.compile(r"(\d+|\d*\.\d+)\s*(s|min|h|d)")
@@ -18,10 +18,12 @@ SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
 def reader(time_format: str | None) -> Callable[[Any], Any]:
-    """Return the function that makes moments of a column, null where a value is none; ValueError for no such format.
+    """Return a function that converts a column to timestamps; ValueError if there is no such format.
 
-    time_format: "iso", "seconds" or "milliseconds" (from any start), or a pattern of strptime such as
-    "%d.%m.%Y %H:%M"; None for timestamps.
+    The function gives null for a value that is not a time in this format.
+
+    time_format: "iso", "seconds" or "milliseconds" (counted from any start), or a pattern of strptime such as
+    "%d.%m.%Y %H:%M"; None if the column already has timestamps.
     """
     if not (time_format in (None, "iso", *SCALES) or PATTERN.fullmatch(str(time_format))):
         raise ValueError(f"time_format must be {FORMATS}, got {time_format!r}")
@@ -29,7 +31,7 @@ def reader(time_format: str | None) -> Callable[[Any], Any]:
 
 
 def _moments(time_format: str | None, values: Any) -> Any:
-    """Return timestamps of a column of timestamps, texts or numbers."""
+    """Return a column of timestamps, texts or numbers as timestamps."""
     kind = values.type()
     if kind.is_timestamp():
         if kind.scale not in (None, 6):
@@ -39,25 +41,25 @@ def _moments(time_format: str | None, values: Any) -> Any:
         raise ValueError(f"time_format must be given for the column {values.get_name()!r}: {FORMATS}")
     elif time_format in SCALES:
         number = SCALES[time_format] * (values if kind.is_floating() else words(values, NUMBERS)).try_cast("float64")
-        whole = (number.abs() < 2.5e17).ifelse(number, None).round().cast("int64")  # up to the year 9892
+        whole = (number.abs() < 2.5e17).ifelse(number, None).round().cast("int64")  # from 1970 to the year 9892
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
     elif time_format == "iso":
         written = words(values, NUMBERS)
         dated = written.re_search(r"^[0-9]{4}-[0-9]").ifelse(written, None)  # years of more digits overflow in the cast
         moments = dated.try_cast("timestamp('UTC')")
     elif values.get_backend().name == "duckdb":
-        builtin = ibis.udf.scalar.builtin  # of DuckDB, which gives null for what does not fit
+        builtin = ibis.udf.scalar.builtin  # of DuckDB; it gives null for text that does not match
         strptime = builtin(lambda text, form: None, name="try_strptime", signature=(("string", "string"), "timestamp"))
         moments = strptime(words(values, NUMBERS), time_format)
     else:
-        raise ValueError(f"time_format must be iso, seconds or milliseconds there, got {time_format!r}")
+        raise ValueError(f"time_format must be iso, seconds or milliseconds on this database, got {time_format!r}")
     utc = moments.type().timezone and "UTC"
     first, last = (ibis.timestamp(f"{day} 00:00:00", timezone=utc) for day in ("0001-01-01", "9999-12-31"))
-    return moments.between(first, last).ifelse(moments, None)  # what is infinite overflows beside a gap
+    return moments.between(first, last).ifelse(moments, None)  # adding a gap to an infinite time would overflow
 
 
 def seconds(max_gap: str | None) -> float | None:
-    """Return a length of time in seconds: a number with its unit, nothing else.
+    """Return a length of time in seconds, read from a number with its unit (ValueError); None stays None.
 
     >>> seconds("90min"), seconds("1.5 h")
     (5400.0, 5400.0)

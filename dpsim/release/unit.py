@@ -1,30 +1,31 @@
-"""Whose presence a release protects."""
+"""The unit of a release: the events, persons, cars or sessions whose presence it protects."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from dpsim import checks
+from dpsim.release.labels import MOST_OF_A_NAME, short_label
 
-LARGEST = 10**6  # events of a unit: with the smallest epsilon the noise stays far below 2^63
+MOST_OF_A_UNIT = 10**6  # events of a unit; even with the smallest epsilon, the noise is then far below 2^63
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What is in one of two neighbouring tables and not in the other: an event, or a person, a car, a session.
+    """The difference between two neighbouring tables: one event, or everything about one person, car or session.
 
-    events: how many of a unit are counted at most, wherever they are, from 1 to 10^6. column: names the unit an event
-    belongs to; None: each event is a unit of its own.
+    events: the largest number of events of a unit that are counted, from 1 to 10^6, whichever pairs they are on.
+    column: the column that names the unit of each event; with None each event is its own unit.
 
     >>> Unit(events=10, column="card").words
-    'all that one card has in the table, of which at most 10 events are counted'
+    'everything that the table holds about one card, of which at most 10 events are counted'
     """
 
     events: int = 1
     column: str | None = None
 
     def __post_init__(self) -> None:
-        checks.integer("events", self.events, 1, LARGEST)
+        checks.integer("events", self.events, 1, MOST_OF_A_UNIT)
         if self.column is None and self.events > 1:
             raise ValueError(f"column must name the unit that has up to {self.events} events, got None")
         if not (self.column is None or (isinstance(self.column, str) and self.column)):
@@ -32,11 +33,29 @@ class Unit:
 
     @property
     def words(self) -> str:
-        """The unit in words."""
+        """A description of the unit in words, for the statement."""
         if self.column is None:
-            return "one event; somebody with several events is protected in each of them, not in all together"
+            return "one event. A person with several events is protected for each of them, but not for all together"
         most = "one event is" if self.events == 1 else f"{self.events} events are"
-        return f"all that one {self.column} has in the table, of which at most {most} counted"
+        name = short_label(self.column, MOST_OF_A_NAME)
+        return f"everything that the table holds about one {name}, of which at most {most} counted"
 
 
 EVENT = Unit()
+
+
+def unit_of(unit: Unit | str | None, events: int | None = None) -> Unit:
+    """Return the unit that the arguments describe: a `Unit`, or the name of a column and the largest number of events.
+
+    >>> unit_of("card", 10), unit_of(None)
+    (Unit(events=10, column='card'), Unit(events=1, column=None))
+    """
+    if isinstance(unit, Unit):
+        if events is not None:
+            raise ValueError(f"events belongs to the name of a column, and the unit has its own, got {events!r:.80}")
+        return unit
+    if (unit is None) != (events is None):
+        raise ValueError(
+            "events must go with a unit (or trajectory), and a unit with events, the largest number that is counted"
+        )
+    return EVENT if events is None else Unit(events, unit)

@@ -1,4 +1,4 @@
-"""Runs notebooks with papermill: parameters, keys, processes, grids."""
+"""Runs notebooks with papermill, each in its own process: their parameters, keys of runs, and grids of parameters."""
 
 import lazy_loader as _lazy
 

@@ -1,4 +1,4 @@
-"""The numbers of a run, and how two runs differ: the ledger's values, key numbers and every plotted table."""
+"""Compares two runs by their ledger values, their key numbers and the tables behind their figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpsim import ledger, paths
 
 
 def folder(run: str) -> Path:
-    """Return the folder of a run: a path, a notebook's name, or <notebook>/<key>, the key shortened at will."""
+    """Return the folder of a run, given as a path, a notebook's name, or <notebook>/<the beginning of a key>."""
     places = [Path(run), paths.figures() / run, *(paths.build() / "runs").glob(f"{run.lstrip('/')}*/")]
     found = {path.resolve() for path in places if any(path.glob("*.csv")) or any(path.glob("*.json"))}
     if len(found) != 1:
@@ -21,7 +21,7 @@ def folder(run: str) -> Path:
 
 
 def numbers(folder: Path) -> pd.DataFrame:
-    """Return value and standard_error by id in a run's folder: its ledger rows, and its key numbers."""
+    """Return the numbers of a run, with value and standard_error by id, from its ledger rows and its key numbers."""
     found, path = ledger.results(folder), folder / "numbers.json"
     try:
         given = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
@@ -31,7 +31,7 @@ def numbers(folder: Path) -> pd.DataFrame:
 
 
 def values(a: Path, b: Path) -> pd.DataFrame:
-    """Return the numbers of two runs side by side: columns a, b, difference, standard_errors (how many)."""
+    """Return the numbers of two runs side by side: a, b, their difference, and this difference in standard errors."""
     left, right = numbers(a).align(numbers(b))
     found = pd.DataFrame({"a": left["value"], "b": right["value"], "difference": right["value"] - left["value"]})
     spread = np.hypot(left["standard_error"].fillna(0), right["standard_error"].fillna(0))
@@ -40,7 +40,7 @@ def values(a: Path, b: Path) -> pd.DataFrame:
 
 
 def tables(a: Path, b: Path) -> pd.DataFrame:
-    """Return how the numbers of each csv of either run differ: which columns, and the largest relative change."""
+    """Return, for each csv file of either run, the columns that differ and the largest relative change."""
     rows = {}
     for name in sorted({path.name for run in (a, b) for path in run.glob("*.csv")}):
         left, right = (pd.read_csv(run / name) if (run / name).is_file() else pd.DataFrame() for run in (a, b))
@@ -55,7 +55,7 @@ def tables(a: Path, b: Path) -> pd.DataFrame:
 
 
 def _change(left: pd.Series, right: pd.Series) -> float:
-    """Return the largest relative change of a column; infinite where text or missing values differ."""
+    """Return the largest relative change of a column, which is infinite where text or missing values differ."""
     x, y = (pd.to_numeric(column, errors="coerce") for column in (left, right))
     change = (x - y).abs() / np.maximum(x.abs(), y.abs())
     return float(change.mask(left.astype(str) == right.astype(str), 0.0).fillna(np.inf).max())
@@ -66,13 +66,7 @@ def describe(a: str, b: str) -> str:
 
     Parameters
     ----------
-    a, b : str, folders, notebooks' names (their committed figures), or <notebook>/<key>, the key shortened at will
-
-    Examples
-    --------
-    >>> from dpsim import paths, runner
-    >>> "largest_relative_change" in runner.describe(*paths.notebook_names()[1:3])
-    True
+    a, b : str, folders, notebooks' names (for their committed figures), or <notebook>/<the beginning of a key>
     """
     left, right = folder(a), folder(b)
     parts = [f"A {left}\nB {right}"]

@@ -1,7 +1,7 @@
-"""Runs a notebook over a grid of parameters, here or on a Dask cluster, and gathers one tidy table.
+"""Runs a notebook over a grid of parameters, here or on a Dask cluster, and gathers the results in one tidy table.
 
-Every point of the grid is an ordinary run with its own key below build/runs, so nothing is lost when a worker dies:
-the same command goes on with the points that are missing.
+Every point of the grid is an ordinary run with its own key below build/runs. Nothing is lost when a worker dies: the
+same command continues with the points that are missing.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dpsim.runner.diff import numbers
 from dpsim.runner.runs import Run, plan
 from dpsim.runner.runs import run as run_here
 
-LARGEST = 100_000
-"""How many points a grid may have: more is a slip of the keyboard."""
+MOST_RUNS = 100_000
+"""The number of points that a grid may have; a larger number is a typing error."""
 
 
 def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] = ()) -> list[Run]:
-    """Return the runs of a notebook at each point of the product of grids; as in `plan`, nothing is written.
+    """Return the runs of a notebook at each point of the product of grids. Like `plan`, it writes nothing.
 
     Parameters
     ----------
     name : str, of the notebook
-    grids : iterable of str, NAME=VALUES, values as a,b,c; or as a:b and a:b:step, integers up to b - 1
-    fixed : iterable of (str, str), parameters that are the same everywhere
+    grids : iterable of str, NAME=VALUES with values like a,b,c, or integers like a:b or a:b:step (up to b - 1)
+    fixed : iterable of (str, str), parameters and their values that are the same at every point
 
     Examples
     --------
@@ -46,7 +46,7 @@ def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] 
         if not text or parameter in axes:
             raise ValueError(f"grid must be NAME=VALUES, like seed=0:100, each name once and not with -p, got {grid!r}")
         axes[parameter] = _values(text)
-    checks.integer("points of the grid", math.prod(map(len, axes.values())), 1, LARGEST)
+    checks.integer("points of the grid", math.prod(map(len, axes.values())), 1, MOST_RUNS)
     planned = {}
     for values in itertools.product(*axes.values()):
         (run,) = plan([name], zip(axes, map(str, values)))
@@ -60,17 +60,17 @@ def _values(text: str) -> list[str] | range:
         return [value.strip() for value in text.split(",")]
     try:
         values = range(*map(int, text.split(":")))
-        len(values)  # which has an end
+        len(values)  # the length of a range must be finite
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"grid must have ranges a:b or a:b:step of integers, got {text[:80]}: {error}") from error
     return values
 
 
 def gather(runs: list[Run]) -> Path:
-    """Return the path of the table (csv) of what the runs of a grid found, written below build/sweeps.
+    """Return the path of a csv table, written below build/sweeps, of the numbers that the runs of a grid recorded.
 
-    It has a row for each point that has finished and each number, with the parameters, id, value and standard_error:
-    the notebook's ledger rows and the key numbers of its numbers.json.
+    It has a row for each finished point and each number, with the parameters, id, value and standard_error. The numbers
+    are the notebook's ledger rows and the key numbers of its numbers.json.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ def gather(runs: list[Run]) -> Path:
 
 
 def run_on_cluster(runs: list[Run], address: str, tell: Callable[[Run], object]) -> list[Run]:
-    """Return the runs, run on the workers of a Dask scheduler; what a worker that dies has begun, another one runs.
+    """Return the runs, executed by the workers of a Dask scheduler. When a worker dies, another one repeats its run.
 
     Parameters
     ----------
     runs : list of Run
-    address : str, of the scheduler; its workers share this project's folder (extra `dask`)
-    tell : callable, ``tell(run)`` hears of each end
+    address : str, the address of the scheduler, whose workers share this project's folder (extra `dask`)
+    tell : callable, ``tell(run)`` is called when a run ends
     """
     try:
         from dask.distributed import Client, as_completed

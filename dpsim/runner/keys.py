@@ -1,13 +1,15 @@
-"""The key of a run: the hash of everything that decides its outputs."""
+"""The key of a run, which is the hash of everything that decides its outputs."""
 
 from __future__ import annotations
 
+import ast
 import csv
 import functools
 import hashlib
 import importlib.metadata
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,25 +26,27 @@ LIBRARIES = (
     *("numba", "numpy", "opendp", "pandas", "papermill", "pyarrow", "pyogrio", "randomgen", "scipy", "seaborn"),
     "vl-convert-python",
 )
-"""What a notebook or the package behind it imports, and what executes it: these, and whatever they need."""
+"""Libraries that a notebook or the package imports, or that execute it. Their own requirements are added."""
 
 APART = ("__main__.py", "cli.py", "runner")
 """Parts of the package that start a run and cannot change what it computes."""
 
 LEDGER = ("papers.csv", "published.csv")
-"""Tables of data/ of which a notebook reads the rows of its paper alone."""
+"""Tables of data/ from which a notebook reads only the rows of its paper."""
 
 Stamps = dict[str, tuple[int, int, int]]
 
 
 def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, Stamps]:
-    """Return the hash of everything that decides a run's outputs, and when each file behind it last changed.
+    """Return the hash of everything that decides the outputs of a run, and the time stamps of the files behind it.
 
-    The hash is over code cells and whether they hold the parameters, `values` (the overridden ones, from `resolve`),
-    contents of files that they name, sources of dpsim but for what starts runs, the rows of the LEDGER of the
-    notebook's paper, all other data, Python and the installed versions of the libraries behind; for a notebook that
-    reads the others' results also those, and the LEDGER whole. Not the prose, which changes no output. The stamps
-    (inode, mtime, ctime) tell of a file that was changed and restored meanwhile: nobody can set the ctime.
+    The hash covers the code cells and which of them hold the parameters, `values` (the overridden ones, from
+    `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs (those of
+    `release` only where the cells may use it), the rows of the LEDGER of the notebook's paper, all other data, Python
+    and the installed versions of the libraries. For a notebook that reads the results of others it also covers these
+    results and the whole LEDGER. It does not cover the prose, which changes no output. The stamps (inode, mtime, ctime)
+    reveal a file that was changed and restored in the meantime, because nobody can set the ctime. The LEDGER has no
+    stamps, because somebody may edit the rows of another paper during the run.
     """
     package, root = Path(__file__).parents[1], paths.root()
     read = {f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")}
@@ -50,13 +54,15 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     tables = {paths.data() / table for table in LEDGER}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
     read -= tables | {paths.data() / "README.md"}
+    if not any(map(_may_release, _code(notebook))):
+        read = {f for f in read if not f.is_relative_to(package / "release")}
     if paths.stage(name):
         made = [f for f in paths.figures().glob("[!.]*/*") if paths.stage(f.parent.name) < paths.stage(name)]
-        read |= {f for f in made if not f.name.startswith("timings")}  # measured: other seconds in every run
-    for text in (value for value in values.values() if isinstance(value, str)):  # which may ask for what was fetched
+        read |= {f for f in made if not f.name.startswith("timings")}  # measured times, which differ in every run
+    for text in (value for value in values.values() if isinstance(value, str)):  # one may ask for a downloaded table
         read |= set((paths.build() / "data").glob("*.csv"))
         read |= {Path(text), *Path(text).rglob("*")} if os.path.isabs(text) and os.path.exists(text) else set()
-    stats = {os.path.relpath(f, root): f.stat() for f in read | tables}
+    stats = {os.path.relpath(f, root): f.stat() for f in read}
     stamps = {f: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for f, s in stats.items()}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     whole = {
@@ -70,21 +76,47 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest(), stamps
 
 
+def _code(notebook: Mapping[str, Any]) -> list[str]:
+    """Return the sources of the code cells of a notebook and of the modules in the folder of notebooks."""
+    beside = [module.read_text(encoding="utf-8") for module in sorted(paths.notebooks().glob("*.py"))]
+    return [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"] + beside
+
+
+def _may_release(code: str) -> bool:
+    """Return whether code may use `release`, which no other part of dpsim imports; True if it cannot be parsed."""
+    if re.search(r"\bdpsim\s*\.\s*(load_release|release|cli)\b", code):
+        return True
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    named = {
+        name.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module == "dpsim"
+        for name in node.names
+    }
+    whole = any(
+        name.name == "dpsim" and name.asname for node in nodes if isinstance(node, ast.Import) for name in node.names
+    )
+    return whole or not named.isdisjoint({"release", "load_release", "cli", "*"})
+
+
 def _rows(name: str) -> list[dict[str, str]]:
-    """Return the rows of the LEDGER of the paper that a notebook settles; of all papers for one that reads results."""
+    """Return the rows of the LEDGER for the notebook's paper, or for all papers if it reads others' results."""
     texts = [(paths.data() / table).read_text(encoding="utf-8") for table in LEDGER]
     papers, published = (list(csv.DictReader(text.splitlines(keepends=True))) for text in texts)
     papers = [paper for paper in papers if paths.stage(name) or paper["notebook"] == name]
     return papers + [row for row in published if row["paper"] in {paper["id"] for paper in papers}]
 
 
-@functools.cache  # reading the metadata of 90 packages takes 0.1 s, and a grid asks at every point
+@functools.cache  # the metadata of 90 packages take 0.1 s, at every point of a grid
 def versions() -> dict[str, str]:
-    """Return the installed version of every distribution that LIBRARIES need, by name."""
+    """Return the installed versions, by name, of LIBRARIES and of every distribution that they need."""
     found, names = {}, list(LIBRARIES)
-    for name in map(canonicalize_name, names):  # which grow meanwhile
+    for name in map(canonicalize_name, names):  # the list grows during the loop
         with suppress(importlib.metadata.PackageNotFoundError):
-            about = importlib.metadata.metadata(name)  # once: it is read anew at every access
+            about = importlib.metadata.metadata(name)  # once, because every access reads it anew
             needs = [Requirement(text) for text in about.get_all("Requires-Dist", []) if name not in found]
             names += [each.name for each in needs if not each.marker or each.marker.evaluate({"extra": ""})]
             found[str(name)] = about["Version"]

@@ -1,4 +1,4 @@
-"""The parameters of notebooks: read, parsed, and checked before anything runs."""
+"""The parameters of notebooks: they are read, parsed and checked before anything runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from dpsim import checks, paths
 
 TYPES = {"int": "an integer", "float": "a number", "str": "text", "bool": "true or false"}
 TYPES |= {f"list[{kind}]": "a list like 1,2,3" for kind in ("int", "float", "str")}
-"""Annotations that a value on the command line can have, in words."""
+"""The types that a parameter can have, each with its description in error messages."""
+
+
+LONGEST = 96
+"""The largest number of characters in a line of a notebook, as in notebooks/ruff.toml."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One line of a notebook's `parameters` cell; `help` is the comment behind it."""
+    """One line of a notebook's `parameters` cell; `help` is the comment at its end."""
 
     name: str
     type: str
@@ -29,13 +33,16 @@ class Parameter:
 
     @property
     def quick(self) -> Any:
-        """The value for a quick run: of a sample size what the comment ends with, as in "; quick 50"."""
+        """The value for a quick run, which the comment may give at its end, as in "; quick 50"; else the default."""
         text = self.help.partition("; quick ")[2]
         return parse(self, text) if text else self.default
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return a notebook's json, each source as one string; ValueError if it is none, as after a conflicting merge."""
+    """Return a notebook's json, with each cell's source as one string.
+
+    A file that is not a notebook, for example after a merge with conflicts, raises ValueError.
+    """
     path = notebook_path(name)
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
@@ -49,7 +56,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def notebook_path(name: str) -> Path:
-    """Return the path of a notebook; ValueError, with the nearest name, when it does not exist."""
+    """Return the path of a notebook. If it does not exist, the ValueError suggests the nearest name."""
     _known("notebook", name, paths.notebook_names())
     return paths.notebooks() / f"{name}.ipynb"
 
@@ -60,18 +67,14 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
     Parameters
     ----------
     name : str, of a notebook whose cell tagged `parameters` has only lines NAME: TYPE = VALUE, with one of TYPES
-
-    Examples
-    --------
-    >>> from dpsim import paths, runner
-    >>> "seed" in runner.notebook_parameters(paths.notebook_names()[1])
-    True
     """
     found = {}
     for source in _tagged(name, "parameters"):
         try:
             for line in ast.parse(source).body:
                 assert isinstance(line, ast.AnnAssign) and line.value and line.end_lineno, f"line {line.lineno}"
+                broken = f"{ast.unparse(line.target)} must be one line of at most {LONGEST} characters with its comment"
+                assert line.lineno == line.value.lineno, broken  # `ruff format` breaks a longer one in brackets
                 kind = checks.choice("type", ast.unparse(line.annotation).replace(" ", ""), TYPES)
                 behind = source.splitlines()[line.end_lineno - 1].encode()[line.end_col_offset :].decode()
                 target = ast.unparse(line.target)
@@ -84,7 +87,7 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
 
 
 def parse(parameter: Parameter, text: str) -> Any:
-    """Return the value of a parameter written on the command line; lists as 1,2,3 or ["a", "b"]."""
+    """Return the value of a parameter from the command line, where a list is written as 1,2,3 or ["a", "b"]."""
     kind = parameter.type
     try:
         if kind.startswith("list["):
@@ -101,9 +104,11 @@ def parse(parameter: Parameter, text: str) -> Any:
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the values of the overridden parameters of a notebook, checked before anything runs.
 
-    overrides: parameter and value, as written on the command line. A text that names a file or folder seen from the
-    caller becomes its absolute path, because the notebook runs elsewhere. ValueError for unknown names (with the
-    nearest), wrong types and ranges: the notebook's own cell tagged `checks` runs here, and refuses in its own words.
+    overrides: parameters and values, as written on the command line. If a text is the path of an existing file or
+    folder, it becomes an absolute path, because the notebook runs in another folder.
+
+    ValueError is raised for unknown names (with the nearest known one), wrong types and wrong ranges. The ranges are
+    checked by running the notebook's own cell tagged `checks`, which has its own messages.
     """
     known = notebook_parameters(name)
     values: dict[str, Any] = {}
@@ -119,19 +124,19 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     for source in _tagged(name, "checks"):
         body = ast.parse(source).body
         last = max((i for i, part in enumerate(body, 1) if "checks." in ast.unparse(part)), default=0)
-        # not the imports below
+        # the imports below the last check are left out
         code = compile(ast.Module(body[:last], []), f"{name}: checks of the parameters", "exec")
         exec(code, {parameter.name: parameter.default for parameter in known.values()} | values)
     return values
 
 
 def _tagged(name: str, tag: str) -> list[str]:
-    """Return the sources of a notebook's cells with a tag."""
+    """Return the sources of those cells of a notebook that have a tag."""
     return [cell["source"] for cell in load(name)["cells"] if tag in cell["metadata"].get("tags", [])]
 
 
 def _known(kind: str, word: str, words: list[str]) -> None:
-    """Refuse a word that is none of these, with the nearest one."""
+    """Raise ValueError if a word is not among the known words; the message suggests the nearest one."""
     if word not in words:
         close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
         question = f": did you mean {close[0]}?" if close else ""

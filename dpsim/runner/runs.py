@@ -1,4 +1,4 @@
-"""Runs notebooks: what is current stays, each other one is a process of its own, and its outputs appear whole."""
+"""Runs notebooks, each in its own process. Current notebooks are skipped, and outputs appear only when complete."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dpsim import checks, files, paths
+from dpsim import checks, files, paths, streams
 from dpsim.runner.keys import fingerprint, versions
 from dpsim.runner.parameters import load, resolve
 
 
 @dataclass
 class Run:
-    """A notebook to run, and how that went.
+    """A notebook to run, and the state of its run.
 
     Attributes
     ----------
     name, parameters, key
-        Of the notebook, what was asked for, the hash of what decides its outputs.
+        The notebook, its overridden parameters, and the hash of everything that decides its outputs.
     output, record : Path, the folders of its outputs, and of its manifest and executed copy
     status : str
-        planned, waiting, running, ended; then done (its outputs are published), unchanged (they are those that a run
-        would make), failed or interrupted (those of the run before are still there).
+        planned, waiting, running, ended; then done (its outputs are published), unchanged (the published outputs are
+        those that a run would make), failed or interrupted (the outputs of the previous run are still there).
     message : str, why it failed, or what it waits for
-    cell, cells : int, which cell runs, of how many
-    seconds, cpu_seconds, peak_mib : float, what its process took, without the imports before its first cell
+    cell, cells : int, the number of the cell that runs, and the number of cells
+    seconds, cpu_seconds, peak_mib : float, time and memory of its process, without the imports before its first cell
     """
 
     name: str
@@ -57,15 +57,15 @@ class Run:
 
 
 def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), output: str | None = None) -> list[Run]:
-    """Return what is to run, in order; nothing is written.
+    """Return the planned runs in their order, without writing anything.
 
     Parameters
     ----------
-    names : iterable of str, notebooks; all when there is none
-    overrides : iterable of (str, str), parameter and value, as written on the command line
+    names : iterable of str, the notebooks; if it is empty, all notebooks
+    overrides : iterable of (str, str), parameters and values, as written on the command line
     output : str, optional
-        Folder for the outputs, in <output>/<notebook>. None: default parameters without it go to figures/<notebook>,
-        all others to build/runs/<notebook>/<key>.
+        The folder for the outputs, which go to <output>/<notebook>. With None, a run with default parameters writes to
+        figures/<notebook>, and any other run to build/runs/<notebook>/<key>.
 
     Examples
     --------
@@ -82,49 +82,55 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
         if output is not None:
             target = record = Path(output).resolve() / name
             if target.is_relative_to(paths.figures().resolve()):
-                raise ValueError(f"output must be outside {paths.figures()}, of default runs alone, got {output}")
+                raise ValueError(
+                    f"output must be outside {paths.figures()}, which only default runs write, got {output}"
+                )
             ours = all((target / file).is_file() for file in ("manifest.json", f"{name}.ipynb"))
             if os.path.lexists(target) and not ours:
-                raise ValueError(f"output must be new or of an earlier run: {target} holds other files")
+                raise ValueError(f"output must be a new folder or that of an earlier run: {target} holds other files")
         planned.append(Run(name, values, key, target, record))
     return planned
 
 
 def is_current(run: Run) -> bool:
-    """Return whether the recorded run has the same key and its outputs their sha256 (PDF=1: and figures as pdf)."""
+    """Return whether the recorded run has the same key and its outputs still have their recorded hashes.
+
+    With PDF=1 the recorded run must also have made pdf files.
+    """
     try:
         was = json.loads((run.record / "manifest.json").read_text(encoding="utf-8"))
         same = [files.sha256(run.output / name) == digest for name, digest in was["outputs"].items()]
         return was["key"] == run.key and was["pdf"] >= _with_pdf() and bool(same) and all(same)
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):  # missing, or damaged
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):  # a file is missing or damaged
         return False
 
 
 SHARED = "papermill", "ipykernel.inprocess.ipkernel", "numba", "scipy.stats", "seaborn", "geopandas", "pyogrio"
-"""What nearly every notebook imports, for seconds: once where several run, but on macOS, where it survives no fork."""
-
-
-def cores() -> int:
-    """Return how many cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""Libraries that nearly every notebook imports, which takes seconds. If several notebooks run, these libraries are
+imported only once, except on macOS, where they do not survive a fork."""
 
 
 def run(
     runs: list[Run], jobs: int | None = None, *, force: bool = False, tell: Callable[[Run], object] = lambda run: None
 ) -> list[Run]:
-    """Return the runs, each saying how it ended: the overview runs after all others.
+    """Return the runs, each with its final status, after executing them. The overview runs after all other notebooks.
 
-    KeyboardInterrupt stops the notebooks; what was finished stays, and the next run goes on from there.
+    KeyboardInterrupt stops the notebooks. The outputs of finished notebooks are kept, so the next run continues with
+    the others.
 
     Parameters
     ----------
     runs : list of Run, from `plan`
-    jobs : int, how many at a time; None: as many as there are cores
-    force : bool, whether to run those too that are current
-    tell : callable, ``tell(run)`` hears of every cell, wait and end
+    jobs : int, the number of notebooks that run at the same time; None for the number of cores
+    force : bool, whether to run current notebooks too
+    tell : callable, ``tell(run)`` is called at every cell, wait and end
     """
-    workers = min(cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024), len(runs))
-    main = threading.current_thread() is threading.main_thread()  # Dask runs points in others
+    workers = streams.cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024)
+    if not runs:
+        return runs
+    files.need_locks("running notebooks with dpsim")
+    workers = min(workers, len(runs))
+    main = threading.current_thread() is threading.main_thread()  # Dask runs points in other threads
     heard = [s for s in (signal.SIGINT, signal.SIGTERM) if main and signal.getsignal(s) is signal.default_int_handler]
     try:
         asyncio.run(_all(runs, workers, force, tell, heard))
@@ -139,7 +145,10 @@ def run(
 async def _all(
     runs: list[Run], workers: int, force: bool, tell: Callable[[Run], object], heard: Iterable[signal.Signals]
 ) -> None:
-    """Run one stage after the other, so many notebooks at a time, until a signal; those after it change nothing."""
+    """Run the stages one after the other, with `workers` notebooks at a time, until the first signal.
+
+    Further signals change nothing.
+    """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
     def stop(*_: object) -> None:
@@ -148,7 +157,7 @@ async def _all(
 
     for sign in heard:
         signal.signal(sign, stop)
-    free, threads = asyncio.Semaphore(workers), max(1, cores() // workers)
+    free, threads = asyncio.Semaphore(workers), max(1, streams.cores() // workers)
     shared = SHARED if len(runs) > 1 and sys.platform != "darwin" else ()
 
     async def one(run: Run) -> None:
@@ -171,7 +180,7 @@ async def _all(
 
 
 async def _locked(run: Run, tell: Callable[[Run], object]) -> int:
-    """Return the descriptor of the lock of an output folder, when nobody else writes there."""
+    """Wait until no other run writes to the output folder, and return the descriptor of its lock."""
     path = paths.build() / "locks" / str(run.output).replace("/", "%")[-150:]
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
@@ -184,14 +193,14 @@ async def _locked(run: Run, tell: Callable[[Run], object]) -> int:
 
 
 async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]) -> None:
-    """Execute a notebook into a folder beside its output and publish that folder, whole."""
+    """Execute a notebook in a folder beside its output, and replace the output by this folder when it is complete."""
     run.message, notebook = "", load(run.name)
-    before = fingerprint(run.name, notebook, run.parameters)  # under the lock: what this run will read
+    before = fingerprint(run.name, notebook, run.parameters)  # under the lock, from the files that will be read
     run.key = before[0]
+    _tidy(run.output)  # removes leftovers of killed runs, even if nothing has to run
     if not force and is_current(run):
         run.status = "unchanged"
         return
-    _tidy(run.output)
     staging = run.output.with_name(f".{run.output.name}.{os.getpid()}.partial")
     staging.mkdir(parents=True)
     executed = staging / f"{run.name}.ipynb"
@@ -222,12 +231,12 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
 
 
 def _previous(output: Path) -> Path:
-    """Return where an output folder is while the next one takes its place."""
+    """Return the folder to which an output is moved while its replacement is put in place."""
     return output.with_name(f".{output.name}.previous")
 
 
 def _tidy(output: Path) -> None:
-    """Put back what a publication that was cut in two has moved away, and remove what is left beside the output."""
+    """Remove what killed runs left beside an output, and move the output back if its replacement was interrupted."""
     if _previous(output).exists() and not output.exists():
         os.replace(_previous(output), output)
     for leftover in (_previous(output), *output.parent.glob(f".{output.name}.*.partial")):
@@ -235,7 +244,7 @@ def _tidy(output: Path) -> None:
 
 
 class _Forks:
-    """The process from which those of the notebooks are forked: it starts with the first."""
+    """The process from which the processes of the notebooks are forked. It starts with the first notebook."""
 
     process: subprocess.Popen[bytes] | None = None
 
@@ -243,7 +252,7 @@ class _Forks:
         self.threads, self.modules, self.errors = threads, modules, errors
 
     def new(self, errors: BinaryIO) -> socket.socket:
-        """Return the socket of a notebook's new process, which writes its standard error to a file."""
+        """Start a new process for a notebook and return its socket; the process writes its standard error to a file."""
         if self.process is None or self.process.poll() is not None:
             self.close()
             self.jobs, theirs = socket.socketpair()
@@ -254,22 +263,22 @@ class _Forks:
                     stdin=theirs.fileno(),
                     stdout=self.errors,
                     stderr=self.errors,
-                    start_new_session=True,  # Ctrl-C reaches the runner alone, which then stops the notebooks
+                    start_new_session=True,  # Ctrl-C reaches only the runner, which then stops the notebooks
                 )
         ours, theirs = socket.socketpair()
-        with theirs, suppress(BrokenPipeError):  # it has just died, which the socket tells
+        with theirs, suppress(BrokenPipeError):  # the process has just died, which the socket will show
             socket.send_fds(self.jobs, [b"1"], [theirs.fileno(), errors.fileno()])
         return ours
 
     def close(self) -> None:
-        """Wait until it has ended, with all its processes."""
+        """Wait until the process has ended together with all processes that it started."""
         if self.process:
             self.jobs.close()
             self.process.wait()
 
 
 async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], object]) -> None:
-    """Execute the notebook in a folder, in place; the run's message says why it failed."""
+    """Execute the copy of the notebook in a folder. If it fails, the run's message says why."""
     run.status, exit_code = "running", ""
     job: dict[str, Any] = {"file": f"{run.name}.ipynb", "output": str(folder), "folder": str(paths.notebooks())}
     job["parameters"] = {**run.parameters, "output": str(folder)}
@@ -279,16 +288,16 @@ async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], 
             writer.write(json.dumps(job).encode() + b"\n")
             async for line in reader:
                 event = json.loads(line)
-                if "exit_code" in event:  # what the notebook started is gone as well
+                if "exit_code" in event:  # the processes that the notebook started have ended too
                     exit_code = ", with exit code {exit_code}".format(**event)
                     break
                 vars(run).update(event)
                 if run.status == "running":
                     tell(run)
         except ConnectionError:
-            pass  # it has ended before it read the job
+            pass  # the process ended before it read the job
         except asyncio.CancelledError:
-            writer.write_eof()  # which stops it
+            writer.write_eof()  # this stops the process
             await reader.read()
             raise
         finally:
@@ -301,18 +310,18 @@ async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], 
 
 
 def _last_line(file: BinaryIO) -> str:
-    """Return the last line of a file of text, empty where there is none."""
+    """Return the last line of a text file, or an empty text if there is none."""
     file.seek(0)
     return (file.read().decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
 LEFT_OUT = ("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT", "PYTHONDONTWRITEBYTECODE")
-"""Variables of the user's that would change what a notebook does: code of their own, assertions that are skipped,
-libraries that each process compiles again."""
+"""Environment variables of the user that would change a notebook's run: they run other code, skip assertions, or make
+each process compile the libraries again."""
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Return the environment of a notebook: this package, and none of the user's own settings."""
+    """Return the environment of a notebook, with this package and without the user's own settings."""
     package = Path(__file__).parents[1]
     settings = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
     settings |= {
@@ -326,12 +335,12 @@ def _environment(threads: int) -> dict[str, str]:
     if not os.access(package, os.W_OK):
         settings.setdefault("NUMBA_CACHE_DIR", str(paths.build() / "numba"))
     settings |= {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "NUMBA")}
-    # our products are small: more threads would only wait for each other
+    # the products are small, so more threads would only wait for each other
     return settings | {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL")}
 
 
 def _manifest(run: Run, outputs: dict[str, str]) -> dict[str, Any]:
-    """Return the record of a run: what decided it, what came out, and what it took."""
+    """Return the record of a run: what decided it, what it wrote, and how much time and memory it took."""
     kept = {name: getattr(run, name) for name in ("name", "parameters", "key", "seconds", "cpu_seconds", "peak_mib")}
     kept |= {"outputs": outputs, "pdf": _with_pdf(), "git_commit": _commit()}
     return kept | {"python": platform.python_version(), "versions": versions()}
@@ -343,7 +352,7 @@ def _with_pdf() -> bool:
 
 
 def _commit() -> str | None:
-    """Return the commit of the project's clone; None in an unpacked archive, and where there is no git."""
+    """Return the commit of the project's clone, or None in an unpacked archive or without git."""
     with suppress(OSError):
         command = ["git", f"--git-dir={paths.root() / '.git'}", "rev-parse", "HEAD"]
         return subprocess.run(command, capture_output=True, text=True).stdout.strip() or None

@@ -1,4 +1,4 @@
-"""Executes a notebook with papermill, in an IPython kernel of this very process."""
+"""Executes a notebook with papermill, in an IPython kernel of this process."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from traitlets.config import Config
 SHOWN = ("stream", "display_data", "execute_result", "error")
 
 
-class InProcess(Engine):  # type: ignore[misc]  # papermill says no types
-    """Runs the cells one after the other in this process, and tells the runner of each."""
+class InProcess(Engine):  # type: ignore[misc]  # papermill has no type hints
+    """Runs the cells one after the other in this process, and tells the runner about each cell."""
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, *, events: TextIO, **_: Any) -> None:
-        """Execute until a cell raises; papermill writes the notebook once, at the end."""
+        """Execute the cells until one of them raises an error; papermill writes the notebook once, at the end."""
         kernel = InProcessKernel(config=Config({"HistoryManager": {"enabled": False}}))
         client = BlockingInProcessKernelClient(kernel=kernel, session=kernel.session)
         client.start_channels()
@@ -43,14 +43,14 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill says no types
             while (content := (message := client.get_iopub_msg())["content"]).get("execution_state") != "idle":
                 cell.execution_count = content.get("execution_count", cell.execution_count)
                 last = cell.outputs[-1] if cell.outputs else {}
-                if "name" in content and content["name"] == last.get("name"):  # timing alone separates these pieces
+                if "name" in content and content["name"] == last.get("name"):  # only timing separates these pieces
                     last["text"] += content["text"]
                 elif message["msg_type"] in SHOWN:
                     cell.outputs.append(output_from_msg(message))
                 if message["msg_type"] == "error":
-                    tell(events, message="raised {ename}: {evalue}".format(**content)[:5_000])  # as json below 64 KiB
+                    tell(events, message="raised {ename}: {evalue}".format(**content)[:5_000])  # below 64 KiB as json
                     return
-            if (reply := client.get_shell_msg()["content"])["status"] != "ok":  # a wrong magic raises nothing
+            if (reply := client.get_shell_msg()["content"])["status"] != "ok":  # a wrong magic sends no error message
                 tell(events, message="raised {ename}: {evalue}".format(**reply)[:5_000])
                 return
 
@@ -60,23 +60,28 @@ def tell(events: TextIO, **event: Any) -> None:
     print(json.dumps(event), file=events, flush=True)
 
 
+def mebibytes(maxrss: int, system: str = sys.platform) -> float:
+    """Return the largest memory that `getrusage` reports, converted to MiB from KiB or, on macOS, from bytes."""
+    return maxrss / (2**20 if system == "darwin" else 2**10)
+
+
 def execute(job: dict[str, Any], events: TextIO) -> None:
-    """Execute the notebook of a job, in place, and tell of each cell and the end."""
+    """Execute the notebook of a job in its file, and tell the runner about each cell and about the end."""
     start, begun = time.perf_counter(), time.process_time()
     np.random.seed()  # noqa: NPY002  # the state of this generator may have been forked
     os.chdir(job["output"])
     sys.path.append(job["folder"])
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it tells cells when it builds its cache
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it would write into the cells
     papermill_engines.register("dpsim", InProcess)
     form = {"kernel_name": "python3", "language": "python", "engine_name": "dpsim", "events": events}
     form |= {"progress_bar": False, "request_save_on_cell_execute": False}
     try:
-        with suppress(PapermillExecutionError):  # which has been told
+        with suppress(PapermillExecutionError):  # `InProcess` has already reported it
             papermill.execute_notebook(job["file"], job["file"], job["parameters"], cwd=job["folder"], **form)
-    except OSError as error:  # the notebook cannot be written: the disk is full
+    except OSError as error:  # the notebook cannot be written, for example because the disk is full
         tell(events, message=f"raised {type(error).__name__}: {error}"[:5_000])
-    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    peak_mib = mebibytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - begun
     tell(events, status="ended", seconds=seconds, cpu_seconds=cpu_seconds, peak_mib=peak_mib)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(5)  # threads of a cell's that do not end
+    signal.alarm(5)  # ends this process if a cell has left threads that do not end

@@ -1,4 +1,4 @@
-"""Private words over an automaton: permute-and-flip and what it is set against."""
+"""Private words: permute-and-flip over an automaton, and the mechanisms that it is compared with."""
 
 import lazy_loader as _lazy
 

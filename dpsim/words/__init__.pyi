@@ -1,4 +1,4 @@
-from .mechanism import (
+from .private_word import (
     privatize as privatize,
 )
 from .space import (
@@ -23,7 +23,7 @@ from .laws import (
     draw_distances as draw_distances,
 )
 from . import (
-    mechanism as mechanism,
+    private_word as private_word,
     space as space,
     exact_epsilon as exact_epsilon,
     automaton as automaton,

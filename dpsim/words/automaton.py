@@ -1,8 +1,8 @@
 """The modified Hamming automaton: how many words lie at each distance from a word, and uniform draws among them.
 
 A state of the automaton is (letters written, mismatches so far, last letter). One table, the number of suffixes by
-(position, mismatches still to come, last letter), serves every distance: it is the paper's V, and the ratios of its
-entries are the paper's mu (Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2).
+(position, mismatches still to come, last letter), serves every distance. This table is the paper's V, and the ratios of
+its entries are the paper's mu (Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2).
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class HammingAutomaton:
     """The modified Hamming automaton of a word, or its product with a Markov chain.
 
     Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2. On a chain the table has n + 1 rows and columns
-    for each state: about 0.1 s for 100 letters over 43 states, 1 s and 30 MB for 300, 10 s and 350 MB for 1,000.
+    for each state. It takes about 0.1 s for 100 letters over 43 states, 1 s and 30 MB for 300, and 10 s and 350 MB for
+    1,000.
 
     Parameters
     ----------
@@ -59,10 +60,11 @@ class HammingAutomaton:
     letters : int or sequence of labels, optional
         The alphabet: its labels, or their number m for 0 to m - 1. May be left out with an adjacency.
     adjacency : array_like or sparse array (m, m), optional
-        The chain: non-zero where the row may be followed by the column; booleans and probabilities serve.
+        The chain: an entry is non-zero where its column may follow its row. Booleans and probabilities are both
+        accepted.
     start : label, optional
-        The state that the word follows, and does not contain; ANYWHERE for words that begin in any state. Needed
-        exactly when an adjacency is given.
+        The state that the word follows and does not contain, or ANYWHERE for words that begin in any state. It must be
+        given if, and only if, an adjacency is given.
 
     Examples
     --------
@@ -92,7 +94,7 @@ class HammingAutomaton:
 
     @cached_property
     def log_counts(self) -> Array:
-        """Return the logarithms (n + 1,) of the counts, on a chain by sums of doubles."""
+        """Return the logarithms (n + 1,) of the counts; on a chain they come from sums of doubles."""
         if self.space.chain is None:
             return log_integers(self.counts)
         return self._suffixes[0][self.space.chain.start]
@@ -100,8 +102,8 @@ class HammingAutomaton:
     def sample(self, distance: ArrayLike, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
         """Return words (..., n) drawn uniformly among the feasible ones, one at each of the distances (...) in 0..n.
 
-        ValueError where no feasible word has that distance. The law is uniform up to rounding: a word's probability has
-        a relative error of at most about 2 n log(counts[distance]) 2^-52.
+        Raises ValueError for a distance at which there is no feasible word. The distribution is uniform up to rounding:
+        the probability of a word has a relative error of at most about 2 n log(counts[distance]) 2^-52.
         """
         rng = checks.generator(rng)
         distances = checks.integers("distance", distance, 0, len(self.codes))
@@ -116,13 +118,14 @@ class HammingAutomaton:
         return self.space.decode(codes.reshape(*distances.shape, len(self.codes)))
 
     def _sample_alphabet(self, distances: Codes, rng: np.random.Generator) -> Codes:
-        """Return words (k, n): random places, and another letter in each."""
+        """Return words (k, n) with random places, and a different letter in each of them."""
         n, m = len(self.codes), len(self.space.labels)
         wrong = rng.permuted(np.arange(n) < distances[:, None], axis=1)
         return np.where(wrong, (self.codes + rng.integers(1, max(m, 2), wrong.shape)) % m, self.codes)
 
     def _sample_chain(self, distances: Codes, rng: np.random.Generator) -> Codes:
-        """Return words (k, n), letter by letter, each with the share of the suffixes that follow it."""
+        """Return words (k, n), drawn letter by letter. The probability of a letter is the share of the suffixes that
+        follow it."""
         chain = self.space.chain
         assert chain is not None
         words = np.empty((len(distances), len(self.codes)), dtype=np.int64)
@@ -141,11 +144,12 @@ class HammingAutomaton:
 
     @cached_property
     def _suffixes(self) -> list[Array]:
-        """Return V as logarithms: for each position (states, n + 1), the suffixes after a state by mismatches."""
+        """Return the logarithms of V: for each position an array (states, n + 1) of the numbers of suffixes after a
+        state, by mismatches."""
         return list(self._tables(-np.inf, 0.0, np.logaddexp, float))[::-1]
 
     def _tables(self, zero: float, one: float, add: np.ufunc, kind: type) -> Iterator[NDArray[Any]]:
-        """Yield V from the last position to the first, as numbers with these neutral elements and this sum."""
+        """Yield V from the last position to the first, in the arithmetic with this zero, this one and this addition."""
         assert self.space.chain is not None
         table: NDArray[Any] = np.full((self.space.chain.states, len(self.codes) + 1), zero, dtype=kind)
         table[:, 0] = one
@@ -154,16 +158,16 @@ class HammingAutomaton:
             following = np.roll(table, 1, axis=1)  # another letter: one mismatch more
             following[:, 0] = zero
             following[letter] = table[letter]
-            table = self.space.chain.summed(following, zero, add)
+            table = self.space.chain.sum_over_successors(following, zero, add)
             yield table
 
 
 def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:
-    """Return the counts (k, n + 1) of k words on a chain at once, as doubles: exact up to 2^53.
+    """Return the counts (k, n + 1) of k words on a chain at once, as doubles, which are exact up to 2^53.
 
     Parameters
     ----------
-    words : array_like of int (k, n + 1), each the state it starts from, which is public, and n letters
+    words : array_like of int (k, n + 1), in each row the public state from which a word starts, and its n letters
     adjacency : array_like (m, m), as in `HammingAutomaton`
 
     Examples

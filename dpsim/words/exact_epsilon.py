@@ -1,8 +1,8 @@
-"""The epsilon that a mechanism on words really spends, exact or a proven bound, and laws that spend what was asked.
+"""The exact epsilon of a mechanism on words, or a proven upper bound on it, and mechanisms for a given exact epsilon.
 
-Adjacent words are feasible and differ in at most b letters (Benvenuti, Rao, Hale 2026, Definition 2). A mechanism gives
-word r the probability f_w(d(w, r)); it spends the largest log f_w(d(w, r)) - log f_v(d(v, r)) over adjacent w, v and
-feasible r.
+Neighbours are feasible words that differ in at most b letters (Benvenuti, Rao, Hale 2026, Definition 2). A mechanism
+gives word r the probability f_w(d(w, r)). Its exact epsilon is the largest log f_w(d(w, r)) - log f_v(d(v, r)) over
+neighbours w, v and feasible r.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dpsim.words.laws import MECHANISMS, Law, best_offset, log_integrals
 from dpsim.words.normaliser_bound import NormaliserRatio, normaliser_ratio
 from dpsim.words.space import Chain, WordSpace, successors, word_space
 
-# Feasible words up to which all pairs are compared; a second or two at worst.
+# The number of feasible words up to which all pairs are compared, in a second or two at most.
 ENUMERATED = 1000
-# The nominal epsilon beyond which only the theorem bounds a large chain: q would underflow.
-LARGEST = 1000.0
-# Covers every rounding of the bounds.
+# The promised epsilon beyond which only the theorem bounds a large chain, because q would underflow.
+LARGEST_BOUNDED_EPSILON = 1000.0
+# A margin for every rounding of the bounds.
 SLACK = 1e-9
-# How near to epsilon the search for a nominal epsilon comes, as a share of it, and its most steps.
-CLOSE, STEPS = 1e-3, 20
+# The share of epsilon within which the search for a promised epsilon ends, and its largest number of steps.
+TOLERANCE, STEPS = 1e-3, 20
 
 
 def exact_word_epsilon(
@@ -41,11 +41,12 @@ def exact_word_epsilon(
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
 ) -> float:
-    """Return what the mechanism of nominal epsilon (Benvenuti, Rao, Hale 2026, Theorem 1) spends on words, exactly.
+    """Return the exact epsilon on words of the mechanism whose promised epsilon is given (Benvenuti, Rao, Hale 2026,
+    Theorem 1).
 
-    On all words of an alphabet the counts are the same for every word, so it is the largest log f(l) - log f(l + min(b,
-    n)); epsilon min(b, n) / (2 b) for the exponential mechanism. On a chain all adjacent pairs (Definition 2) are
-    compared.
+    On all words of an alphabet the counts are the same for every word, so the exact epsilon is the largest log f(l) -
+    log f(l + min(b, n)). For the exponential mechanism it is epsilon min(b, n) / (2 b). On a chain all neighbours
+    (Definition 2) are compared.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def exact_word_epsilon(
 
 
 def _on_alphabet(space: WordSpace, n: int, law: Law) -> float:
-    """Return the exact epsilon over an alphabet, where one word stands for all."""
+    """Return the exact epsilon over an alphabet, where all words have the same counts."""
     if len(space.labels) == 1:
         return 0.0
     log_f = law.log_f(log_integers(alphabet_counts(n, len(space.labels))))
@@ -81,17 +82,17 @@ def _on_alphabet(space: WordSpace, n: int, law: Law) -> float:
 
 
 def _feasible_words(chain: Chain, n: int) -> int:
-    """Return how many feasible words there are, as an exact integer; ValueError for none."""
+    """Return the number of feasible words as an exact integer; ValueError if there is none."""
     words = np.ones(chain.states, dtype=object)  # from each state on
     for _ in range(n):
-        words = chain.summed(words)
+        words = chain.sum_over_successors(words)
     if not words[chain.start]:
         raise ValueError(f"length must allow a feasible word from the start state, got {n}")
     return int(words[chain.start])
 
 
 def _by_enumeration(chain: Chain, n: int, law: Law) -> float:
-    """Return the exact epsilon from the law of every feasible word."""
+    """Return the exact epsilon from the distribution of every feasible word."""
     words: list[tuple[int, ...]] = [(chain.start,)]
     for _ in range(n):
         words = [(*word, letter) for word in words for letter in successors(chain, word[-1]).tolist()]
@@ -100,13 +101,13 @@ def _by_enumeration(chain: Chain, n: int, law: Law) -> float:
     for letters in codes.T:
         distance += letters[:, None] != letters
     counts = np.array([np.bincount(row, minlength=n + 1) for row in distance])
-    log_p = np.take_along_axis(law.log_f(log_integers(counts)), distance, axis=1)  # of each word, given each word
+    log_p = np.take_along_axis(law.log_f(log_integers(counts)), distance, axis=1)  # of each word, given each true word
     return max(float((log_p[w] - log_p[row <= law.b]).max()) for w, row in enumerate(distance))
 
 
 def _upper(chain: Chain, n: int, law: Law) -> float:
-    """Return a proven bound on what a mechanism spends on a chain."""
-    if law.b > 1 or law.epsilon > LARGEST:
+    """Return a proven upper bound on the exact epsilon of a mechanism on a chain."""
+    if law.b > 1 or law.epsilon > LARGEST_BOUNDED_EPSILON:
         return law.epsilon
     rate = law.epsilon / 2.0
     ratio = normaliser_ratio(chain, n, rate)
@@ -114,12 +115,13 @@ def _upper(chain: Chain, n: int, law: Law) -> float:
     return min(law.epsilon, bound)
 
 
-def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:
-    """Return a law that spends at most epsilon on words of n letters, what it spends, and whether that is exact.
+def calibrate_law(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:
+    """Return a mechanism whose exact epsilon is at most `epsilon` on words of n letters, its epsilon, and whether it is
+    exact.
 
-    On all words of an alphabet the exponential mechanism and the staircase of nominal epsilon 2 epsilon spend epsilon
-    exactly. Elsewhere the nominal epsilon, itself a bound, is raised towards 2 epsilon as far as the exact epsilon (on
-    a large chain its proven bound) allows. No word is read.
+    On all words of an alphabet the exponential mechanism and the staircase have the exact epsilon `epsilon` when their
+    promised epsilon is 2 epsilon. Elsewhere the promised epsilon is raised from `epsilon` towards 2 epsilon, as long as
+    the exact epsilon (or, on a large chain, its proven upper bound) is at most `epsilon`. No word is read.
     """
     b = min(b, n)  # words further apart than their length do not exist
     law = Law(mechanism, epsilon, b)
@@ -134,34 +136,34 @@ def calibrated(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str)
             return _on_alphabet(space, n, law) + SLACK
         return _by_enumeration(space.chain, n, law) + SLACK if exact else _upper(space.chain, n, law)
 
-    best = law, epsilon, False  # the theorem's: a mechanism spends at most its nominal epsilon
+    best = law, epsilon, False  # by the theorem, the exact epsilon is at most the promised one
     if b > 1 and not exact:
         return best
-    aim = (1.0 - CLOSE / 2.0) * epsilon
+    aim = (1.0 - TOLERANCE / 2.0) * epsilon
     low, below, high, above = 0.0, aim, 2.0 * epsilon, 0.0
     for _ in range(STEPS):  # false position (Illinois)
-        nominal = max(epsilon, low + (high - low) * below / (below + above))
-        cost = spent(law._replace(epsilon=nominal))
+        promised = max(epsilon, low + (high - low) * below / (below + above))
+        cost = spent(law._replace(epsilon=promised))
         if cost > epsilon:
-            high, above, below = nominal, cost - aim, below / 2.0 if above else below
+            high, above, below = promised, cost - aim, below / 2.0 if above else below
             continue
-        best = law._replace(epsilon=nominal), cost, exact
-        if above == 0.0 or cost >= (1.0 - CLOSE) * epsilon:
+        best = law._replace(epsilon=promised), cost, exact
+        if above == 0.0 or cost >= (1.0 - TOLERANCE) * epsilon:
             break
-        low, below, above = nominal, aim - cost, above / 2.0
+        low, below, above = promised, aim - cost, above / 2.0
     return best
 
 
 def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
-    """Return an upper bound on what permute-and-flip spends for b = 1, from Z_v <= exp(ratio.upper) Z_w.
+    """Return an upper bound on the exact epsilon of permute-and-flip for b = 1, from Z_v <= exp(ratio.upper) Z_w.
 
     With I_w(l) = f_w(l) / q_l the loss is at most log(1 / q) plus the larger of log I_w(0) / I_v(1) and, for words that
-    miss both w and v, log I_w(1) / I_v(2). As log(1 - u x) / x is between -u and log(1 - u q) / q on (0, q], I_w(0) <=
-    integral exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and I_v(1) >= integral (1 - u) (1 - u
-    q)^k with k = (Z_v - 1) / q - 1, I_v(2) the same with k + 1. All these fall as Z grows: a grid of Z_w takes those on
-    I_w at the left of each cell and those on I_v at its right; beyond the grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 /
-    (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v); the last cell, 0.2 % wide, bounded the loss by more wherever we
-    looked.
+    differ from both w and v in the letter concerned, log I_w(1) / I_v(2). As log(1 - u x) / x is between -u and log(1 -
+    u q) / q on (0, q], I_w(0) <= integral exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and
+    I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1, I_v(2) the same with k + 1. All these fall as Z
+    grows. So a grid of Z_w takes the bounds on I_w at the left of each cell and those on I_v at its right. Beyond the
+    grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 / (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v). In every case examined,
+    the bound from the last cell, which is 0.2 % wide, exceeded the bound beyond the grid.
     """
     q, growth = math.exp(-rate), math.exp(ratio.upper)
     least = math.exp(max(0.0, min(ratio.log_smallest, 600.0)))

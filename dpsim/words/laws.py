@@ -1,7 +1,8 @@
-"""Laws of the distance between a word and its private version, from the number of words at each distance.
+"""Distributions of the distance between a word and its private version, from the number of words at each distance.
 
-Every mechanism here gives the N_l words at distance l one common probability f(l), so its law needs the counts N_0,
-..., N_n alone; N_0 >= 1 counts the word itself. Formulas use q_l = exp(-epsilon l / (2 b)) and Z = sum_l N_l q_l.
+Every mechanism here gives each of the N_l words at distance l the same probability f(l), so its distribution depends
+only on the counts N_0, ..., N_n, of which N_0 >= 1 counts the word itself. The formulas use q_l = exp(-epsilon l / (2
+b)) and Z = sum_l N_l q_l.
 """
 
 from __future__ import annotations
@@ -17,48 +18,49 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp
 
 from dpsim import checks
-from dpsim.checks import Array
+from dpsim.checks import Array, Integers
+from dpsim.numerics.special import NODES, WEIGHTS
 from dpsim.words.automaton import alphabet_counts, log_integers
 
 MECHANISMS = ("permute-and-flip", "exponential", "staircase")
 
-# The integrals over t = (1 + Z) u: six Gauss-Legendre panels of sixteen nodes, up to t = 48; as shares of the end.
+# The integrals over t = (1 + Z) u use six Gauss-Legendre panels of sixteen nodes, up to t = 48, as shares of the end.
 PANELS, END = 6, 48.0
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 SHARES = ((2.0 * np.arange(PANELS)[:, None] + 1.0 + NODES) / (2.0 * PANELS)).ravel()
 SHARE_WEIGHTS = np.tile(WEIGHTS, PANELS) / (2.0 * PANELS)
-# Numbers of doubles worked on at a time.
+# The number of doubles in one step.
 BLOCK = 2**20
 
 
 class Law(NamedTuple):
-    """A mechanism with its parameters, as `privatize` draws with it."""
+    """A mechanism and its parameters, from which `privatize` draws."""
 
     mechanism: str
     epsilon: float
     b: int
-    offset: int | None = 0  # of a staircase; None for its best
+    offset: int | None = 0  # of the staircase; None for its best offset
 
     def log_f(self, log_counts: Array) -> Array:
-        """Return log f (..., n + 1) from log-counts (..., n + 1)."""
+        """Return log f (..., n + 1), given log-counts (..., n + 1)."""
         return log_law(log_counts, np.asarray(self.epsilon), self.b, self.mechanism, self.offset)
 
 
 def pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "permute-and-flip") -> Array:
     """Return the probabilities (..., n + 1) of the distances 0 to n between the word and its private version.
 
-    Permute-and-flip's are equation (4) of Benvenuti, Rao, Hale 2026, by an integral of positive terms in place of the
-    alternating sum (5): relative error below 1e-10 for counts up to 1e1000.
+    For permute-and-flip they are equation (4) of Benvenuti, Rao, Hale 2026, computed by an integral of positive terms
+    in place of the alternating sum (5). The relative error is below 1e-10 for counts up to 1e1000.
 
     Parameters
     ----------
     counts : array_like of int (..., n + 1), words at distance 0 to n, of any size, N_0 >= 1
-    epsilon : array_like (...), nominal, at least 0; broadcasts against the leading axes of the counts
-    b : int, distance of adjacent words, at least 1
+    epsilon : array_like (...), promised, at least 0; broadcasts against the leading axes of the counts
+    b : int, distance of neighbours, at least 1
     mechanism : {"permute-and-flip", "exponential", "staircase"}
-        f(l) = q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du; q_l / Z; proportional to exp(-epsilon / 2 *
-        ceil((l + offset) / b)), the exponential mechanism of a utility of sensitivity one. The staircase takes one
-        vector of counts, and its best offset for it: use it where the counts are no secret (all words of an alphabet).
+        f(l) = q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du for permute-and-flip, and q_l / Z for the
+        exponential mechanism. For the staircase f(l) is proportional to exp(-epsilon / 2 * ceil((l + offset) / b)),
+        which is the exponential mechanism of a utility of sensitivity one. The staircase takes one vector of counts and
+        its best offset for it: use it only where the counts are not secret, as on all words of an alphabet.
 
     Examples
     --------
@@ -76,7 +78,7 @@ def pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "
 
 
 def expected_error(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "permute-and-flip") -> Array:
-    """Return the expected distance (...) between the word and its private version, in letters, exact.
+    """Return the exact expected distance (...) between the word and its private version, in letters.
 
     Parameters
     ----------
@@ -92,11 +94,12 @@ def expected_error(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechani
 
 
 def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> tuple[Array, Array]:
-    """Return the bounds (...) on permute-and-flip's expected error, in letters (Benvenuti, Rao, Hale 2026, Theorem 2).
+    """Return the bounds (...) on the expected error of permute-and-flip, in letters (Benvenuti, Rao, Hale 2026, Theorem
+    2).
 
-    upper is the error of the exponential mechanism, n C / (1 + C) with C = (m - 1) exp(-epsilon / (2 b)) on all words
-    of an alphabet; lower = upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where E_Exp[Phi] = 1 / Z, and may be negative.
-    The proof uses nothing of the counts, so both hold for the words of a chain too.
+    The upper bound is the expected error of the exponential mechanism. On all words of an alphabet it is n C / (1 + C)
+    with C = (m - 1) exp(-epsilon / (2 b)). The lower bound is upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where
+    E_Exp[Phi] = 1 / Z, and may be negative. The proof uses no property of the counts, so both hold on a chain too.
 
     Parameters
     ----------
@@ -117,14 +120,15 @@ def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> 
 
 
 def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
-    """Return a lower bound (...) on the expected error of permute-and-flip, at least half the exponential's.
+    """Return a lower bound (...) on the expected error of permute-and-flip, at least half that of the exponential
+    mechanism.
 
     As 1 - u q >= (1 - u)^q, a word at distance l has f(l) >= q_l * integral (1 - u)^(Z - q_l) du = q_l / (1 + Z - q_l),
     and its probability under the exponential mechanism is q_l / Z.
 
     Parameters
     ----------
-    counts, epsilon, b : as in `pmf`
+    counts, epsilon, b : as in `expected_error_bounds`
 
     Examples
     --------
@@ -141,11 +145,12 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> A
 
 
 def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
-    """Return the largest share (...) by which permute-and-flip can lower the exponential's error, over all counts.
+    """Return the largest share (...) by which permute-and-flip can lower the exponential mechanism's error, over all
+    counts.
 
-    It is (1 - exp(-epsilon n / (2 b))) / 2, below one half always ("up to a factor of two", McKenna and Sheldon
-    2020). Proof: Z >= 1 + q_l where N_l > 0, so the ratio Z / (1 + Z - q_l) of `expected_error_floor` is at least (1 +
-    q_l) / 2 >= (1 + q_n) / 2. A word with one alternative, at distance n, attains it.
+    It is (1 - exp(-epsilon n / (2 b))) / 2, which is always below one half ("up to a factor of two", McKenna and
+    Sheldon 2020). Proof: Z >= 1 + q_l where N_l > 0, so the ratio Z / (1 + Z - q_l) of `expected_error_floor` is at
+    least (1 + q_l) / 2 >= (1 + q_n) / 2. The limit is attained by a word whose only alternative is at distance n.
 
     Parameters
     ----------
@@ -172,7 +177,7 @@ def draw_distances(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[np.int64]:
-    """Return distances drawn exactly for one vector of counts, an int or an array of shape `size`.
+    """Return distances drawn exactly for one vector of counts, as an int or an array of shape `size`.
 
     Parameters
     ----------
@@ -192,32 +197,38 @@ def draw_distances(
         raise ValueError(f"counts must be one vector (n + 1,), got shape {log_counts.shape}")
     checks.choice("mechanism", mechanism, MECHANISMS)
     law = Law(mechanism, epsilon, b, None)
-    return checks.plain(drawn(law, log_counts, checks.size("size", size), checks.generator(rng)))
+    return checks.plain(sample_distances(law, log_counts, checks.size("size", size), checks.generator(rng)))
 
 
-def drawn(law: Law, log_counts: Array, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
+def sample_distances(law: Law, log_counts: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
     """Return distances of a shape for one vector of log-counts (n + 1,).
 
     Permute-and-flip is report-noisy-max with exponential noise (Ding et al. 2021): word w scores -epsilon d(w) / (2 b)
     + Exp(1). The best of N words at one distance is drawn by the quantile function of the maximum of N exponentials,
-    one variate per distance, no integral. The other mechanisms likewise with Gumbel noise.
+    with one variate for each distance and no integral. The other mechanisms are drawn in the same way, with Gumbel
+    noise.
     """
     possible = np.isfinite(log_counts)
     safe = np.where(possible, log_counts, 0.0)
     if law.mechanism == "permute-and-flip":
-        # U^(1/N) with -log U = E: the maximum is -log(1 - exp(-E / N)), and E / N may underflow.
+        # U^(1/N) with -log U = E: the maximum is -log(1 - exp(-E / N))
         log_share = np.log(rng.standard_exponential((*shape, len(safe)))) - safe
-        small = log_share < -40.0
-        share = np.exp(np.where(small, 0.0, log_share))
-        best = np.where(small, -log_share, -np.log(-np.expm1(-share)))
-        score = best + _log_q(log_counts, np.asarray(law.epsilon), law.b)
+        score = largest_exponential(log_share) + _log_q(log_counts, np.asarray(law.epsilon), law.b)
     else:
         score = rng.gumbel(size=(*shape, len(safe))) + safe + law.log_f(log_counts)
     return np.asarray(np.argmax(np.where(possible, score, -np.inf), axis=-1))
 
 
+def largest_exponential(log_share: Array) -> Array:
+    """Return -log(1 - exp(-share)), given the logarithm of a share above 0. The share itself may underflow."""
+    small = log_share < -40.0
+    share = np.exp(np.where(small, 0.0, log_share))
+    return np.where(small, -log_share, -np.log(-np.expm1(-share)))
+
+
 def log_law(log_counts: Array, epsilon: Array, b: int, mechanism: str, offset: int | None) -> Array:
-    """Return log f (..., n + 1), the log-probability of each single word at distance 0 to n; formal where N_l = 0."""
+    """Return log f (..., n + 1), the log-probability of each single word at distance 0 to n. The formula is also
+    evaluated where N_l = 0."""
     if mechanism == "staircase":
         offset = best_offset(log_counts, epsilon, b) if offset is None else offset
         stairs = np.ceil((np.arange(log_counts.shape[-1]) + offset) / b)
@@ -230,7 +241,8 @@ def log_law(log_counts: Array, epsilon: Array, b: int, mechanism: str, offset: i
 
 
 def best_offset(log_counts: Array, epsilon: ArrayLike, b: int) -> int:
-    """Return the staircase's offset in 0..b - 1 of least expected distance, for one vector of log-counts."""
+    """Return the offset of the staircase in 0..b - 1 with the smallest expected distance, for one vector of
+    log-counts."""
     laws = (_pmf(log_counts, np.asarray(epsilon), b, "staircase", offset) for offset in range(b))
     return int(np.argmin([_mean(law) for law in laws]))
 
@@ -244,13 +256,15 @@ def _log_q(log_counts: Array, epsilon: Array, b: int) -> Array:
 
 
 def _pmf(log_counts: Array, epsilon: Array, b: int, mechanism: str, offset: int | None) -> Array:
-    """Return the law of the distance: how many words there are at each, times the probability of one."""
+    """Return the distribution of the distance: the number of words at each distance times the probability of one of
+    them."""
     pmf = np.exp(log_counts + log_law(log_counts, epsilon, b, mechanism, offset))
     return np.asarray(pmf / pmf.sum(axis=-1, keepdims=True))
 
 
 def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int) -> tuple[Array, Array, int]:
-    """Return log-counts (..., n + 1), epsilon (...) and b, checked; minus infinity stands for no word."""
+    """Return log-counts (..., n + 1), epsilon (...) and b if they are in range. A log-count of minus infinity means
+    that there is no word at this distance."""
     epsilon, b = checks.real("epsilon", epsilon, 0.0), checks.integer("b", b, 1)
     values = np.asarray(counts)
     if values.dtype == object and not isinstance(counts, np.ma.MaskedArray):  # integers of any size
@@ -269,12 +283,12 @@ def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int) -> tuple[Array, Ar
 
 
 def log_integrals(log_counts: Array, log_weight: Array) -> Array:
-    """Return log integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du for each l: (..., n + 1), log_weight = log q.
+    """Return log integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du for each l: (..., n + 1), with log_weight = log q.
 
-    In t = (1 + Z) u the integrand is a product of factors 1 - c t, c >= 0, whose c sum to at most one: each derivative
-    is at most one in absolute value where the factors are, on [0, 1 + Z]. So the error of a panel is below 8^33 16!^4 /
-    (33 32!^3) < 1e-24; the part left out beyond t = 48 is below 1e-20; the integral is at least one (it bounds the
-    integral of (1 - t / (1 + Z))^Z). What remains is rounding.
+    In t = (1 + Z) u the integrand is a product of factors 1 - c t with c >= 0, whose c sum to at most one. On [0, 1 +
+    Z] the factors are at most one in absolute value, and therefore so is each derivative. The error of a panel is below
+    8^33 16!^4 / (33 32!^3) < 1e-24, and the part left out beyond t = 48 is below 1e-20. The integral is at least one,
+    because it bounds the integral of (1 - t / (1 + Z))^Z. Only rounding remains.
     """
     width = log_counts.shape[-1]
     logs, weights = log_counts.reshape(-1, width), np.broadcast_to(log_weight, log_counts.shape).reshape(-1, width)
@@ -298,23 +312,24 @@ def _integrals(log_counts: Array, log_weight: Array) -> Array:
 
 
 def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
-    """Return the least worst-case expected distance, in letters within 1e-7, of any epsilon-private mechanism on words.
+    """Return the smallest worst-case expected distance of any epsilon-private mechanism on words, in letters, within
+    1e-7.
 
-    A linear programme. Averaging a mechanism over the isometries of the Hamming distance keeps its epsilon and raises
-    no worst-case error, so it may be taken to depend on the distance alone: probabilities x_l = N_l f(l) with f(k) <=
-    exp(epsilon) f(j) for ``|k - j| <= b``, all of which occur.
+    It is a linear programme. Averaging a mechanism over the isometries of the Hamming distance keeps its epsilon and
+    raises no worst-case error, so the mechanism may be taken to depend only on the distance: probabilities x_l = N_l
+    f(l) with f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances occur.
 
     Parameters
     ----------
     n, m : int, letters in 1..60, of an alphabet of m >= 2 with m**n <= 1e280
-    epsilon : float in [0, 30], really spent
-    b : int, distance of adjacent words, at least 1
+    epsilon : float in [0, 30], exact
+    b : int, distance of neighbours, at least 1
 
     Examples
     --------
     >>> from dpsim import words
-    >>> round(words.least_expected_error(3, 4, 2.0), 4)
-    0.8663
+    >>> round(words.least_expected_error(5, 2, 2.0), 4)  # randomised response: 5 / (1 + exp(2))
+    0.596
     """
     n = checks.integer("n", n, 1, 60)
     m = checks.integer("m", m, 2)
@@ -328,15 +343,16 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     return _least(ell, (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0), np.ones((1, n + 1)))
 
 
-def least_mean_error(apart: ArrayLike, epsilon: float, b: int = 1) -> float:
-    """Return the least expected distance, on average over the words, of any epsilon-private mechanism on a few words.
+def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
+    """Return the smallest expected distance, averaged over a few words, of any epsilon-private mechanism on these
+    words.
 
-    A linear programme in all probabilities: a second for some twenty words.
+    It is a linear programme in all probabilities, which takes a second for some twenty words.
 
     Parameters
     ----------
-    apart : array_like of int (words, words), the distance of each two
-    epsilon, b : as in `least_expected_error`
+    apart : array_like of int (words, words), the distance between every two words; neighbours are at distance 1
+    epsilon : float in [0, 20], because the solver fails for larger values
 
     Examples
     --------
@@ -345,8 +361,8 @@ def least_mean_error(apart: ArrayLike, epsilon: float, b: int = 1) -> float:
     0.1192
     """
     apart = checks.integers("apart", apart, 0)
-    epsilon, b = checks.scalar("epsilon", epsilon, 0.0, 30.0), checks.integer("b", b, 1)
-    size, (w, v) = len(apart), np.nonzero((apart > 0) & (apart <= b))
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, 20.0)
+    size, (w, v) = len(apart), np.nonzero(apart == 1)
     pairs = sp.eye_array(size, format="csr")
     limits = sp.kron(pairs[w] - math.exp(epsilon) * pairs[v], pairs)
     return _least(apart.ravel() / size, limits, sp.kron(pairs, np.ones((1, size))))

@@ -1,10 +1,10 @@
-"""How much one letter of a chain's word can change the normaliser of the exponential mechanism, proven.
+"""A proven bound on how much one letter of a chain's word can change the normaliser of the exponential mechanism.
 
-Z_w is the sum of q^d(w, r) over the feasible words r. For v that differs from w in letter i alone (s in w, s' in v),
-Z_w = q T + (1 - q) g_s and Z_v = q T + (1 - q) g_s', where g_t is the weight of the words r with r_i = t and letter i
-left out, and T = sum_t g_t. So log(Z_v / Z_w) needs only the ratios of the g_t: products of a forward message over the
-letters before i and a backward one over those after. Interval arithmetic on the messages bounds what the letters
-outside a window around i can do; branch and bound widens the windows that matter.
+Z_w is the sum of q^d(w, r) over the feasible words r. Let v differ from w only in letter i (s in w, s' in v). Then Z_w
+= q T + (1 - q) g_s and Z_v = q T + (1 - q) g_s', where g_t is the weight of the words r with r_i = t when letter i is
+left out, and T = sum_t g_t. So log(Z_v / Z_w) needs only the ratios of the g_t, which are products of a forward message
+over the letters before i and a backward message over those after it. Interval arithmetic on the messages bounds the
+influence of the letters outside a window around i, and branch and bound widens the windows that matter.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from numpy.typing import NDArray
 from dpsim.checks import Array
 from dpsim.words.space import Chain
 
-# Windows expanded, and the gap between the bounds at which the search stops.
+# The number of expanded windows, and the gap between the bounds, at which the search stops.
 WINDOWS, GAP = 10_000, 1e-3
-# Bytes of message bounds, and narrow windows, beyond which the trivial bound is returned.
+# The bytes of message bounds, and the number of narrow windows, beyond which the trivial bound is returned.
 MEMORY, NARROW = 2**28, 500_000
-# Covers every rounding of the interval arithmetic, relative.
+# A relative margin for every rounding of the interval arithmetic.
 SLACK = 1e-9
 
 
 class NormaliserRatio(NamedTuple):
-    """lower <= max log(Z_v / Z_w) <= upper, where some pair reaches lower, and a lower bound on every log Z_w."""
+    """Two bounds with lower <= max log(Z_v / Z_w) <= upper, of which some pair attains lower, and a lower bound on
+    every log Z_w."""
 
     lower: float
     upper: float
@@ -40,11 +41,11 @@ class NormaliserRatio(NamedTuple):
 
 
 class Side(NamedTuple):
-    """Bounds on the messages from one end of the word: positions count from that end.
+    """Bounds on the messages from one end of the word; positions count from that end.
 
     feeds (S, S): 1 where the column's state feeds the row's. low, high (n, S, S): bounds on message[t] / message[x] at
-    each position with letter x, over all feasible letters nearer the end. feasible (n, S). first (S,): what feeds the
-    first letter.
+    each position with letter x, over all feasible letters nearer the end. feasible (n, S): which letters a position may
+    have. first (S,): the states that feed the first letter.
     """
 
     feeds: sp.csr_array
@@ -55,7 +56,8 @@ class Side(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Letter i of a word, `other` that replaces it, and the letters known on both sides, outermost first."""
+    """Letter i of a word, the letter `other` that replaces it, and the known letters on both sides, from the outermost
+    inwards."""
 
     left: tuple[int, ...]
     letter: int
@@ -67,10 +69,10 @@ class Window(NamedTuple):
 def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     """Return bounds on the largest log(Z_v / Z_w) over feasible words w, v of length n that differ in one letter.
 
-    rate >= 0, q = exp(-rate). Both hold up to a relative 1e-9, and meet within 1e-3 unless the chain needs more than
-    10,000 windows; then upper is the largest bound still open. Where the message bounds exceed 256 MiB (16 n S^2 bytes)
-    or the narrow windows 500,000 (n times transitions times the square of the most successors), it is the trivial one,
-    rate.
+    rate >= 0, q = exp(-rate). Both bounds hold up to a relative 1e-9. They meet within 1e-3 unless the chain needs more
+    than 10,000 windows, and then the upper bound is the largest bound among the windows that are still open. Where the
+    message bounds exceed 256 MiB (16 n S^2 bytes) or the narrow windows 500,000 (n times transitions times the square
+    of the most successors), the upper bound is the trivial one, which is the rate.
     """
     narrow = n * len(chain.indices) * int(np.diff(chain.indptr).max()) ** 2
     if 16 * n * chain.states**2 > MEMORY or narrow > NARROW:
@@ -86,7 +88,7 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
 
 
 def _side(feeds: sp.csr_array, first: Array, n: int, q: float) -> Side:
-    """Return one side of a window: who feeds whom, and the bounds on its messages."""
+    """Return one side of a window, which holds the states that feed each state and the bounds on the messages."""
     states = len(first)
     low, high = np.full((n, states, states), np.inf), np.zeros((n, states, states))
     feasible = np.zeros((n, states), dtype=np.bool_)
@@ -109,9 +111,10 @@ def _fed(side: Side, state: int) -> list[int]:
 
 
 def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[Array, Array]:
-    """Return bounds on the next messages over their entry `letter`, from bounds (k, S) on these over their own letters.
+    """Return bounds on the next messages relative to their entry `letter`, given bounds (k, S) on the present messages
+    relative to their own letters.
 
-    An entry is a ratio of two linear sums that may share terms: the extreme lies at an end of every interval, and the
+    An entry is a ratio of two linear sums that may share terms. Its extreme is at an end of every interval, and the
     shared terms pull the ratio towards one.
     """
     below = np.zeros(low.shape[1], dtype=np.bool_)
@@ -131,7 +134,8 @@ def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[A
 
 
 def _inflows(side: Side, known: tuple[int, ...], place: int, q: float) -> dict[int, tuple[Array, Array]]:
-    """Return bounds on what feeds letter i from one side, by the letter at `place`, which the known ones follow."""
+    """Return bounds on the messages that feed letter i from one side, for each letter at `place`, which precedes the
+    known letters."""
     letters = [s for s in (_fed(side, known[0]) if known else range(len(side.first))) if side.feasible[place, s]]
     low, high = side.low[place, letters], side.high[place, letters]
     for letter in known:
@@ -140,7 +144,7 @@ def _inflows(side: Side, known: tuple[int, ...], place: int, q: float) -> dict[i
 
 
 def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float]:
-    """Return bounds on the largest log-ratio of normalisers; a pair attains the lower one."""
+    """Return bounds on the largest log-ratio of normalisers; some pair attains the lower one."""
 
     sides = before, after
     inflows = functools.cache(lambda side, known, place: _inflows(sides[side], known, place, q))  # windows share them
@@ -149,13 +153,14 @@ def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[floa
         return inflows(side, letters[1:], place)[letters[0]] if letters else (sides[side].first,) * 2
 
     def bound(window: Window) -> float:
-        """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with the window; exact on whole words."""
+        """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with the window, which is exact for a whole
+        word."""
         left, letter, right, i, other = window
         left_low, left_high = inflow(0, left, i - len(left))
         right_low, right_high = inflow(1, right, n - 1 - i - len(right))
         kept, replaced = left_low[letter] * right_low[letter], left_high[other] * right_high[other]
         rest = max(0.0, left_low @ right_low - kept - left_low[other] * right_low[other])
-        # Increasing in g_s', decreasing in g_s, and in the rest where the ratio exceeds one.
+        # The ratio increases in g_s', decreases in g_s, and decreases in the rest where it exceeds one.
         return max(0.0, math.log((q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)))
 
     heap = [(-bound(window), order, window) for order, window in enumerate(_narrow_windows(before, after, n))]
@@ -197,7 +202,7 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
 
 
 def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
-    """Return the windows with one more letter, on the side where fewer are known."""
+    """Return the windows that have one more known letter, on the side where fewer letters are known."""
     left, letter, right, i, other = window
     first, last = i - len(left), i + len(right)
     if last == n - 1 or (first > 0 and len(left) <= len(right)):
@@ -208,7 +213,8 @@ def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
 
 
 def _log_smallest(side: Side, n: int) -> float:
-    """Return a lower bound on log Z_w over all feasible words w: the cheapest path of the messages' least growth."""
+    """Return a lower bound on log Z_w over all feasible words w, which is the cheapest path when every message grows as
+    little as it can."""
     letters = np.repeat(np.arange(len(side.first)), np.diff(side.feeds.indptr))
     feeds = side.feeds.toarray()
     smallest = np.where(side.feasible[0], 0.0, np.inf)

@@ -1,4 +1,4 @@
-"""Words over an alphabet, or the trajectories that a chain allows: immutable, and checked once, by `word_space`."""
+"""Words over an alphabet, or the trajectories that a chain allows. `word_space` checks its arguments once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ ANYWHERE: Final = _Start.ANYWHERE
 
 
 class Chain(NamedTuple):
-    """Feasible transitions in compressed rows and the start's code; ANYWHERE is one more state, never entered."""
+    """Feasible transitions in compressed rows, and the code of the start. ANYWHERE is an extra state that is never
+    entered."""
 
     indptr: Codes
     indices: Codes
@@ -37,7 +38,7 @@ class Chain(NamedTuple):
         """Return the number of states."""
         return len(self.indptr) - 1
 
-    def summed(self, values: NDArray[Any], zero: float = 0, add: np.ufunc = np.add) -> NDArray[Any]:
+    def sum_over_successors(self, values: NDArray[Any], zero: float = 0, add: np.ufunc = np.add) -> NDArray[Any]:
         """Return for each state the sum of the values (states, ...) of the states that may follow it."""
         able = np.flatnonzero(np.diff(self.indptr))  # states that may be followed
         found = np.full_like(values, zero)
@@ -57,7 +58,7 @@ class WordSpace(NamedTuple):
     chain: Chain | None
 
     def encode(self, word: Sequence[Hashable] | ArrayLike) -> Codes:
-        """Return the codes (n,) of a non-empty feasible word; ValueError names what is wrong with it."""
+        """Return the codes (n,) of a non-empty feasible word. The ValueError for other words says what is wrong."""
         letters = _listed(word)
         if not letters:
             raise ValueError(f"word must be a sequence of one or more labels, got {type(word).__name__}")
@@ -118,17 +119,17 @@ def feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
 
 
 def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
-    """Return the labels of an alphabet, a range where they are 0, 1, ... anyhow."""
+    """Return the labels of an alphabet, as a range if the labels are the numbers 0, 1, ..., m - 1."""
     if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
     labels = _listed(letters)
-    if not labels or any(x != x for x in labels) or len(set(labels)) != len(labels):  # nan: no word could use it
+    if not labels or any(x != x for x in labels) or len(set(labels)) != len(labels):  # no word could use nan
         raise ValueError(f"letters must be a sequence of one or more different labels, got {letters!r}")
     return range(len(labels)) if labels == list(range(len(labels))) else labels
 
 
 def _listed(labels: Any) -> list[Any]:
-    """Return the labels of a sequence, an array or a Series, in their order; none of anything else."""
+    """Return the labels of a sequence, an array or a Series in their order, and none for anything else."""
     if hasattr(labels, "__array__") and np.ndim(labels) == 1 and not np.ma.isMaskedArray(labels):
         return list(labels.tolist())
     return list(labels) if isinstance(labels, Sequence) and not isinstance(labels, bytes) else []
@@ -139,7 +140,8 @@ def _described(labels: Sequence[Hashable]) -> str:
 
 
 def _code(labels: Sequence[Hashable], label: Any) -> int | None:
-    """Return the place of a label, None for what is none: True, 1 + 0j and a duration may equal 1 too."""
+    """Return the place of a label, or None for a value that is not a label. (True, 1 + 0j and a duration may equal 1
+    without being the label 1.)"""
     if isinstance(label, np.ndarray) and label.ndim == 0 and not np.ma.isMaskedArray(label):
         label = label[()]
     try:

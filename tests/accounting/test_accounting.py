@@ -171,13 +171,13 @@ def test_calibrated_kappa_is_the_largest():
 def test_a_target_below_the_floor_is_refused_with_what_would_reach_it():
     with pytest.raises(ValueError, match=r"epsilon must be above the privacy floor 1\.549.* got 1\.5") as refusal:
         accounting.calibrate_k([2.0, 1.5], 1e-6, **GRADES)
-    border = float(str(refusal.value).split("border eta above ")[1].split()[0])
+    border = float(str(refusal.value).split("public minimum eta above ")[1].split()[0])
     assert accounting.calibrate_k(1.5, 1e-6, eta=border * 1.001, shift=GRADES["shift"]) > 0.0
     with pytest.raises(ValueError, match="no kappa reaches it") as refusal:
         accounting.calibrate_kappa(1.0, 1e-6, alpha=5.0)
     pseudo_count = float(str(refusal.value).split("alpha above ")[1].split()[0])
     assert accounting.calibrate_kappa(1.0, 1e-6, alpha=pseudo_count * 1.001) > 0.0
-    with pytest.raises(ValueError, match="no border eta does"):
+    with pytest.raises(ValueError, match="no public minimum eta does"):
         accounting.calibrate_k(1e-4, 1e-6, **GRADES)
     for epsilon, delta, alpha, message in (
         (1e-300, 1e-12, 0.5, r"no kappa reaches it; a pseudo-count alpha above 5e\+11 would"),

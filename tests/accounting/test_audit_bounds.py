@@ -25,3 +25,13 @@ def test_delta_bounds_of_counts():
     (low_p, high_p), (low_q, high_q) = (accounting.audit.clopper_pearson(n, 1000, 1e-6) for n in (900, 100))
     np.testing.assert_allclose(lower, [low_p - high_q, low_p - math.e * high_q])
     np.testing.assert_allclose(upper, [high_p - low_q, high_p - math.e * low_q])
+
+
+@pytest.mark.parametrize("name", ["hits_p", "hits_q"])
+def test_refusals_of_delta_bounds_name_the_argument(name):
+    """They said "hits", which is no argument of it."""
+    for wrong in (-1, 11, 0.5, "x"):
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            accounting.delta_bounds(
+                **({"epsilon": 0.0, "hits_p": 1, "hits_q": 1, "draws": 10, "alpha": 0.1} | {name: wrong})
+            )

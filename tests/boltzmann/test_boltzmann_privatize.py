@@ -37,7 +37,7 @@ def test_the_release_spends_at_most_what_it_says(total, bins, weights):
         if weights is None:
             assert t == pytest.approx((4 * total - 2) / epsilon, rel=1e-12)
         assert release.epsilon == pytest.approx(epsilon, rel=1e-12)
-        assert f"epsilon {release.epsilon!r} (a proven bound), delta 0" in release.statement
+        assert f"epsilon {release.epsilon!r} (a proven upper bound), delta 0" in release.statement
 
 
 def test_no_rounding_of_the_temperature_spends_more_than_epsilon():
@@ -74,7 +74,7 @@ def test_the_release_after_k_steps_is_the_chain_from_the_histogram():
         assert (made.value == boltzmann.metropolis(x, 10.0, 200, rng=seed)[0]).all()
     assert made.parameters == {"t": 10.0, "steps": 200}
     assert made.delta == boltzmann.mixing_bound(3, 3, 10.0, 200, 1.0) < 1
-    assert f"delta {made.delta!r} (a proven bound), by the Metropolis chain at t 10.0 after 200" in made.statement
+    assert f"delta {made.delta!r} (a proven upper bound), by the Metropolis chain at t 10.0 after 200" in made.statement
 
 
 @pytest.mark.parametrize(("total", "bins"), [(1, 2), (3, 2), (3, 3), (6, 3), (3, 4)])

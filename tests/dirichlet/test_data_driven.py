@@ -168,3 +168,25 @@ def test_the_error_of_a_release_of_tiny_kappa_is_that_of_one_certain_category():
     assert error == pytest.approx([2 / 3 * 1 / 4 + 1 / 3 * 3 / 4] * 2)
     with pytest.raises(ValueError, match="kappa"):
         dirichlet.posterior_absolute_error([1, 3], kappa=1e-160, alpha=1.0)
+
+
+HALF, CHAIN = [0.5, 0.5], [[0.5, 0.5], [0.2, 0.8]]
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        *((lambda c=c: dirichlet.ergodicity_bound(HALF, 100, 20.0, categories=c), "categories")
+          for c in (0, [2, 3, 4], "x", np.nan)),
+        (lambda: dirichlet.ergodicity_bound(HALF, 100, 20.0, categories=200), "N must be at least categories"),
+        (lambda: dirichlet.ergodicity_bound(HALF, [3, 4, 5], 20.0), "N"),
+        (lambda: dirichlet.mean_kl_bound(HALF, 100, [3, 4, 5]), "k"),
+        *((lambda P=P: dirichlet.expected_chain_kl(P, 20.0), "P")
+          for P in (0.5, HALF, "x", [[0.5, 0.6], [0.2, 0.8]], [[1.5, -0.5], [0.2, 0.8]], np.zeros((0, 0)))),
+        *((lambda k=k: dirichlet.expected_chain_kl(CHAIN, k), "k") for k in ([1, 2, 3], 0, "x", np.inf, 1e-295)),
+    ],
+)  # fmt: skip
+def test_refusals_of_the_chain_name_the_argument(call, named) -> None:
+    """They said "p" and "n", which are arguments of functions that the user never called."""
+    with pytest.raises(ValueError, match=rf"^{named}\b"):
+        call()

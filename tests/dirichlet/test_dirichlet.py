@@ -370,3 +370,11 @@ def test_limits_hold_entry_by_entry():
 def test_refusals_name_the_argument(name, call):
     with pytest.raises(ValueError, match=f"^{name} must"):
         call()
+
+
+@pytest.mark.parametrize("eta", [1e-20, 1e-17])
+def test_epsilon_of_a_tiny_border_is_no_smaller_than_the_room_that_is_left(eta):
+    """The largest shift leaves eta to a coordinate; what a rounding made of it was 0, and the bound said 0."""
+    k, gamma = 10.0, 1e-3
+    bound = dirichlet.epsilon_bound(k, shift=1.0, eta=eta, gamma=gamma, n=2)
+    assert bound == pytest.approx(k * (np.log1p(-gamma) - np.log(gamma)), rel=1e-12)

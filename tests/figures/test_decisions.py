@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpsim import mdp as mdps
-from dpsim.figures import draw_startups, drawn_plans, neighbours
+from dpsim.figures import draw_startups, neighbours, plan_chart
 from dpsim.words.laws import MECHANISMS
 
 
@@ -39,7 +39,7 @@ def test_no_box_of_the_startups_lies_on_an_arrow(ax):
 
 DECISIONS = ["k", "epsilon", "true_runs", "neighbour_runs", "low", "high", "true", "neighbour"]
 PLANS = [(k, k / 2, 0.6, 0.4, low, low + 0.5, 0.6 - low, 0.4) for k in (5.0, 10.0) for low in (0.0, 0.5)]
-WORDS = ["mechanism", "epsilon", "lost", "released", "probability", "ratio"]
+WORDS = ["mechanism", "epsilon", "exact", "released", "probability", "ratio"]
 LAWS = [
     (kind, epsilon, epsilon / 2, word, p, p / (1 - p))
     for kind, epsilon, (word, p) in itertools.product(MECHANISMS[:2], [1.0, 1.5], [("a", 0.7), ("b", 0.3)])
@@ -49,7 +49,7 @@ LAWS = [
 @pytest.mark.parametrize(
     ("rows", "columns", "draw", "low", "start", "step"),
     [
-        (PLANS, DECISIONS, lambda table: drawn_plans(table, 0.5, 10.0), 5.0, 10.0, 5.0),
+        (PLANS, DECISIONS, lambda table: plan_chart(table, 0.5, 10.0), 5.0, 10.0, 5.0),
         (LAWS, WORDS, lambda table: neighbours(table, ["a", "b"], 1.5), 1.0, 1.5, 0.5),
     ],
     ids=["plans", "words"],

@@ -12,10 +12,10 @@ def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_
     table = pd.DataFrame({"k": [10, 80, 200], "mean_of_norms": [0.5, 0.2, 0.1], "standard_error": 0.01})
     table = table.assign(theorem3=[200.0, 80.0, 50.0], **{"epsilon_b0.02": [1, 9, 22], "epsilon_b0.01": [0.5, 4, 9]})
     P, Q = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.3, 0.7], [1.0, 0.0]])
-    figure = figures.stationary_errors(P, Q, table, (0.02, 0.01), [(0.5, 0.485)], "stand-in")
+    figure = figures.stationary_errors(P, Q, table, (0.02, 0.01), 9.0, [(0.5, 0.485)], "stand-in")
     true, error, private = figure.axes[:3]
     labels = [text.get_text() for text in error.get_legend().get_texts()]
-    assert sorted(labels) == ["$b=0.01$", "$b=0.02$", "published"]
+    assert sorted(labels) == ["$b=0.01$", "$b=0.02$", "printed in the paper"]
     assert [len(part.lines[0].get_xdata()) for part in error.containers] == [2, 3]
     bars = error.containers[0].lines[2][0].get_segments()
     assert np.diff([bar[:, 1] for bar in bars], axis=1).ravel() == pytest.approx([0.04, 0.04]), "two on either side"
@@ -24,6 +24,20 @@ def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_
         shown = ax.images[0].get_array()
         assert shown.mask.tolist() == [[False, False], [False, True]]
         assert shown[0].tolist() == matrix[0].tolist()
+    plt.close(figure)
+
+
+def test_figure_two_is_thin_where_k_is_below_what_assumption_two_allows():
+    table = pd.DataFrame({"k": [2, 5, 10, 40], "mean_of_norms": [0.9, 0.8, 0.5, 0.2], "standard_error": 0.01})
+    table = table.assign(theorem3=100.0, **{"epsilon_b0.02": [0.2, 0.5, 1, 5], "epsilon_b0.01": [0.1, 0.2, 0.6, 2]})
+    P = np.eye(2)
+    figure = figures.stationary_errors(P, P, table, (0.02, 0.01), 10.0, [(0.5, 0.485)], "stand-in")
+    error = figure.axes[1]
+    labels = [text.get_text() for text in error.get_legend().get_texts()]
+    assert labels == ["$b=0.02$", "$b=0.01$", "$b=0.02$, $k<10$:\nAssumption 2 broken", "printed in the paper"]
+    assert [part.lines[0].get_xdata().tolist() for part in error.containers] == [[1, 5], [0.6, 2]]
+    thin = next(line for line in error.lines if line.get_label() == labels[2])
+    assert thin.get_xdata().tolist() == [0.5, 1], "from the beginning of the axis to the first k that is allowed"
     plt.close(figure)
 
 
@@ -42,3 +56,13 @@ def test_the_chart_of_two_densities_has_its_numbers_and_a_control_of_each(held):
     followed = figures.beta_densities(with_rows, costs, {"k": 2, "rows": 1}, many="rows").spec
     for chart, moved in ((moving.spec, [False, False]), (followed, [True, False])):
         assert ["v_rows" in panel["transform"][0]["filter"] for panel in chart["hconcat"]] == moved
+
+
+def test_the_line_of_delta_may_be_finer_than_its_control():
+    curves = pd.DataFrame({"k": [1.0] * 2, "N": [10, 50], "y": [0.5] * 2, "from p": [1, 2], "from q": [2, 1]})
+    costs = pd.DataFrame({"k": [1.0] * 3, "N": [10, 30, 50], "delta": [0.3, 0.2, 0.1]})
+    moving = figures.beta_densities(curves, costs, {"k": 1, "N": 10}, many="N")
+    options = {param["name"]: param["bind"]["options"] for param in moving.spec["params"]}
+    assert options == {"v_k": [1.0], "v_N": [10, 50]}
+    assert len(moving.spec["datasets"]["costs"]) > 0
+    assert "ceil(" in str(moving.spec), "a delta is never rounded down"

@@ -36,8 +36,8 @@ def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):
     table = pd.DataFrame({"who": ["a", "b", "c"], "n": [1, 2, 3], "x": [np.pi * 1e-7, np.nan, -2e9 / 3]})
     figures.save_table(table, "whole", str(tmp_path))
     kept = pd.read_csv(tmp_path / "whole.csv")
-    pd.testing.assert_frame_equal(figures.rounded(table), kept, check_exact=True)
-    pd.testing.assert_frame_equal(figures.rounded(figures.rounded(table)), kept, check_exact=True)
+    pd.testing.assert_frame_equal(figures.shorten(table), kept, check_exact=True)
+    pd.testing.assert_frame_equal(figures.shorten(figures.shorten(table)), kept, check_exact=True)
     figures.save_table(kept, "again", str(tmp_path))
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
@@ -50,8 +50,11 @@ def test_charts_name_the_font_that_comes_with_the_project_and_hold_their_numbers
     assert spec["config"]["font"].startswith("DejaVu Sans")
     pd.testing.assert_frame_equal(held(moving), table)
     assert [panel["title"] for panel in spec["concat"]] == ["a", "b"]
-    scale = spec["concat"][1]["encoding"]["color"]["scale"]
-    assert dict(zip(scale["domain"], scale["range"])) == {"other": figures.OTHER, "paper": figures.PAPER}
+    for channel in ("color", "shape"):  # one look for a mechanism in all panels, the paper's in its blue
+        scale, same = (panel["encoding"][channel]["scale"] for panel in spec["concat"])
+        looks = dict(zip(scale["domain"], scale["range"]))
+        assert scale == same and looks.keys() == {"paper", "other"} and looks["paper"] != looks["other"]
+        assert looks["paper"] in (figures.PAPER, "circle")
 
 
 def test_key_numbers_are_written_with_ten_digits_and_only_on_request(tmp_path):

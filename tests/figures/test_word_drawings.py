@@ -29,7 +29,7 @@ def test_trips_are_written_step_by_step():
     true = roads.trip.tolist()
     other = [*true[:-1], next(int(s) for s in np.flatnonzero(roads.adjacency[true[-2]]) if s != true[-1])]
     draw_trips(axes[:2], axes[2], roads, {"true": true, "private": other})
-    cells = [text for text in axes[2].texts if text.get_text().isdigit() and text.get_position()[1] <= 0]
+    cells = [text for text in axes[2].texts if text.get_text().isdigit() and text.get_position()[0] >= 0]
     assert [text.get_text() for text in cells] == [str(segment) for segment in true + other]
     assert [text.get_bbox_patch() is not None for text in cells] == [False] * (2 * len(true) - 1) + [True]
     plt.close(figure)

@@ -150,9 +150,8 @@ LABELLED = {  # whose argument is of labels, which may be anything
 
 OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry leaves at its default
     "accounting.composition.compose": {"interval": 0.05},
-    "dirichlet.release.privatize": {"b": 0.01, "records": None},
+    "dirichlet.private_matrix.privatize": {"b": 0.01, "records": None},
     "dirichlet.stationary.ergodicity_bound": {"categories": 3},
-    "dirichlet.theorem1.extreme_points": {"protected": 1, "eta_bar": 0.1},
     "dirichlet.stationary.mean_kl_bound": {"categories": 3},
     "mdp.bounds.cost_of_privacy": {"initial": 0},
     "mdp.bounds.value_bounds": {"tolerance": 1e-6},
@@ -161,13 +160,18 @@ OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry l
 }
 
 NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, labels, or the matter of a test of their own
-    "boltzmann.mechanism.privatize": {"weights", "steps", "invariant"},  # tests/boltzmann
+    "boltzmann.private_histogram.privatize": {"weights", "steps", "invariant"},  # tests/boltzmann
     "datasets.taxi.merge_zones": {"adjacency"},
-    "dirichlet.noise.noisy_matrix": {"support"},
-    "dirichlet.release.privatize": {"support", "records", "protected", "eta_bar"},  # tests/dirichlet/test_release.py
+    "dirichlet.private_matrix.noisy_matrix": {"support"},
+    "dirichlet.private_matrix.privatize": {
+        "support",
+        "records",
+        "protected",
+        "eta_bar",
+    },  # tests/dirichlet
     "markov.walks.random_walk": {"uniforms"},
-    "mdp.privacy.perturb_with_noise": {"support"},
-    "mdp.privacy.privatize": {"support", "records"},
+    "mdp.private_model.perturb_with_noise": {"support"},
+    "mdp.private_model.privatize": {"support", "records"},
     "mdp.bounds.cost_of_privacy": {"support"},
     "mdp.bounds.value_bounds": {"support"},
     "numerics.simplex.project_to_bordered_simplex": {"protected", "support"},
@@ -178,11 +182,11 @@ NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, label
 
 WELCOME = {  # what is no real number, and yet means something
     ("words.automaton.HammingAutomaton", "adjacency", "booleans"),
-    ("words.mechanism.privatize", "adjacency", "booleans"),
+    ("words.private_word.privatize", "adjacency", "booleans"),
     ("words.exact_epsilon.exact_word_epsilon", "adjacency", "booleans"),
     ("words.automaton.chain_counts", "adjacency", "booleans"),
     *(("words.exact_epsilon.exact_word_epsilon", "letters", kind) for kind in LABELS),
-    *(("words.mechanism.privatize", "letters", kind) for kind in LABELS),
+    *(("words.private_word.privatize", "letters", kind) for kind in LABELS),
     *((name, place, kind) for name, place in LABELLED.items() for kind in NO_NUMBERS),
     *((f"checks.{name}", end, kind) for name in ("real", "scalar", "integer", "integers") for end in ("low", "high")
       for kind in NO_NUMBERS),

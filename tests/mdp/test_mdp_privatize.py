@@ -11,7 +11,7 @@ from dpsim import accounting, dirichlet, mdp
 from dpsim.mdp.model import MDP
 
 STARTUP = mdp.startup_mdp()
-PUBLIC = {"support": STARTUP.transitions > 0, "vectors": "one", "eta": 0.1, "b": 0.02}
+PUBLIC = {"support": STARTUP.transitions > 0, "rows": "one", "eta": 0.1, "b": 0.02}
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,12 @@ def test_one_vector_spends_what_was_asked_for(apart, said):
             assert accounting.exact_delta(epsilon, 1.001 * k, shift=0.01, eta=0.1) > delta
         assert (release.epsilon, release.delta) == (epsilon, delta)
         assert f"one of 12 transition vectors, each by {said}" in release.statement
-        assert f"epsilon {epsilon!r}, delta {delta!r} (a proven bound)" in release.statement
+        assert f"epsilon {epsilon!r}, delta {delta!r} (a proven upper bound)" in release.statement
 
 
 def test_every_vector_that_may_change_is_composed():
     model = mdp.random_mdp(3, 1, rng=1, horizon=2)
-    public = {"support": np.ones((3, 1, 3), bool), "vectors": "all", "eta": 0.1, "b": 0.02}
+    public = {"support": np.ones((3, 1, 3), bool), "rows": "all", "eta": 0.1, "b": 0.02}
     release = mdp.privatize(model, 8.0, 1e-4, rng=1, **public)
     k = release.parameters["k"]
     assert accounting.compose(k, shift=0.01, eta=0.1, count=3).delta(8.0) <= 1e-4
@@ -43,9 +43,11 @@ def test_every_vector_that_may_change_is_composed():
     ("noise", "vectors", "rows"), [("laplace", "one", 1), ("gaussian", "one", 1), ("gaussian", "all", 12)]
 )
 def test_noise_is_scaled_to_the_vectors_that_change(noise, vectors, rows):
-    public = {"support": PUBLIC["support"], "b": 0.06, "vectors": vectors, "mechanism": noise}
+    public = {"support": PUBLIC["support"], "b": 0.06, "rows": vectors, "mechanism": noise}
     scale = mdp.privatize(STARTUP, 2.0, 1e-4, rng=1, **public).parameters["scale"]
     assert scale == getattr(accounting, f"{noise}_scale")(2.0, 1e-4, b=0.06, rows=rows)
+    one_record = mdp.privatize(STARTUP, 2.0, 1e-4, rng=1, **public | {"b": None, "records": 50}).parameters["scale"]
+    assert one_record == getattr(accounting, f"{noise}_scale")(2.0, 1e-4, b=0.04, rows=rows)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.2, 0.4, 0.9])
@@ -56,7 +58,7 @@ def test_two_neighbours_by_quadrature(p):
     densities = []
     for first in (p, p + 0.1):
         model = MDP(np.array([[[first, 1 - first]], [[0.5, 0.5]]]), np.zeros((2, 1)), horizon=1)
-        public = {"support": np.ones((2, 1, 2), bool), "b": 0.2, "vectors": "one", "eta": eta}
+        public = {"support": np.ones((2, 1, 2), bool), "b": 0.2, "rows": "one", "eta": eta}
         k = mdp.privatize(model, epsilon, delta, rng=1, **public).parameters["k"][0]
         inside = np.clip(first, eta, 1 - eta)
         densities.append(stats.beta.pdf(x, k * inside, k * (1 - inside)))
@@ -114,11 +116,11 @@ def test_a_release_keeps_to_the_public_support(kind):
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
-        ("exactly one of records and b", {"records": 10}),
-        ("exactly one of records and b", {"b": None}),
+        ("exactly one of b and records", {"records": 10}),
+        ("exactly one of b and records", {"b": None}),
         ("eta", {"eta": None}),
         ("eta", {"eta": 0.35}),
-        ("vectors", {"vectors": "some"}),
+        ("rows", {"rows": "some"}),
         ("support", {"support": np.zeros((7, 6, 7), bool)}),
         ("support", {"support": np.eye(7, dtype=bool)[:, None] & np.ones((7, 6, 7), bool)}),
         ("support", {"support": np.ones((7, 6, 7))}),
@@ -133,6 +135,6 @@ def test_refusals_are_of_public_arguments(name, changed):
 
 
 def test_what_the_guarantee_rests_on_is_required():
-    for name in ("support", "vectors"):
+    for name in ("support", "rows"):
         with pytest.raises(TypeError, match="required keyword-only"):
             mdp.privatize(STARTUP, 3.0, 1e-3, **{k: v for k, v in PUBLIC.items() if k != name})

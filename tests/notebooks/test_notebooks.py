@@ -16,6 +16,8 @@ from papermill.iorw import load_notebook_node
 from papermill.parameterize import parameterize_notebook
 
 from dpsim import ledger, paths, runner
+from dpsim.runner import parameters
+from tools import notebooks
 from tools.notebooks import cell_metadata
 
 NAMES = paths.notebook_names()
@@ -29,7 +31,7 @@ STEPPED = {"gohari2020.fig1.trend"}
 OF_THE_SIZE = {"benvenuti2026.fig4.err"}
 """Exact rows that are a function of a sample size, which the quick runs reduce."""
 
-SPEED = set(ledger.published().query("basis == 'speed'").index)
+SPEED = set(ledger.published().query("inputs == 'none' and unit == 's'").index)
 """Rows that hold measured seconds."""
 
 
@@ -71,6 +73,8 @@ def test_committed_notebooks_are_clean(name: str) -> None:
     path = paths.notebooks() / f"{name}.ipynb"
     text = path.read_text(encoding="utf-8")
     notebook = read(name)
+    command = f"commit it as `make notebooks` writes it, or `dpsim run {name}` and `python -m tools.notebooks {name}`"
+    assert text == notebooks.written(read(name)), command
     assert path.stat().st_size < 1_000_000
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert notebook.metadata.kernelspec.name == "python3"
@@ -84,12 +88,15 @@ def test_committed_notebooks_are_clean(name: str) -> None:
         assert len(cell.source.splitlines()) <= 30, f"a cell too long to read: {cell.source[:80]}"
 
 
+ONE_LINE = f"each parameter must be one line of at most {parameters.LONGEST} characters with its comment"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_are_typed_commented_and_checked(name: str) -> None:
     tagged = [cell for cell in codes(name) if "parameters" in cell.metadata.get("tags", [])]
     assert len(tagged) == 1
     found = runner.notebook_parameters(name)
-    assert len(found) == len(tagged[0].source.strip().splitlines()), "a line that papermill's inspection drops"
+    assert len(found) == len(tagged[0].source.strip().splitlines()), ONE_LINE
     assert all(parameter.help for parameter in found.values())
     assert found["output"].default == ""
     assert found["seed"].type == "int"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -146,7 +147,7 @@ def test_a_release_is_spent_before_it_is_drawn(tmp_path: Path, monkeypatch: pyte
     file, counts = tmp_path / "budget", release.Counts(TRIPS)
     settings = {"epsilon": 0.6, "support": release.all_pairs(["a", "b"]), "budget": file, "limit": Limit(1.0, 0.0)}
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         assert len(book(file)) == 1
         raise OSError("no entropy")
 
@@ -159,6 +160,36 @@ def test_a_release_is_spent_before_it_is_drawn(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(ValueError, match="would pass the limit"):
         release.release_chain(counts, **settings)  # type: ignore[arg-type]
     assert len(book(file)) == 1 and book(file)[0]["epsilon"] <= 0.6
+
+
+def test_a_loss_is_on_the_disk_before_anything_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is synced when it holds the entry, and its folder when the file has its name."""
+    file, synced = tmp_path / "budget", []
+
+    def sync(descriptor: int, sync: Callable[[int], None] = os.fsync) -> None:
+        sync(descriptor)
+        status = os.fstat(descriptor)
+        synced.append((status.st_ino, status.st_size, file.stat().st_ino if file.exists() else None))
+
+    def draws(numbers: Any, *_: object, **__: object) -> Any:
+        status = file.stat()
+        assert (status.st_ino, status.st_size) in [place[:2] for place in synced], "the file, as it is now"
+        assert (tmp_path.stat().st_ino, status.st_ino) in [(place[0], place[2]) for place in synced], "then its folder"
+        return numbers
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(release_module.draws, "noisy_counts", draws)
+    support = release.all_pairs(["a", "b"])
+    for _ in range(2):
+        synced.clear()
+        release.release_chain(release.Counts(TRIPS), epsilon=0.5, support=support, budget=file, limit=ONE)
+    assert len(book(file)) == 2
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_a_budget_without_a_name_is_refused_by_its_argument(name: str) -> None:
+    with pytest.raises(ValueError, match="budget must be the name of a file"):
+        spend(Path(name) if name else name, 0.1, limit=ONE)
 
 
 @pytest.mark.parametrize("name", ["dpsim-compendium", "duckdb"])

@@ -11,6 +11,7 @@ from scipy import stats
 
 from dpsim import release
 from dpsim.release import statement
+from dpsim.release import support as supports
 from dpsim.release.noise import Noise, laplace_noise, pair_threshold
 from dpsim.release.unit import EVENT, Unit
 
@@ -45,7 +46,7 @@ def probabilities(noise: Noise, edges: np.ndarray) -> np.ndarray:
 def test_the_noise_has_the_stated_law(scale: float, seed: int | None) -> None:
     number = 20_000 if seed is None else 200_000
     rng = None if seed is None else np.random.default_rng(seed)
-    drawn = release.noisy_counts(np.full(number, 7), Noise(scale, 1.0), rng) - 7
+    drawn = release.noisy_counts(np.full(number, 7), Noise(scale, 2.0 / scale), rng) - 7
     edges = np.arange(-math.ceil(3 * scale), math.ceil(3 * scale) + 1)
     seen = np.array([(drawn == e).sum() for e in edges])
     seen = np.append(seen, number - seen.sum())
@@ -85,7 +86,7 @@ def test_private_pairs_use_the_threshold_of_their_unit() -> None:
         assert (chain.noisy >= s["threshold"]).all() and 0.0 < s["delta"] <= 1e-3
     nothing = released(counts().iloc[:0], delta=1e-3, support=None)
     assert nothing.labels == () and nothing.noisy.size == 0
-    assert "0 have a noisy count" in nothing.text
+    assert "pairs that have a noisy count is 0" in nothing.text
 
 
 def test_a_pair_that_nobody_has_never_shows() -> None:
@@ -95,12 +96,12 @@ def test_a_pair_that_nobody_has_never_shows() -> None:
         assert released(zeros, delta=0.5, support=support, epsilon=0.01).noisy.size == 0
 
 
-@pytest.mark.parametrize(("chosen", "said"), [(False, "exact: a unit"), (True, "a proven bound")])
+@pytest.mark.parametrize(("chosen", "said"), [(False, "this epsilon is exact"), (True, "both are proven upper bounds")])
 def test_exact_is_said_where_a_table_reaches_it(chosen: bool, said: str) -> None:
     """All of a unit's events on one pair lose epsilon to the last digit; with pairs chosen privately nothing does."""
     support = release.private_pairs(PAGES) if chosen else release.all_pairs(PAGES)
     chain = released(unit=Unit(5, "user"), support=support, delta=1e-6)
-    assert said in chain.text and ("exact:" in chain.text) != chosen
+    assert said in chain.text and ("is exact" in chain.text) != chosen
     z, noise = np.arange(-400, 401), chain.noise
     loss = (np.abs(z) - np.abs(z - 5)) / noise.scale  # log P(z | the unit's 5 events) - log P(z | without them)
     assert loss.max() <= chain.statement["epsilon"] and loss.max() == pytest.approx(1.0, rel=1e-12)
@@ -135,7 +136,7 @@ def test_a_chain_is_determined_by_what_is_released() -> None:
         chain = released(support=support, delta=1e-6)
         statement = json.loads(json.dumps(chain.statement))
         order = np.random.default_rng(1).permutation(chain.noisy.size)
-        found, sort = release.from_pairs(
+        found, sort = supports.from_pairs(
             chain.labels, chain.support.rows[order], chain.support.indices[order], statement["support"]
         )
         back = release.PrivateChain(found, chain.noisy[order][sort], statement)
@@ -228,7 +229,7 @@ def test_what_is_stated_of_a_unit_with_other_events(events: int) -> None:
         return float(np.maximum(p - math.exp(epsilon) * p.T, 0.0)[inside].sum())
 
     assert leaked(stated * (1 + 1e-12)) <= p[~inside].sum() + 1e-15 and leaked(0.999 * stated) > 0.0
-    assert "the guarantee is twice epsilon, and (1 + e^epsilon) times delta" in released(unit=Unit(events, "user")).text
+    assert "the guarantee is twice epsilon and (1 + e^epsilon) times delta" in released(unit=Unit(events, "user")).text
 
 
 @pytest.mark.parametrize("epsilon", [1 / 3, 0.1, 2 / 3, 1.0, 12.3456789])
@@ -241,21 +242,19 @@ def test_no_number_of_a_statement_is_rounded_down(epsilon: float) -> None:
 
 def test_the_statement_names_what_is_public_and_what_was_left_out() -> None:
     text = released(unit=Unit(3, "user")).text
-    assert "all that one user has in the table, of which at most 3 events are counted" in text
-    assert "the limit of a unit" in text and "Left out before counting" in text
+    assert "everything that the table holds about one user, of which at most 3 events are counted" in text
+    assert "the largest number of events of a unit" in text and "left out before counting" in text
     nothing = released(support=None, delta=1e-6).text
-    assert "a pair is released which one unit alone has" in nothing
+    assert "a pair is released although only one unit has it" in nothing
     assert "would have (epsilon, delta)-differential privacy" in text and "would have" not in released(rng=None).text
     moves = release.Counts(counts(), Unit(3, "user"), moves=True)
-    assert "an event is a move" in release.release_chain(moves, epsilon=1.0, support=release.all_pairs(PAGES)).text
+    assert "An event is a move" in release.release_chain(moves, epsilon=1.0, support=release.all_pairs(PAGES)).text
 
 
-def test_how_far_a_release_can_be_trusted_is_said_in_one_sentence() -> None:
+def test_how_far_a_release_can_be_trusted_is_said_first() -> None:
     first = released(epsilon=0.5).text.splitlines()[1]
-    assert first == (
-        f"Each count is off by {laplace_noise(0.5).mean_absolute:.3g} events in the mean, so that rows with many more "
-        "events than that for each of their pairs are close to the table's: 4 of 4 rows stand out from the noise."
-    )
+    assert f"changes each count by {laplace_noise(0.5).mean_absolute:.3g} events on average" in first
+    assert first.endswith("4 of 4 rows stand out from the noise.")
     few = released(counts(30), epsilon=0.1)
     assert f"{4 - len(few.weak)} of 4 rows stand out" in few.text and few.weak
 
@@ -287,7 +286,7 @@ def test_a_transient_state_has_no_share_of_the_long_run() -> None:
         assert pi["a"] == 0.0 and pi.sum() == pytest.approx(1.0)
         np.testing.assert_allclose(pi @ P, pi, atol=1e-15)
         np.testing.assert_allclose(MarkovChain(P).stationary_distributions[0], pi, atol=1e-12)
-        assert "The stationary distribution is 0 on states to which the chain never returns, 1: a" in chain.text
+        assert "The stationary distribution is 0 on states to which the chain never returns (1): a" in chain.text
     bars = only(graph, list("abc")).intervals()
     assert bars["stationary"].tolist() == only(graph, list("abc")).stationary().tolist()
     assert bars.loc["a"].tolist() == pytest.approx([0.0, 0.0, 0.0], abs=1e-12)
@@ -298,7 +297,7 @@ def test_a_chain_in_two_parts_is_refused_by_label() -> None:
     for chain in (only(ends), only(ends, list("abcd"))):
         with pytest.raises(ValueError, match="one class of states that is never left, got those of 'a', 'c'"):
             chain.stationary()
-        assert "There is no single stationary distribution" in chain.text and "those of a, c for" in chain.text
+        assert "There is no single stationary distribution" in chain.text and "for example those of a, c." in chain.text
         with pytest.raises(ValueError, match=r"of must be|one class of states"):
             chain.intervals("stationary")
 

@@ -1,8 +1,10 @@
 """The command line: what people have goes in; what may be published and what may not are told apart."""
 
 import gzip
+import inspect
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import dpsim
 from dpsim import cli, release
 from dpsim.release import Unit, report
 from dpsim.release import support as supports
+from dpsim.release.command import release_lines
 
 
 @pytest.fixture
@@ -161,6 +164,49 @@ def test_no_exit_code_depends_on_a_row(run: Callable[..., Result], words: str) -
         assert done.exit_code == 0, lines
 
 
+def test_check_lists_the_files_that_it_counts(run: Callable[..., Result]) -> None:
+    Path("parts/deep").mkdir(parents=True)
+    Path("parts/deep/b\x1b[2J.csv").write_text("page,next\nhome,shop\n")
+    Path("parts/a.csv").write_text("page,next\nhome,shop\n")
+    Path("elsewhere").mkdir()
+    Path("elsewhere/c.csv").write_text("page,next\nhome,shop\n")
+    Path("parts/linked").symlink_to(Path("elsewhere").resolve())
+    result = run(f"parts parts/a.csv {ENDS} --categories pages.txt --check", epsilon="")
+    lines = [line.strip() for line in result.stderr.splitlines()]
+    place = lines.index("3 files counted:")
+    assert lines[place + 1 : place + 4] == ["parts/a.csv", "parts/deep/b\\x1b[2J.csv", "parts/linked/c.csv"]
+    assert "3 rows read; of these" in lines and result.stdout == ""
+
+
+def test_the_name_of_an_output_cannot_write_lines_of_its_own(run: Callable[..., Result]) -> None:
+    words = ["release", "events.csv.gz", *ENDS.split(), "--categories", "pages.txt", "--epsilon", "1", "--seed", "1"]
+    result = CliRunner().invoke(cli.main, [*words, "--output", "x\nGuarantee: none\x1b[2J"])
+    assert result.exit_code == 0 and "\x1b" not in result.stdout
+    assert sum(line.startswith("Guarantee: ") for line in result.stdout.splitlines()) == 1
+
+
+def test_python_and_the_command_line_take_the_same_options() -> None:
+    """Ten options of `privatize` were hidden in **table, and another function's name stood in the refusals."""
+    parameters = inspect.signature(release.privatize).parameters
+    assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
+    command = {option.name for option in cli.main.commands["release"].params} - {"files", "check", "seed"}
+    assert command == set(parameters) - {"source", "rng", "tell"}
+    fields = inspect.signature(release.Options).parameters
+    assert all((p.default, p.annotation) == (parameters[name].default, p.annotation) for name, p in fields.items())
+    documented = inspect.getdoc(release.privatize) or ""
+    assert all(re.search(rf"\b{name}\b", documented) for name in parameters)
+    assert all(re.search(rf"\b{name}\b", inspect.getdoc(release.Options) or "") for name in fields)
+
+
+@pytest.mark.parametrize("call", [release.privatize, release.Options])
+def test_a_misspelt_keyword_is_refused_by_the_name_that_was_called(call: Callable[..., Any]) -> None:
+    """It was "counted() got an unexpected keyword", a function that nobody had called."""
+    settings = {"origin": "from", "destination": "to", "categorie": ["a", "b"]}
+    settings |= {"source": "nowhere.csv", "epsilon": 1.0} if call is release.privatize else {}
+    with pytest.raises(TypeError, match=rf"{call.__name__}.*unexpected keyword argument 'categorie'"):
+        call(**settings)
+
+
 def test_help_fits_on_a_screen() -> None:
     text = CliRunner().invoke(cli.main, ["release", "--help"], terminal_width=80).output.splitlines()
     assert len(text) <= 30 and max(map(len, text)) <= 80
@@ -170,7 +216,7 @@ def test_help_fits_on_a_screen() -> None:
 def test_one_call_from_python(run: Callable[..., Result]) -> None:
     settings: dict[str, Any] = {"origin": "page", "destination": "next", "categories": ["home", "shop", "cart"]}
     frame = pd.read_parquet("visits.parquet")
-    with pytest.warns(UserWarning, match="each row counts as one event, although it has a column 'trips'"):
+    with pytest.warns(UserWarning, match="each row counts as one event, although there is a column 'trips'"):
         chain = release.privatize(frame, epsilon=1, rng=1, **settings)
         written = release.privatize("visits.parquet", epsilon=1, rng=1, output="out", **settings)
     assert chain == written == dpsim.load_release("out") and Path("out_OWNER_ONLY/owner.json").is_file()
@@ -190,7 +236,7 @@ def test_what_is_written_is_told_before_standard_output_can_fail(run: Callable[.
     """On a full device exit code 2 alone read as if nothing had been released."""
     options = {"origin": "page", "destination": "next", "categories": "pages.txt", "graph": None, "pairs": None}
     told: list[str] = []
-    release.run(["events.csv.gz"], told.append, epsilon=1.0, output="out", seed=1, **options)
+    release_lines(["events.csv.gz"], told.append, epsilon=1.0, output="out", seed=1, **options)
     assert "written to out;" in told[-1] and dpsim.load_release("out").labels == ("home", "shop", "cart")
 
 

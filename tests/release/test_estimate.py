@@ -8,6 +8,7 @@ import pytest
 
 from dpsim import markov, release
 from dpsim.release import estimate
+from dpsim.release import support as supports
 from dpsim.release.noise import Noise, laplace_noise
 
 
@@ -52,7 +53,7 @@ def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(scale: float,
     errors = []
     for seed in range(4):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
-        ours = release.estimated(support, noisy, noise).matrix.toarray()
+        ours = release.estimate_chain(support, noisy, noise).matrix.toarray()
         np.testing.assert_allclose(ours.sum(axis=1), 1.0)
         errors.append((row_error(ours, counts), row_error(plain(noisy.reshape(n, n)), counts)))
     ours, theirs = np.array(errors).T
@@ -77,7 +78,8 @@ def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(seed: int) -
     theirs = row_error(plain(noisy.reshape(n, n)), counts)
     assert theirs == pytest.approx(moved / (1.0 + moved), rel=0.15)
     assert (
-        row_error(release.estimated(release.all_pairs(range(n)), noisy, noise).matrix.toarray(), counts) < 0.6 * theirs
+        row_error(release.estimate_chain(release.all_pairs(range(n)), noisy, noise).matrix.toarray(), counts)
+        < 0.6 * theirs
     )
 
 
@@ -86,12 +88,12 @@ def test_few_pairs_are_taken_as_they_are() -> None:
     noise = laplace_noise(0.5)
     for counts in (np.array([[25, 25], [50, 0]]), np.array([[10, 0], [0, 10]]), 30 * np.eye(19, dtype=int)):
         support = release.all_pairs(range(len(counts)))
-        assert release.estimate.rule(support) == release.estimate.PLAIN_RULE
+        assert estimate.rule(support) == estimate.PLAIN_RULE
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(1))
-        found = release.estimated(support, noisy, noise)
+        found = release.estimate_chain(support, noisy, noise)
         full = np.setdiff1d(np.arange(len(counts)), found.empty)
         np.testing.assert_allclose(found.matrix.toarray()[full], plain(noisy.reshape(counts.shape))[full])
-    assert release.estimate.rule(release.all_pairs(range(20))) == release.estimate.RULE
+    assert estimate.rule(release.all_pairs(range(20))) == estimate.RULE
 
 
 @pytest.mark.parametrize(("n", "total"), [(20, 5_000), (20, 20_000), (30, 5_000)])
@@ -104,7 +106,7 @@ def test_rows_at_random_are_not_made_alike(n: int, total: int, epsilon: float) -
     noise, errors = laplace_noise(epsilon), []
     for seed in range(8):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
-        ours = release.estimated(support, noisy, noise).matrix.toarray()
+        ours = release.estimate_chain(support, noisy, noise).matrix.toarray()
         errors.append((row_error(ours, counts), row_error(plain(noisy.reshape(n, n)), counts)))
     ours, theirs = np.array(errors).T
     assert ours.mean() <= 1.1 * theirs.mean()
@@ -113,9 +115,9 @@ def test_rows_at_random_are_not_made_alike(n: int, total: int, epsilon: float) -
 @pytest.mark.parametrize("scale", [0.02, 0.5, 3.0, 40.0])
 def test_the_likelihood_is_that_of_counts_spread_over_a_bin(scale: float) -> None:
     noise, noisy = Noise(scale, 1.0), np.array([0.0, 1.0, 7.0, 30.0, 200.0])
-    first, last = bins = estimate._bins(250.0)
+    first, last = bins = estimate.count_bins(250.0)
     assert first[0] == 0.0 and (first[1:] == last[:-1] + 1.0).all() and last[-1] >= 250.0
-    found = estimate._likelihood(noisy, bins, noise)
+    found = estimate.bin_likelihood(noisy, bins, noise)
     for column, (low, high) in enumerate(zip(first, last)):
         apart = np.abs(noisy[:, None] - np.arange(low, high + 1.0))
         law = np.tanh(0.5 / scale) * np.exp(-apart / scale)
@@ -127,14 +129,14 @@ def test_the_shares_go_to_the_likeliest_and_lean_as_told() -> None:
     noise, rng = Noise(1.0, 1.0), np.random.default_rng(1)
     true = rng.choice([0, 4, 60], 20_000, p=[0.8, 0.15, 0.05])
     seen, numbers = np.unique(np.maximum(release.noisy_counts(true, noise, rng), 0).astype(float), return_counts=True)
-    bins = estimate._bins(seen.max())
-    likelihood, even = estimate._likelihood(seen, bins, noise), np.ones(len(bins[0]))
-    shares = estimate._shares(likelihood, numbers, even, 0.0)
+    bins = estimate.count_bins(seen.max())
+    likelihood, even = estimate.bin_likelihood(seen, bins, noise), np.ones(len(bins[0]))
+    shares = estimate.bin_shares(likelihood, numbers, even, 0.0)
     held = [float(shares[(bins[0] <= c) & (c <= bins[1])][0]) for c in (0, 4, 60)]
     np.testing.assert_allclose(held, [0.8, 0.15, 0.05], atol=0.02)
     ratios = (numbers / (likelihood @ shares)) @ likelihood / numbers.sum()
     assert ratios.max() < 1.01 and shares @ ratios == pytest.approx(1.0)
-    leaning = estimate._shares(likelihood, numbers, even, 1e9)
+    leaning = estimate.bin_shares(likelihood, numbers, even, 1e9)
     np.testing.assert_allclose(leaning, 1.0 / even.size, rtol=1e-3)
 
 
@@ -151,15 +153,15 @@ def test_a_row_adds_up_half_way_between_its_medians_and_its_mean() -> None:
 def test_margins_are_recovered_where_the_noise_is_small_and_even_where_it_is_not() -> None:
     rows, columns = np.array([1.0, 3.0, 6.0]), np.array([20.0, 30.0, 50.0])
     counts, support = np.outer(rows, columns).ravel(), release.all_pairs(list("abc"))
-    np.testing.assert_allclose(estimate._expected(support, counts, Noise(0.02, 1.0)), counts, rtol=1e-9)
-    np.testing.assert_allclose(estimate._expected(support, counts, Noise(1e6, 1.0)), counts.mean(), rtol=1e-3)
+    np.testing.assert_allclose(estimate.expected_counts(support, counts, Noise(0.02, 1.0)), counts, rtol=1e-9)
+    np.testing.assert_allclose(estimate.expected_counts(support, counts, Noise(1e6, 1.0)), counts.mean(), rtol=1e-3)
 
 
 def test_counts_that_tell_no_more_than_the_margins_have_what_these_expect() -> None:
     """All pairs are alike and far below the noise: rows are alike too, and nearer than the noisy counts are."""
     counts, noise = np.full((40, 40), 3), Noise(20.0, 0.05)
     noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(1))
-    P = release.estimated(release.all_pairs(range(40)), noisy, noise).matrix.toarray()
+    P = release.estimate_chain(release.all_pairs(range(40)), noisy, noise).matrix.toarray()
     assert row_error(P, counts) < 0.25 * row_error(plain(noisy.reshape(40, 40)), counts)
 
 
@@ -177,7 +179,7 @@ def test_more_budget_is_no_worse_where_rows_are_pure_noise() -> None:
         noise, found = laplace_noise(epsilon), []
         for seed in range(8):
             noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
-            P = release.estimated(release.all_pairs(range(n)), noisy, noise).matrix.toarray()
+            P = release.estimate_chain(release.all_pairs(range(n)), noisy, noise).matrix.toarray()
             moved = [
                 0.5 * np.abs(markov.stationary_distribution(Q + 1e-12) - truth).sum()
                 for Q in (P, plain(noisy.reshape(n, n)))
@@ -192,18 +194,49 @@ def test_more_budget_is_no_worse_where_rows_are_pure_noise() -> None:
 def test_empty_rows_are_named_and_filled() -> None:
     noise = Noise(0.25, 4.0)
     support = release.all_pairs(list("abc"))
-    found = release.estimated(support, np.array([0, 300, 100, -1, 0, 0, 50, 50, 0]), noise)
+    found = release.estimate_chain(support, np.array([0, 300, 100, -1, 0, 0, 50, 50, 0]), noise)
     assert found.empty.tolist() == [1]
     arrivals = found.matrix.toarray()[1]
     assert arrivals[1] > arrivals[2] > arrivals[0] * 0.9 and arrivals.sum() == pytest.approx(1.0)
-    nothing = release.estimated(support, np.zeros(9, dtype=int), noise)
+    nothing = release.estimate_chain(support, np.zeros(9, dtype=int), noise)
     np.testing.assert_allclose(nothing.matrix.toarray(), 1.0 / 3.0)
-    bare, _ = release.from_pairs(
+    bare, _ = supports.from_pairs(
         "abc", np.array([0]), np.array([1]), "pairs chosen privately among the declared labels"
     )
     np.testing.assert_allclose(
-        release.estimated(bare, np.array([40]), noise).matrix.toarray(), [[0, 1, 0], [0, 1, 0], [0, 1, 0]]
+        release.estimate_chain(bare, np.array([40]), noise).matrix.toarray(), [[0, 1, 0], [0, 1, 0], [0, 1, 0]]
     )
+
+
+def test_a_row_is_filled_from_twice_as_likely_without_events_on() -> None:
+    """Rows just below and just above the threshold, and rows that are likelier with events than without."""
+    n, noise = 20, laplace_noise(0.3)
+    counts, support = np.zeros((n, n), dtype=int), release.all_pairs(range(n))
+    counts[::2] = np.random.default_rng(2).gamma(0.3, 100.0, (n // 2, n))  # no margins tell these apart
+    counts[1, :2] = 9
+    found = []
+    for seed in range(60):
+        noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed)).astype(float)
+        _, _, evidence = estimate._posterior(noisy, estimate.expected_counts(support, noisy, noise), noise)
+        weak = estimate.weak_rows(support, noisy, noise)
+        filled = np.isin(range(n), release.estimate_chain(support, noisy, noise).empty)
+        assert not filled[~weak].any()
+        found += zip(estimate.row_sums(evidence, support)[weak], filled[weak])
+    evidence, filled = map(np.array, zip(*found))
+    np.testing.assert_array_equal(filled, evidence <= -np.log(2.0))
+    near = np.abs(evidence + np.log(2.0)) < 0.1
+    assert 0 < filled[near].sum() < near.sum() and (evidence > 0.0).any()
+
+
+def test_the_evidence_is_the_ratio_of_two_probabilities() -> None:
+    """Of noisy counts whose prior is known, 0 or 30 with equal shares: by the law of the noise alone."""
+    noise, rng = laplace_noise(1.0), np.random.default_rng(3)
+    noisy = release.noisy_counts(np.repeat([0, 30], 20_000), noise, rng).astype(float)
+    _, _, evidence = estimate._posterior(noisy, np.full(noisy.size, 15.0), noise)
+    for seen in (0.0, 3.0, 6.0):
+        law = np.exp(-np.abs(seen - np.array([0.0, 30.0])) / noise.scale)
+        assert evidence[noisy == seen][0] == pytest.approx(np.log(law.mean() / law[0]), abs=0.1)
+    assert (evidence[noisy >= 28] > 20.0).all()
 
 
 def test_a_row_that_stands_out_of_the_noise_is_never_filled() -> None:
@@ -214,7 +247,7 @@ def test_a_row_that_stands_out_of_the_noise_is_never_filled() -> None:
     for seed in range(10):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
         weak = estimate.weak_rows(support, noisy, noise)
-        assert weak[release.estimated(support, noisy, noise).empty].all() and not weak[7]
+        assert weak[release.estimate_chain(support, noisy, noise).empty].all() and not weak[7]
 
 
 def test_where_everything_is_noise_rows_are_uniform() -> None:
@@ -223,7 +256,7 @@ def test_where_everything_is_noise_rows_are_uniform() -> None:
     counts, support, told = gravity(n, 4_000, 1).ravel(), release.all_pairs(range(n)), 0
     for draw in range(draws):
         noisy = release.noisy_counts(counts, noise, np.random.default_rng(draw))
-        P = release.estimated(support, noisy, noise).probabilities
+        P = release.estimate_chain(support, noisy, noise).probabilities
         told += bool(np.abs(P - 1.0 / n).max() > 1e-9)
     assert told <= 1
 
@@ -233,9 +266,9 @@ def test_a_row_of_zeros_is_filled_where_the_noise_hides_nothing() -> None:
     n = 300
     rows = np.repeat(np.arange(n), 2)
     columns = (rows + np.tile([1, 2], n)) % n
-    support, _ = release.from_pairs(range(n), rows, columns, release.support.GRAPH)
+    support, _ = supports.from_pairs(range(n), rows, columns, supports.GRAPH)
     counts = np.where(rows == 7, 0, 5)
-    found = release.estimated(support, counts, laplace_noise(1e3))
+    found = release.estimate_chain(support, counts, laplace_noise(1e3))
     assert found.empty.tolist() == [7]
     np.testing.assert_allclose(found.probabilities, 0.5)
 
@@ -249,7 +282,7 @@ def made_alike(n: int, each: int, total: int, noise: Noise) -> tuple[np.ndarray,
     support, errors = release.all_pairs(range(n)), []
     for draw in range(40):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng([n, draw]))
-        ours = release.estimated(support, noisy, noise).probabilities.reshape(n, n)
+        ours = release.estimate_chain(support, noisy, noise).probabilities.reshape(n, n)
         errors.append([row_error(P, counts) for P in (ours, plain(noisy.reshape(n, n)))])
     ours, theirs = np.array(errors).T
     return ours, theirs
@@ -270,7 +303,7 @@ def test_where_the_rule_loses() -> None:
     truth, errors = markov.stationary_distribution(plain(counts)), []
     for seed in range(10):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
-        ours = release.estimated(release.all_pairs(range(n)), noisy, noise).probabilities.reshape(n, n)
+        ours = release.estimate_chain(release.all_pairs(range(n)), noisy, noise).probabilities.reshape(n, n)
         chains = [markov.stationary_distribution(P) for P in (ours, plain(noisy.reshape(n, n)))]
         errors.append([markov.total_variation(truth, pi) for pi in chains])
     ours, clip = np.array(errors).T

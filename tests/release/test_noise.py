@@ -6,8 +6,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dpsim.release import Counts, all_pairs, chain, noisy_counts
 from dpsim.release.noise import Noise, laplace_noise, pair_delta, pair_threshold
 from dpsim.release.unit import Unit
 
@@ -52,6 +54,35 @@ def test_tails_and_moments(scale: float) -> None:
     assert noise.variance == pytest.approx(float(p @ z**2), rel=1e-9)
     for least in range(1, math.ceil(8 * scale) + 2):
         assert math.exp(noise.log_tail(least)) == pytest.approx(float(p[z >= least].sum()), rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1 / 3, math.pi, 745.0, 1e6])
+@pytest.mark.parametrize("events", [1, 3, 999_983])
+def test_a_sampler_that_loses_more_than_is_stated_draws_nothing(
+    monkeypatch: pytest.MonkeyPatch, epsilon: float, events: int
+) -> None:
+    """OpenDP's own account of its sampler: a scale that is smaller by 7e-9, or by one rounding, is refused."""
+    import opendp.prelude as dp
+
+    noise = laplace_noise(epsilon, events)
+    assert noisy_counts([3, 0], noise, events=events).size == 2
+    less = [noise.scale * (1.0 - 7e-9), math.nextafter(noise.scale, 0.0)]
+    for scale in less:
+        with pytest.raises(ValueError, match=r"noise must lose epsilon .* at most"):
+            noisy_counts([3, 0], Noise(scale, noise.epsilon), events=events)
+    make = dp.m.make_laplace
+    monkeypatch.setattr(dp.m, "make_laplace", lambda *of, scale: make(*of, scale=scale * (1.0 - 7e-9)))
+    with pytest.raises(ValueError, match=r"noise must lose epsilon .* at most"):
+        noisy_counts([3, 0], noise, events=events)
+
+
+def test_a_release_tells_the_sampler_the_events_of_its_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise that is enough for one event is refused where a unit has three."""
+    ends = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [50, 40]})
+    monkeypatch.setattr(chain, "laplace_noise", lambda epsilon, events: laplace_noise(epsilon, 1))
+    for support in (all_pairs(["a", "b"]), None):
+        with pytest.raises(ValueError, match="at most for 3 events, and would lose 3"):
+            chain.release_chain(Counts(ends, Unit(3, "who")), epsilon=1.0, delta=0.1, support=support)
 
 
 # --- private pairs ----------------------------------------------------------------------------------------------------
@@ -120,8 +151,10 @@ def test_the_whole_law_of_private_pairs_keeps_its_statement(events: int) -> None
 
 
 def test_a_unit_is_an_event_or_a_column_with_a_limit() -> None:
-    assert Unit().words.startswith("one event;")
-    assert Unit(1, "card").words == "all that one card has in the table, of which at most one event is counted"
+    assert Unit().words.startswith("one event.")
+    assert (
+        Unit(1, "card").words == "everything that the table holds about one card, of which at most one event is counted"
+    )
 
 
 @pytest.mark.parametrize("unit", [(0,), (10**6 + 1, "user"), (True, "user"), (2,), (2, "")])

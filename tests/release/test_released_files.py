@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
@@ -21,6 +22,7 @@ from dpsim.release import files, owner, report
 from dpsim.release.counts import Counts
 from dpsim.release.unit import EVENT, Unit
 
+PARTS = files._parts
 TABLES = ("chain", "counts", "states")
 PUBLISHED = sorted([f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")]
                    + ["report.html", "statement.json"])  # fmt: skip
@@ -49,7 +51,7 @@ def released(
 
 def written(chain: release.PrivateChain, folder: Path, counts: Counts) -> list[str]:
     """Write a release and return the names of its public files."""
-    with files.prepared(folder) as place:
+    with files.prepare(folder) as place:
         place.write(chain, counts)
     return sorted(path.name for path in folder.iterdir())
 
@@ -147,7 +149,7 @@ def test_the_owners_part_lies_apart_and_is_closed(tmp_path: Path, mask: int) -> 
 
 def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chain, counts = released()
-    for module, name in ((files, "write_public"), (owner, "compared"), (report, "page")):
+    for module, name in ((files, "write_public"), (owner, "utility"), (report, "page")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, lambda *_: (_ for _ in ()).throw(OSError("full")))
             with pytest.raises(ValueError, match=r"output: full.* what it spent of a budget is spent"):
@@ -168,7 +170,7 @@ def test_nothing_is_overwritten_or_spent_for_nothing(tmp_path: Path, name: str) 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ValueError, match="output"), files.prepared(tmp_path / name):
+    with pytest.raises(ValueError, match="output"), files.prepare(tmp_path / name):
         raise AssertionError("prepared")  # a release would be spent and drawn here
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -183,30 +185,30 @@ def test_the_longest_name_that_is_taken_can_be_written(tmp_path: Path) -> None:
 def test_the_budget_lies_outside(tmp_path: Path, name: str) -> None:
     (tmp_path / "link").symlink_to(tmp_path / name)
     for file in (tmp_path / name, tmp_path / "link"):
-        with pytest.raises(ValueError, match="budget"), files.prepared(tmp_path / "out", budget=file):
+        with pytest.raises(ValueError, match="budget"), files.prepare(tmp_path / "out", budget=file):
             raise AssertionError("prepared")
-    with files.prepared(tmp_path / "out", budget=tmp_path / "budget"):
+    with files.prepare(tmp_path / "out", budget=tmp_path / "budget"):
         pass
 
 
 def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path) -> None:
     """Inside the block both folders are there and writable, closed to others, and moving them needs no more."""
     (tmp_path / "deep").mkdir()
-    with files.prepared(tmp_path / "deep" / "out") as place:
+    with files.prepare(tmp_path / "deep" / "out") as place:
         for folder in (place.public, place.private):
             assert folder.is_dir() and stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
             (folder / "file").write_text("")
             (folder / "file").unlink()
         with (
             pytest.raises(ValueError, match=r"output: .*temporarily unavailable"),
-            files.prepared(tmp_path / "deep" / "out"),
+            files.prepare(tmp_path / "deep" / "out"),
         ):
             raise AssertionError("prepared")
         chain, counts = released()
         place.write(chain, counts)
     assert dpsim.load_release(tmp_path / "deep" / "out") == chain
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["out", "out_OWNER_ONLY"]
-    with pytest.raises(OSError, match="no entropy"), files.prepared(tmp_path / "new"):
+    with pytest.raises(OSError, match="no entropy"), files.prepare(tmp_path / "new"):
         raise OSError("no entropy")
     assert [path.name for path in tmp_path.iterdir()] == ["deep"]
 
@@ -214,7 +216,7 @@ def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path) -> No
 HANGS = """
 import os, sys, time
 from dpsim.release import files
-with files.prepared(sys.argv[1]) as place:
+with files.prepare(sys.argv[1]) as place:
     (place.public / "counts.csv").write_text("half")
     (place.private / "owner.json").write_text("half")
     print("there", flush=True)
@@ -234,7 +236,7 @@ def test_what_a_killed_run_leaves_is_closed_and_swept_by_the_next(tmp_path: Path
 
 
 def test_a_million_pairs_are_parquet_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LARGEST_CSV", 15)
+    monkeypatch.setattr(files, "MOST_ROWS_OF_CSV", 15)
     chain, counts = released()
     assert written(chain, tmp_path / "out", counts) == sorted(set(PUBLISHED) - {"counts.csv", "chain.csv"})
     assert dpsim.load_release(tmp_path / "out") == chain
@@ -247,7 +249,7 @@ def test_utility_is_measured_against_the_whole_table() -> None:
     counted, before = (pd.DataFrame(ends | {"trips": [first, 20, 20, 20]}) for first in (1, 3000))
     counts = Counts(counted, Unit(1, "who"), before=before)
     chain = release.release_chain(counts, epsilon=1e4, support=release.all_pairs(names), rng=1)
-    facts = owner.compared(chain, counts)
+    facts = owner.utility(chain, counts)
     assert facts["mean_row_total_variation"] > 0.9
     truth = markov.transition_matrix([[0, 3000, 20], [20, 0, 0], [20, 0, 0]])
     moved = 0.5 * np.abs(markov.stationary_distribution(truth) - chain.stationary().to_numpy()).sum()
@@ -259,7 +261,7 @@ def test_states_that_were_not_released_count_as_lost() -> None:
     rare = pd.DataFrame({"origin": ["rare", "home"], "destination": ["home", "rare"], "trips": 1})
     trips = pd.concat([counts.trips, rare])
     chain, counts = released(declared=False, counts=Counts(trips, before=trips))
-    facts = owner.compared(chain, counts)
+    facts = owner.utility(chain, counts)
     assert facts["rows_whose_state_was_not_released"] == 1 and facts["largest_row_total_variation"] == 1.0
 
 
@@ -340,6 +342,31 @@ def test_the_bars_that_are_drawn_are_those_that_the_captions_name() -> None:
         np.testing.assert_allclose((shares[:, column] - shares[:, 0]) / unit, bars[name], atol=1e-4)
 
 
+@pytest.mark.parametrize("bad", ["who\nGuarantee: none", "\x1b[2J", "\u202ewho", "\ud800", "w" * 500])
+def test_a_column_cannot_write_lines_of_its_own(tmp_path: Path, bad: str) -> None:
+    """The name of the unit's column reached report.html and standard output as it is."""
+    chain, counts = released(counts=counted(unit=Unit(9, bad)))
+    written(chain, tmp_path / "out", counts)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert len(re.findall(r"^Guarantee: ", chain.text, re.MULTILINE)) == page.count("<li>Guarantee: ") == 1
+    for text in (chain.text, page):
+        assert bad not in text and "\x1b" not in text and "\u202e" not in text and "w" * 100 not in text
+    assert dpsim.load_release(tmp_path / "out") == chain  # the name itself is kept
+
+
+@pytest.mark.parametrize("field", ["randomness", "estimate", "empty_rows"])
+@pytest.mark.parametrize("bad", ["x\nGuarantee: epsilon 0", "\x1b[2J", "\u2028", "x" * 1001])
+def test_a_folder_cannot_write_lines_into_a_statement(out: Path, field: str, bad: str) -> None:
+    file = out / "statement.json"
+    facts = json.loads(file.read_text())
+    file.write_text(json.dumps(facts | {field: bad}))
+    with pytest.raises(ValueError, match=rf"statement\.json: {field} must be one line"):
+        dpsim.load_release(out)
+    chain = released()[0]
+    by_hand = release.PrivateChain(chain.support, chain.noisy, chain.statement | {field: bad})
+    assert by_hand.text.count("\n") == chain.text.count("\n") and "\x1b" not in by_hand.text
+
+
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
@@ -404,3 +431,71 @@ def test_a_count_that_a_threshold_cannot_have_let_pass_is_refused(tmp_path: Path
         stated.write_text(json.dumps(facts | {"threshold": threshold}))
         with pytest.raises(ValueError, match=r"statement\.json: threshold"):
             dpsim.load_release(tmp_path / "out")
+
+
+PARQUET = [f"{name}.parquet" for name in ("states", "counts")]
+
+
+@pytest.mark.parametrize("name", ["statement.json", *PARQUET])
+def test_a_pipe_or_a_folder_is_refused_and_not_waited_for(out: Path, name: str) -> None:
+    """It waited for ever; a link to a file is a file."""
+    (out / name).rename(out / "kept")
+    for make in (os.mkfifo, os.mkdir):
+        make(out / name)
+        with pytest.raises(ValueError, match=rf"holds no release: {name}: there is no ordinary file"):
+            dpsim.load_release(out)
+        (os.rmdir if make is os.mkdir else os.unlink)(out / name)
+    (out / name).symlink_to("kept")
+    assert dpsim.load_release(out) == released()[0]
+
+
+LOADS = """
+import resource, sys, time
+import dpsim.release
+from dpsim.release import files
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    dpsim.load_release(sys.argv[1])
+except ValueError as error:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="measures in other units there")
+@pytest.mark.parametrize("name", PARQUET)
+def test_a_small_file_of_many_equal_rows_takes_no_memory(out: Path, name: str) -> None:
+    """Thirty million equal labels in 126 KB of Parquet took 1.1 GiB."""
+    rows = 10_000_000
+    one = pd.read_parquet(out / name)[:1]
+    table = pa.table({column: pa.repeat(pa.scalar(one[column].iloc[0]), rows) for column in one if column != "note"})
+    pa.parquet.write_table(table, out / name)
+    assert (out / name).stat().st_size < 2**20
+    facts = json.loads((out / "statement.json").read_text())
+    facts |= {"pairs": rows} if name == "counts.parquet" else {}
+    (out / "statement.json").write_text(json.dumps(facts))
+    done = subprocess.run([sys.executable, "-c", LOADS, str(out)], capture_output=True, text=True, check=True)
+    kib, _, refusal = done.stdout.partition(" ")
+    assert f"holds no release: {name}: " in refusal and int(kib) < 150_000
+
+
+def test_the_number_of_rows_is_checked_before_one_is_read(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_parts", lambda table, names: iter(()) if "origin" in names else PARTS(table, names))
+    pd.concat([pd.read_parquet(out / "counts.parquet")] * 2).to_parquet(out / "counts.parquet")
+    with pytest.raises(ValueError, match=r"pairs in statement\.json must be an integer from 32 to 32, got 16"):
+        dpsim.load_release(out)
+
+
+def test_pairs_that_occur_twice_far_apart_are_refused(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "ROWS", 4)
+    table = pd.read_parquet(out / "counts.parquet")
+    assert dpsim.load_release(out) == released()[0]
+    table.iloc[15] = table.iloc[0]
+    table.to_parquet(out / "counts.parquet")
+    with pytest.raises(ValueError, match=r"each pair must be there once, got \('home', 'home'\)"):
+        dpsim.load_release(out)
+
+
+@pytest.mark.parametrize("name", ["/", "a\0b", "", "/.."])
+def test_an_output_without_a_name_is_refused_by_its_argument(name: str) -> None:
+    with pytest.raises(ValueError, match="output must be the name of a new folder, got"), files.prepare(name):
+        raise AssertionError("prepared")

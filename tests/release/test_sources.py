@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dpsim.release import Unit, count_transitions, labels, scratch
+from dpsim.release import Unit, count_transitions, labels, scratch, sources
 from dpsim.release import text as text_
 
 TABLE = pd.DataFrame(
@@ -101,6 +101,46 @@ def test_links_are_the_file_they_name(tmp_path: Path, link: Callable[[Path, Path
     file = write("csv", TABLE, tmp_path / "a.csv")
     link(file, tmp_path / "b.csv")
     assert counted(tmp_path) == counted([tmp_path / "b.csv", file]) == counted(tmp_path / "b.csv") == EXPECTED
+
+
+def test_links_to_folders_are_followed_each_folder_once(tmp_path: Path) -> None:
+    """The rows of a linked subfolder were left out without a word."""
+    elsewhere, source = tmp_path / "elsewhere", tmp_path / "source"
+    (elsewhere / "deep").mkdir(parents=True)
+    (source / ".store").mkdir(parents=True)
+    write("csv", TABLE[:1], source / "a.csv")
+    write("csv", TABLE[1:3], elsewhere / "deep" / "b.csv")
+    write("csv", TABLE[3:], source / ".store" / "c.csv")
+    assert counted(source) == {("1", "2"): 1}  # what is hidden is left out
+    (source / "linked").symlink_to(elsewhere)
+    (source / "again").symlink_to(elsewhere / "deep")
+    (source / "loop").symlink_to(source)
+    (elsewhere / "back").symlink_to(source / "linked")
+    (source / "shown").symlink_to(source / ".store")
+    (source / "_hidden").symlink_to(tmp_path / "nowhere")
+    assert counted(source) == counted([source, elsewhere]) == EXPECTED
+    assert sorted(Path(file).name for file in sources.found_files([str(source)])) == ["a.csv", "b.csv", "c.csv"]
+
+
+@pytest.mark.parametrize("name", ["more", "more.csv"])
+def test_a_link_that_leads_nowhere_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    write("csv", TABLE, tmp_path / "a.csv")
+    (tmp_path / name).symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match=rf"source: the link '.*{name}' leads nowhere"):
+        counted(tmp_path)
+
+
+@pytest.mark.parametrize("column", ["a\0b", "\ud800", "", 3, b"from"])
+@pytest.mark.parametrize("name", ["origin", "unit", "count"])
+def test_what_is_no_name_of_a_column_is_refused_by_its_argument(name: str, column: Any) -> None:
+    settings = {"origin": "from", "destination": "to", "count": None, "unit": None, name: column}
+    table = TABLE if column == "\ud800" else TABLE.rename(columns={"from" if name == "origin" else "km": column})
+    if name == "unit" and column in ("", 3, b"from"):
+        with pytest.raises(ValueError, match="column must be the name of a column"):
+            count_transitions(table, **settings, events=1)
+        return
+    with pytest.raises(ValueError, match=rf"{name} must be the name of a column, got"):
+        count_transitions(table, **settings, events=1 if name == "unit" else None)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -254,7 +294,7 @@ def test_a_line_is_a_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", [1, 2, 7, 60])
 def test_lines_that_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int) -> None:
     monkeypatch.setattr(text_, "_PART", part)
-    monkeypatch.setattr(text_, "LONGEST", 20)
+    monkeypatch.setattr(text_, "MOST_BYTES", 20)
     for end in ("\n", "\r\n", "\r"):
         wide = ["x" * 19 + ",,", "x" * 18 + ",,", "", "x" * 500 + ",y,z"]
         lines = ["\ufefffrom,to,more", "a,b,é", *wide, "b,a,", "c,d,"]

@@ -118,7 +118,7 @@ def test_one_more_event_of_a_large_count_takes_no_others_along(tmp_path: Path, c
 
 def test_sums_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum beyond 64 bits would be refused, and that would depend on one row."""
-    monkeypatch.setattr(sources, "LARGEST_COUNT", 2**53)
+    monkeypatch.setattr(sources, "MOST_OF_A_ROW", 2**53)
     users, origins = ["p"] * 2060 + ["q"], ["a", "c"] * 1030 + ["a"]
     table = pd.DataFrame({"u": users, "o": origins, "d": "b", "n": [2**53] * 2060 + [7]})
     assert as_dict(count_transitions(table, "o", "d", count="n")) == {("a", "b"): 2**53, ("c", "b"): 2**53}
@@ -239,7 +239,7 @@ def test_every_reason_is_told(tmp_path: Path) -> None:
     assert counts.report == report(8, 9, damaged=1, count=1, missing=1, outside=1, truncated=1)
     assert counts.before["trips"].sum() == 5 and counts.trips["trips"].sum() == 4 and counts.unit == Unit(2, "u")
     graph = pd.DataFrame({"origin": states, "destination": ["b", "a", "a"]})
-    said = owner.told(counts, supports.declared_graph(graph, states))
+    said = owner.count_lines(counts, supports.declared_graph(graph, states))
     numbers = [line.split(" left out: ")[0].strip() for line in said if "left out" in line]
     assert len(numbers) == 6 and set(numbers) == {"1"}
     assert "never" in said[-1] and said[-2].strip().startswith("3 events counted, between 2 states")
@@ -257,21 +257,34 @@ def test_green_month() -> None:
     assert len(manhattan()) == 69
 
 
-@needs_raw
+TWENTY = pd.DataFrame({
+    "person": ["ann", "ann", "ann", "bob", None] * 4,
+    "place": [7, 7, 12, 3, 12, 7, None, 3, 7, 12] * 2,
+    "next": [12, 3, 7, 7, 3, 12, 7, 99, 7, None] * 2,
+})  # fmt: skip
+"""Twenty moves between places, with gaps in each column, a place that is not declared, and persons of many moves."""
+
+
 @pytest.mark.filterwarnings("default")  # of an extra, which the other tests never load
-def test_the_same_from_spark() -> None:
+def test_the_same_from_spark(tmp_path: Path) -> None:
     pyspark_sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed (extra `spark`)")
     if shutil.which("java") is None:
         pytest.skip("java is not installed")
     import ibis
 
+    file = tmp_path / "twenty.parquet"
+    TWENTY.astype({"place": "Int64", "next": "Int64"}).to_parquet(file)
     builder = pyspark_sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     try:
-        table = ibis.pyspark.connect(session).read_parquet(str(GREEN))
-        for unit in (Unit(), Unit(3, "payment_type")):
-            found, expected = (count_transitions(t, *TRIP, unit=unit, categories=manhattan()) for t in (table, GREEN))
+        table = ibis.pyspark.connect(session).read_parquet(str(file))
+        for unit in (Unit(), Unit(2, "person")):
+            found, expected = (
+                count_transitions(t, "place", "next", unit=unit, categories=[3, 7, 12]) for t in (table, file)
+            )
             pd.testing.assert_frame_equal(found.trips, expected.trips)
             assert found.report == expected.report
+            assert all(found.report[why] for why in ("missing", "outside", "kept")) and found.report["rows"] == 20
+            assert bool(found.report["truncated"]) == (unit != Unit())
     finally:
         session.stop()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim.release import Counts, Unit, count_trajectories, scratch, times
+from dpsim.release import Counts, Unit, count_trajectories, count_transitions, scratch, times
 
 CAR = Unit(10, "car")
 
@@ -125,3 +125,24 @@ def test_visits_at_the_same_time_are_in_the_order_of_their_places() -> None:
     for seed in range(3):
         counts = count_trajectories(table.sample(frac=1.0, random_state=seed), CAR, "at", "x", time_format="seconds")
         assert as_dict(counts) == {("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1}
+
+
+def test_a_unit_may_be_the_name_of_its_column() -> None:
+    """It ended in an AttributeError; `privatize` takes a name."""
+    visits = pd.DataFrame({"who": ["p"] * 9, "at": range(9), "zone": list("abcabcabc")})
+    named = count_trajectories(visits, "who", "at", "zone", events=3, time_format="seconds")
+    whole = count_trajectories(visits, Unit(3, "who"), "at", "zone", time_format="seconds")
+    assert (
+        named.unit == whole.unit == Unit(3, "who")
+        and named.trips.equals(whole.trips)
+        and named.trips["trips"].sum() == 3
+    )
+    trips = pd.DataFrame({"who": ["p"] * 9, "from": list("abcabcabc"), "to": list("bcabcabca")})
+    assert count_transitions(trips, "from", "to", unit="who", events=2).trips["trips"].sum() == 2
+    for count in (lambda **of: count_trajectories(visits, time="at", place="zone", **of),
+                  lambda **of: count_transitions(trips, "from", "to", **of)):  # fmt: skip
+        for wrong in ({"unit": "who"}, {"unit": None, "events": 3}, {"unit": Unit(3, "who"), "events": 3}):
+            with pytest.raises(ValueError, match=r"events must go with|events belongs to"):
+                count(**wrong)
+        with pytest.raises(ValueError, match="column must be the name of a column"):
+            count(unit=3, events=3)

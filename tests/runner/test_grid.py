@@ -52,7 +52,7 @@ def test_a_sweep_that_is_interrupted_goes_on_and_gives_one_row_for_each_point_an
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130 and "Traceback" not in errors and "1 done, 1 interrupted" in output
-    assert output.splitlines()[-1] == "interrupted: run the same command again to go on with what is missing"
+    assert output.splitlines()[-1] == "interrupted: run the same command again to continue"
     wait_for(lambda: not workers(toy))
     assert set(table(toy)["seed"]) == {0}
     (toy / "go").touch()

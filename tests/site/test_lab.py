@@ -11,9 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
+import pandas as pd
 import psutil
 import pytest
 from toy_project import ROOT
+
+from dpsim.figures import explore
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -41,7 +45,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lab(copy: Path) -> Iterator[str]:
-    """Start JupyterLab on this machine alone, with settings of its own; return the notebook's address in it."""
+    """Start JupyterLab on this machine alone, with settings of its own; return the address in it of notebooks/NAME."""
     own = {"DPSIM_ROOT": copy, "HOME": copy, "IPYTHONDIR": copy / "ipython"}
     own |= {f"JUPYTER_{kind}_DIR": copy / f"jupyter-{kind.lower()}" for kind in ("CONFIG", "DATA", "RUNTIME")}
     settings = copy / "jupyter-config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
@@ -58,7 +62,7 @@ def lab(copy: Path) -> Iterator[str]:
         server = subprocess.Popen(command, cwd=copy, env=environment, stdout=log, stderr=subprocess.STDOUT)
     try:
         base = _address(server, copy)
-        yield f"{base}lab/tree/notebooks/{NOTEBOOK}?token={token}"
+        yield f"{base}lab/tree/notebooks/NAME?token={token}"
     finally:
         _end(server)
 
@@ -100,7 +104,7 @@ def test_a_chart_that_is_moved_changes(lab: str, page: Any) -> None:
     complaints: list[str] = []
     page.on("console", lambda m: complaints.append(f"{m.text} {m.location}") if m.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(lab)
+    page.goto(lab.replace("NAME", NOTEBOOK))
     page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()  # before that there is no kernel to run in
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
@@ -120,3 +124,44 @@ def test_a_chart_that_is_moved_changes(lab: str, page: Any) -> None:
     page.wait_for_timeout(500)
     assert drawing.screenshot() != drawn
     assert not complaints
+
+
+def facets() -> explore.Moving:
+    """Return a chart with every kind of text: axes, a legend, titles and headers, and a note."""
+    table = pd.DataFrame({"x": [1, 2, 1, 2], "y": [1, 2, 2, 1], "side": ["left", "left", "right", "right"]})
+    colour = {"field": "side", "type": "nominal"}
+    encoding = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}}
+    lines = {"mark": {"type": "line", "point": True}, "encoding": encoding | {"color": colour}}
+    layers = {"layer": [lines, explore.note("datum.side", ["side"], x=10, y=10)], "width": 120, "height": 120}
+    spec = {"facet": {"column": colour}, "spec": layers, "title": {"text": "Two sides", "subtitle": "of a chart"}}
+    return explore.Moving(explore.embedded(table) | spec, "Two panels.")
+
+
+def _when_still(canvas: Any) -> str:
+    """Return the picture on a canvas once it has stayed the same for a second: a chart is drawn in several steps."""
+    before, since = "", time.monotonic()
+    for _ in range(300):
+        now = str(canvas.evaluate("(drawing) => drawing.toDataURL()"))
+        if now != before:
+            before, since = now, time.monotonic()
+        elif time.monotonic() - since > 1:
+            break
+        time.sleep(0.1)
+    return before
+
+
+def test_a_chart_looks_the_same_in_the_dark_theme(lab: str, page: Any, copy: Path) -> None:
+    shown = nbformat.v4.new_output("display_data", {"application/vnd.vegalite.v5+json": facets().spec})
+    cell = nbformat.v4.new_code_cell("1 + 1", outputs=[shown], execution_count=1)
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), copy / "notebooks" / "facets.ipynb")
+    themes = copy / "jupyter-config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    drawn = {}
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        (themes / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
+        page.goto(lab.replace("NAME", "facets.ipynb"))
+        page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
+        canvas = page.locator(".jp-Notebook .vega-embed canvas")
+        canvas.wait_for()
+        drawn[theme] = _when_still(canvas)
+    assert len(drawn["JupyterLab Light"]) > 5_000  # not an empty drawing
+    assert drawn["JupyterLab Dark"] == drawn["JupyterLab Light"]

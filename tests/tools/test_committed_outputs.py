@@ -1,10 +1,12 @@
 """What is committed of a notebook: its outputs, its tags, and the folding that follows from them."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 from toy_project import CHECKS, FORKS, PARAMETERS, ROOT, notebook
@@ -100,7 +102,8 @@ def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(toy: Path, monke
         "papers.csv": {"id": "author2030", "notebook": "count", "reference": "Author 2030, a count", "address": "x"},
         "published.csv": {
             **{"id": "author2030.fig1.one", "paper": "author2030", "where": "Figure 1", "quantity": "mean error"},
-            **{"published": 0.85, "basis": "sampling", "expected": 0.85, "sentence": "Both are {found:.2f}."},
+            **{"published": "0.85", "claim": "value", "inputs": "paper", "expected": "0.851"},
+            **{"sentence": "Both are {found:.2f}."},
             "section": "Figure 1: the error of a count",
         },
     }.items():
@@ -115,19 +118,30 @@ def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(toy: Path, monke
     monkeypatch.setattr(runner.runs, "_Forks", FORKS)  # with the environment of this project
     (ran,) = runner.run(runner.plan(["count"]))
     assert ran.status == "done", ran.message
-    assert ledger.report().loc["author2030.fig1.one", "verdict"] == "agrees"
+    row = ledger.report().loc["author2030.fig1.one"]
+    assert row["verdict"] == "agrees" and row["ok"]
+    for away in np.linspace(-5, 5, 41) * row["standard_error"]:  # as test_ledger asks of every sampled row
+        assert ledger.word(row, row["reproduced"] + away, row["standard_error"]) == "agrees", "take more draws"
     path.write_text(notebooks.refreshed("count"), encoding="utf-8")
     assert 10 <= len(nbformat.read(path, 4).cells) <= 15
 
 
+JUPYTER = {"": "share/jupyter", "_CONFIG": "etc/jupyter"}
+"""Where Jupyter finds what `make env` copies into .venv."""
+
+
 def test_a_picture_has_its_caption_and_a_styled_table_its_text(tmp_path: Path) -> None:
     table = "<style>td {color: red}</style><table><caption>A &lt; B</caption><tr><td>1</td><td>2</td></tr></table>"
+    png = {"image/png": "iVBORw==", "text/plain": "<PIL.Image.Image image mode=RGBA size=720x220>"}
     styled = {"text/html": table, "text/plain": "<pandas.io.formats.style.Styler at 0x7f>"}
-    cells = [nbformat.v4.new_code_cell("1"), nbformat.v4.new_markdown_cell("Text.\n\n**Figure 1.** *One* [a](b) $x$.")]
-    cells[0].outputs = [nbformat.v4.new_output("display_data", data) for data in ({"image/png": "iVBORw=="}, styled)]
+    cells = [
+        nbformat.v4.new_code_cell("1"),
+        nbformat.v4.new_markdown_cell("Text.\n\n**Figure 1.** *One* [a](b) $\\epsilon$."),
+    ]
+    cells[0].outputs = [nbformat.v4.new_output("display_data", data) for data in (png, styled)]
     made = notebooks.clean(nbformat.v4.new_notebook(cells=cells))
     picture, shown = made.cells[0].outputs
-    assert picture.metadata["image/png"]["alt"] == "Figure 1. One a x."
+    assert picture.metadata["image/png"]["alt"] == picture.data["text/plain"] == "Figure 1. One a ε."
     cells[1].source = "**Paper, Figure 1.** One."
     assert notebooks.clean(made).cells[0].outputs[0].metadata["image/png"]["alt"] == "Paper, Figure 1. One."
     assert shown.data["text/plain"] == "A < B\n1 | 2"
@@ -135,3 +149,16 @@ def test_a_picture_has_its_caption_and_a_styled_table_its_text(tmp_path: Path) -
     command = [sys.executable, "-m", "nbconvert", "--to", "script", str(tmp_path / "a.ipynb")]
     subprocess.run(command, check=True, capture_output=True)
     assert (tmp_path / "a.py").is_file()
+    (tmp_path / "a.ipynb").write_text(nbformat.writes(made).replace("Paper, ", "Paper, 1 < 2, "))
+    places = {f"JUPYTER{kind}_PATH": ROOT / "tools/jupyter" / place for kind, place in JUPYTER.items()}
+    command[4:5] = ["html"]
+    environment = os.environ | {name: str(place) for name, place in places.items()}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert "Alternative text is missing" not in done.stderr
+    assert 'alt="Paper, 1 &lt; 2, Figure 1. One."' in (tmp_path / "a.html").read_text(encoding="utf-8")
+    moving = {"application/vnd.vegalite.v5+json": {}, "image/png": "iVBORw==", "text/plain": "A chart."}
+    cells[0].outputs = [nbformat.v4.new_output("display_data", moving)]
+    assert notebooks.clean(made).cells[0].outputs[0].metadata["image/png"]["alt"] == "A chart."
+    cells[0].outputs = [nbformat.v4.new_output("display_data", png | {"text/plain": "<Figure size 72x22 with 1 Axes>"})]
+    with pytest.raises(ValueError, match=r"cell 1 shows a drawing that `figures\.save` has not saved"):
+        notebooks.clean(made)

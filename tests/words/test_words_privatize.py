@@ -9,11 +9,10 @@ from all_words import FOUR, apart, feasible, log_law, spent
 from chi_square import p_value
 
 from dpsim import words
-from dpsim.words import exact_epsilon, normaliser_bound
-from dpsim.words import mechanism as mechanism_
+from dpsim.words import exact_epsilon, normaliser_bound, private_word
 from dpsim.words.automaton import log_integers
-from dpsim.words.exact_epsilon import calibrated
-from dpsim.words.laws import MECHANISMS, Law, drawn
+from dpsim.words.exact_epsilon import calibrate_law
+from dpsim.words.laws import MECHANISMS, Law, sample_distances
 from dpsim.words.space import word_space
 
 SPACES = {
@@ -27,7 +26,7 @@ SPACES = {
 
 def used(made):
     """The law that privatize says it drew with."""
-    return Law(*(made.parameters[name] for name in ("mechanism", "nominal_epsilon", "b", "offset")))
+    return Law(*(made.parameters[name] for name in ("mechanism", "promised_epsilon", "b", "offset")))
 
 
 @pytest.mark.parametrize("mechanism", [None, *MECHANISMS])
@@ -47,7 +46,7 @@ def test_the_release_spends_what_it_says(name, b, mechanism):
         assert release.epsilon == pytest.approx(lost, rel=1e-8)
         if space.get("letters") and mechanism != "permute-and-flip":
             assert release.epsilon == epsilon
-        elif release.parameters["nominal_epsilon"] < 2 * epsilon:
+        elif release.parameters["promised_epsilon"] < 2 * epsilon:
             assert release.epsilon >= (1 - 1e-3) * epsilon
         if (distances > b).any() and mechanism is None and "letters" in space and b == 1:
             assert spent(logs, distances, 2) > epsilon  # an adjacency one too small would not be protected
@@ -57,12 +56,12 @@ def test_the_release_spends_what_it_says(name, b, mechanism):
 def test_the_release_has_the_law_it_states(name, monkeypatch):
     space, length = SPACES[name]
     listed = list(feasible(length, **space))
-    once = calibrated(word_space(**space), length, 1.5, 1, "exponential")
-    monkeypatch.setattr(mechanism_, "calibrated", lambda *_: once)
+    once = calibrate_law(word_space(**space), length, 1.5, 1, "exponential")
+    monkeypatch.setattr(private_word, "calibrate_law", lambda *_: once)
     automaton = words.HammingAutomaton(listed[0], **space)
 
     def sampled(shape, rng):
-        return automaton.sample(drawn(once[0], automaton.log_counts, shape, rng), rng)
+        return automaton.sample(sample_distances(once[0], automaton.log_counts, shape, rng), rng)
 
     for seed in range(50):  # a release is one draw of what is counted below
         made = words.privatize(list(listed[0]), epsilon=1.5, b=1, rng=seed, **space)
@@ -76,18 +75,18 @@ def test_the_release_has_the_law_it_states(name, monkeypatch):
 def test_a_large_network_spends_a_proven_bound(monkeypatch):
     space = word_space(None, FOUR, 0)
     for mechanism in MECHANISMS:
-        law, lost, exact = calibrated(space, 5, 2.0, 1, mechanism)
+        law, lost, exact = calibrate_law(space, 5, 2.0, 1, mechanism)
         assert exact and lost <= 2.0 < law.epsilon
         with monkeypatch.context() as large:
             large.setattr(exact_epsilon, "ENUMERATED", 0)
-            bounded, proven, enumerated = calibrated(space, 5, 2.0, 1, mechanism)
-            wide, at_most, _ = calibrated(space, 5, 2.0, 2, mechanism)
+            bounded, proven, enumerated = calibrate_law(space, 5, 2.0, 1, mechanism)
+            wide, at_most, _ = calibrate_law(space, 5, 2.0, 2, mechanism)
         assert not enumerated and proven <= 2.0
         assert words.exact_word_epsilon(5, bounded.epsilon, mechanism=mechanism, adjacency=FOUR, start=0) <= proven
         assert wide.epsilon == at_most == 2.0  # b > 1: the theorem alone
     monkeypatch.setattr(exact_epsilon, "ENUMERATED", 0)
     monkeypatch.setattr(normaliser_bound, "NARROW", 0)
-    assert calibrated(space, 5, 2.0, 1, "exponential")[0].epsilon == 2.0  # and where nothing better can be computed
+    assert calibrate_law(space, 5, 2.0, 1, "exponential")[0].epsilon == 2.0  # and where nothing better can be computed
 
 
 @pytest.mark.parametrize(("n", "m", "b"), [(5, 2, 1), (5, 2, 2), (6, 3, 3), (3, 2, 5)])

@@ -18,6 +18,7 @@ import pandas as pd
 from dpsim import datasets, markov, release
 from dpsim.checks import Array, Integers
 from dpsim.release import Support, estimate
+from dpsim.release import support as supports
 from dpsim.release.noise import Noise, laplace_noise
 from tools import tables
 from tools.bench.compare import machine
@@ -59,7 +60,7 @@ def threshold(scales: float) -> Callable[[Support, Array, Noise], Array]:
 
 def james_stein(support: Support, noisy: Array, noise: Noise) -> Array:
     """Return counts moved to what the margins make one expect."""
-    expected = estimate._expected(support, noisy, noise)
+    expected = estimate.expected_counts(support, noisy, noise)
     spread = float(((noisy - expected) ** 2).sum())
     return expected + max(0.0, 1.0 - noise.variance * noisy.size / spread) * (noisy - expected)
 
@@ -72,13 +73,13 @@ def bayes(loss: str, slab: bool = False) -> Callable[[Support, Array, Noise], Ar
 
     def rule(support: Support, noisy: Array, noise: Noise) -> Array:
         seen, place, numbers = np.unique(np.maximum(noisy, 0.0), return_inverse=True, return_counts=True)
-        bins = estimate._bins(float(seen[-1]))
-        likelihood = estimate._likelihood(seen, bins, noise)
+        bins = estimate.count_bins(float(seen[-1]))
+        likelihood = estimate.bin_likelihood(seen, bins, noise)
         if slab:
             priors = [slab_prior(bins, share, mean) for share in SHARES for mean in np.geomspace(0.5, seen[-1] + 2, 25)]
             prior = max(priors, key=lambda prior: float(numbers @ np.log(np.maximum(likelihood @ prior, 1e-300))))
         else:
-            prior = estimate._shares(likelihood, numbers, np.ones(bins[0].size), 0.0)
+            prior = estimate.bin_shares(likelihood, numbers, np.ones(bins[0].size), 0.0)
         joint = np.maximum(likelihood * prior, np.finfo(float).tiny)
         below = np.cumsum(joint, axis=1) / joint.sum(axis=1, keepdims=True)
         mean = ((joint * np.clip(seen[:, None], *bins)).sum(axis=1) / joint.sum(axis=1))[place]
@@ -120,7 +121,7 @@ RULES: dict[str, Callable[[Support, Array, Noise], Array]] = {
 
 def estimates(support: Support, noisy: Integers, noise: Noise) -> dict[str, Array]:
     """Return the probabilities of the pairs by each rule."""
-    found = {"ours": release.estimated(support, noisy, noise).probabilities}
+    found = {"ours": release.estimate_chain(support, noisy, noise).probabilities}
     for name, rule in RULES.items():
         kept = np.maximum(rule(support, noisy.astype(float), noise), 0.0)
         totals = estimate.row_sums(kept, support)[support.rows]
@@ -167,7 +168,7 @@ def drawn(events: int, flows: Callable[[np.random.Generator], Array], graph: boo
         if not graph:
             return release.all_pairs(range(len(flow))), counts
         rows, columns = np.nonzero(flow)
-        support, _ = release.from_pairs(range(len(flow)), rows, columns, release.support.GRAPH)
+        support, _ = supports.from_pairs(range(len(flow)), rows, columns, supports.GRAPH)
         return support, counts[flow.ravel() > 0.0]
 
     return table

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from dpsim import release
+from dpsim.release import files
 from dpsim.release import support as supports
 from tools import tables
 from tools.bench.compare import machine
@@ -78,7 +79,7 @@ def _measure(folder: Path, pipe: Any, pairs: str) -> None:
     found |= {"counted_pairs": len(counts.trips), "released_pairs": chain.noisy.size}
     assert chain.estimate.matrix.shape[0] == len(support.labels)
     lap("estimate")
-    with release.prepared(folder / "out") as place:
+    with files.prepare(folder / "out") as place:
         place.write(chain, counts)
     lap("write")
     found["total_s"], found["total_cpu_s"] = (round(b - a, 1) for a, b in zip(times[0], times[-1]))

@@ -20,5 +20,6 @@ def show(k, b, eta, eta_bar, gamma, rows, W_least, W_most, draws):
     assert delta - 5 * error > 2 * stated
 
 
+show(25, 0.16, 0.44, 0.04, 0.25, rows=3, W_least=2, W_most=2, draws=400_000)
 show(20, 0.05, 0.44, 0.05, 0.05, rows=3, W_least=2, W_most=2, draws=2_000_000)
 show(10, 0.025, 0.10, 0.051, 0.001, rows=32, W_least=2, W_most=6, draws=200_000)

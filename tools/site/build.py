@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import explore
-import lean
+import finish
 import nbformat
 import notebook_pages
 import pages
@@ -91,7 +91,7 @@ def main() -> int:
     words = ["-b", "html", "-d", str(build / "site-doctrees"), "-j", "auto", "-W", "--keep-going"]
     failed = build_main([*words, "-q", str(source), str(output)])
     if not failed:
-        lean.lighten(output)
+        finish.finish(output)
     return failed
 
 

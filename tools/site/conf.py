@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
+from dpsim import paths
+
+declared = tomllib.loads((paths.root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 project = "dpsim"
-author = "The dpsim compendium authors"
+author = ", ".join(each["name"] for each in declared["authors"])
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 extensions += ["sphinx_click"]
 exclude_patterns = ["figures", "files"]
@@ -52,7 +56,8 @@ html_theme_options = {
     "pygments_dark_style": "github-dark-high-contrast",
 }
 html_context = {"default_mode": "auto"}
-copyright = "the dpsim compendium authors; code MIT, data under their own licences"
+html_baseurl = declared.get("urls", {}).get("Documentation", "")
+copyright = f"{author}; code MIT, data under their own licences"
 
 autosummary_generate = False
 autodoc_typehints = "none"  # the sections of the docstrings say types, shapes and ranges

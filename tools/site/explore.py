@@ -82,6 +82,11 @@ def copy_script(modules: Path, target: Path) -> None:
     shutil.copy(modules / "vega" / "build" / SCRIPT, target / SCRIPT)
 
 
+def _caption(figure: notebook_pages.Figure) -> str:
+    """Return the caption without formulas and without remarks that the chart moves in JupyterLab: here it moves too."""
+    return without_formulas(re.sub(r"\s*\([^()]*JupyterLab[^()]*\)", "", figure.caption), markup=True)
+
+
 def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
     """Return one chart with its heading, its words and its files."""
     base = f"figures/{figure.notebook}/{figure.stem}"
@@ -97,7 +102,7 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
             f'<figure class="published moving" id="{figure.anchor}">\n<div class="chart" role="group" '
             f'aria-label="{alt}"></div>\n<div class="controls"></div>\n<noscript>{still}</noscript>\n'
             f'<script type="application/json">{embedded}</script>\n<figcaption>',
-            notebook_pages.with_site_links(without_formulas(figure.caption), f"notebooks/{figure.notebook}.html"),
+            notebook_pages.with_site_links(_caption(figure), f"notebooks/{figure.notebook}.html"),
             f'<p class="downloads">{files}</p>\n</figcaption>\n</figure>',
         ]
     )

@@ -17,17 +17,17 @@ def plain(markdown: str) -> str:
     return " ".join(text.split())
 
 
-def without_formulas(markdown: str) -> str:
-    """Return Markdown with its formulas in Unicode, as far as it goes."""
-    return re.sub(r"\$+([^$]+)\$+", lambda m: _formula(m[1]), markdown)
+def without_formulas(markdown: str, *, markup: bool = False) -> str:
+    """Return Markdown with its formulas in Unicode, as far as it goes; markup: raised and lowered letters as HTML."""
+    return re.sub(r"\$+([^$]+)\$+", lambda m: _formula(m[1], markup), markdown)
 
 
-def _formula(tex: str) -> str:
+def _formula(tex: str, markup: bool) -> str:
     """Return a short formula as text: Greek letters and the commonest signs, other commands by their names."""
     signs = {"le": "≤", "ge": "≥", "to": "→", "times": "×", "sim": "∼", "in": "∈", "sum": "∑", "prod": "∏"}
     signs |= {"cdot": "·", "infty": "∞", "pm": "±", "epsilon": "ε", "varepsilon": "ε", "|": "‖", "ll": "≪"}
     accents = {"tilde": "\u0303", "hat": "\u0302", "bar": "\u0304"}  # Unicode has them behind their letter
-    signs |= {"sqrt": "√", "mathbb": "", "mathcal": "", "mathrm": "", "text": ""}
+    signs |= {"sqrt": "√", "mathbb": "", "mathcal": "", "mathrm": "", "mathbf": "", "text": ""}
     signs |= {"bigl": "", "bigr": "", "left": "", "right": "", "log": "log", "approx": "≈", "ne": "≠", "mid": "|"}
 
     def sign(found: re.Match[str]) -> str:
@@ -45,6 +45,10 @@ def _formula(tex: str) -> str:
     part = r"(?:\{([^{}]*)\}|\s*(\w))"
     tex = re.sub(rf"\\[dt]?frac{part}{part}", lambda m: f"{m[1] or m[2]}/{m[3] or m[4]}", tex)
     tex = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", lambda m: (m[1] or m[2]).translate(RAISED), tex)
+    if markup:
+        letters = r"(?:\{([^{}]*)\}|(\\[A-Za-z]+|\w))"
+        tex = re.sub(rf"\^{letters}", lambda m: f"<sup>{m[1] or m[2]}</sup>", tex)
+        tex = re.sub(rf"_{letters}", lambda m: f"<sub>{m[1] or m[2]}</sub>", tex)
     text = re.sub(r"[{}]", "", re.sub(r"\\([A-Za-z]+|.)", sign, tex))
     return re.sub(r"\\(tilde|hat|bar)\s*(.)", lambda m: m[2] + accents[m[1]], text)
 

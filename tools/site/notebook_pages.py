@@ -84,6 +84,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     start = 0  # where the code of the next figure begins
     section = title(notebook)
     for cell in notebook.cells:
+        if "checks" in (tags := cell.metadata.get("tags", [])) and "hide-input" not in tags:  # as in JupyterLab
+            cell.metadata["tags"] = [*tags, "hide-input"]
         stems = [stem for stem in _saved(cell) if stem in made]
         if headings := _headings(cell):
             section, start = headings[-1], len(cells) + 1
@@ -175,7 +177,7 @@ def _site_link(link: str) -> str:
 
 def heading_id(heading: str) -> str:
     """Return the id that Sphinx gives a heading."""
-    return re.sub("[^a-z0-9]+", "-", heading.lower()).strip("-")
+    return ledger.site_anchor(heading)
 
 
 def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:
@@ -231,9 +233,10 @@ def _head(notebook: Any, name: str, made: list[Figure]) -> None:
 
 
 def launch(name: str) -> list[str]:
-    """Return links that open the notebook on Binder and Colab: none unless pyproject.toml names the repository.
+    """Return a link that opens the notebook on Binder: none unless pyproject.toml names the repository.
 
-    The one setting is `Repository` below `[project.urls]`, https://github.com/<owner>/<name>.
+    The one setting is `Repository` below `[project.urls]`, https://github.com/<owner>/<name>. Binder installs what
+    environment.yml lists; Colab would install nothing, so no cell would run there.
     """
     project = tomllib.loads((paths.root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", project.get("urls", {}).get("Repository", ""))
@@ -241,8 +244,7 @@ def launch(name: str) -> list[str]:
         return []
     path = f"notebooks/{name}.ipynb"
     binder = f"https://mybinder.org/v2/gh/{found[1]}/HEAD?labpath={path.replace('/', '%2F')}"
-    colab = f"https://colab.research.google.com/github/{found[1]}/blob/HEAD/{path}"
-    return [f'<a href="{binder}">open on Binder</a>', f'<a href="{colab}">open in Colab</a>']
+    return [f'<a href="{binder}">open on Binder</a>']
 
 
 def reference(name: str) -> str:
@@ -254,7 +256,11 @@ def citation(figure: Figure) -> str:
     """Return how to cite a figure: the paper behind it, this compendium with its version, the figure's own name."""
     after = f"after {reference(figure.notebook)}; " if reference(figure.notebook) else ""
     words = f"{plain(figure.label)} of the notebook {figure.notebook}, {after}dpsim: a living compendium of private "
-    return f"{words}Markov chains, version {__version__}, notebooks/{figure.notebook}.html#{figure.anchor}"
+    place = f"notebooks/{figure.notebook}.html#{figure.anchor}"
+    declared = tomllib.loads((paths.root() / "pyproject.toml").read_text(encoding="utf-8"))
+    site, doi = declared["project"].get("urls", {}).get("Documentation", ""), declared["tool"]["compendium"].get("doi")
+    archive = f", https://doi.org/{doi}" if doi else ""
+    return f"{words}Markov chains, version {__version__}{archive}, {site and site.rstrip('/') + '/'}{place}"
 
 
 def _saved(cell: Any) -> list[str]:
@@ -268,8 +274,8 @@ def _headings(cell: Any) -> list[str]:
 
 
 def _paragraphs(source: str) -> list[str]:
-    """Return the paragraphs of Markdown."""
-    return re.split(r"\n\s*\n", source.strip())
+    """Return the paragraphs of Markdown, without spaces at their ends."""
+    return [part.strip() for part in re.split(r"\n\s*\n", source.strip())]
 
 
 def _captions_below(notebook: Any, number: int) -> list[str]:

@@ -126,8 +126,8 @@ def published_and_reproduced() -> str:
     table = ledger.report()
     summary = ledger.summary(table)
     wrong = table["sent"] != ""
-    links = [f'<a href="errata.html#{_place(id)}">{verdict}</a>' for id, verdict in table["verdict"][wrong].items()]
-    table.loc[wrong, "verdict"] = links
+    links = [f'<a href="errata.html#{_place(id)}">{shown}</a>' for id, shown in table["shown"][wrong].items()]
+    table.loc[wrong, "shown"] = links
     table["where"] = [_where(row) for row in table.itertuples()]
     return "\n\n".join(["# Published and reproduced", INTRODUCTION.format(summary=summary), ledger.markdown(table)])
 
@@ -146,10 +146,9 @@ def errata(notebooks: Mapping[str, Any]) -> str:
     table = table[table["sent"] != ""]
     parts = [
         "# Errata",
-        "Statements of the papers that are contradicted, or that differ as we read them; what we read into the text is "
-        'the sentence\'s "if", and the statement may hold as the authors meant it. Each is settled by a number that '
-        "its notebook computes, with the smallest example. Gaps in proofs and misprints without a number of their own "
-        "are in each notebook, above *Which mechanism?*",
+        "Claims of the papers that are contradicted, and slips that a small correction repairs. Each of them is "
+        "settled by a number that the paper's notebook computes, on the smallest example. The notebooks also list "
+        "gaps in proofs and misprints without a number of their own.",
     ]
     for paper, name in ledger.papers()["reference"].items():
         rows = table[table["paper"] == paper]
@@ -194,7 +193,7 @@ def _card(name: str, notebook: Any, figures: list[Figure], verdict: str) -> str:
         image = f'<img src="{path}" alt="{html.escape(first.alt)}" width="{width}" height="{height}">'
     return (
         f'<div class="entry">\n{image}\n<h2><a href="{page}">{question}</a></h2>\n'
-        f"<p>{html.escape(notebook_pages.reference(name))}{verdict and f'. {verdict}.'}</p>\n"
+        f"<p>{html.escape(notebook_pages.reference(name))}{verdict and f'. {verdict}'}</p>\n"
         f'<p class="downloads">{" · ".join(links)}</p>\n</div>'
     )
 
@@ -214,7 +213,7 @@ def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
     """Return one erratum: what is printed, what is computed, why, and the link to the cell that shows it."""
     name = ledger.papers().loc[row.paper, "notebook"]
     error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
-    facts = [row.verdict] + ([f"printed: **{row.printed}**"] if row.printed else [])
+    facts = [row.shown] + ([f"printed: **{row.printed}**"] if row.printed else [])
     facts += [] if math.isnan(row.reproduced) else [f"computed: **{row.reproduced:.4g}{error}**"]
     if name in notebooks:
         place = notebook_pages.anchor(row.Index) if row.Index in notebook_pages.recorded(notebooks[name]) else ""

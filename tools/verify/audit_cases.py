@@ -275,7 +275,7 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
 
     def claim(epsilon: Array) -> Array:
         if noise == "laplace":
-            return np.array([accounting.noise._laplace_delta(level, scale, b, rows) for level in epsilon])
+            return np.array([accounting.noise_scales.laplace_delta(level, scale, b, rows) for level in epsilon])
         normal = privacy_loss_mechanism.GaussianPrivacyLoss(scale, sensitivity=b * math.sqrt(rows / 2))
         return np.array([normal.get_delta_for_epsilon(float(level)) for level in epsilon])
 
@@ -402,8 +402,8 @@ def boltzmann_exact_draws() -> Finite:
 
     def claim(epsilon: Array) -> Array:
         deltas = [
-            [boltzmann.epsilon._deltas(loss, mass, e).max() for e in epsilon]
-            for loss, mass in boltzmann.epsilon._losses(total, bins, t)
+            [boltzmann.epsilon.hockey_stick_sums(loss, mass, e).max() for e in epsilon]
+            for loss, mass in boltzmann.epsilon.losses(total, bins, t)
         ]
         return np.max(deltas, axis=0)
 
@@ -478,7 +478,7 @@ def word_mechanism(
 
     def draw(w: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
         law = words.laws.Law(kind, factor * epsilon, b, offset)
-        distances = words.laws.drawn(law, log_counts[w], (size,), rng)
+        distances = words.laws.sample_distances(law, log_counts[w], (size,), rng)
         return code[automata[w].sample(distances, rng) @ place]
 
     apart = (distance > 0) & (distance <= b)

@@ -547,7 +547,12 @@ def noise_checks() -> list[Check]:
     return [
         # an upper bound, losses rounded up to a grid
         Check(
-            "accounting.noise, Laplace, more rows", accounting.noise._laplace_delta, laplace_profile, rows, 1e-3, side=1
+            "accounting.noise_scales, Laplace, more rows",
+            accounting.noise_scales.laplace_delta,
+            laplace_profile,
+            rows,
+            1e-3,
+            side=1,
         ),
         Check("accounting.gaussian_scale, back to delta", at_scale, lambda *of: of[0], scales, 1e-5, side=-1),
         # it is rounded up by 1e-10

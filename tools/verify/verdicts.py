@@ -128,11 +128,11 @@ def needed(cells: Sequence[Cell], last: int) -> list[int]:
 def drawn(name: str) -> list[Cell]:
     """Return the cells that a notebook's drawn rows need: rows of which some cell reads `seed`.
 
-    Seconds decide nothing, and an identity holds in every draw: neither is asked.
+    Rows that are only shown are not asked, because nothing follows from them.
     """
     notebook = nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4)
     cells = [cell(each.source) for each in notebook.cells if each.cell_type == "code"]
-    left_out = tuple(ledger.published().query("basis in ['speed', 'identity']").index)
+    left_out = tuple(ledger.published().query("inputs == 'none'").index)
     chosen: set[int] = set()
     for number, each in enumerate(cells):
         for start in re.findall(r'ledger\.record\(\s*f?"([^"{]+)', each.source):

@@ -1,7 +1,7 @@
-"""The noise that reaches a target when some rows move at once, each two entries by b/2: Gaussian and Laplace.
+"""The smallest Gaussian and Laplace noise for a target when some rows of a matrix move, each in two entries by b/2.
 
-Gaussian scales are dp-accounting's, rounded up. Laplace noise on several entries it only has as a grid of losses, right
-to three digits or four; one row has a closed form here.
+Gaussian scales come from dp-accounting and are rounded up. Laplace noise on one row has a closed form here. For several
+rows dp-accounting adds the losses on a grid, which is right to three or four digits.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from scipy.special import log_ndtr
 from dpsim import checks
 from dpsim.numerics import search
 
-CELLS = 200_000  # of the grid of the losses of many Laplace variables, whose delta is rounded up
-MARGIN = 1e-10  # by which a Gaussian scale is rounded up
-SMALLEST_SHARE = 1e-4  # of delta in the probability of a loss above epsilon: below it the peer's difference cancels
+CELLS = 200_000  # of the grid on which the losses of many Laplace variables are rounded up
+MARGIN = 1e-10  # relative, by which a Gaussian scale is rounded up
+SMALLEST_TAIL_SHARE = 1e-4  # of delta in P(loss > epsilon): below it the difference that dp-accounting takes cancels
 
 
 def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> float:
     """Return the smallest sigma for which Gaussian noise on every entry is (epsilon, delta)-private (Balle and Wang
-    2018, Theorem 8), by dp-accounting, rounded up by 1e-10 relative. ValueError also for a target so far below the
-    sensitivity that its delta is a difference of two nearly equal numbers.
+    2018, Theorem 8), from dp-accounting, rounded up by 1e-10 relative.
+
+    If epsilon is so small that delta is a difference of two nearly equal numbers, the target is refused with
+    ValueError.
 
     Parameters
     ----------
@@ -42,15 +44,17 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     b, rows = checks.scalar("b", b, 0.0, 1.0, open_low=True), checks.integer("rows", rows, 1)
     sigma = gaussian_mechanism.get_sigma_gaussian(epsilon, delta)
-    if math.log(delta) - float(log_ndtr(0.5 / sigma - epsilon * sigma)) < math.log(SMALLEST_SHARE):
+    if math.log(delta) - float(log_ndtr(0.5 / sigma - epsilon * sigma)) < math.log(SMALLEST_TAIL_SHARE):
         raise ValueError(f"delta must be larger for epsilon = {epsilon:g}, got {delta:g}: its digits cancel")
     return b * math.sqrt(rows / 2) * sigma * (1.0 + MARGIN)
 
 
-def _laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int = CELLS) -> float:
-    """Return delta(epsilon) of Laplace noise on every entry. One row, exactly: 1 - (1 + v/2) e^-v with
-    v = (b/scale - epsilon) / 2, and 0 where v < 0. More: an upper bound, 2 rows losses convolved, rounded up to a grid
-    of so many cells."""
+def laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int = CELLS) -> float:
+    """Return delta(epsilon) of Laplace noise on every entry.
+
+    For one row the result is exact, 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) / 2, or 0 where v < 0. For more
+    rows it is an upper bound: 2 * rows losses are rounded up to a grid with this number of cells and convolved.
+    """
     if epsilon >= rows * b / scale:
         return 0.0
     if rows == 1:
@@ -64,8 +68,8 @@ def _laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int
 
 
 def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> float:
-    """Return the smallest scale, rounded up, for which Laplace noise on every entry is (epsilon, delta)-private: never
-    above rows b / epsilon, which makes delta 0.
+    """Return the smallest scale, rounded up, for which Laplace noise on every entry is (epsilon, delta)-private. It is
+    never above rows b / epsilon, at which delta is 0.
 
     Parameters
     ----------
@@ -85,7 +89,7 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
 
         @cache  # one evaluation of the fine grid takes a tenth of a second
         def excess(log_scale: float, cells: int = cells) -> float:
-            return _laplace_delta(epsilon, math.exp(log_scale), b, rows, cells) - delta
+            return laplace_delta(epsilon, math.exp(log_scale), b, rows, cells) - delta
 
         low = high = root
         while excess(low) <= 0.0:

@@ -1,4 +1,5 @@
-"""Noise injection to compare with: integer noise that keeps the total, then the nearest valid histogram."""
+"""Zero-sum noise, with which the Boltzmann machine is compared: integer noise that keeps the total, and then the
+nearest histogram."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def add_zero_sum_laplace(
 ) -> Integers:
     """Return x plus discrete Laplace noise on the lattice of integer vectors u with sum 0, ``(*size, n)``.
 
-    Counts may be negative, which `nearest_histogram` mends at no cost.
+    Counts may become negative. `nearest_histogram` projects them onto the histograms without any loss of privacy.
 
     Parameters
     ----------
@@ -33,12 +34,12 @@ def add_zero_sum_laplace(
 
     Notes
     -----
-    The noise u has the weight exp(-epsilon ``|u|_1`` / 2), ``|u|_1`` / 2 being the number of individuals who move.
-    Exactly epsilon-differentially private: neighbours are y = x + e_j - e_i, so the noises u and u - e_j + e_i that
-    lead to one result have norms that differ by at most 2, the normaliser is that of the whole lattice for every x, and
-    u = 0 attains the difference. A draw takes n - 1 bins from the two-sided geometric law ``q^|v|``, q = exp(-epsilon /
-    2), gives the last bin minus their sum S and is accepted with probability ``q^|S|``: the law of what is accepted is
-    proportional to ``q^|u|_1``.
+    The noise u has the weight exp(-epsilon ``|u|_1`` / 2), where ``|u|_1`` / 2 is the number of individuals who move.
+    The exact epsilon is `epsilon`. Neighbours are x and y = x + e_j - e_i, so the noises u and u - e_j + e_i that lead
+    to one result have norms that differ by at most 2. The normaliser is that of the whole lattice for every x, and u =
+    0 attains the difference. A draw takes n - 1 bins from the two-sided geometric distribution ``q^|v|``, q =
+    exp(-epsilon / 2), gives the last bin minus their sum S, and is accepted with probability ``q^|S|``. So the
+    distribution of the accepted draws is proportional to ``q^|u|_1``.
 
     Examples
     --------
@@ -62,10 +63,10 @@ def add_zero_sum_laplace(
 
 
 def nearest_histogram(noisy: ArrayLike, total: int, *, rng: np.random.Generator | int | None = None) -> Integers:
-    """Return a histogram (..., n) of this total nearest to integer counts in squared distance.
+    """Return a histogram (..., n) of this total that is nearest to integer counts in squared distance.
 
-    The projection lowers the counts that stay positive by one common amount, in integers some of them by one more: any
-    choice of these is as near, and the generator chooses uniformly.
+    The projection lowers the counts that stay positive by a common amount. In integers, some of them are lowered by one
+    more. Every choice of these counts gives an equally near histogram, and the generator chooses uniformly.
 
     Parameters
     ----------

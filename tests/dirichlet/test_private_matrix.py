@@ -45,7 +45,7 @@ def test_one_record_too_few_would_break_the_promise(N):
 def test_rows_that_move_at_once_add_up():
     P = [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.1, 0.1, 0.8], [0.0, 0.0, 1.0]]
     support = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1]], dtype=bool)
-    made = dirichlet.privatize(P, 6.0, 1e-2, support=support, eta=0.1, b=0.1)
+    made = dirichlet.privatize(P, 6.0, 1e-2, support=support, eta=0.1, b=0.1, rows="all")
     k = made.parameters["k"]
     assert made.parameters["shift"].tolist() == [0.05, 0.05, 0.05, 0.0]
     three, two = (accounting.compose(k, shift=0.05, eta=0.1, count=count) for count in (3, 2))
@@ -54,17 +54,35 @@ def test_rows_that_move_at_once_add_up():
     assert made.value[3].tolist() == [0, 0, 1]
 
 
+@pytest.mark.parametrize("extra", [{}, {"protected": [True, True, False], "eta_bar": 0.05}])
+@pytest.mark.parametrize("rows", ["one", "all"])
+def test_one_record_of_n_is_a_move_of_two_nths(rows, extra):
+    """How far a row moves, and how many rows move, are two questions: `records` and `b` answer the first one alike."""
+    P, target = [[0.2, 0.3, 0.5], [0.3, 0.5, 0.2]], (5.0, 1e-2)
+    public = {"support": True, "eta": 0.1, "rows": rows, **extra}
+    b, records = (dirichlet.privatize(P, *target, **public, **far) for far in ({"b": 0.04}, {"records": 50}))
+    assert np.all(b.parameters["k"] == records.parameters["k"])
+    k = np.broadcast_to(b.parameters["k"], 2)
+    if rows == "one":
+        assert accounting.exact_epsilon(1e-2, k, shift=0.02, eta=0.1) == pytest.approx([5.0, 5.0])
+    else:
+        two = accounting.compose(k, shift=0.02, eta=0.1)
+        assert two.delta(5.0) <= 1e-2 < 1.01 * two.delta_bounds(5.0)[0]
+    assert ("exact" in b.statement) == (rows == "one") and "a proven upper bound" in records.statement
+
+
 def test_records_give_each_row_its_own_k():
     support = np.array([[1, 1, 1], [0, 1, 1]], dtype=bool)
-    made = dirichlet.privatize(np.full((2, 3), 1 / 3), 1.0, 1e-5, support=support, eta=0.1, records=[200, 900])
+    public = {"support": support, "eta": 0.1, "records": [200, 900], "rows": "one"}
+    made = dirichlet.privatize(np.full((2, 3), 1 / 3), 1.0, 1e-5, **public)
     k = made.parameters["k"]
     assert accounting.exact_epsilon(1e-5, k, shift=[1 / 200, 1 / 900], eta=0.1) == pytest.approx([1.0, 1.0])
-    assert k[1] > 4 * k[0] and made.value[1, 0] == 0 and "a proven bound" in made.statement
+    assert k[1] > 4 * k[0] and made.value[1, 0] == 0 and "a proven upper bound" in made.statement
 
 
 def test_the_row_with_the_fewest_records_decides_what_is_refused():
     """At 20 records an epsilon from 2.65, the floor, to 2.81 needs k eta below 1/2; at 10,000 any would do."""
-    P, public = np.full((2, 3), 1 / 3), {"support": True, "eta": 0.1, "records": [20, 10_000]}
+    P, public = np.full((2, 3), 1 / 3), {"support": True, "eta": 0.1, "records": [20, 10_000], "rows": "one"}
     with pytest.raises(ValueError, match=r"^epsilon must"):
         dirichlet.privatize(P, 2.7, 1e-3, **public)
     k = dirichlet.privatize(P, 2.9, 1e-3, **public).parameters["k"]
@@ -74,7 +92,7 @@ def test_the_row_with_the_fewest_records_decides_what_is_refused():
 def test_rows_with_less_room_are_charged_for_their_own_move_and_the_others_for_all_of_theirs():
     """Of two rows one has room for 0.04 only; with that move for both, epsilon 20 would cost 23."""
     support = np.array([[1, 1, 0, 0], [1, 1, 1, 1]], dtype=bool)
-    made = dirichlet.privatize(np.full((2, 4), 0.25), 20.0, 1e-2, support=support, eta=0.24, b=0.4)
+    made = dirichlet.privatize(np.full((2, 4), 0.25), 20.0, 1e-2, support=support, eta=0.24, b=0.4, rows="all")
     k, shift = made.parameters["k"], made.parameters["shift"]
     assert shift == pytest.approx([0.2, 0.04])
     assert accounting.compose(k, shift=[0.2, 0.04], eta=0.24).delta(20.0) <= 1e-2
@@ -84,7 +102,7 @@ def test_rows_with_less_room_are_charged_for_their_own_move_and_the_others_for_a
 
 # --------------------------------------------------------------------------------- the domain of Fallin et al. 2023
 
-DOMAIN = {"support": True, "protected": [True, True, False], "eta": 0.1, "eta_bar": 0.05, "b": 0.1}
+DOMAIN = {"support": True, "protected": [True, True, False], "eta": 0.1, "eta_bar": 0.05, "b": 0.1, "rows": "all"}
 
 
 @pytest.mark.parametrize("epsilon, delta", [(2.0, 1e-2), (1.6, 1e-2), (6.5, 1e-3)])
@@ -104,7 +122,7 @@ def test_all_rows_of_the_papers_matrix_move_at_once():
     k = made.parameters["k"]
     two = accounting.compose(k, shift=0.05, eta=0.1, count=2)
     assert two.delta(6.0) <= 1e-2 < 1.01 * two.delta_bounds(6.0)[0], "tight"
-    assert "a proven bound" in made.statement and made.parameters["shift"].tolist() == [0.05, 0.05]
+    assert "a proven upper bound" in made.statement and made.parameters["shift"].tolist() == [0.05, 0.05]
 
 
 def test_what_neighbours_have_room_for_in_the_papers_domain():
@@ -210,7 +228,7 @@ def test_a_target_that_needs_too_small_a_k_is_refused_with_the_one_in_reach():
     made = dirichlet.privatize([0.5, 0.5, 0.0], 1.00001 * reach, 1e-9, **PUBLIC)
     assert made.parameters["k"] == pytest.approx(5.0, rel=1e-3)
     with pytest.raises(ValueError, match=r"^epsilon must be at least"):
-        dirichlet.privatize([[0.5, 0.5, 0.0]] * 2, 0.1, 1e-9, support=True, eta=0.1, b=0.02)
+        dirichlet.privatize([[0.5, 0.5, 0.0]] * 2, 0.1, 1e-9, support=True, eta=0.1, b=0.02, rows="all")
 
 
 def test_the_mean_is_the_projection():
@@ -229,16 +247,17 @@ def test_the_mean_is_the_projection():
         ("support", PUBLIC, {"support": [1, 1, 1]}),
         ("support", PUBLIC, {"support": np.ma.masked_array([True] * 3, [True, False, False])}),
         ("support", PUBLIC, {"support": [True, True]}),
-        ("exactly one of records and b must", PUBLIC, {"records": None}),
-        ("exactly one of records and b must", PUBLIC, {"b": 0.1}),
+        ("exactly one of b and records must", PUBLIC, {"records": None}),
+        ("exactly one of b and records must", PUBLIC, {"b": 0.1}),
         ("records", PUBLIC, {"records": [10, 10]}),
+        ("rows", PUBLIC, {"rows": "some"}),
+        ("rows", PUBLIC, {"P": np.full((2, 2), 0.5)}),
         ("P", PUBLIC, {"P": np.full((1, 1, 2), 0.5)}),
         ("protected", DOMAIN, {"protected": [True, False, False]}),
         ("protected", DOMAIN, {"protected": [True, True, True]}),
         ("protected", DOMAIN, {"protected": [[True, True, False]] * 2}),
         ("protected and eta_bar", DOMAIN, {"eta_bar": None}),
         ("eta_bar", DOMAIN, {"eta_bar": 0.4}),
-        ("protected and eta_bar", DOMAIN, {"b": None, "records": 100}),
         ("protected", DOMAIN, {"support": [True, False, True]}),
         ("P must lie", DOMAIN, {"eta": 0.475, "eta_bar": 0.02}),
         ("P must lie", DOMAIN, {"eta": 0.48, "eta_bar": 0.019999}),
@@ -261,7 +280,7 @@ def test_neighbours_are_as_far_apart_as_the_bordered_simplex_allows():
     assert made.parameters["shift"] == pytest.approx(0.5 * np.abs(corners[0] - corners[1]).sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize(("entries", "kind"), [(2, "a proven bound"), (3, "exact")])
+@pytest.mark.parametrize(("entries", "kind"), [(2, "a proven upper bound"), (3, "exact")])
 def test_only_what_is_attained_is_called_exact(entries, kind):
     """With two entries no pair of neighbours has the profile of the Beta pair."""
     made = dirichlet.privatize(np.full(entries, 1 / entries), 5.0, 0.01, support=True, eta=0.2, b=0.02)

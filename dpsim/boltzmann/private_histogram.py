@@ -1,0 +1,160 @@
+"""A private histogram of the same total in one call, by three mechanisms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpsim import checks, private
+from dpsim.boltzmann import mixing, sampling, space, zero_sum_noise
+from dpsim.boltzmann.law import epsilon_bound
+from dpsim.checks import Array, Integers
+
+
+def privatize(
+    histogram: ArrayLike,
+    *,
+    epsilon: float,
+    total: int,
+    bins: int,
+    steps: int | None = None,
+    weights: ArrayLike | None = None,
+    invariant: Mapping[int, int] | None = None,
+    mechanism: str = "boltzmann",
+    rng: np.random.Generator | int | None = None,
+) -> private.Private:
+    """Return a private histogram of the same total. It is epsilon-differentially private, with a delta if steps are
+    given.
+
+    The `private.Private` holds the histogram, with the labels of a Series, and a statement of its privacy. The
+    temperature is t = c / epsilon, where c / t is the upper bound of `epsilon_bound`. The exact epsilon of one draw of
+    the limit is `exact_epsilon_limit`, and after `steps` steps delta is at most `mixing_bound`. All public arguments
+    are checked before the histogram is read, and only they decide the temperature and delta (Fleischer 2024; Ghosh,
+    Roughgarden and Sundararajan 2009 for the geometric noise).
+
+    Parameters
+    ----------
+    histogram : array_like or Series (bins,) of int
+        The secret counts. Their total and number of bins are public; an error that refuses other counts is not private.
+    epsilon : float in (0, 1000], the epsilon to reach when one individual changes bin
+    total, bins : int, public: N >= 1 individuals, n >= 2 bins
+    steps : int, optional
+        Release the state after this number of steps of the Metropolis chain from the secret histogram, as Fleischer
+        2024 defines the mechanism, for N up to 100,000 and no weights. Too few steps to prove a delta below 1 are
+        refused. None draws exactly from the limit of the chain (with `sample_exact`, whose tables may be too large for
+        a large total).
+    weights : array_like (bins,), optional
+        The public diagonal of W, positive in at least one bin; ones by default. Only for the mechanism "boltzmann".
+    invariant : mapping of int to int, optional
+        Public: the bins that keep their counts, numbered from 0, and these counts. The release and its epsilon then
+        concern only the other bins, which share the rest of the total.
+    mechanism : {"boltzmann", "laplace"}
+        The Boltzmann machine, or `add_zero_sum_laplace` followed by the projection onto the nearest valid histogram.
+        The second has the smaller error unless N is very small, because its noise does not grow with N.
+    rng : Generator, int or None; None uses the operating system's entropy, anything else makes a simulation
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> release = boltzmann.privatize([30, 15, 5], epsilon=1.0, total=50, bins=3, steps=10_000, rng=1)
+    >>> int(release.value.sum()), release.parameters["t"]
+    (50, 198.0)
+    """
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, 1000.0, open_low=True)
+    total, bins = space.size(total, bins)
+    checks.choice("mechanism", mechanism, ("boltzmann", "laplace"))
+    if weights is not None and (mechanism == "laplace" or steps is not None):
+        raise ValueError("weights must be None for the mechanism 'laplace' and where steps are given")
+    if mechanism == "laplace" and steps is not None:
+        raise ValueError("steps must be None for the mechanism 'laplace'")
+    fixed = checks.integers("invariant", list(invariant or {}), 0, bins - 1)
+    counted = checks.integers("counts of invariant", list((invariant or {}).values()), 0, total)
+    free, people = np.setdiff1d(np.arange(bins), fixed), total - int(counted.sum())
+    if free.size < 2 or people < 1:
+        raise ValueError(f"invariant must leave at least 2 bins and 1 individual free, got {dict(invariant or {})}")
+    if mechanism == "laplace":
+        chosen = _zero_sum_laplace(epsilon, people)
+    elif steps is not None:
+        chosen = _chain(epsilon, people, free.size, steps)
+    else:
+        w = space.weight_matrix(weights, bins)
+        if w.ndim == 2 or not w[free].any():
+            raise ValueError(f"weights must be {bins} numbers in [0, inf), one of a free bin positive")
+        chosen = _limit(epsilon, people, w[free])
+    generator, simulation = private.source(rng)
+    bare, labelled = private.strip_labels(histogram)
+    counts = checks.integers("histogram", bare, 0, space.LARGEST_TOTAL)
+    if counts.shape != (bins,) or counts.sum() != total or (counts[fixed] != counted).any():
+        raise ValueError(
+            f"histogram must have {bins} bins, the total {total} and the invariant counts, as declared, got other "
+            "ones, which are not shown: they are secret"
+        )
+    counts[free] = chosen.draw(counts[free], generator)
+    same = f" Bins {fixed.tolist()} keep their counts {counted.tolist()}, which are public." if fixed.size else ""
+    spent, delta = chosen.epsilon, chosen.delta
+    bound = "(a proven upper bound)"
+    statement = (
+        f"Neighbours are histograms of {total} individuals in {bins} bins between which one individual changed bin: "
+        f"epsilon {spent!r} {bound}, delta {delta!r}{f' {bound}' if delta else ''}, by {chosen.name}. "
+        f"The total, the bins and the weights are public.{same}"
+    )
+    return private.result(
+        labelled(counts), statement, epsilon=spent, delta=delta, simulation=simulation, **chosen.parameters
+    )
+
+
+class _Mechanism(NamedTuple):
+    """A mechanism for public arguments: its guarantee, its name in the statement, its parameters, and one release."""
+
+    epsilon: float
+    delta: float
+    name: str
+    parameters: dict[str, float | int]
+    draw: Callable[[Integers, np.random.Generator], Integers]
+
+
+def _zero_sum_laplace(epsilon: float, total: int) -> _Mechanism:
+    """Return discrete Laplace noise of sum zero, followed by the projection onto histograms of this total."""
+
+    def draw(x: Integers, rng: np.random.Generator) -> Integers:
+        noisy = zero_sum_noise.add_zero_sum_laplace(x, epsilon, rng=rng)
+        return zero_sum_noise.nearest_histogram(noisy, total, rng=rng)
+
+    return _Mechanism(epsilon, 0.0, "discrete Laplace noise of sum zero and projection", {}, draw)
+
+
+def _limit(epsilon: float, total: int, w: Array) -> _Mechanism:
+    """Return one draw of the Boltzmann distribution, the limit of the chain."""
+    t = _temperature(epsilon, total, w)
+    spent, name = epsilon_bound(total, w.size, t, w), f"one draw of the Boltzmann distribution at t {t!r}"
+    return _Mechanism(spent, 0.0, name, {"t": t}, lambda x, rng: sampling.sample_exact(x, t, weights=w, rng=rng))
+
+
+def _chain(epsilon: float, total: int, bins: int, steps: int) -> _Mechanism:
+    """Return the state of the Metropolis chain, started at the secret histogram, after these steps."""
+    t, steps = _temperature(epsilon, total, np.ones(bins)), checks.integer("steps", steps, 0)
+    spent, name = epsilon_bound(total, bins, t), f"the Metropolis chain at t {t!r} after {steps} steps"
+    delta, parameters = _delta(total, bins, t, steps, spent), {"t": t, "steps": steps}
+    return _Mechanism(spent, delta, name, parameters, lambda x, rng: sampling.metropolis(x, t, steps, rng=rng)[0])
+
+
+def _temperature(epsilon: float, total: int, w: Array) -> float:
+    """Return the smallest t whose `epsilon_bound` is at most epsilon, from public arguments only."""
+    t = epsilon_bound(total, w.size, 1.0, w) / epsilon
+    while epsilon_bound(total, w.size, t, w) > epsilon:  # because of rounding
+        t = math.nextafter(t, math.inf)
+    sampling.refuse_large_tables(total, w / t)
+    return t
+
+
+def _delta(total: int, bins: int, t: float, steps: int, epsilon: float) -> float:
+    """Return the bound on delta after these steps; ValueError if the bound is not below 1."""
+    delta = float(mixing.mixing_bound(total, bins, t, steps, epsilon))
+    if delta >= 1.0:
+        enough = mixing.enough_steps(total, bins, t, epsilon, 1e-6)
+        raise ValueError(f"steps must be so many that delta is below 1, {enough} for a delta of 1e-6, got {steps}")
+    return delta

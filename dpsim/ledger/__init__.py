@@ -1,0 +1,5 @@
+"""The ledger: every published number beside the reproduced one, with a word that follows from a stated rule."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

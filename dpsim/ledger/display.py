@@ -1,0 +1,338 @@
+"""How the ledger is shown: the scoreboard of a notebook, the report, README's table, and counts in a sentence."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import math
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpsim import checks, paths
+from dpsim.ledger.rows import CHOICES, papers, published
+from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, Found, is_seconds, judge
+
+JUDGED = tuple(kind for kind in CHOICES["claim"] if kind != "slip")
+"""The kinds of claim that can agree, in the order in which they are counted."""
+
+LEGEND = (
+    "".join(f"- `{word}`: {meaning}.\n" for word, meaning in VERDICTS.items())
+    + "\nThe kind of claim is written behind the word:\n\n"
+    + "".join(f"- `{kind}`: {CLAIMS[kind]}.\n" for kind in JUDGED)
+    + f"\n{RULE}\n"
+)
+"""What the words and the kinds of claim mean, as Markdown."""
+
+
+def by_paper(table: pd.DataFrame) -> pd.DataFrame:
+    """Return for each paper a verdict, the kinds of its agreements, and how many of its rows have each word.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `report` returns it.
+
+    Returns
+    -------
+    DataFrame
+        The index has the papers in the order of the rows. `verdict` is a sentence that counts the paper's claims under
+        each word and names the places of those that do not hold; `kinds` says which kinds of claims agree. For each of
+        VERDICTS a column counts the rows of the scoreboard, which are the rows that are judged.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.by_paper(ledger.report()).columns.tolist()
+    ['verdict', 'kinds', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
+    """
+    board = _on_the_scoreboard(table)
+    papers = board["paper"].unique()
+    counted = pd.crosstab(board["paper"], board["verdict"]).reindex(papers, columns=list(VERDICTS), fill_value=0)
+    parts = [board[board["paper"] == paper] for paper in papers]
+    counted.insert(0, "verdict", [_sentence(part) for part in parts])
+    counted.insert(1, "kinds", [_kinds(part) for part in parts])
+    return counted.rename_axis(columns=None)
+
+
+def counts(paper: str, heading: str = "The verdict") -> str:
+    """Return one sentence of Markdown that says how many of a paper's claims have each word and links to the
+    scoreboard.
+
+    Parameters
+    ----------
+    paper : str
+        As in data/published.csv.
+    heading : str
+        The heading of the notebook under which the scoreboard is.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.counts(ledger.papers().index[0]).startswith("Of the paper's ")
+    True
+    """
+    rows = _verified(paper)
+    sentence = _sentence(_on_the_scoreboard(rows)).removesuffix(".")
+    return f"{sentence} ([scoreboard](#{anchor(heading)}))."
+
+
+def _sentence(board: pd.DataFrame) -> str:
+    """Return a sentence that says how many claims of one paper have each word, and where the claims are that do not
+    hold."""
+    parts, agreeing = [], (board["verdict"] == "agrees").sum()
+    if agreeing:
+        parts.append(f"{agreeing} {'agree' if agreeing > 1 else 'agrees'} with our results")
+    for word, one, many in (
+        ("differs", "differs", "differ"),
+        ("contradicted", "is contradicted", "are contradicted"),
+        ("slip", "is a slip", "are slips"),
+    ):
+        places = board["where"][board["verdict"] == word]
+        named = "; ".join(dict.fromkeys(places))
+        parts += [f"{len(places)} {one if len(places) == 1 else many} ({named})"] if len(places) else []
+    untested = (board["verdict"] == "not tested").sum()
+    parts += [f"{untested} could not be tested"] if untested else []
+    *first, last = parts or ["none was tested"]
+    listed = f"{', '.join(first)}{',' * (len(first) > 1)} and {last}" if first else last
+    return f"Of the paper's {_number(len(board), 'claim')}, {listed}."
+
+
+def _kinds(board: pd.DataFrame) -> str:
+    """Return how the agreements of one paper divide: "1 value, 4 bounds and 6 statements; 5 of them on an example"."""
+    agreeing = board[board["verdict"] == "agrees"]
+    if agreeing.empty:
+        return ""
+    found = agreeing["claim"].value_counts()
+    *first, last = [_number(int(found[kind]), kind) for kind in JUDGED if kind in found]
+    examples = int((agreeing["inputs"] == "example").sum())
+    share = "all" if examples == len(agreeing) else str(examples)
+    behind = f"; {share} of them on an example" if examples and len(agreeing) > 1 else ""
+    behind = ", on an example" if examples and len(agreeing) == 1 else behind
+    return f"{', '.join(first)} and {last}{behind}" if first else f"{last}{behind}"
+
+
+def _number(count: int, what: str) -> str:
+    """Return a count with its noun."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def markdown(table: pd.DataFrame, folder: str = "") -> str:
+    """Return the judged rows as Markdown, a table for each paper, free of measured seconds and dates.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `report` returns it.
+    folder : str
+        The folder of the notebooks, relative to the text; "" for no links. Each row links to its section of the site if
+        pyproject.toml declares a site (`project.urls`, Documentation). Otherwise it links to its notebook, because
+        GitHub's preview of a notebook ignores everything after a #.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> "|" in ledger.markdown(ledger.report())
+    True
+    """
+    declared, site, lines = papers(), _site() if folder else "", []
+    for paper, part in table.groupby("paper", sort=False):
+        lines += [
+            f"### {declared.loc[paper, 'reference']}",
+            "",
+            "| where | the paper says | we find | verdict | why |",
+            "| --- | --- | ---: | --- | --- |",
+        ]
+        name = declared.loc[paper, "notebook"]
+        for row in part.itertuples():
+            place = f"{site}/notebooks/{name}.html#{site_anchor(row.section)}" if site else f"{folder}/{name}.ipynb"
+            where = f"[{row.where}]({place})" if folder else row.where
+            cells = [where, _says(row), _finds(row), row.shown, row.sentence]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _site() -> str:
+    """Return the address of the project's site as pyproject.toml declares it, "" where it declares none."""
+    path = paths.root() / "pyproject.toml"
+    declared = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {}) if path.is_file() else {}
+    return str(declared.get("urls", {}).get("Documentation", "")).rstrip("/")
+
+
+def site_anchor(heading: str) -> str:
+    """Return the id that Sphinx gives a heading on the project's site.
+
+    Parameters
+    ----------
+    heading : str
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.site_anchor("Exact epsilon: Figure 5")
+    'exact-epsilon-figure-5'
+    """
+    return re.sub("[^a-z0-9]+", "-", heading.lower()).strip("-")
+
+
+def summary(table: pd.DataFrame, folder: str = "") -> str:
+    """Return a Markdown table of each paper with its notebook, how many rows have each word, and which kinds of claims
+    agree.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `report` returns it.
+    folder : str
+        The folder of the notebooks, relative to the text; "" for no links.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.summary(ledger.report()).startswith("| notebook | paper | agrees |")
+    True
+    """
+    words = list(VERDICTS)
+    head = ("notebook", "paper", "agrees", "kinds of claim that agree", *words[1:])
+    lines = [f"| {' | '.join(head)} |", "| --- | --- | ---: | --- |" + " ---: |" * (len(words) - 1)]
+    declared = papers()
+    for paper, row in by_paper(table).iterrows():
+        name, reference = declared.loc[paper, ["notebook", "reference"]]
+        shown = f"[`{name}`]({folder}/{name}.ipynb)" if folder else f"`{name}`"
+        cells = [shown, reference, row["agrees"], row["kinds"], *(row[word] for word in words[1:])]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines) + "\n"
+
+
+def scoreboard(paper: str) -> Any:
+    """Return the paper's claims as a table for its notebook, made from data/published.csv alone.
+
+    Parameters
+    ----------
+    paper : str
+        As in data/published.csv.
+
+    Returns
+    -------
+    object that Jupyter shows
+        A table of the place of each claim, what the paper says, what was verified, the word with the kind of claim, and
+        a sentence. The word links to the heading (column `section`) under which the claim is checked. Rows with the
+        same word, kind and sentence share a line. The caption counts the words and explains them.
+    """
+    return _board(_verified(paper))
+
+
+def anchor(heading: str) -> str:
+    """Return the fragment under which Jupyter finds a heading.
+
+    Parameters
+    ----------
+    heading : str
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.anchor("Exact epsilon: Figure 5")
+    'Exact-epsilon:-Figure-5'
+    """
+    return heading.replace(" ", "-")
+
+
+def missing_pictures() -> list[Path]:
+    """Return the pictures that the notebooks save but that are missing from the committed figures.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> ledger.missing_pictures()
+    []
+    """
+    found = []
+    for name in paths.notebook_names():
+        cells = json.loads((paths.notebooks() / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+        for cell in cells:
+            if cell["cell_type"] == "code":
+                found += [paths.figures() / name / f"{stem}.png" for stem in _saved("".join(cell["source"]))]
+    return [path for path in found if not path.is_file()]
+
+
+def _saved(source: str) -> list[str]:
+    """Return the names under which a cell saves pictures: the second arguments of figures.save and save_moving."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) > 1]
+    calls = [call for call in calls if ast.unparse(call.func) in ("figures.save", "figures.save_moving")]
+    return [str(call.args[1].value) for call in calls if isinstance(call.args[1], ast.Constant)]
+
+
+def _verified(paper: str) -> pd.DataFrame:
+    """Return the rows of a paper judged by what was verified, without a run."""
+    checks.choice("paper", paper, papers().index)
+    rows = published(paper)
+    return judge(rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan}))
+
+
+def _on_the_scoreboard(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that a scoreboard shows. Rows that are not judged appear only in the report."""
+    return table[table["inputs"] != "none"]
+
+
+def _board(table: pd.DataFrame) -> Any:
+    """Return judged rows of one paper as its scoreboard."""
+    board, paper = _on_the_scoreboard(table), str(table["paper"].iloc[0])
+    rows = {row.Index: row for row in board.itertuples()}
+    like = board.groupby(["where", "shown", "section", "sentence"], sort=False)
+    lines = [_line([rows[index] for index in part.index]) for _, part in like]
+    meanings = [f"<b>{word}</b>: {meaning}. " for word, meaning in VERDICTS.items() if word in set(board["verdict"])]
+    meanings.append("<br>The kind of claim is written behind the word. ")
+    meanings += [f"<b>{kind}</b>: {CLAIMS[kind]}. " for kind in JUDGED if kind in set(board["claim"])]
+    rule = re.sub(r"\*(.+?)\*", r"<i>\1</i>", RULE)
+    agreeing = f" Those that agree are {_kinds(board)}." if (board["verdict"] == "agrees").any() else ""
+    about = f"<details><summary>What the words mean</summary>{''.join(meanings)}<br>{rule}</details>"
+    caption = f"{_sentence(board)}{agreeing} Similar claims share a line.{about}"
+    styler = pd.DataFrame(lines).style.hide(axis="index").set_caption(caption).set_uuid(f"scoreboard_{paper}")
+    left = "text-align: left; vertical-align: top; white-space: normal"
+    styler = styler.set_table_styles([{"selector": "th, td, caption", "props": left}])
+    return styler.set_table_attributes('class="dataframe"')
+
+
+def _line(rows: list[Any]) -> dict[str, str]:
+    """Return one line of the scoreboard, as HTML, for rows that share their word and their sentence."""
+    first, last = rows[0], rows[-1]
+    says, found = _says(first), _finds(first)
+    if len(rows) > 1:
+        until = "; " if len(rows) == 2 else " to "
+        says, found = f"{says}{until}{_says(last)}", f"{found}{until}{_finds(last)}"
+    word = f'<a href="#{html.escape(anchor(first.section))}">{first.shown}</a>'
+    cells = {"where": first.where, "the paper says": says, "we find": found, "verdict": "", "why": first.sentence}
+    shown = {name: html.escape(str(text), quote=False) for name, text in cells.items()}
+    return shown | {"verdict": word, "why": re.sub("`(.+?)`", r"<code>\1</code>", shown["why"])}
+
+
+def _says(row: Any) -> str:
+    """Return what the paper says: the quantity, and the printed number, what a statement allows, or the correct value
+    for a slip."""
+    said = row.printed
+    if row.claim == "bound":
+        said = f"{row.relation} {row.printed}"
+    if row.claim == "slip":
+        said = f"should be {row.printed}"
+    if row.claim == "statement" and row.relation:
+        said = f"{row.relation.removeprefix('equal to').lstrip()} {Found(row.limit)}".lstrip()
+    return f"{row.quantity}: {said} {row.unit}".rstrip() if said else str(row.quantity)
+
+
+def _finds(row: Any) -> str:
+    """Return what was recorded, or the limit that a printed value should keep; seconds differ in each run."""
+    if is_seconds(row):
+        return "measured in each run"
+    if row.claim == "value" and row.relation:
+        return f"{row.relation} {Found(row.limit)}"
+    if math.isnan(row.reproduced):
+        return ""
+    if row.claim == "trend":
+        return "falls" if row.reproduced < 0 else "rises"
+    return f"{Found(row.reproduced)}" + ("" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}")

@@ -1,0 +1,299 @@
+"""The words of the ledger: the values that a run recorded, and the word that follows from a row's claim and inputs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsim import checks, files, paths
+from dpsim.ledger.rows import how_many, paper_of, papers, published
+
+VERDICTS = {
+    "agrees": "our result confirms the claim",
+    "differs": "from the paper's own inputs we compute another result, but nothing excludes the printed one",
+    "contradicted": "a proof, another printed statement or a counterexample excludes the printed claim",
+    "slip": "a formula or line is wrong as printed, and a small correction repairs it without changing a theorem",
+    "not tested": "the answer depends on data that replace the paper's, on an input that we chose or that the paper "
+    "does not state, or on a formula or number that our copy of the paper may have lost",
+}
+"""The five words, and what they mean."""
+
+CLAIMS = {
+    "value": "a printed number, which agrees if our number rounds to it",
+    "bound": "a printed upper or lower limit, which agrees if our number keeps it, however far away that number is "
+    "(both numbers of a printed pair of ε and δ are upper limits)",
+    "trend": "a direction, which agrees if our number rises or falls as the paper says, from one end of the range to "
+    "the other",
+    "statement": "a theorem or a sentence without a number, which agrees if our number keeps the limit that follows "
+    "from it",
+    "slip": "a formula or line that is wrong as printed",
+}
+"""The kinds of claim, and what is compared before a word is given."""
+
+RULE = (
+    "Each claim is read in the way most favourable to the paper, and claims of one kind are read in one way. For "
+    "random draws we allow three standard errors. *On an example* means that we tried only stand-in data or finitely "
+    "many cases of a general claim, which proves nothing about the others."
+)
+"""The rule of the words in three sentences; data/README.md has the whole."""
+
+NOT_JUDGED = "not judged"
+"""What is said of a row that is only shown."""
+
+FALSE_ALARM, SEEDS = 1e-3, 20
+"""The chance that any sampled row misses what was verified in that many full runs with other seeds, at most."""
+
+
+def word(row: Any, value: float, error: float = 0.0) -> str:
+    """Return the word for a row when the reproduced number is `value`, with the standard error `error`.
+
+    Parameters
+    ----------
+    row : named tuple or Series
+        A row of `published`.
+    value, error : float
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> row = next(ledger.published().query("claim == 'bound' and inputs == 'paper'").itertuples())
+    >>> ledger.word(row, row.published), ledger.word(row, 2 * row.published)
+    ('agrees', 'differs')
+    """
+    if row.inputs == "none":
+        return NOT_JUDGED
+    if row.inputs == "lost":
+        return "not tested"
+    if _limit_excludes_what_is_printed(row):
+        return "contradicted"
+    if row.inputs == "chosen":
+        return "not tested"
+    if _holds(row, value, error):
+        return "not tested" if row.inputs == "example" and row.claim == "value" else "agrees"
+    if row.inputs == "example":
+        return "not tested"
+    if row.claim == "slip":
+        return "slip"
+    return "contradicted" if row.inputs == "any" else "differs"
+
+
+def _holds(row: Any, value: float, error: float) -> bool:
+    """Return whether the reproduced number agrees with the row within three standard errors."""
+    if row.claim == "trend":
+        return value > 0 if row.printed == "rises" else value < 0
+    if row.claim == "statement":
+        rounding = row.limit_unit / 2 if row.relation == "equal to" else 0.0
+        return not _beyond(row.relation, row.limit, value, rounding + 3 * error)
+    relation = row.relation if row.claim == "bound" else "equal to"
+    slack = row.published_unit / 2 + 3 * math.hypot(error, _error_of_the_paper(row))
+    return not _beyond(relation, row.published, value, slack)
+
+
+def _limit_excludes_what_is_printed(row: Any) -> bool:
+    """Return whether a row of a value has a printed number that violates its limit, which is a theorem or another
+    printed number."""
+    if row.claim != "value" or math.isnan(row.limit):
+        return False
+    slack = row.published_unit / 2 + 3 * _error_of_the_paper(row)
+    return _beyond(row.relation, row.limit, row.published, slack)
+
+
+def _error_of_the_paper(row: Any) -> float:
+    """Return the standard error of a number that the paper estimated from random draws, and 0 for other numbers."""
+    return float(np.nan_to_num(row.deviation / math.sqrt(row.draws)))
+
+
+def _beyond(relation: str, limit: float, value: float, slack: float) -> bool:
+    """Return whether a value is beyond a limit by more than the slack."""
+    over = {"at most": value - limit, "at least": limit - value, "equal to": abs(value - limit)}[relation]
+    return bool(over > slack + 1e-9 * abs(limit))
+
+
+def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> pd.DataFrame:
+    """Return the rows with columns reproduced, standard_error, word, shown, verdict and ok; the sentences are filled.
+
+    Parameters
+    ----------
+    rows
+        Rows of `published`.
+    values
+        Recorded value and standard_error by id, as `results` returns them.
+    default
+        Whether the values were computed with default parameters, for which `expected` was verified.
+
+    Returns
+    -------
+    DataFrame
+        `verdict` is one of `VERDICTS` (or "not judged"), and `shown` is the same with the kind of claim. Where `ok` is
+        False, both say what is wrong. A row is not ok if it has no value. In a default run it is also not ok if its
+        value differs from `expected`, the verified value, by more than the unit of the last digit and chance
+        (`FALSE_ALARM`) allow, or if the two give different words. Rows of seconds are always ok.
+    """
+    table, alarm = rows.join(values.rename(columns={"value": "reproduced"})), _alarm(how_many())
+    filled = zip(table["sentence"], table["reproduced"], table["limit"])
+    table["sentence"] = [text.format(found=Found(found), limit=Found(limit)) for text, found, limit in filled]
+    judged = [_judged(row, alarm, default) for row in table.itertuples()]
+    table = table.join(pd.DataFrame(judged, table.index, ["verdict", "ok"]))
+    return table.assign(shown=[_with_kind(row) for row in table.itertuples()])
+
+
+def _judged(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
+    """Return the report's verdict on a row, and whether the row is as expected within `alarm` standard errors."""
+    value, error = row.reproduced, float(np.nan_to_num(row.standard_error))
+    if is_seconds(row):
+        return NOT_JUDGED, True
+    if math.isnan(value):
+        return "not recorded", False
+    verdict = word(row, value, error)
+    if not default:
+        return verdict, True
+    if abs(value - row.expected) > row.expected_unit + alarm * error:
+        return f"{verdict}, MISSES EXPECTED {row.expected:g}", False
+    verified = word(row, row.expected, error)
+    return (verdict, True) if verified == verdict else (f"{verdict}, EXPECTED {verified.upper()}", False)
+
+
+def _with_kind(row: Any) -> str:
+    """Return the verdict of a row with its kind of claim: "agrees: statement, on an example"."""
+    if row.claim == "slip" or row.verdict.split(",")[0] not in VERDICTS:
+        return str(row.verdict)
+    said, comma, wrong = row.verdict.partition(",")
+    example = ", on an example" if said == "agrees" and row.inputs == "example" else ""
+    return f"{said}: {row.claim}{example}{comma}{wrong}"
+
+
+def is_seconds(row: Any) -> bool:
+    """Return whether a row holds seconds. They differ in every run, so they are kept apart and not judged."""
+    return bool(row.inputs == "none" and row.unit == "s")
+
+
+def record(row: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
+    """Record the reproduced value of one ledger row, to six significant digits.
+
+    Parameters
+    ----------
+    row : str
+        The id of a row of data/published.csv.
+    value : float
+        Finite.
+    standard_error : float, optional
+        The standard error of a value that was estimated from random draws.
+    output : str
+        The folder of results.json; "" writes nothing. Rows of seconds go to timings.json, so that results.json is the
+        same in every run.
+    """
+    about = published(paper_of(row)).loc[row]
+    found = {"value": json.loads(files.number(checks.scalar(f"value of {row}", value))), "standard_error": None}
+    if standard_error is not None:
+        error = checks.scalar(f"standard_error of {row}", standard_error, 0)
+        found["standard_error"] = json.loads(files.number(error))
+    if output:
+        path = Path(output) / ("timings.json" if is_seconds(about) else "results.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        files.write_json(path, dict(sorted((held | {row: found}).items())))
+
+
+def results(folder: Path) -> pd.DataFrame:
+    """Return value and standard_error (NaN for none) by id, read from results.json and any timings.json in a run's
+    folder.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Examples
+    --------
+    >>> from dpsim import ledger, paths
+    >>> ledger.results(paths.figures() / "nowhere").empty
+    True
+    """
+    found = pd.DataFrame(columns=["value", "standard_error"], dtype=float)
+    for path in (folder / "timings.json", folder / "results.json"):
+        try:
+            held = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
+            found = pd.DataFrame.from_dict(held, "index", float, found.columns).combine_first(found)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path} must hold value and standard_error of each id as json, and is damaged") from error
+    return found
+
+
+def parameters(folder: Path) -> dict[str, Any] | None:
+    """Return the parameters of a run that differ from the defaults, as its manifest says; None if there is no manifest.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Examples
+    --------
+    >>> from dpsim import ledger, paths
+    >>> ledger.parameters(paths.figures() / "nowhere") is None
+    True
+    """
+    path = folder / "manifest.json"
+    if not path.is_file():
+        return None
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))["parameters"])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ValueError(f"{path} must hold the parameters of a run as json, and is damaged") from error
+
+
+def report(folder: Path | None = None) -> pd.DataFrame:
+    """Return the judged rows, with the papers in the order of `papers`.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        The folder of the notebooks' results, <folder>/<notebook>/results.json, or the folder of a single run, of which
+        only the recorded rows are judged. None means the committed figures. A run whose manifest names parameters is
+        not compared with `expected`, which applies to default runs.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> len(ledger.report()) == len(ledger.published())
+    True
+    """
+    base, rows = paths.figures() if folder is None else folder, published()
+    if not base.is_dir():
+        raise ValueError(f"{base} does not exist: name a folder of <notebook>/results.json, or the folder of a run")
+    found = results(base)
+    if (base / "manifest.json").is_file() and found.empty:
+        raise ValueError(f"the run in {base} recorded no row there: default runs record theirs in {paths.figures()}")
+    if len(found):
+        unknown = sorted(set(found.index) - set(rows.index))
+        if unknown:
+            raise ValueError(f"{base} holds rows that data/published.csv does not have: {', '.join(unknown)}")
+        return judge(rows[rows.index.isin(found.index)], found, default=not parameters(base))
+    files_of = ("results.json", "timings.json")
+    if folder and not any((base / notebook / file).is_file() for notebook in papers()["notebook"] for file in files_of):
+        raise ValueError(f"{base} holds neither results.json nor <notebook>/results.json: name the folder of a run")
+    parts = []
+    for paper, notebook in papers()["notebook"].items():
+        place = base / notebook
+        parts.append(judge(rows[rows["paper"] == paper], results(place), default=not parameters(place)))
+    return pd.concat(parts)
+
+
+class Found(float):
+    """A recorded value in a sentence or table. It is written with four digits unless the format asks for others, and
+    with a space before "%". The format "by", followed by another format, says how far the value falls or rises."""
+
+    def __format__(self, spec: str) -> str:
+        if spec.startswith("by"):
+            return f"{'falls' if self < 0 else 'rises'} by {Found(abs(self)):{spec[2:]}}"
+        whole = self == np.round(self) and abs(self) < 1e9
+        return float.__format__(self, spec or (".0f" if whole else ".4g")).replace("%", " %")
+
+
+def _alarm(rows: int) -> float:
+    """Return how many standard errors a sampled value may be off for the family of rows and seeds (Bonferroni)."""
+    return NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * SEEDS * rows))
