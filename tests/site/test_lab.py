@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lab(copy: Path) -> Iterator[str]:
-    """Start JupyterLab on this machine alone, with settings of its own; return the address in it of notebooks/NAME."""
+def lab(copy: Path) -> Iterator[Callable[[str], str]]:
+    """Start JupyterLab on this machine alone, with settings of its own; return what gives a notebook's address in it.
+
+    Each notebook opens in a workspace of its own, because JupyterLab opens again whatever a workspace last showed.
+    """
     own = {"DPSIM_ROOT": copy, "HOME": copy, "IPYTHONDIR": copy / "ipython"}
     own |= {f"JUPYTER_{kind}_DIR": copy / f"jupyter-{kind.lower()}" for kind in ("CONFIG", "DATA", "RUNTIME")}
     settings = copy / "jupyter-config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
@@ -62,7 +65,7 @@ def lab(copy: Path) -> Iterator[str]:
         server = subprocess.Popen(command, cwd=copy, env=environment, stdout=log, stderr=subprocess.STDOUT)
     try:
         base = _address(server, copy)
-        yield f"{base}lab/tree/notebooks/NAME?token={token}"
+        yield lambda name: f"{base}lab/workspaces/{Path(name).stem}/tree/notebooks/{name}?token={token}"
     finally:
         _end(server)
 
@@ -100,11 +103,11 @@ def page() -> Iterator[Any]:
         browser.close()
 
 
-def test_a_chart_that_is_moved_changes(lab: str, page: Any) -> None:
+def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> None:
     complaints: list[str] = []
     page.on("console", lambda m: complaints.append(f"{m.text} {m.location}") if m.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(lab.replace("NAME", NOTEBOOK))
+    page.goto(lab(NOTEBOOK))
     page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()  # before that there is no kernel to run in
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
@@ -150,7 +153,7 @@ def _when_still(canvas: Any) -> str:
     return before
 
 
-def test_a_chart_looks_the_same_in_the_dark_theme(lab: str, page: Any, copy: Path) -> None:
+def test_a_chart_looks_the_same_in_the_dark_theme(lab: Callable[[str], str], page: Any, copy: Path) -> None:
     shown = nbformat.v4.new_output("display_data", {"application/vnd.vegalite.v5+json": facets().spec})
     cell = nbformat.v4.new_code_cell("1 + 1", outputs=[shown], execution_count=1)
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), copy / "notebooks" / "facets.ipynb")
@@ -158,7 +161,7 @@ def test_a_chart_looks_the_same_in_the_dark_theme(lab: str, page: Any, copy: Pat
     drawn = {}
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         (themes / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
-        page.goto(lab.replace("NAME", "facets.ipynb"))
+        page.goto(lab("facets.ipynb"))
         page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
         canvas = page.locator(".jp-Notebook .vega-embed canvas")
         canvas.wait_for()
