@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -51,14 +51,9 @@ class WithParameters(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words once each NAME=VALUE is two of them; no name has an equals sign."""
-        words, rest = [], iter(args)
-        for word in rest:
-            words.append(word)
-            if word in ("-p", "--parameter"):
-                for name in itertools.islice(rest, 1):
-                    words += name.split("=", 1) if "=" in name else [name, *itertools.islice(rest, 1)]
-            elif word == "--":
-                words += rest
+        words: list[str] = []
+        for word in args:
+            words += word.split("=", 1) if words[-1:] in (["-p"], ["--parameter"]) else [word]
         return super().parse_args(ctx, words)
 
 
@@ -140,7 +135,7 @@ def report(results: Path | None) -> Said:
     bad = table.index[~table["ok"]]
     lines = [shown.to_string(float_format="{:.5g}".format, na_rep="", index_names=False)]
     lines.append(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
-    missing = [] if results else ledger.missing_pictures()
+    missing = [] if results else _missing_pictures()
     lines += [f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` draws it" for path in missing]
     if results is None:
         text = f"# Published and reproduced\n\n{ledger.LEGEND}\n{ledger.markdown(table, '../notebooks')}"
@@ -149,6 +144,18 @@ def report(results: Path | None) -> Said:
         told = ", ".join(f"{name} = {json.dumps(value)}" for name, value in used.items())
         lines.append(f"run with {told}; all other parameters as usual" if told else "run with default parameters")
     return lines, int(len(bad) + len(missing) > 0)
+
+
+def _missing_pictures() -> list[Path]:
+    """Return the pictures that the notebooks save but that are missing from the committed figures."""
+    found = []
+    for name in paths.notebook_names():
+        code = "\n".join(
+            cell["source"] for cell in runner.parameters.load(name)["cells"] if cell["cell_type"] == "code"
+        )
+        saved = re.findall(r'figures\.save(?:_moving)?\([^"]*"(\w+)"', code)
+        found += [paths.figures() / name / f"{stem}.png" for stem in saved]
+    return [path for path in found if not path.is_file()]
 
 
 @main.command("list")

@@ -18,10 +18,6 @@ TYPES |= {f"list[{kind}]": "a list like 1,2,3" for kind in ("int", "float", "str
 """The types that a parameter can have, each with its description in error messages."""
 
 
-LONGEST = 96
-"""The largest number of characters in a line of a notebook, as in notebooks/ruff.toml."""
-
-
 @dataclass(frozen=True)
 class Parameter:
     """One line of a notebook's `parameters` cell; `help` is the comment at its end."""
@@ -30,12 +26,6 @@ class Parameter:
     type: str
     default: Any
     help: str
-
-    @property
-    def quick(self) -> Any:
-        """The value for a quick run, which the comment may give at its end, as in "; quick 50"; else the default."""
-        text = self.help.partition("; quick ")[2]
-        return parse(self, text) if text else self.default
 
 
 def load(name: str) -> dict[str, Any]:
@@ -73,8 +63,8 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
         try:
             for line in ast.parse(source).body:
                 assert isinstance(line, ast.AnnAssign) and line.value and line.end_lineno, f"line {line.lineno}"
-                broken = f"{ast.unparse(line.target)} must be one line of at most {LONGEST} characters with its comment"
-                assert line.lineno == line.value.lineno, broken  # `ruff format` breaks a longer one in brackets
+                broken = f"{ast.unparse(line.target)} must be one line of at most 96 characters with its comment"
+                assert line.lineno == line.value.lineno, broken  # `ruff format` breaks a longer one
                 kind = checks.choice("type", ast.unparse(line.annotation).replace(" ", ""), TYPES)
                 behind = source.splitlines()[line.end_lineno - 1].encode()[line.end_col_offset :].decode()
                 target = ast.unparse(line.target)
