@@ -26,7 +26,7 @@ LEGEND = (
 )
 """What the words and the kinds of claim mean, as Markdown."""
 
-COUNTED = {
+PHRASES = {
     "agrees": ("agrees with our results", "agree with our results"),
     "differs": ("differs", "differ"),
     "contradicted": ("is contradicted", "are contradicted"),
@@ -78,7 +78,7 @@ def counts(paper: str) -> str:
     >>> ledger.counts(ledger.papers().index[0]).startswith("Of the paper's ")
     True
     """
-    sentence = _sentence(_on_the_scoreboard(_verified(paper))).removesuffix(".")
+    sentence = _sentence(_on_the_scoreboard(_judge_expected(paper))).removesuffix(".")
     return f"{sentence} ([scoreboard](#The-verdict))."
 
 
@@ -86,7 +86,7 @@ def _sentence(board: pd.DataFrame) -> str:
     """Return a sentence that says how many claims of one paper have each word, and where the claims are that do not
     hold."""
     parts = []
-    for word, (one, many) in COUNTED.items():
+    for word, (one, many) in PHRASES.items():
         places = board["where"][board["verdict"] == word]
         named = "" if word in ("agrees", "not tested") else f" ({'; '.join(dict.fromkeys(places))})"
         parts += [f"{len(places)} {one if len(places) == 1 else many}{named}"] if len(places) else []
@@ -216,7 +216,7 @@ def scoreboard(paper: str) -> Any:
         a sentence. The word links to the heading (column `section`) under which the claim is checked. Rows with the
         same word, kind and sentence share a line. The caption counts the words and explains them.
     """
-    return _board(_verified(paper))
+    return _board(_judge_expected(paper))
 
 
 def anchor(heading: str) -> str:
@@ -229,7 +229,7 @@ def anchor(heading: str) -> str:
     return heading.replace(" ", "-")
 
 
-def _verified(paper: str) -> pd.DataFrame:
+def _judge_expected(paper: str) -> pd.DataFrame:
     """Return the rows of a paper judged by what was verified, without a run."""
     checks.choice("paper", paper, papers().index)
     rows = published(paper)

@@ -159,7 +159,7 @@ async def _all(
     async def one(run: Run) -> None:
         async with free:
             try:
-                lock = await _locked(run, tell)
+                lock = await _lock(run, tell)
                 try:
                     await _run(run, forks, force, tell)
                 finally:
@@ -175,7 +175,7 @@ async def _all(
                     group.create_task(one(run))
 
 
-async def _locked(run: Run, tell: Callable[[Run], object]) -> int:
+async def _lock(run: Run, tell: Callable[[Run], object]) -> int:
     """Wait until no other run writes to the output folder, and return the descriptor of its lock."""
     path = paths.build() / "locks" / str(run.output).replace("/", "%")[-150:]
     path.parent.mkdir(parents=True, exist_ok=True)
