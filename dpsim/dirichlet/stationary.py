@@ -103,8 +103,7 @@ def matrix_dirichlet_bound(
     rest = eta_bar + (checks.real("protected", protected, 2.0) - 1.0) * eta
     if (rest >= 1.0).any():
         raise ValueError(f"protected must be below {1 + (1 - eta_bar) / eta:g}, got {np.max(protected):g}")
-    if (k * eta < SMALLEST_PARAMETER).any():
-        raise ValueError(f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta:g}")
+    checks.real("k eta", k * eta, SMALLEST_PARAMETER)
     powers = k[..., None] * ((1.0 - rest) * np.log(eta) + (1.0 - eta) * np.log(rest))
     least = 4.0 * np.exp(2.0 * (powers - np.log(k[..., None]) - log_beta(k[..., None] * eta, k[..., None] * rest)))
     mean = n * expected_absolute_error_bound(k)
