@@ -75,12 +75,13 @@ def stationary_distribution(P: Any) -> Array:
     pi, solved = np.empty((len(chains), n)), np.empty(len(chains), dtype=bool)
     workers = min(len(chains), int(len(chains) * n**3 / MIN_WORK_PER_THREAD))
     if workers < 2 or (workers := min(workers, streams.threads())) < 2:
-        _solve_each(chains, np.empty((n, n)), pi, solved)
+        every = _solve_each(chains, np.empty((n, n)), pi, solved)
     else:  # own threads, because numba's parallel loops may not run inside other threads or after a fork
         parts = [slice(len(chains) * i // workers, len(chains) * (i + 1) // workers) for i in range(workers)]
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(lambda part: _solve_each(chains[part], np.empty((n, n)), pi[part], solved[part]), parts))
-    if not solved.all():
+            each = pool.map(lambda part: _solve_each(chains[part], np.empty((n, n)), pi[part], solved[part]), parts)
+            every = all(list(each))
+    if not every:
         chains = checks.simplex("P", P).reshape(chains.shape)  # its message names the row
         for index in np.flatnonzero(~solved):  # with transient states, or beyond the floats
             place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
@@ -99,9 +100,10 @@ def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
 
 @njit(cache=True, nogil=True)
 def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
-    """Fill pi and `solved`; each chain is read into the scratch array a and checked as `checks.simplex` does."""
+    """Fill pi and `solved`, and return whether every chain was solved. Each chain is read into the scratch array a and
+    checked as `checks.simplex` does."""
     n = chains.shape[1]
-    rounding = max(5e-15, n * 2.220446049250313e-16)
+    rounding, every = max(5e-15, n * 2.220446049250313e-16), True
     for c in range(chains.shape[0]):
         solved[c] = True
         for i in range(n):
@@ -118,6 +120,8 @@ def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
                 for j in range(n):
                     a[i, j] /= total
         solved[c] = solved[c] and _eliminate(a) and _substitute(a, pi[c])
+        every = every and solved[c]
+    return every
 
 
 @njit(nogil=True)
