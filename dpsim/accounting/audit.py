@@ -21,7 +21,7 @@ SMALLEST_ALPHA = 1e-100  # far below it the inverse of the incomplete beta funct
 LARGEST_COUNT = 2**53  # counts are exact as floats
 
 
-def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Array, Array]:
+def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float, *, name: str = "hits") -> tuple[Array, Array]:
     """Return (lower, upper) bounds on a probability from how often its event occurred (Clopper and Pearson 1934).
 
     Parameters
@@ -31,17 +31,13 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Ar
     alpha : float, in [1e-100, 1/2]
         The largest probability with which each of the two bounds may fail. At each bound the binomial tail is alpha, to
         1e-8 relative.
+    name : str, what the messages of errors call the hits
 
     Examples
     --------
     >>> [float(bound.round(4)) for bound in clopper_pearson(5, 100, 0.025)]
     [0.0164, 0.1128]
     """
-    return _clopper_pearson("hits", hits, draws, alpha)
-
-
-def _clopper_pearson(name: str, hits: ArrayLike, draws: ArrayLike, alpha: float) -> tuple[Array, Array]:
-    """Return the bounds of `clopper_pearson`; the messages of its errors call the hits by this name."""
     draws = checks.integers("draws", draws, 1, LARGEST_COUNT)
     hits = checks.integers(name, hits, 0, LARGEST_COUNT)
     alpha = checks.scalar("alpha", alpha, SMALLEST_ALPHA, 0.5)
@@ -75,6 +71,6 @@ def delta_bounds(
     [0.759, 0.836]
     """
     weight = np.exp(checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
-    low_p, high_p = _clopper_pearson("hits_p", hits_p, draws, alpha)
-    low_q, high_q = _clopper_pearson("hits_q", hits_q, draws, alpha)
+    low_p, high_p = clopper_pearson(hits_p, draws, alpha, name="hits_p")
+    low_q, high_q = clopper_pearson(hits_q, draws, alpha, name="hits_q")
     return checks.plain(low_p - weight * high_q), checks.plain(high_p - weight * low_q)

@@ -19,8 +19,7 @@ def checksums() -> dict[str, str]:
             "run `pip install -e .` there, or restore the folder with `git checkout -- data`"
         )
     lines = listing.read_text(encoding="utf-8").splitlines()
-    pairs = (line.split(maxsplit=1) for line in lines if line.strip())
-    return {name.strip(): digest for digest, name in pairs}
+    return {name: digest for digest, name in map(str.split, lines)}
 
 
 def read_bytes(name: str) -> bytes:

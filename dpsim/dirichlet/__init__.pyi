@@ -19,8 +19,6 @@ from .accuracy import (
     expected_chain_kl as expected_chain_kl,
     expected_absolute_error as expected_absolute_error,
     expected_absolute_error_bound as expected_absolute_error_bound,
-    expected_squared_error as expected_squared_error,
-    expected_squared_error_bound as expected_squared_error_bound,
     log_absolute_error_lower_bound as log_absolute_error_lower_bound,
     monte_carlo_error as monte_carlo_error,
 )

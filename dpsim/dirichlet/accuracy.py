@@ -13,8 +13,6 @@ from dpsim.checks import Array
 from dpsim.dirichlet.mechanism import LARGEST_K, SMALLEST_PARAMETER, dirichlet_parameters
 from dpsim.numerics.special import SMALLEST_BETA, log_beta, log_beta_kernel, log_minus_psi
 
-# ------------------------------------------------------------------------------------------- accuracy
-
 
 def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
     """Return E KL(p || x) for x ~ Dir(k p) in nats, shape (...), to 1e-13 relative (Benvenuti et al. 2026, Theorem 2).
@@ -53,16 +51,16 @@ def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
     return checks.plain((pi * expected_kl(P, k)).sum(axis=-1))
 
 
-def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
+def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     """Return the bound in nats on E KL over all databases of N records (Benvenuti et al. 2026, Corollary 1).
 
-    It is the exact value for the worst database, with n-1 counts of 1 and one of N-n+1, because x (log x - psi(k x)) is
-    convex.
+    It is the exact value for the worst database, with one record in each of n-1 categories and N-n+1 in the last,
+    because x (log x - psi(k x)) is convex.
 
     Parameters
     ----------
-    n : array_like
-        Categories, at least 1, each with at least one of the records. Arrays broadcast.
+    categories : array_like
+        n, at least 1; each category has at least one of the records. Arrays broadcast.
     N : array_like; records, at least n
     k : array_like, above 0
 
@@ -71,17 +69,11 @@ def expected_kl_bound(n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     >>> float(expected_kl_bound(5, 98, 20.6).round(4))
     0.1418
     """
-    return kl_bound("n", n, N, k)
-
-
-def kl_bound(name: str, n: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
-    """Return the bound of `expected_kl_bound`; the messages of its errors call the number of categories by this
-    name."""
-    n = checks.real(name, n, 1.0)
+    n = checks.real("categories", categories, 1.0)
     N = checks.real("N", N, 1.0)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     if (n > N).any():
-        raise ValueError(f"N must be at least {name}, got {np.broadcast_to(N, np.broadcast(N, n).shape)[n > N][0]:g}")
+        raise ValueError(f"N must be at least categories, got {np.broadcast_arrays(N, n)[0][n > N][0]:g}")
     rare, common = 1.0 / N, (N - n + 1.0) / N
     rest = common * log_minus_psi(k * common)
     return checks.plain((n - 1.0) * rare * log_minus_psi(k * rare) + rest - log_minus_psi(k))
@@ -120,40 +112,7 @@ def expected_absolute_error_bound(k: ArrayLike) -> Any:
     0.0881
     """
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
-    half = np.full(k.shape, 0.5)
-    return checks.plain(2.0 * np.exp(log_beta_kernel(half, half, k)) / k)
-
-
-def expected_squared_error(p: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact expected squared error E ``|x_i - p_i|^2`` for x ~ Dir(k p), shape (..., n), which is p_i (1 -
-    p_i) / (k + 1) (Benvenuti et al. 2026, equation 96).
-
-    Parameters
-    ----------
-    p, k : array_like, as in `dirichlet_mechanism`
-
-    Examples
-    --------
-    >>> expected_squared_error([0.2, 0.3, 0.5], 19.0).round(4)
-    array([0.008 , 0.0105, 0.0125])
-    """
-    p, k, _ = dirichlet_parameters(p, k)
-    return p * (1.0 - p) / (k + 1.0)
-
-
-def expected_squared_error_bound(k: ArrayLike) -> Any:
-    """Return the bound 1 / (4 (k + 1)) on E ``|x_i - p_i|^2`` for every p (Fallin et al. 2023, Theorem 2).
-
-    Parameters
-    ----------
-    k : array_like, above 0
-
-    Examples
-    --------
-    >>> float(expected_squared_error_bound(24.0))
-    0.01
-    """
-    return checks.plain(0.25 / (checks.real("k", k, 0.0, LARGEST_K, open_low=True) + 1.0))
+    return checks.plain(2.0 * np.exp(log_beta_kernel(0.5, 0.5, k)) / k)
 
 
 def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
@@ -175,8 +134,7 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
     N = checks.real("N", N, float(n))
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     one, others = 1.0 / N, (n - 1.0) / N
-    if (k * one < SMALLEST_BETA).any():
-        raise ValueError(f"N must be at most {1 / SMALLEST_BETA:g} k, got {N.max():g}")
+    checks.real("k / N", k * one, SMALLEST_BETA)
     powers = k * (1.0 - others) * np.log(one) + k * (1.0 - one) * np.log(others)
     return checks.plain(np.log(2.0) + powers - np.log(k) - log_beta(k * one, k * others))
 

@@ -115,8 +115,7 @@ def private_counts(
     """
     row = rows(counts)
     low = checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True)
-    low = checks.fitted("eta", low, np.shape(row.total))
-    if (low > row.eta * (1 + 1e-12)).any():
+    if (checks.fitted("eta", low, row.eta.shape) > row.eta * (1 + 1e-12)).any():
         raise ValueError(f"eta must be at most the smallest share of each row, got {low.max():g}")
     epsilon, delta = row_privacy(counts, k=k, eta=eta, gamma=gamma)
     shares = np.asarray(counts, dtype=float) / np.asarray(row.total)[..., None]

@@ -78,18 +78,16 @@ def largest_k(epsilon: float, delta: float, *, shift: Array, eta: float, least: 
     target, the ValueError gives the epsilon of `least`.
     """
 
-    def composed(log_k: float) -> accounting.composition.Composition:
-        return accounting.compose(math.exp(log_k), shift=shift, eta=eta)
-
     def excess(log_k: float) -> float:
-        return math.log(float(composed(log_k).delta(epsilon)) / delta)
+        composed = accounting.compose(math.exp(log_k), shift=shift, eta=eta)
+        return math.log(float(composed.delta(epsilon)) / delta)
 
     bottom = math.log(least)
     if excess(bottom) > 0.0:
+        cost = float(accounting.compose(least, shift=shift, eta=eta).epsilon(delta))
         raise ValueError(
-            f"epsilon must be at least {float(composed(bottom).epsilon(delta)):.6g} for {shift.size} rows at delta "
-            f"{delta:g} and the public minimum eta = {eta:g}, got {epsilon:g}: less needs k below {least:g}; "
-            "a larger minimum or a smaller b reach it"
+            f"epsilon must be at least {cost:.6g} for {shift.size} rows at delta {delta:g} and the public minimum "
+            f"eta = {eta:g}, got {epsilon:g}: less needs k below {least:g}; a larger minimum or a smaller b reach it"
         )
     one_row = float(accounting.calibrate_k(epsilon, delta, shift=shift.max(), eta=eta))
     low = high = max(bottom, math.log(one_row))

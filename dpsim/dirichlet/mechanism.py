@@ -19,9 +19,6 @@ LARGEST_K_OF_DELTA = 1e12  # the tail's series takes up to 10 sqrt(k) terms
 LOG_SPACE_BELOW = 0.1  # Gamma(a) leaves the range of a float with probability about exp(-745 a)
 
 
-# ---------------------------------------------------------------------------------------------- draws
-
-
 def dirichlet_mechanism(
     p: ArrayLike,
     k: ArrayLike,
@@ -99,8 +96,9 @@ def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _draw(rng, parameters, offset, scale, in_logs, x):  # type: ignore[no-untyped-def]
-    """Fill x with Gamma draws, or with their logarithms minus the largest logarithm, and return the total.
+def _draw(rng, parameters, offset, scale, in_logs, logs, x):  # type: ignore[no-untyped-def]
+    """Fill x with one Dirichlet draw, or with its logarithms. The Gamma draws that it normalises are logarithms minus
+    the largest one if `in_logs`.
 
     A parameter a below 1 uses G(a) = G(a + 1) U^(1/a), where -log U is exponential, which is exact however small a is.
     """
@@ -119,22 +117,19 @@ def _draw(rng, parameters, offset, scale, in_logs, x):  # type: ignore[no-untype
         for j in range(x.size):
             x[j] -= top
             total += math.exp(x[j])
-    return total
+    for j in range(x.size):
+        if logs:
+            x[j] -= math.log(total)
+        else:
+            x[j] = (math.exp(x[j]) if in_logs else x[j]) / total
 
 
 @njit(cache=True, nogil=True)
 def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[no-untyped-def]
     """Fill out (draws, rows, n) with Dirichlet draws, or their logarithms."""
-    draws, rows, n = out.shape
-    for draw in range(draws):
-        for row in range(rows):
-            x = out[draw, row]
-            total = _draw(rng, parameters[row], offset[row], scale[row], in_logs[row], x)
-            for j in range(n):
-                if logs:
-                    x[j] -= math.log(total)
-                else:
-                    x[j] = (math.exp(x[j]) if in_logs[row] else x[j]) / total
+    for draw in range(out.shape[0]):
+        for row in range(out.shape[1]):
+            _draw(rng, parameters[row], offset[row], scale[row], in_logs[row], logs, out[draw, row])
 
 
 @njit(cache=True, nogil=True)
@@ -147,9 +142,9 @@ def count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, cou
     x, below, drawn = np.empty(parameters.size), 0, 0
     for i in range(ends.size):
         for _ in range(ends[i] - drawn):
-            total = _draw(rng, parameters, offset, scale, in_logs, x)
+            _draw(rng, parameters, offset, scale, in_logs, False, x)
             for j in range(first):
-                if parameters[j] > 0.0 and (math.exp(x[j]) if in_logs else x[j]) / total < gamma:
+                if parameters[j] > 0.0 and x[j] < gamma:
                     below += 1
                     break
         drawn = ends[i]

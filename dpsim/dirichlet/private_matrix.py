@@ -15,7 +15,6 @@ from dpsim.numerics import simplex
 
 SMALLEST_K_ETA = 0.5  # below it a change of many entries at once can cost more than a change of two
 SMALLEST_COMPOSED = 1e-3  # of b / 2 and eta where losses add, because their grid is coarse below it
-NOISES = ("laplace", "gaussian")
 INSIDE = 1e-9  # how far rounding may put a matrix outside the paper's domain
 
 
@@ -108,45 +107,37 @@ def privatize(
     allowed = checks.mask("support", support, vectors.shape)
     if (protected is None) != (eta_bar is None):
         raise ValueError("protected and eta_bar must be given together")
-    inside, outer = allowed, 0.0
-    if protected is not None:
+    inside, most = allowed, 1.0
+    if protected is not None and eta_bar is not None:
         inside = checks.mask("protected", protected, vectors.shape)
-        outer = checks.scalar("eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True)
-        simplex.check_protected(inside, allowed & ~inside, allowed, eta, outer)
+        means = simplex.project_to_bordered_simplex(
+            vectors, eta=eta, eta_bar=eta_bar, protected=inside, support=allowed
+        )
+        most = 1.0 - float(eta_bar)
     entries = inside.sum(axis=-1)
-    shift, together, adjacency = _neighbours(entries, 1.0 - outer, eta, b, records, rows)
+    shift, together, adjacency = _neighbours(entries, most, eta, b, records, rows)
     k = _largest_k(epsilon, delta, eta, shift, together, two_move=protected is not None)
     generator, simulation = private.source(rng)
     if protected is None:
-        brought = simplex.project_to_simplex(vectors, lower=eta, support=allowed)
-        domain = "for all probability vectors: each row is projected onto entries of at least "
-        domain += f"eta = {eta:g} on a public support of {_range(entries)} entries, then"
+        means = simplex.project_to_simplex(vectors, lower=eta, support=allowed)
+        where = "for all probability vectors: each row is projected onto entries of at least "
+        where += f"eta = {eta:g} on a public support of {_range(entries)} entries, then"
     else:
-        brought = simplex.project_to_bordered_simplex(
-            vectors, eta=eta, eta_bar=outer, protected=inside, support=allowed
-        )
-        if np.abs(brought - vectors).max() > INSIDE:
+        if np.abs(means - vectors).max() > INSIDE:
             raise ValueError(
                 f"P must lie in the domain: zero off the support, protected entries of at least eta = {eta:g}, "
-                f"together at most 1 - eta_bar = {1.0 - outer:g} in each row"
+                f"together at most 1 - eta_bar = {most:g} in each row"
             )
-        domain = f"between neighbours in one public domain: in each row {_range(entries)} protected entries "
-        domain += f"of at least eta = {eta:g}, together at most {1.0 - outer:g}; each row is"
+        where = f"between neighbours in one public domain: in each row {_range(entries)} protected entries "
+        where += f"of at least eta = {eta:g}, together at most {most:g}; each row is"
     exact = together == 1 and records is None and (protected is not None or entries.min() > 2)
     statement = (
         f"({epsilon:g}, {delta:g})-differentially private, {'exact' if exact else 'a proven upper bound'}; "
-        f"neighbours: {adjacency}. It holds {domain} drawn from Dir(k P), k = {_range(k)}."
+        f"neighbours: {adjacency}. It holds {where} drawn from Dir(k P), k = {_range(k)}."
     )
-    return private.result(
-        labelled(mechanism.dirichlet_mechanism(brought, k, rng=generator)),
-        statement,
-        epsilon=epsilon,
-        delta=delta,
-        simulation=simulation,
-        k=k,
-        eta=eta,
-        shift=checks.plain(shift),
-    )
+    value = labelled(mechanism.dirichlet_mechanism(means, k, rng=generator))
+    parameters = {"k": k, "eta": eta, "shift": checks.plain(shift)}
+    return private.result(value, statement, epsilon=epsilon, delta=delta, simulation=simulation, **parameters)
 
 
 def noisy_matrix(
@@ -178,7 +169,8 @@ def noisy_matrix(
     P = checks.simplex("P", P)
     scale = checks.scalar("scale", scale, 0.0, open_low=True)
     sizes = checks.size("size", size)
-    draw = {"laplace": rng.laplace, "gaussian": rng.normal}[checks.choice("noise", noise, NOISES)]
+    laws = {"laplace": rng.laplace, "gaussian": rng.normal}
+    draw = laws[checks.choice("noise", noise, laws)]
     allowed = P > 0.0 if support is None else checks.mask("support", support, P.shape)
     noisy = np.broadcast_to(P, sizes + P.shape).copy()
     noisy[..., allowed] += draw(0.0, scale, (*sizes, int(allowed.sum())))
@@ -204,14 +196,13 @@ def _neighbours(
     if possible.max() * eta >= room:
         raise ValueError(f"eta must be below {room / possible.max():g}, got {eta:g}: the public minimum leaves no room")
     together = choices if rows == "all" else 1
+    moving, at_once = ("every row", " at once") if together > 1 else ("one row", "")
     if records is not None:
         step = 1.0 / checks.fitted("records", checks.real("records", records, 1.0, 1e15), possible.shape)
-        which = "every row replaced at once" if together > 1 else "one row replaced"
-        words = f"one record of {which}, the number of records of each row being public"
+        words = f"one record of {moving} replaced{at_once}, the number of records of each row being public"
     else:
         step = np.full(possible.shape, 0.5 * checks.scalar("b", b, 0.0, 1.0, open_low=True))
-        which = "every row changed at once by up to" if together > 1 else "one row changed by up to"
-        words = f"{which} {b:g} in 1-norm" if choices > 1 else f"1-norm of at most {b:g}"
+        words = f"{moving} changed{at_once} by up to {b:g} in 1-norm" if choices > 1 else f"1-norm of at most {b:g}"
     if together > 1:
         checks.scalar("eta", eta, SMALLEST_COMPOSED)
         checks.real("b", 2.0 * step, 2.0 * SMALLEST_COMPOSED)

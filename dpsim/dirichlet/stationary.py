@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, markov
 from dpsim.checks import Array
-from dpsim.dirichlet.accuracy import expected_absolute_error_bound, kl_bound
+from dpsim.dirichlet.accuracy import expected_absolute_error_bound, expected_kl_bound
 from dpsim.dirichlet.mechanism import SMALLEST_PARAMETER
 from dpsim.numerics.special import log_beta
 
@@ -19,8 +19,8 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
     Parameters
     ----------
     pi : array_like, shape (..., n); the stationary distribution
-    N, k : array_like; records and k of each row, which broadcast with pi
-    categories : array_like, optional; how many transitions row i can take, None: all n
+    N, k : array_like; records and k of each row, which broadcast to the shape of pi
+    categories : array_like, optional; how many transitions each row can take, None: all n
 
     Examples
     --------
@@ -28,14 +28,9 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
     0.037
     """
     pi = checks.simplex("pi", pi)
-    categories = checks.real("categories", pi.shape[-1] if categories is None else categories, 1.0)
-    N, k = checks.real("N", N, 1.0), checks.real("k", k)
-    for name, value in (("categories", categories), ("N", N), ("k", k)):
-        try:
-            np.broadcast_shapes(value.shape, pi.shape)
-        except ValueError:
-            raise ValueError(f"{name} must broadcast with pi, got {value.shape} and {pi.shape}") from None
-    return checks.plain((pi * kl_bound("categories", categories, N, k)).sum(axis=-1))
+    given = (("categories", pi.shape[-1] if categories is None else categories), ("N", N), ("k", k))
+    sizes = (checks.fitted(name, checks.numeric(name, value), pi.shape) for name, value in given)
+    return checks.plain((pi * expected_kl_bound(*sizes)).sum(axis=-1))
 
 
 def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
@@ -108,8 +103,7 @@ def matrix_dirichlet_bound(
     rest = eta_bar + (checks.real("protected", protected, 2.0) - 1.0) * eta
     if (rest >= 1.0).any():
         raise ValueError(f"protected must be below {1 + (1 - eta_bar) / eta:g}, got {np.max(protected):g}")
-    if (k * eta < SMALLEST_PARAMETER).any():
-        raise ValueError(f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta:g}")
+    checks.real("k eta", k * eta, SMALLEST_PARAMETER)
     powers = k[..., None] * ((1.0 - rest) * np.log(eta) + (1.0 - eta) * np.log(rest))
     least = 4.0 * np.exp(2.0 * (powers - np.log(k[..., None]) - log_beta(k[..., None] * eta, k[..., None] * rest)))
     mean = n * expected_absolute_error_bound(k)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.sparse import linalg as sparse_linalg
 
 from dpsim import checks
-from dpsim.checks import Array
-
-States = NDArray[np.int64]
+from dpsim.checks import Array, Integers
 
 EPS = np.finfo(float).eps
 STEP = 0.9  # the power iteration stays put with probability 1 - STEP, so that periodic chains converge too
@@ -45,29 +41,26 @@ def stochastic(name: str, matrix: Any) -> Any:
     return matrix
 
 
-def classes(chain: Any) -> tuple[list[States], States]:
+def classes(chain: Any) -> tuple[list[Integers], Integers]:
     """Return the closed classes of a chain (dense or sparse), each as its states, and the transient states."""
-    graph = sparse.csr_array(chain, copy=True)
-    graph.eliminate_zeros()
-    number, label = csgraph.connected_components(graph, directed=True, connection="strong")
-    edges = graph.tocoo()
-    leaves = label[edges.row] != label[edges.col]
-    is_open = np.zeros(number, dtype=bool)
-    is_open[label[edges.row[leaves]]] = True
-    closed: list[States] = [np.flatnonzero(label == c) for c in np.flatnonzero(~is_open)[:10]]
-    return closed, np.flatnonzero(is_open[label])
+    graph = sparse.csr_array(chain != 0)
+    _, label = csgraph.connected_components(graph, directed=True, connection="strong")
+    before, after = (label[states] for states in graph.nonzero())
+    left = np.unique(before[before != after])  # the classes that the chain can leave
+    closed = [np.flatnonzero(label == each) for each in np.setdiff1d(label, left)[:10]]
+    return closed, np.flatnonzero(np.isin(label, left))
 
 
-def closed_class(name: str, chain: Any) -> States:
+def closed_class(name: str, chain: Any) -> Integers:
     """Return the states of the one closed class; ValueError naming the classes where there are several."""
     closed, transient = classes(chain)
     if len(closed) == 1:
         return closed[0]
-    rest = f"; transient states {_listed(transient)}" if len(transient) else ""
-    raise ValueError(f"{name} must have one closed class, got closed classes {', '.join(map(_listed, closed))}{rest}")
+    rest = f"; transient states {_set_of(transient)}" if len(transient) else ""
+    raise ValueError(f"{name} must have one closed class, got closed classes {', '.join(map(_set_of, closed))}{rest}")
 
 
-def _listed(states: States) -> str:
+def _set_of(states: Integers) -> str:
     more = ", ..." if len(states) > 10 else ""
     return "{" + ", ".join(str(int(state)) for state in states[:10]) + more + "}"
 
@@ -83,7 +76,7 @@ def stationary(P: Any) -> Array:
     pi, steps = _power_iteration(P)
     residual, bound = _error_bound(P, pi)
     if bound > LARGEST_ERROR:
-        pi = _solved_from_atom(P, int(np.argmax(pi)), pi)
+        pi = _solution_from_atom(P, int(np.argmax(pi)), pi)
         residual, bound = _error_bound(P, pi)
     if bound > LARGEST_ERROR:
         raise ValueError(
@@ -142,15 +135,13 @@ def _without_column(P: Any, j: int) -> Any:
     return Q
 
 
-def _solved_from_atom(P: Any, j: int, guess: Array) -> Array:
+def _solution_from_atom(P: Any, j: int, guess: Array) -> Array:
     """Return pi from the numbers of visits between two visits to j, which solve visits (I - Q) = row j of P off j."""
     visits_matrix = (sparse.eye_array(P.shape[0], format="csr") - _without_column(P, j)).T
     unit = np.zeros(P.shape[0])
     unit[j] = 1.0  # (unit (I - Q)^(-1))_x = expected visits to x before the next return to j
     visits = np.maximum(_solve(visits_matrix.tocsr(), unit, guess / guess[j], 1e-15), 0.0)
-    if not visits.sum() > 0.0:
-        return guess
-    return visits / visits.sum()
+    return visits / visits.sum() if visits.sum() > 0.0 else guess
 
 
 def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
@@ -158,9 +149,7 @@ def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
     x, failed = sparse_linalg.gmres(A, b, x0=guess, rtol=tolerance, restart=40, maxiter=5)
     if failed:
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                factors = sparse_linalg.spilu(A.tocsc(), drop_tol=1e-4, fill_factor=30)
+            factors = sparse_linalg.spilu(A.tocsc(), drop_tol=1e-4, fill_factor=30)
         except RuntimeError:  # singular to working precision
             return x
         M = sparse_linalg.LinearOperator(A.shape, factors.solve)

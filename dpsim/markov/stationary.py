@@ -17,7 +17,6 @@ from dpsim.markov import sparse as markov_sparse
 SAFE = 1e-280  # with smaller pivots or probabilities the elimination is repeated on logarithms
 MIN_WORK_PER_THREAD = 1e7  # multiplications; below it a thread costs more than it saves
 DENSE_UP_TO = 400  # sparse chains of so many states are solved by elimination
-SOLVED, OUT_OF_RANGE, NO_CHAIN = 0, 1, 2
 
 
 def transition_matrix(counts: ArrayLike) -> Array:
@@ -73,23 +72,20 @@ def stationary_distribution(P: Any) -> Array:
     P = markov_sparse.square("P", checks.numeric("P", P))
     n = P.shape[-1]
     chains = np.ascontiguousarray(P).reshape(-1, n, n)
-    pi, state = np.empty((len(chains), n)), np.empty(len(chains), dtype=np.int64)
+    pi, solved = np.empty((len(chains), n)), np.empty(len(chains), dtype=bool)
     workers = min(len(chains), int(len(chains) * n**3 / MIN_WORK_PER_THREAD))
     if workers < 2 or (workers := min(workers, streams.threads())) < 2:
-        solved = _solve_each(chains, np.empty((n, n)), pi, state)
+        every = _solve_each(chains, np.empty((n, n)), pi, solved)
     else:  # own threads, because numba's parallel loops may not run inside other threads or after a fork
         parts = [slice(len(chains) * i // workers, len(chains) * (i + 1) // workers) for i in range(workers)]
         with ThreadPoolExecutor(workers) as pool:
-            each = pool.map(lambda part: _solve_each(chains[part], np.empty((n, n)), pi[part], state[part]), parts)
-            solved = all(list(each))
-    if solved:
-        return pi.reshape(P.shape[:-1])
-    if (state == NO_CHAIN).any():
-        checks.simplex("P", P)  # its message names the row
-    for index in np.flatnonzero(state != SOLVED):  # with transient states, or beyond the floats
-        place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
-        chain = checks.simplex("P", chains[index])
-        pi[index] = _on_closed_class(f"P[{place}]" if place else "P", chain, _log_gth)
+            each = pool.map(lambda part: _solve_each(chains[part], np.empty((n, n)), pi[part], solved[part]), parts)
+            every = all(list(each))
+    if not every:
+        chains = checks.simplex("P", P).reshape(chains.shape)  # its message names the row
+        for index in np.flatnonzero(~solved):  # with transient states, or beyond the floats
+            place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
+            pi[index] = _on_closed_class(f"P[{place}]" if place else "P", chains[index], _log_gth)
     return pi.reshape(P.shape[:-1])
 
 
@@ -103,13 +99,13 @@ def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def _solve_each(chains, a, pi, state):  # type: ignore[no-untyped-def]
-    """Return whether every chain was solved; each is read into the scratch array a and checked as `checks.simplex`
-    does."""
+def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
+    """Fill pi and `solved`, and return whether every chain was solved. Each chain is read into the scratch array a and
+    checked as `checks.simplex` does."""
     n = chains.shape[1]
-    rounding, solved = max(5e-15, n * 2.220446049250313e-16), True
+    rounding, every = max(5e-15, n * 2.220446049250313e-16), True
     for c in range(chains.shape[0]):
-        state[c] = SOLVED
+        solved[c] = True
         for i in range(n):
             total, least = 0.0, 0.0
             for j in range(n):
@@ -118,15 +114,14 @@ def _solve_each(chains, a, pi, state):  # type: ignore[no-untyped-def]
                 least = min(least, a[i, j])
             off = abs(total - 1.0)
             if least < 0.0 or not off <= CLOSE:
-                state[c] = NO_CHAIN
+                solved[c] = False
                 break
             if off > rounding:
                 for j in range(n):
                     a[i, j] /= total
-        if state[c] == SOLVED and not (_eliminate(a) and _substitute(a, pi[c])):
-            state[c] = OUT_OF_RANGE
-        solved = solved and state[c] == SOLVED
-    return solved
+        solved[c] = solved[c] and _eliminate(a) and _substitute(a, pi[c])
+        every = every and solved[c]
+    return every
 
 
 @njit(nogil=True)

@@ -58,15 +58,15 @@ def random_walk(
         ends = np.arange(0, P.size + 1, n)
         cumulative = np.cumsum(P, axis=-1).reshape(-1)
     shape = batch + checks.size("size", size)
-    starts = np.broadcast_to(checks.integers("start", start, 0, n - 1), shape)
+    starts = checks.fitted("start", checks.integers("start", start, 0, n - 1), shape)
     if uniforms is None:
         uniforms = rng.random((*shape, steps))
-    chosen = np.broadcast_to(checks.real("uniforms", uniforms, 0.0, 1.0, open_high=True), (*shape, steps))
+    uniforms = checks.real("uniforms", uniforms, 0.0, 1.0, open_high=True)
+    chosen = np.ascontiguousarray(checks.fitted("uniforms", uniforms, (*shape, steps)))
     walks = np.empty((math.prod(shape), steps + 1), dtype=np.int64)
     walks[:, 0] = starts.reshape(-1)
     per_chain = max(1, math.prod(shape[len(batch) :]))
-    each = np.ascontiguousarray(chosen).reshape(len(walks), steps)
-    _walk(cumulative, columns, ends, n, per_chain, each, walks)
+    _walk(cumulative, columns, ends, n, per_chain, chosen.reshape(len(walks), steps), walks)
     return walks.reshape(*shape, steps + 1)
 
 
@@ -77,13 +77,6 @@ def _walk(cumulative, columns, ends, n, per_chain, uniforms, walks):  # type: ig
         first_row = (w // per_chain) * n
         for t in range(uniforms.shape[1]):
             row = first_row + walks[w, t]
-            low = ends[row]
-            high = ends[row + 1] - 1
-            u = min(uniforms[w, t], np.nextafter(cumulative[high], 0.0))  # the row may sum to 1 - eps
-            while low < high:
-                middle = (low + high) // 2
-                if cumulative[middle] > u:
-                    high = middle
-                else:
-                    low = middle + 1
-            walks[w, t + 1] = columns[low]
+            first, last = ends[row], ends[row + 1] - 1
+            u = min(uniforms[w, t], np.nextafter(cumulative[last], 0.0))  # the row may sum to 1 - eps
+            walks[w, t + 1] = columns[first + np.searchsorted(cumulative[first:last], u, side="right")]

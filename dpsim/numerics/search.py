@@ -1,10 +1,11 @@
-"""Searches for the point at which a condition changes: `last_kept` on real numbers, `least_integer` on integers.
+"""The two searches that several modules share for the point at which a condition changes: `last_kept` finds a real
+number, and `least_integer` finds an integer for each entry of an array.
 
-Some other modules need a search of their own. `hockey_stick` solves an array of equations to the last bit.
-`boltzmann.epsilon` bisects to a relative precision and continues only with the pairs that have not reached it.
-`words.exact_epsilon` evaluates a bound that takes seconds, so it stops as soon as it is near enough.
-`mdp.concentration` only guesses a radius, which it then proves. `boltzmann.sampling` needs no accuracy, because its
-draws are exact for any tilt. `markov.walks` searches a table inside compiled code.
+For a single integer, the standard library's `bisect` does. The other searches have reasons of their own. `hockey_stick`
+solves an array of equations to the last bit. `boltzmann.epsilon` bisects to a relative precision and continues only
+with the pairs that have not reached it. `words.exact_epsilon` evaluates a bound that takes seconds, so it stops as soon
+as it is near enough. `mdp.concentration` only guesses a radius, which it then proves. `boltzmann.sampling` needs no
+accuracy, because its draws are exact for any tilt.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def project_to_bordered_simplex(
     allowed = checks.mask("support", True if support is None else support, points.shape)
     inside = checks.mask("protected", protected, points.shape)
     outside = allowed & ~inside
-    check_protected(inside, outside, allowed, eta, eta_bar)
+    _check_protected(inside, outside, allowed, eta, eta_bar)
 
     bounds = np.where(inside, eta, 0.0)
     free = _nearest(points, np.ones(points.shape[:-1]), bounds, allowed)
@@ -133,21 +133,9 @@ def _points(name: str, value: ArrayLike, low: float = -math.inf) -> Array:
     return points
 
 
-def check_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float) -> None:
-    """Raise ValueError unless some vector of each row has the minimum eta in its protected entries and eta_bar outside.
-
-    Parameters
-    ----------
-    inside, outside, allowed : bool arrays, shape (..., n); the protected entries, the others of the support, all of it
-    eta, eta_bar : float, as in `project_to_bordered_simplex`
-
-    Examples
-    --------
-    >>> masks = (np.array(mask, bool) for mask in ([1, 0, 0], [0, 1, 1], [1, 1, 1]))
-    >>> check_protected(*masks, eta=0.1, eta_bar=0.1)
-    Traceback (most recent call last):
-    ValueError: protected must mark 2 to 9 entries of each row (|W| eta + eta_bar <= 1 at eta 0.1, eta_bar 0.1), got 1
-    """
+def _check_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float) -> None:
+    """Raise ValueError unless some vector of each row has the minimum eta in its protected entries, which are `inside`,
+    and a sum of at least eta_bar in the other entries of the support, which are `outside`."""
     count = inside.sum(axis=-1)
     most = int(min(2.0**53, (1.0 - eta_bar) / eta * (1.0 + 4.0 * np.finfo(float).eps)))
     bad = (count < 2) | (count > most)

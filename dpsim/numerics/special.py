@@ -32,7 +32,7 @@ def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
     return np.where(left, np.minimum(far, 0.0), near)
 
 
-def log_beta_kernel(x: Array, p: Array, k: Array) -> Array:
+def log_beta_kernel(x: Array | float, p: Array | float, k: Array) -> Array:
     """Return log(x^(kp) (1-x)^(k-kp) / B(kp, k-kp)) without cancellation, as -k KL(p || x) plus the rest of Stirling's
     series."""
     a, b = k * p, k * (1.0 - p)
@@ -136,25 +136,23 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
     does not always: at a = 1000 and b = 1.3e8 the inverse of SciPy 1.17 is twice too large. So the inverse is used
     where the integral confirms it, and bisection elsewhere.
     """
-    a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (a, b, tail)))
-    return _confirmed(betaincinv(a, b, tail), betainc, a, b, tail, 0)
+    return _quantile(betaincinv, betainc, a, b, tail)
 
 
 def beta_upper_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
     """Return the x with P(X >= x) = tail, within 1e-9 of tail, or the nearest float above it, like `beta_quantile`."""
-    a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (a, b, tail)))
-    return _confirmed(betainccinv(a, b, tail), betaincc, a, b, tail, 1)
+    return _quantile(betainccinv, betaincc, a, b, tail)
 
 
-def _confirmed(x: Array, share: Callable[..., Array], a: Array, b: Array, tail: Array, end: int) -> Array:
-    """Return x where share(a, b, x) is tail. Elsewhere return one of the two neighbouring floats between which share
-    crosses tail: the lower one if end is 0, and the upper one if it is 1."""
+def _quantile(inverse: Callable[..., Array], share: Callable[..., Array], *given: ArrayLike) -> Array:
+    """Return x = inverse(a, b, tail) where share(a, b, x) is tail. Elsewhere return one of the two neighbouring floats
+    between which share crosses tail: the lower one for the lower tail, and the upper one for the upper tail."""
+    a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in given))
+    x = np.array(inverse(a, b, tail))
     wrong = ~(np.abs(share(a, b, x) - tail) <= 1e-9 * tail)
-    if not wrong.any():
-        return x
-    a, b, tail = a[wrong], b[wrong], tail[wrong]
-    zero, one = np.zeros(a.shape, np.int64), np.ones(a.shape).view(np.int64)  # floats from 0 to 1 order like their bits
-    beyond = least_integer(lambda bits: (share(a, b, bits.view(float)) <= tail) != (share is betainc), zero, one)
-    x = np.array(x)
-    x[wrong] = (beyond - 1 + end).view(float)
-    return x
+    if wrong.any():
+        a, b, tail, upper = a[wrong], b[wrong], tail[wrong], share is betaincc
+        zero, one = np.zeros(a.shape, np.int64), np.ones(a.shape).view(np.int64)  # floats from 0 to 1 order like bits
+        above = least_integer(lambda bits: (share(a, b, bits.view(float)) <= tail) == upper, zero, one)
+        x[wrong] = (above - 1 + upper).view(float)
+    return checks.plain(x)
