@@ -140,12 +140,12 @@ def value_bounds(
     [3.43, 4.45, 5.46]
     """
     refuse_other("private", private)
-    weights = policy_weights(private, policy)
-    weights = weights[..., None, :, :] if private.horizon is None else weights
+    endless, weights = private.horizon is None, policy_weights(private, policy)
+    weights = weights[..., None, :, :] if endless else weights
     radius = checks.real("radius", radius, 0.0, 1.0)
     beta = checks.real("beta", beta, 0.0, 1.0, open_high=True)
     tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
-    endless = private.horizon is None
+    np.broadcast_shapes(private.batch, weights.shape[:-3], radius.shape, beta.shape)  # refuses in plainer words
     margin = tolerance if endless else 0.0
     lower, upper = (
         _extreme_values(
