@@ -78,7 +78,7 @@ def configurations(total: int, bins: int) -> Integers:
     rows = math.comb(total + bins - 1, small)
     if rows * bins > LARGEST_TABLE:
         raise ValueError(
-            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {rows:.6g} histograms or more"
+            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {rows:.6g} histograms"
         )
     ways = np.ones((bins, total + 1), np.int64)  # [i, m]: in how many ways m people fit into the bins from i on
     for i in reversed(range(bins - 1)):
