@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from dpsim import checks
-from dpsim.boltzmann import space
-from dpsim.boltzmann.space import LARGEST_TABLE, after_move, configurations, index, ordered_pairs, weight_matrix
+from dpsim.boltzmann.space import LARGEST_TABLE, after_move, configurations, index, size, temperature, weight_matrix
 from dpsim.checks import Array, Integers
 
 LARGEST_PAIRED = 30_000  # histograms: all their pairs are visited for the normalisers of a full W
@@ -68,13 +68,13 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
     >>> round(boltzmann.exact_epsilon_limit(50, 3, 198.0), 4)
     0.868
     """
-    total, bins = space.size(total, bins)
-    w, t = weight_matrix(weights, bins), space.temperature(t)
+    total, bins = size(total, bins)
+    w, t = weight_matrix(weights, bins), temperature(t)
     x, row = _representatives(total, bins, w)
     normaliser = log_normalisers(x, t, w)
     full = np.diag(w) if w.ndim == 1 else w
     pull, largest = x @ full, 0.0
-    for i, j in ordered_pairs(bins):
+    for i, j in permutations(range(bins), 2):
         here, g = x[:, i] > 0, full[j] - full[i]
         changed = 2 * (pull[here, j] - pull[here, i]) + g[j] - g[i] - 2 * total * g.min()
         loss = changed / t - normaliser[here] + normaliser[row(after_move(x[here], i, j))]
@@ -121,8 +121,8 @@ def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array
 def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
     """Yield the loss and the probability of each z_0 - z_1 in -N..N, as arrays (2 N + 1, pairs). The order of the bins
     2 to n - 1 of x does not matter, so one order represents all."""
-    total, bins = space.size(total, bins)
-    t = space.temperature(t)
+    total, bins = size(total, bins)
+    t = temperature(t)
     normal, row = _representatives(total, bins, np.ones(bins))
     normaliser = log_normalisers(normal, t, np.ones(bins))
     states = configurations(total, bins)

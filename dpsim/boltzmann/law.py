@@ -1,8 +1,8 @@
 """The Boltzmann distribution of histograms, and an upper bound on the exact epsilon of one draw (Fleischer 2024).
 
-The true histogram x of N individuals in n bins maximises the objective c_x(z) = -(z - x)' W (z - x) over all histograms
+The true histogram x of N people in n bins maximises the objective c_x(z) = -(z - x)' W (z - x) over all histograms
 z with the same total, and pi(z | x) is proportional to exp(c_x(z) / t). Two histograms are neighbours if a single
-individual is in another bin (L1 distance 2). Here W is public and the same for all x, although the slides write W_x.
+person is in another bin (L1 distance 2). Here W is public and the same for all x, although the slides write W_x.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.boltzmann import space
-from dpsim.boltzmann.space import SCALE, configurations, histogram, weight_matrix
+from dpsim.boltzmann.space import SCALE, configurations, histogram, size, temperature, weight_matrix
 from dpsim.checks import Array
 
 
@@ -22,7 +21,7 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
     Parameters
     ----------
     z : array_like of float (..., n), histograms to score
-    x : array_like of int (n,), the true histogram: n >= 2 bins, counts >= 0, at least one individual
+    x : array_like of int (n,), the true histogram: n >= 2 bins, counts >= 0, at least one person
     weights : array_like, optional
         The matrix W, in every function here: None for the identity, (n,) for a diagonal, (n, n) symmetric positive
         semidefinite.
@@ -77,7 +76,7 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
 
     Parameters
     ----------
-    total, bins : int, N >= 1 individuals and n >= 2 bins
+    total, bins : int, N >= 1 people and n >= 2 bins
     weights : array_like, optional, W as in `objective`
 
     Examples
@@ -86,7 +85,7 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
     >>> boltzmann.sensitivity(50, 3)
     198.0
     """
-    total, bins = space.size(total, bins)
+    total, bins = size(total, bins)
     w = weight_matrix(weights, bins)
     if w.ndim == 1:
         return float((2 * total - 1) * np.sort(w)[-2:].sum())
@@ -127,8 +126,8 @@ def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = N
     >>> boltzmann.epsilon_bound(50, 3, 198.0)
     1.0
     """
-    total, bins = space.size(total, bins)
-    w, t = weight_matrix(weights, bins), space.temperature(t)
+    total, bins = size(total, bins)
+    w, t = weight_matrix(weights, bins), temperature(t)
     if w.ndim == 1:
         moved = 2 * total - 1 if np.ptp(w) == 0 else 2 * total
         return moved * float(np.sort(w)[-2:].sum()) / t

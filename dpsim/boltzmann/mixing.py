@@ -13,17 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh_tridiagonal
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from dpsim import checks
-from dpsim.boltzmann import space
 from dpsim.boltzmann.law import objective, sensitivity
 from dpsim.boltzmann.sampling import CANDIDATES, RULES
-from dpsim.boltzmann.space import LARGEST_TABLE, configurations, histogram, index, neighbours, ordered_pairs
+from dpsim.boltzmann.space import LARGEST_TABLE, configurations, histogram, index, neighbours, size, temperature
 from dpsim.checks import Array
 
-LARGEST_LINE = 100_000  # individuals; up to this number the eigenvalues of a line take at most a tenth of a second
+LARGEST_LINE = 100_000  # people; up to this number the eigenvalues of a line take at most a tenth of a second
 ROUNDING = 1e-14  # the possible error of an eigenvalue, for matrices of norm 1
 
 
@@ -44,7 +43,7 @@ def transition_matrix(
     >>> boltzmann.transition_matrix([1, 1], 1e9).toarray().round(2).tolist()
     [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
     """
-    centre, t = histogram(x), space.temperature(t)
+    centre, t = histogram(x), temperature(t)
     checks.choice("candidate", candidate, CANDIDATES)
     checks.choice("rule", rule, RULES)
     total, bins = int(centre.sum()), centre.size
@@ -53,20 +52,19 @@ def transition_matrix(
         raise ValueError(f"x must give at most {LARGEST_TABLE} moves, got {states.shape[0] * bins * (bins - 1)}")
     cost = objective(states, centre, weights)
     there = neighbours(states)
-    here = np.broadcast_to(np.arange(states.shape[0])[:, None], there.shape)
-    proposed = np.full(there.shape, 1 / (bins * (bins - 1)))
+    here = np.arange(len(states))[:, None]
+    proposed: float | Array = 1 / (bins * (bins - 1))
     if candidate == "individual":
-        proposed = states[:, [i for i, _ in ordered_pairs(bins)]] / (total * (bins - 1))
+        proposed = np.repeat(states, bins - 1, axis=1) / (total * (bins - 1))
     change = (cost[there] - cost[here]) / t
     with np.errstate(over="ignore"):
         accepted = np.exp(np.minimum(change, 0.0)) if rule == "metropolis" else 1 / (1 + np.exp(-change))
     chance = np.where(there == here, 0.0, proposed * accepted)
-    stay = 1.0 - chance.sum(axis=1)
-    rows = np.concatenate([here.ravel(), here[:, 0]])
-    columns = np.concatenate([there.ravel(), here[:, 0]])
-    shape = (states.shape[0], states.shape[0])
-    matrix = csr_array(coo_array((np.concatenate([chance.ravel(), stay]), (rows, columns)), shape=shape))
+    chance = np.column_stack([chance, 1.0 - chance.sum(axis=1)])
+    columns = np.column_stack([there, here])
+    matrix = csr_array((chance.ravel(), columns.ravel(), np.arange(0, columns.size + 1, columns.shape[1])))
     matrix.eliminate_zeros()
+    matrix.sort_indices()
     return matrix
 
 
@@ -131,14 +129,14 @@ def mixing_delta(
     >>> boltzmann.mixing_delta(5, 3, 18.0, [1, 3, 100]).round(3)
     array([0.447, 0.037, 0.   ])
     """
-    wanted, w = checks.integers("steps", steps, 0), weights
-    total, bins = space.size(total, bins)
-    t = space.temperature(t)
-    epsilon = 2 * sensitivity(total, bins, w) / t if epsilon is None else checks.scalar("epsilon", epsilon, 0)
+    wanted = checks.integers("steps", steps, 0)
+    total, bins = size(total, bins)
+    t = temperature(t)
+    epsilon = 2 * sensitivity(total, bins, weights) / t if epsilon is None else checks.scalar("epsilon", epsilon, 0)
     states = configurations(total, bins)
     if wanted.size * len(states) ** 2 > LARGEST_TABLE:
         raise ValueError(f"total, bins and steps must need at most {LARGEST_TABLE} numbers, got {len(states)} squared")
-    laws = np.stack([k_step_law(x, t, wanted.ravel().tolist(), weights=w) for x in states], axis=1)
+    laws = np.stack([k_step_law(x, t, wanted.ravel().tolist(), weights=weights) for x in states], axis=1)
     factor = math.exp(min(epsilon, 700.0))
     worst = [np.maximum(laws - factor * laws[:, y], 0.0).sum(axis=2).max(axis=1) for y in neighbours(states).T]
     return checks.plain(np.minimum(np.max(worst, axis=0), 1.0).reshape(wanted.shape))
@@ -151,7 +149,7 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
 
     Parameters
     ----------
-    total, bins : int, N from 1 to 100,000 individuals and n >= 2 bins
+    total, bins : int, N from 1 to 100,000 people and n >= 2 bins
     t : float in [1e-100, 1e100], the temperature
 
     Notes
@@ -184,10 +182,9 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
     >>> round(boltzmann.mixing.convergence_rate(50, 5, 10.0), 4)
     0.9857
     """
-    total, bins = space.size(total, bins)
-    total = checks.integer("total", total, 1, LARGEST_LINE)
+    total, bins = checks.integer("total", total, 1, LARGEST_LINE), checks.integer("bins", bins, 2)
     # the line of integers had the smaller gap in every case tried, but this is not proven, so both are computed
-    gap = min(_gap(total, space.temperature(t), half) for half in (0.0, 0.5))
+    gap = min(_gap(total, temperature(t), half) for half in (0.0, 0.5))
     return 1.0 - gap * 2 / (bins * (bins - 1))
 
 

@@ -40,8 +40,8 @@ def privatize(
     ----------
     histogram : array_like or Series (bins,) of int
         The secret counts. Their total and number of bins are public; an error that refuses other counts is not private.
-    epsilon : float in (0, 1000], the epsilon to reach when one individual changes bin
-    total, bins : int, public: N >= 1 individuals, n >= 2 bins
+    epsilon : float in (0, 1000], the epsilon to reach when one person changes bin
+    total, bins : int, public: N >= 1 people, n >= 2 bins
     steps : int, optional
         Release the state after this number of steps of the Metropolis chain from the secret histogram, as Fleischer
         2024 defines the mechanism, for N up to 100,000 and no weights. Too few steps to prove a delta below 1 are
@@ -75,7 +75,7 @@ def privatize(
     counted = checks.integers("counts of invariant", list((invariant or {}).values()), 0, total)
     free, people = np.setdiff1d(np.arange(bins), fixed), total - int(counted.sum())
     if free.size < 2 or people < 1:
-        raise ValueError(f"invariant must leave at least 2 bins and 1 individual free, got {dict(invariant or {})}")
+        raise ValueError(f"invariant must leave at least 2 bins and 1 person free, got {dict(invariant or {})}")
     if mechanism == "laplace":
         chosen = _zero_sum_laplace(epsilon, people)
     elif steps is not None:
@@ -98,7 +98,7 @@ def privatize(
     spent, delta = chosen.epsilon, chosen.delta
     bound = "(a proven upper bound)"
     statement = (
-        f"Neighbours are histograms of {total} individuals in {bins} bins between which one individual changed bin: "
+        f"Neighbours are histograms of {total} people in {bins} bins between which one person changed bin: "
         f"epsilon {spent!r} {bound}, delta {delta!r}{f' {bound}' if delta else ''}, by {chosen.name}. "
         f"The total, the bins and the weights are public.{same}"
     )
@@ -138,7 +138,10 @@ def _chain(epsilon: float, total: int, bins: int, steps: int) -> _Mechanism:
     """Return the state of the Metropolis chain, started at the secret histogram, after these steps."""
     t, steps = _temperature(epsilon, total, np.ones(bins)), checks.integer("steps", steps, 0)
     spent, name = epsilon_bound(total, bins, t), f"the Metropolis chain at t {t!r} after {steps} steps"
-    delta, parameters = _delta(total, bins, t, steps, spent), {"t": t, "steps": steps}
+    delta, parameters = float(mixing.mixing_bound(total, bins, t, steps, spent)), {"t": t, "steps": steps}
+    if delta >= 1.0:
+        enough = mixing.enough_steps(total, bins, t, spent, 1e-6)
+        raise ValueError(f"steps must be so many that delta is below 1, {enough} for a delta of 1e-6, got {steps}")
     return _Mechanism(spent, delta, name, parameters, lambda x, rng: sampling.metropolis(x, t, steps, rng=rng)[0])
 
 
@@ -149,12 +152,3 @@ def _temperature(epsilon: float, total: int, w: Array) -> float:
         t = math.nextafter(t, math.inf)
     sampling.refuse_large_tables(total, w / t)
     return t
-
-
-def _delta(total: int, bins: int, t: float, steps: int, epsilon: float) -> float:
-    """Return the bound on delta after these steps; ValueError if the bound is not below 1."""
-    delta = float(mixing.mixing_bound(total, bins, t, steps, epsilon))
-    if delta >= 1.0:
-        enough = mixing.enough_steps(total, bins, t, epsilon, 1e-6)
-        raise ValueError(f"steps must be so many that delta is below 1, {enough} for a delta of 1e-6, got {steps}")
-    return delta

@@ -12,8 +12,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
-from dpsim.boltzmann import space
-from dpsim.boltzmann.space import LARGEST_TABLE, SCALE, histogram, weight_matrix
+from dpsim.boltzmann.space import LARGEST_TABLE, SCALE, histogram, temperature, weight_matrix
 from dpsim.checks import Array, Integers
 
 LARGEST_TERMS = 20_000_000  # terms of all bins' tables together
@@ -62,22 +61,24 @@ def sample_exact(
     array([50, 50])
     """
     centre = histogram(x)
-    a = diagonal_exponents(weight_matrix(weights, centre.size), space.temperature(t))
+    w = weight_matrix(weights, centre.size)
+    if w.ndim == 2:
+        raise ValueError(f"weights must be diagonal here, None or {len(w)} numbers in [0, inf), got a full matrix")
+    a = w / temperature(t)
     shape, generator, total = checks.size("size", size), checks.generator(rng), int(centre.sum())
     refuse_large_tables(total, a)
     tilt = _tilt(centre, a, total)
     mode, low, high = _windows(centre, a, tilt, total)
-    last, tables = int(np.argmax(high - low)), []
-    for i in range(centre.size):
+    last, tables = int(np.argmax(high - low)), {}
+    for i in np.delete(np.arange(centre.size), last):
         table = np.cumsum(_terms(np.arange(low[i], high[i] + 1), mode[i], centre[i], a[i], tilt))
-        tables.append(table / table[-1])
+        tables[i] = table / table[-1]
     out, done = np.empty((math.prod(shape), centre.size), np.int64), 0
     while done < len(out):
         batch = int(np.clip(2 * (len(out) - done) * math.sqrt(centre.size), 64, max(64, 2_000_000 // centre.size)))
         drawn = np.zeros((batch, centre.size), np.int64)
-        for i in range(centre.size):
-            if i != last:
-                drawn[:, i] = low[i] + np.searchsorted(tables[i], generator.random(batch), side="right")
+        for i, table in tables.items():
+            drawn[:, i] = low[i] + np.searchsorted(table, generator.random(batch), side="right")
         left = total - drawn.sum(axis=1)
         chance = _terms(np.maximum(left, 0), mode[last], centre[last], a[last], tilt)
         kept = drawn[(left >= 0) & (generator.random(batch) < chance)][: len(out) - done]
@@ -85,13 +86,6 @@ def sample_exact(
         out[done : done + len(kept)] = kept
         done += len(kept)
     return out.reshape(*shape, centre.size)
-
-
-def diagonal_exponents(w: Array, t: float) -> Array:
-    """Return w_i / t of a diagonal W; raises ValueError for a full one."""
-    if w.ndim == 2:
-        raise ValueError(f"weights must be diagonal here, None or {len(w)} numbers in [0, inf), got a full matrix")
-    return w / t
 
 
 def refuse_large_tables(total: int, a: Array) -> None:
@@ -172,10 +166,10 @@ def metropolis(
     chains : int, number of independent chains at each temperature, at least 1
     weights : array_like, optional, W as in `objective`, for at most 7,000 bins
     candidate : {"bins", "individual"}
-        The proposed move. With "bins", one individual moves between an ordered pair of distinct bins, which is drawn
-        uniformly; the proposal is refused when the first bin is empty. With "individual", an individual drawn uniformly
+        The proposed move. With "bins", one person moves between an ordered pair of distinct bins, which is drawn
+        uniformly; the proposal is refused when the first bin is empty. With "individual", a person drawn uniformly
         moves to another bin drawn uniformly. Pairs of bins are symmetric, so pi(z | x) is stationary under both rules.
-        Chains of individuals tend to pi(z | x) times N! / (z_1! ... z_n!), normalised.
+        Chains of persons tend to pi(z | x) times N! / (z_1! ... z_n!), normalised.
     rule : {"metropolis", "logistic"}
         A candidate that changes c_x by d is accepted with probability min(1, exp(d / t)) or 1 / (1 + exp(-d / t)).
     running_mean : bool

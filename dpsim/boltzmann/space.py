@@ -1,8 +1,9 @@
-"""Histograms of N individuals in n bins: their order, the moves between them, and the checks of arguments."""
+"""Histograms of N people in n bins: their order, the moves between them, and the checks of arguments."""
 
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,7 @@ def histogram(x: ArrayLike) -> Integers:
     if counts.ndim != 1 or counts.size < 2:
         raise ValueError(f"x must be one histogram with at least 2 bins, got shape {counts.shape}")
     if not 1 <= counts.sum() <= LARGEST_TOTAL:
-        raise ValueError(f"x must count from 1 to {LARGEST_TOTAL} individuals, got {counts.sum()}")
+        raise ValueError(f"x must count from 1 to {LARGEST_TOTAL} people, got {counts.sum()}")
     return counts
 
 
@@ -63,7 +64,7 @@ def configurations(total: int, bins: int) -> Integers:
 
     Parameters
     ----------
-    total, bins : int, N >= 0 individuals and n >= 1 bins; at most 50,000,000 numbers in all
+    total, bins : int, N >= 0 people and n >= 1 bins; at most 50,000,000 numbers in all
 
     Examples
     --------
@@ -73,12 +74,13 @@ def configurations(total: int, bins: int) -> Integers:
     """
     total = checks.integer("total", total, 0, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 1, LARGEST_TABLE)
-    rows = _count(total, bins)
+    small = min(total, bins - 1, 15)  # there are more than LARGEST_TABLE ways to choose 15 out of 30 or more
+    rows = math.comb(total + bins - 1, small)
     if rows * bins > LARGEST_TABLE:
         raise ValueError(
-            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {rows} histograms"
+            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {rows:.6g} histograms"
         )
-    ways = np.ones((bins, total + 1), np.int64)  # [i, m]: in how many ways m individuals fit into the bins from i on
+    ways = np.ones((bins, total + 1), np.int64)  # [i, m]: in how many ways m people fit into the bins from i on
     for i in reversed(range(bins - 1)):
         ways[i] = ways[i + 1].cumsum()
     states, left = np.empty((rows, bins), np.int64), np.array([total])
@@ -91,23 +93,13 @@ def configurations(total: int, bins: int) -> Integers:
     return states
 
 
-def _count(total: int, bins: int) -> int:
-    """Return binom(N + n - 1, n - 1), or some number above LARGEST_TABLE once it is known to be larger."""
-    small, result = min(total, bins - 1), 1
-    for i in range(1, small + 1):
-        result = result * (total + bins - 1 - small + i) // i
-        if result > LARGEST_TABLE:
-            break
-    return result
-
-
 def configuration_index(z: ArrayLike, total: int) -> Integers:
     """Return the rows in `configurations` of histograms, (...).
 
     Parameters
     ----------
     z : array_like of int (..., n), histograms of this total
-    total : int, N >= 0 individuals; fewer than 2^63 histograms
+    total : int, N >= 0 people; fewer than 2^63 histograms
 
     Examples
     --------
@@ -141,13 +133,8 @@ def index(states: Integers) -> Integers:
     return found
 
 
-def ordered_pairs(bins: int) -> list[tuple[int, int]]:
-    """Return the moves of one individual: ordered pairs (source, destination) of distinct bins."""
-    return [(i, j) for i in range(bins) for j in range(bins) if i != j]
-
-
 def after_move(z: Integers, i: int, j: int) -> Integers:
-    """Return histograms z (..., n) after one individual moved from bin i, which is not empty, to bin j."""
+    """Return histograms z (..., n) after one person moved from bin i, which is not empty, to bin j."""
     moved = z.copy()
     moved[..., i] -= 1
     moved[..., j] += 1
@@ -157,7 +144,7 @@ def after_move(z: Integers, i: int, j: int) -> Integers:
 def neighbours(states: Integers) -> Integers:
     """Return the row that each move reaches from each of all histograms, (rows, moves), its own row if the source is
     empty."""
-    moves = ordered_pairs(states.shape[1])
+    moves = list(permutations(range(states.shape[1]), 2))
     there = np.repeat(np.arange(len(states))[:, None], len(moves), axis=1)
     for m, (i, j) in enumerate(moves):
         here = states[:, i] > 0

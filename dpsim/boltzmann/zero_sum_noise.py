@@ -34,7 +34,7 @@ def add_zero_sum_laplace(
 
     Notes
     -----
-    The noise u has the weight exp(-epsilon ``|u|_1`` / 2), where ``|u|_1`` / 2 is the number of individuals who move.
+    The noise u has the weight exp(-epsilon ``|u|_1`` / 2), where ``|u|_1`` / 2 is the number of people who move.
     The exact epsilon is `epsilon`. Neighbours are x and y = x + e_j - e_i, so the noises u and u - e_j + e_i that lead
     to one result have norms that differ by at most 2. The normaliser is that of the whole lattice for every x, and u =
     0 attains the difference. A draw takes n - 1 bins from the two-sided geometric distribution ``q^|v|``, q =

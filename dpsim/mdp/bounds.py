@@ -7,15 +7,13 @@ of them the paper solves a linear programme, (P), which is replaced here by a gr
 
 from __future__ import annotations
 
-import math
-
 import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.mdp.model import MDP, Policy, policy_weights, read_only, refuse_other
+from dpsim.mdp.model import MDP, policy_weights, refuse_other
 from dpsim.mdp.planning import iterations_needed
 
 
@@ -57,57 +55,43 @@ def _sort(order: NDArray[np.int64], keys: Array) -> None:
         order[i] = moved
 
 
-@numba.njit(cache=True, nogil=True)
-def _extreme_values(
-    transitions: Array,
-    rewards: Array,
-    terminal: Array,
-    support: NDArray[np.bool_],
-    policies: Policy,
-    model: NDArray[np.int64],
-    rule: NDArray[np.int64],
-    radius: Array,
-    beta: Array,
-    discount: float,
-    stages: int,
-    tolerance: float,
-) -> Array:
-    """Return the pessimistic and optimistic values (B, 2, S) after the stages of Theorem 1's recursion.
+@numba.guvectorize(
+    "f8[:,:,:], f8[:,:], f8[:], b1[:,:,:], f8[:,:,:], f8, f8, f8, i8, f8, f8, f8[:]",
+    "(s,a,n),(s,a),(s),(s,a,n),(t,s,a),(),(),(),(),(),()->(s)",
+    cache=True,
+)
+def _extreme_values(  # type: ignore[no-untyped-def]
+    transitions, rewards, terminal, support, policy, radius, beta, discount, stages, tolerance, sign, out
+):
+    """Fill `out` with the pessimistic (sign 1) or optimistic (sign -1) values (S,) after the stages of Theorem 1's
+    recursion. NumPy broadcasts all arguments.
 
-    transitions (M, S, A, S); policies (L, T, S, A), of which stage t plays rule min(t, T-1). Problem i of B has
-    model[i], rule[i], radius[i] and beta[i]. The recursion stops once discount/(1-discount) times the last change, and
-    hence the distance to the fixed point, is within the tolerance. With a negative tolerance it runs through all
+    policy (T, S, A); stage t plays rule min(t, T-1). The recursion stops once discount/(1-discount) times the last
+    change, and hence the distance to the fixed point, is within the tolerance. With the tolerance 0 it runs through all
     stages.
     """
-    (states, actions), last = rewards.shape, policies.shape[1] - 1
-    out = np.empty((len(model), 2, states))
+    (states, actions), last = rewards.shape, policy.shape[0] - 1
     values, after, keys, order = np.empty(states), np.empty(states), np.empty(states), np.empty(states, np.int64)
-    for task in range(2 * len(model)):
-        i, side = task // 2, task % 2
-        sign = 1.0 - 2.0 * side  # the largest expectation fills the best states first
+    for s in range(states):
+        after[s], order[s] = terminal[s], s
+    for stage in range(stages - 1, -1, -1):
         for s in range(states):
-            after[s], order[s] = terminal[s], s
-        for stage in range(stages - 1, -1, -1):
-            for s in range(states):
-                keys[s] = sign * after[s]
-            _sort(order, keys)
-            change = 0.0
-            for s in range(states):
-                values[s] = 0.0
-                for a in range(actions):
-                    weight = policies[rule[i], min(stage, last), s, a]
-                    if weight > 0:
-                        expected = _extreme_expectation(
-                            transitions[model[i], s, a], support[s, a], after, order, radius[i], beta[i]
-                        )
-                        values[s] += weight * (rewards[s, a] + discount * expected)
-                change = max(change, abs(values[s] - after[s]))
-            values, after = after, values
-            if tolerance >= 0.0 and discount * change <= (1.0 - discount) * tolerance:
-                break
-        for s in range(states):  # one slice assignment would double the time to compile
-            out[i, side, s] = after[s]
-    return out
+            keys[s] = sign * after[s]  # the largest expectation fills the best states first
+        _sort(order, keys)
+        change = 0.0
+        for s in range(states):
+            values[s] = 0.0
+            for a in range(actions):
+                weight = policy[min(stage, last), s, a]
+                if weight > 0:
+                    expected = _extreme_expectation(transitions[s, a], support[s, a], after, order, radius, beta)
+                    values[s] += weight * (rewards[s, a] + discount * expected)
+            change = max(change, abs(values[s] - after[s]))
+        values, after = after, values
+        if tolerance > 0.0 and discount * change <= (1.0 - discount) * tolerance:
+            break
+    for s in range(states):  # one slice assignment would double the time to compile
+        out[s] = after[s]
 
 
 def value_bounds(
@@ -156,32 +140,30 @@ def value_bounds(
     [3.43, 4.45, 5.46]
     """
     refuse_other("private", private)
-    weights = policy_weights(private, policy)
-    weights = weights[..., None, :, :] if private.horizon is None else weights
+    endless, weights = private.horizon is None, policy_weights(private, policy)
+    weights = weights[..., None, :, :] if endless else weights
     radius = checks.real("radius", radius, 0.0, 1.0)
     beta = checks.real("beta", beta, 0.0, 1.0, open_high=True)
     tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
-    states, actions = private.rewards.shape
-    batch = np.broadcast_shapes(private.batch, weights.shape[:-3], radius.shape, beta.shape)
-    arrays = (
-        private.transitions.reshape(-1, states, actions, states),
-        private.rewards,
-        np.zeros(states) if private.terminal is None else private.terminal,
-        _holding_support(private, support),
-        weights.reshape(-1, *weights.shape[-3:]),
-        _flat_index(private.batch, batch),
-        _flat_index(weights.shape[:-3], batch),
-        np.broadcast_to(radius, batch).ravel(),
-        np.broadcast_to(beta, batch).ravel(),
+    np.broadcast_shapes(private.batch, weights.shape[:-3], radius.shape, beta.shape)  # refuses in plainer words
+    margin = tolerance if endless else 0.0
+    lower, upper = (
+        _extreme_values(
+            private.transitions,
+            private.rewards,
+            np.zeros(len(private.rewards)) if endless else private.terminal,
+            _holding_support(private, support),
+            weights,
+            radius,
+            beta,
+            private.discount,
+            iterations_needed(private, tolerance) if endless else private.horizon,
+            margin,
+            sign,
+        )
+        for sign in (1.0, -1.0)
     )
-    extremes = _extreme_values(
-        *map(read_only, arrays),  # arrays of one kind compile once
-        private.discount,
-        iterations_needed(private, tolerance) if private.horizon is None else private.horizon,
-        tolerance if private.horizon is None else -1.0,
-    ).reshape(*batch, 2, states)
-    margin = tolerance if private.horizon is None else 0.0
-    return extremes[..., 0, :] - margin, extremes[..., 1, :] + margin
+    return lower - margin, upper + margin
 
 
 def cost_of_privacy(
@@ -223,8 +205,3 @@ def _holding_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool
         where = tuple(int(i) for i in np.argwhere(outside)[0][-3:])
         raise ValueError(f"support must contain every positive private entry, got none at {where}")
     return mask
-
-
-def _flat_index(shape: tuple[int, ...], batch: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return the flat member of `shape` that is broadcast to each flat member of the batch."""
-    return np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), batch).ravel()

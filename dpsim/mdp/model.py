@@ -58,20 +58,18 @@ class MDP:
         if not allowed.any(axis=1).all():
             raise ValueError(f"allowed must have an action in every state, got none in {allowed.any(axis=1).argmin()}")
         ignored = np.eye(1, states)[0]  # any probability vector passes the check below
-        kept = _where_allowed("transitions", self.transitions, allowed[..., None], ignored)
+        kept = np.where(allowed[..., None], checks.numeric("transitions", self.transitions), ignored)
         transitions = checks.simplex("transitions", kept)
         transitions = np.where(allowed[..., None], transitions, 0.0)
         if np.shape(self.rewards) != (states, actions):
             raise ValueError(f"rewards must have shape ({states}, {actions}), got {np.shape(self.rewards)}")
-        rewards = checks.real("rewards", _where_allowed("rewards", self.rewards, allowed, 0.0))
+        rewards = checks.real("rewards", np.where(allowed, checks.numeric("rewards", self.rewards), 0.0))
         horizon = None if self.horizon is None else checks.integer("horizon", self.horizon, 1)
         discount = checks.scalar("discount", self.discount, 0.0, 1.0, open_high=horizon is None)
         terminal = _terminal_values(self.terminal, horizon, states)
         fields = {"transitions": transitions, "rewards": rewards, "terminal": terminal, "allowed": allowed}
-        for name, value in fields.items():
-            object.__setattr__(self, name, None if value is None else read_only(value))
-        object.__setattr__(self, "horizon", horizon)
-        object.__setattr__(self, "discount", discount)
+        for name, value in {**fields, "horizon": horizon, "discount": discount}.items():
+            object.__setattr__(self, name, read_only(value) if isinstance(value, np.ndarray) else value)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -84,11 +82,6 @@ class MDP:
         more positive entries."""
         positive = (self.transitions > 0).any(axis=tuple(range(len(self.batch))))
         return int((positive.sum(axis=-1) > 1).sum())
-
-
-def _where_allowed(name: str, value: Any, allowed: NDArray[np.bool_], other: ArrayLike) -> NDArray[Any]:
-    """Return the entries of allowed actions, and `other` elsewhere, if all entries are real numbers or NaN."""
-    return np.where(allowed, checks.numeric(name, value), other)
 
 
 def _terminal_values(terminal: ArrayLike | None, horizon: int | None, states: int) -> Array | None:

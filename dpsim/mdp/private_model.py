@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,16 +87,14 @@ def privatize(
         raise ValueError("support must have a next state for every allowed action, and a choice of two for one of them")
     if (records is None) == (b is None):
         raise ValueError("exactly one of b and records must be given: it says how far a vector of a neighbour moves")
-    if records is None:
-        apart = checks.scalar("b", b, 0.0, 1.0, open_low=True)
-    else:
-        apart = 2.0 / checks.scalar("records", records, 2.0)  # a record moves 1/N from one entry to another
+    # a record moves 1/N from one entry to another
+    apart = 2.0 / checks.scalar("records", records, 2.0) if b is None else b
     generator, simulation = private.source(rng)
     if mechanism == "dirichlet":
         if eta is None:
             raise ValueError("eta must be the public minimum of the transitions, a number in (0, 1/2), got None")
-        public = partial(dirichlet.privatize, support=mask, eta=eta, b=b, records=records, rows=rows)
-        released = public(mdp.transitions[mdp.allowed], epsilon, delta, rng=generator)
+        public = {"support": mask, "eta": eta, "b": b, "records": records, "rows": rows}
+        released = dirichlet.privatize(mdp.transitions[mdp.allowed], epsilon, delta, **public, rng=generator)
         drawn, parameters = _with_vectors(mdp, released.value), released.parameters
     else:
         scale = accounting.laplace_scale if mechanism == "laplace" else accounting.gaussian_scale

@@ -65,15 +65,15 @@ def exact_word_epsilon(
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     checks.choice("mechanism", mechanism, MECHANISMS)
     space = word_space(letters, adjacency, start)
-    if space.chain is None:
-        return _on_alphabet(space, length, Law(mechanism, epsilon, b, None))
-    if _feasible_words(space.chain, length) > ENUMERATED:
+    if space.chain is not None and _feasible_words(space.chain, length) > ENUMERATED:
         raise ValueError(f"length must leave at most {ENUMERATED} feasible words on a chain, got {length}")
-    return _by_enumeration(space.chain, length, Law(mechanism, epsilon, b))
+    return _exact_epsilon(space, length, Law(mechanism, epsilon, b, 0 if space.chain else None))
 
 
-def _on_alphabet(space: WordSpace, n: int, law: Law) -> float:
-    """Return the exact epsilon over an alphabet, where all words have the same counts."""
+def _exact_epsilon(space: WordSpace, n: int, law: Law) -> float:
+    """Return the exact epsilon, by enumeration on a chain. Over an alphabet all words have the same counts."""
+    if space.chain is not None:
+        return _by_enumeration(space.chain, n, law)
     if len(space.labels) == 1:
         return 0.0
     log_f = law.log_f(log_integers(alphabet_counts(n, len(space.labels))))
@@ -108,11 +108,11 @@ def _by_enumeration(chain: Chain, n: int, law: Law) -> float:
 def _upper(chain: Chain, n: int, law: Law) -> float:
     """Return a proven upper bound on the exact epsilon of a mechanism on a chain."""
     if law.b > 1 or law.epsilon > LARGEST_BOUNDED_EPSILON:
-        return law.epsilon
+        return float(law.epsilon)
     rate = law.epsilon / 2.0
     ratio = normaliser_ratio(chain, n, rate)
     bound = _permute_and_flip_bound(ratio, rate) if law.mechanism == "permute-and-flip" else rate + ratio.upper
-    return min(law.epsilon, bound)
+    return min(float(law.epsilon), bound)
 
 
 def calibrate_law(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:
@@ -129,25 +129,20 @@ def calibrate_law(space: WordSpace, n: int, epsilon: float, b: int, mechanism: s
         log_counts = log_integers(alphabet_counts(n, len(space.labels)))
         offset = best_offset(log_counts, 2.0 * epsilon, b) if mechanism == "staircase" else 0
         return Law(mechanism, 2.0 * epsilon, b, offset), epsilon, len(space.labels) > 1
-    exact = space.chain is None or _feasible_words(space.chain, n) <= ENUMERATED
-
-    def spent(law: Law) -> float:
-        if space.chain is None:
-            return _on_alphabet(space, n, law) + SLACK
-        return _by_enumeration(space.chain, n, law) + SLACK if exact else _upper(space.chain, n, law)
-
+    large = space.chain if space.chain and _feasible_words(space.chain, n) > ENUMERATED else None
     best = law, epsilon, False  # by the theorem, the exact epsilon is at most the promised one
-    if b > 1 and not exact:
+    if b > 1 and large:
         return best
     aim = (1.0 - TOLERANCE / 2.0) * epsilon
     low, below, high, above = 0.0, aim, 2.0 * epsilon, 0.0
     for _ in range(STEPS):  # false position (Illinois)
         promised = max(epsilon, low + (high - low) * below / (below + above))
-        cost = spent(law._replace(epsilon=promised))
+        tried = law._replace(epsilon=promised)
+        cost = _upper(large, n, tried) if large else _exact_epsilon(space, n, tried) + SLACK
         if cost > epsilon:
             high, above, below = promised, cost - aim, below / 2.0 if above else below
             continue
-        best = law._replace(epsilon=promised), cost, exact
+        best = tried, cost, large is None
         if above == 0.0 or cost >= (1.0 - TOLERANCE) * epsilon:
             break
         low, below, above = promised, aim - cost, above / 2.0
@@ -169,15 +164,13 @@ def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
     least = math.exp(max(0.0, min(ratio.log_smallest, 600.0)))
     grid = least * np.exp(np.arange(0.0, math.log(1e5), 2e-3))
     left, right = grid[:-1] - 1.0, growth * grid[1:] - 1.0
-    whole = -np.expm1(-left) / np.maximum(left, 1e-12)
-    whole[left < 1e-12] = 1.0
+    whole = np.where(left < 1e-12, 1.0, -np.expm1(-left) / np.maximum(left, 1e-12))
     rest = np.maximum(left - q, 1e-3)
     tail = np.where(left - q < 1e-3, 0.5, (rest - 1.0 + np.exp(-rest)) / rest**2)
-    log_weight = np.broadcast_to([0.0, -rate], (len(right), 2))
 
     def log_least(multiplicity: Array) -> Array:
         logs = np.stack([np.zeros(len(right)), np.log(multiplicity)], axis=1)
-        return log_integrals(logs, log_weight)[:, 1]
+        return log_integrals(logs, np.array([0.0, -rate]))[:, 1]
 
     first = np.log(whole) - log_least(np.maximum(right / q, 1.0))
     second = np.log(tail) - log_least(right / q + 1.0)

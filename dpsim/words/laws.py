@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,16 +33,31 @@ BLOCK = 2**20
 
 
 class Law(NamedTuple):
-    """A mechanism and its parameters, from which `privatize` draws."""
+    """A mechanism and its parameters. Its methods take log-counts (..., n + 1)."""
 
     mechanism: str
-    epsilon: float
+    epsilon: Any  # promised: a number, or an array (...)
     b: int
     offset: int | None = 0  # of the staircase; None for its best offset
 
     def log_f(self, log_counts: Array) -> Array:
-        """Return log f (..., n + 1), given log-counts (..., n + 1)."""
-        return log_law(log_counts, np.asarray(self.epsilon), self.b, self.mechanism, self.offset)
+        """Return log f (..., n + 1), the log-probability of each single word at distance 0 to n. The formula is also
+        evaluated where N_l = 0."""
+        if self.mechanism == "staircase":
+            offset = best_offset(log_counts, self.epsilon, self.b) if self.offset is None else self.offset
+            stairs = np.ceil((np.arange(log_counts.shape[-1]) + offset) / self.b)
+            log_weight = -np.asarray(self.epsilon)[..., None] / 2.0 * stairs
+        else:
+            log_weight = _log_q(log_counts, self.epsilon, self.b)
+        if self.mechanism == "permute-and-flip":
+            return log_weight + log_integrals(log_counts, log_weight)
+        return log_weight - logsumexp(log_counts + log_weight, axis=-1, keepdims=True)
+
+    def pmf(self, log_counts: Array) -> Array:
+        """Return the distribution of the distance: the number of words at each distance times the probability of one of
+        them."""
+        pmf = np.exp(log_counts + self.log_f(log_counts))
+        return np.asarray(pmf / pmf.sum(axis=-1, keepdims=True))
 
 
 def pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "permute-and-flip") -> Array:
@@ -74,7 +89,7 @@ def pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "
     checks.choice("mechanism", mechanism, MECHANISMS)
     if mechanism == "staircase" and log_counts.ndim > 1:
         raise ValueError(f"counts must be one vector (n + 1,) for the staircase, got shape {log_counts.shape}")
-    return _pmf(log_counts, epsilon, b, mechanism, None)
+    return Law(mechanism, epsilon, b, None).pmf(log_counts)
 
 
 def expected_error(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "permute-and-flip") -> Array:
@@ -113,7 +128,7 @@ def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> 
     """
     log_counts, epsilon, b = _arguments(counts, epsilon, b)
     log_q = _log_q(log_counts, epsilon, b)
-    upper = _mean(_pmf(log_counts, epsilon, b, "exponential", None))
+    upper = _mean(Law("exponential", epsilon, b).pmf(log_counts))
     scaled = np.exp(log_integrals(log_counts, log_q) + logsumexp(log_counts + log_q, axis=-1)[..., None])
     n = log_counts.shape[-1] - 1
     return checks.plain(upper - n * (scaled[..., 0] - scaled[..., -1]) / 4.0), checks.plain(upper)
@@ -213,7 +228,7 @@ def sample_distances(law: Law, log_counts: Array, shape: tuple[int, ...], rng: n
     if law.mechanism == "permute-and-flip":
         # U^(1/N) with -log U = E: the maximum is -log(1 - exp(-E / N))
         log_share = np.log(rng.standard_exponential((*shape, len(safe)))) - safe
-        score = largest_exponential(log_share) + _log_q(log_counts, np.asarray(law.epsilon), law.b)
+        score = largest_exponential(log_share) + _log_q(log_counts, law.epsilon, law.b)
     else:
         score = rng.gumbel(size=(*shape, len(safe))) + safe + law.log_f(log_counts)
     return np.asarray(np.argmax(np.where(possible, score, -np.inf), axis=-1))
@@ -226,40 +241,18 @@ def largest_exponential(log_share: Array) -> Array:
     return np.where(small, -log_share, -np.log(-np.expm1(-share)))
 
 
-def log_law(log_counts: Array, epsilon: Array, b: int, mechanism: str, offset: int | None) -> Array:
-    """Return log f (..., n + 1), the log-probability of each single word at distance 0 to n. The formula is also
-    evaluated where N_l = 0."""
-    if mechanism == "staircase":
-        offset = best_offset(log_counts, epsilon, b) if offset is None else offset
-        stairs = np.ceil((np.arange(log_counts.shape[-1]) + offset) / b)
-        log_weight = -epsilon[..., None] / 2.0 * stairs
-    else:
-        log_weight = _log_q(log_counts, epsilon, b)
-    if mechanism == "permute-and-flip":
-        return log_weight + log_integrals(log_counts, log_weight)
-    return log_weight - logsumexp(log_counts + log_weight, axis=-1, keepdims=True)
-
-
 def best_offset(log_counts: Array, epsilon: ArrayLike, b: int) -> int:
     """Return the offset of the staircase in 0..b - 1 with the smallest expected distance, for one vector of
     log-counts."""
-    laws = (_pmf(log_counts, np.asarray(epsilon), b, "staircase", offset) for offset in range(b))
-    return int(np.argmin([_mean(law) for law in laws]))
+    return int(np.argmin([_mean(Law("staircase", epsilon, b, offset).pmf(log_counts)) for offset in range(b)]))
 
 
 def _mean(pmf: Array) -> Array:
     return np.asarray(pmf @ np.arange(pmf.shape[-1], dtype=float))
 
 
-def _log_q(log_counts: Array, epsilon: Array, b: int) -> Array:
-    return -(epsilon / (2.0 * b))[..., None] * np.arange(log_counts.shape[-1])
-
-
-def _pmf(log_counts: Array, epsilon: Array, b: int, mechanism: str, offset: int | None) -> Array:
-    """Return the distribution of the distance: the number of words at each distance times the probability of one of
-    them."""
-    pmf = np.exp(log_counts + log_law(log_counts, epsilon, b, mechanism, offset))
-    return np.asarray(pmf / pmf.sum(axis=-1, keepdims=True))
+def _log_q(log_counts: Array, epsilon: Any, b: int) -> Array:
+    return -np.asarray(epsilon / (2.0 * b))[..., None] * np.arange(log_counts.shape[-1])
 
 
 def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int) -> tuple[Array, Array, int]:

@@ -13,7 +13,7 @@ CASES = [(5, 3, None), (4, 4, None), (1, 2, None), (6, 3, [1.0, 2.0, 0.5]), (7, 
 
 
 def moves(x):
-    """The histograms after one individual moved."""
+    """The histograms after one person moved."""
     for i, j in itertools.permutations(range(len(x)), 2):
         if x[i]:
             y = np.array(x)

@@ -37,7 +37,7 @@ def test_two_bins_are_one_line():
 
 
 def test_redrawing_pairs_has_the_gap_that_the_coupling_gives():
-    """The chain R of the proof: its gap is at least 1 / b, and for few individuals not twice as much."""
+    """The chain R of the proof: its gap is at least 1 / b, and for few people not twice as much."""
     for total, bins, t in [(4, 3, 2.0), (6, 3, 30.0), (4, 4, 5.0), (1, 3, 1e6), (3, 4, 0.3)]:
         states = boltzmann.configurations(total, bins)
         for x in states:

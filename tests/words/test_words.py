@@ -18,7 +18,6 @@ from dpsim.words.laws import (
     MECHANISMS,
     Law,
     _mean,
-    _pmf,
     best_offset,
     largest_exponential,
     log_integrals,
@@ -386,7 +385,7 @@ def test_staircase_with_the_best_offset_is_optimal(n, m, b, lost):
     best = expected_error(counts, 2 * lost, b, mechanism="staircase")
     assert best == pytest.approx(words.least_expected_error(n, m, lost, b), rel=1e-6)
     assert exact_word_epsilon(n, 2 * lost, b=b, letters=m, mechanism="staircase") == pytest.approx(lost)
-    errors = [_mean(_pmf(log_integers(counts), np.array(2 * lost), b, "staircase", offset)) for offset in range(b)]
+    errors = [_mean(Law("staircase", 2 * lost, b, offset).pmf(log_integers(counts))) for offset in range(b)]
     assert errors[best_offset(log_integers(counts), 2 * lost, b)] == min(errors) == best
 
 
@@ -394,7 +393,7 @@ def test_staircase_with_the_best_offset_is_optimal(n, m, b, lost):
 def test_the_staircase_rises_by_one_every_b_letters_from_its_offset_on(offset, stairs):
     counts, epsilon = np.array([1, 3, 3, 1]), 1.3
     law = counts * np.exp(-epsilon / 2 * np.array(stairs))
-    found = _pmf(log_integers(counts), np.array(epsilon), 2, "staircase", offset)
+    found = Law("staircase", epsilon, 2, offset).pmf(log_integers(counts))
     assert found == pytest.approx(law / law.sum(), rel=1e-12)
 
 
