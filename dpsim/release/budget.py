@@ -80,7 +80,7 @@ def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
 
 
 def read_json(path: Path) -> Any:
-    """Return the value in a JSON file; ValueError if it is large or a key occurs twice, for json would keep the last."""
+    """Return the value in a JSON file; ValueError if it is large or a key is repeated, as json keeps the last."""
     if (size := path.stat().st_size) > MOST_BYTES:
         raise ValueError(f"it must have at most {MOST_BYTES:,} bytes, got {size:,}")
 
