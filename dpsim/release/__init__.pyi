@@ -1,15 +1,13 @@
 from .unit import (
     Unit as Unit,
 )
-from .counts import (
-    Counts as Counts,
-)
 from .noise import (
     Noise as Noise,
     laplace_noise as laplace_noise,
     pair_threshold as pair_threshold,
 )
 from .table import (
+    Counts as Counts,
     count_transitions as count_transitions,
     count_trajectories as count_trajectories,
 )
@@ -19,14 +17,10 @@ from .sources import (
 from .support import (
     declare as declare,
     Support as Support,
-    PrivatePairs as PrivatePairs,
     all_pairs as all_pairs,
     declared_graph as declared_graph,
     private_pairs as private_pairs,
     counts_on as counts_on,
-)
-from .options import (
-    Options as Options,
 )
 from .chain import (
     PrivateChain as PrivateChain,
@@ -43,12 +37,12 @@ from .files import (
 )
 from .budget import (
     Limit as Limit,
-    spend as spend,
 )
 from .planning import (
     plan as plan,
 )
 from .command import (
+    Options as Options,
     privatize as privatize,
 )
 from . import times as times

@@ -28,7 +28,7 @@ from dpsim.release.unit import Unit
 
 VERSION = 2
 WAIT = 30.0  # seconds to wait for another release that holds the lock
-MOST_BYTES = 2**24  # the largest size of a budget file
+MOST_BYTES = 2**24  # the largest size of a JSON file that is read
 
 
 class Limit(NamedTuple):
@@ -80,7 +80,9 @@ def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
 
 
 def read_json(path: Path) -> Any:
-    """Return the value in a JSON file. A key that occurs twice raises ValueError, because json would keep the last."""
+    """Return the value in a JSON file; ValueError if it is large or a key is repeated, as json keeps the last."""
+    if (size := path.stat().st_size) > MOST_BYTES:
+        raise ValueError(f"it must have at most {MOST_BYTES:,} bytes, got {size:,}")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -102,7 +104,7 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
             raise ValueError(f"limit must be given, epsilon and delta, to make the budget {path}")
         return {"version": VERSION, "limit": list(limit), "column": unit.column, "releases": []}, 0o600
     found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_size > MOST_BYTES:
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         raise ValueError(f"budget: {path} must be a plain file with one name, got {found.st_nlink} names or another")
     try:
         book = read_json(path)

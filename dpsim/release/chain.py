@@ -24,10 +24,10 @@ from dpsim.markov.sparse import classes
 from dpsim.release import draws, estimate, intervals, statement
 from dpsim.release import support as supports
 from dpsim.release.budget import Limit, spend
-from dpsim.release.counts import Counts
 from dpsim.release.labels import positions
 from dpsim.release.noise import Noise, laplace_noise, pair_threshold
 from dpsim.release.support import PrivatePairs, Support
+from dpsim.release.table import Counts
 from dpsim.release.unit import Unit
 
 _NO_LABELS = "the release has no labels: no pair passed the threshold"

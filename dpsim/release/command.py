@@ -1,4 +1,8 @@
-"""A release in one call, and the lines that `dpsim release`, `dpsim release --check` and `dpsim plan` print."""
+"""A release in one call, its options, and the lines that `dpsim release`, its `--check` and `dpsim plan` print.
+
+`privatize`, `dpsim release` and `dpsim release --check` take the same options, which are read only by `Options`.
+A combination of options that makes no sense is refused before a row is read.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,9 +20,89 @@ import pandas as pd
 from dpsim.release import files, owner, planning, sources
 from dpsim.release.budget import Limit, loss_limit, spend
 from dpsim.release.chain import PrivateChain, losses, release_chain
-from dpsim.release.counts import Counts
 from dpsim.release.labels import visible
-from dpsim.release.options import Options
+from dpsim.release.support import PrivatePairs, Support, declare
+from dpsim.release.table import Counts, count_trajectories, count_transitions
+from dpsim.release.unit import Unit, unit_of
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Options:
+    """The meaning of a table's columns, the unit to protect, and what is public without the data.
+
+    Parameters
+    ----------
+    origin, destination, count : str, the columns of a table with a row for each event, or for `count` events
+    trajectory : str
+        "USER,TIME,PLACE", the columns of a table with a row for each visit, instead of the three above. The unit is
+        USER.
+    time_format, max_gap : str, only with a trajectory, as in `count_trajectories`
+    categories : the labels of the states that may occur, or a text file with a label in each line
+    graph : the transitions that may occur, as a table (or its file) with the columns origin and destination
+    pairs : str, only with categories
+        With "all" (the default) every pair of categories has a noisy count; with "private" only the pairs that occur
+        often have one.
+    unit : str, the column of the person, car or session to protect as a whole; with None single events are protected
+    events : int, only with a unit or a trajectory, the largest number of events of a unit that are counted
+
+    Without categories and without a graph, the pairs that occur often are chosen privately.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]})
+    >>> options = Options(origin="from", destination="to", categories=["home", "shop"])
+    >>> options.counts(table).trips.values.tolist()
+    [['home', 'shop', 2], ['shop', 'home', 1]]
+    """
+
+    origin: str | None = None
+    destination: str | None = None
+    count: str | None = None
+    trajectory: str | None = None
+    time_format: str | None = None
+    max_gap: str | None = None
+    categories: Sequence[Any] | str | os.PathLike[str] | None = None
+    graph: pd.DataFrame | str | os.PathLike[str] | None = None
+    pairs: str | None = None
+    unit: str | None = None
+    events: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.trajectory is None:
+            if self.origin is None or self.destination is None:
+                raise ValueError("origin and destination must be given, or trajectory (USER,TIME,PLACE) for visits")
+            if not (self.time_format is self.max_gap is None):
+                raise ValueError("time_format and max_gap belong to trajectory, got no trajectory")
+        else:
+            if len(self.visits) != 3 or not all(self.visits):
+                raise ValueError(f"trajectory must be three columns, USER,TIME,PLACE, got {self.trajectory!r}")
+            if not (self.origin is self.destination is self.count is self.unit is None):
+                raise ValueError(
+                    "trajectory protects its first column, so no origin, destination, count or unit may be given"
+                )
+
+    @cached_property
+    def visits(self) -> list[str]:
+        """The names of the columns in `trajectory`, or an empty list without a trajectory."""
+        return [] if self.trajectory is None else [name.strip() for name in str(self.trajectory).split(",")]
+
+    @cached_property
+    def protected(self) -> Unit:
+        """The unit that the release protects."""
+        return unit_of(self.visits[0] if self.visits else self.unit, self.events)
+
+    @cached_property
+    def support(self) -> Support | PrivatePairs:
+        """The declared pairs, or a request to choose the pairs privately."""
+        return declare(self.categories, self.graph, self.pairs)
+
+    def counts(self, source: Any) -> Counts:
+        """Return the counts of a table, which is given as files, a folder, a DataFrame or an Ibis table."""
+        known: dict[str, Any] = {"unit": self.protected, "categories": self.support.labels}
+        if not self.visits:
+            return count_transitions(source, str(self.origin), str(self.destination), count=self.count, **known)
+        known |= {"time_format": self.time_format, "max_gap": self.max_gap}
+        return count_trajectories(source, time=self.visits[1], place=self.visits[2], **known)
 
 
 def privatize(
@@ -59,19 +145,8 @@ def privatize(
     >>> chain.stationary().round(2).tolist()
     [0.5, 0.5]
     """
-    options = Options(
-        origin=origin,
-        destination=destination,
-        count=count,
-        trajectory=trajectory,
-        time_format=time_format,
-        max_gap=max_gap,
-        categories=categories,
-        graph=graph,
-        pairs=pairs,
-        unit=unit,
-        events=events,
-    )
+    given = locals()  # by name; the fields of `Options` have the names of these arguments
+    options = Options(**{field.name: given[field.name] for field in fields(Options)})
     noise, _, spent = losses(epsilon, delta, options.protected, options.support)
     if limit is not None and budget is None:
         raise ValueError("limit belongs to a budget (--budget FILE), the file that records it, and no budget was given")
@@ -109,9 +184,10 @@ def release_lines(
     """
     if check:
         _counts_aloud(source, Options(**options), tell)
-        for line in _file_lines(source):
+        found = sources.found_files(source)
+        names = [f"{'':>16}{visible(file)}" for file in found]
+        for line in (f"{len(found):>15,} files counted:", *names, "nothing was drawn, spent or written"):
             tell(line)
-        tell("nothing was drawn, spent or written")
         return []
     if epsilon is None or output is None:
         raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
@@ -138,12 +214,6 @@ def _counts_aloud(source: Any, options: Options, tell: Callable[[str], None]) ->
     for line in lines + owner.count_lines(counts, options.support):
         tell(line)
     return counts
-
-
-def _file_lines(source: Sequence[str]) -> list[str]:
-    """Return the names of the files that are counted, one in each line."""
-    found = sources.found_files(source)
-    return [f"{len(found):>15,} files counted:", *(f"{'':>16}{visible(file)}" for file in found)]
 
 
 def plan_lines(*, epsilon: str, limits: str | None = None, **numbers: Any) -> Iterator[str]:

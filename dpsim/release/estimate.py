@@ -52,14 +52,18 @@ EMPTY_RULE = (
 
 
 class Estimate(NamedTuple):
-    """An estimated chain."""
+    """An estimated chain.
+
+    Attributes
+    ----------
+    matrix : csr_array (n, n), with the pairs of the support and those that `EMPTY_RULE` gives to a row without any
+    probabilities : (pairs,) floats, the probabilities of the pairs of the support
+    empty : integers, the rows that were filled by `EMPTY_RULE`
+    """
 
     matrix: sparse.csr_array
-    """(n, n), with the pairs of the support and the pairs that `EMPTY_RULE` gives to a row without any."""
     probabilities: Array
-    """(pairs,), the probabilities of the pairs of the support."""
     empty: Integers
-    """The rows that were filled by `EMPTY_RULE`."""
 
 
 def rule(support: Support) -> str:
@@ -71,7 +75,7 @@ def rule(support: Support) -> str:
 def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
     """Return the chain estimated from the noisy counts of a support, by the module's rule."""
     counts = noisy.astype(float)
-    weights = _learned(support, counts, noise) if rule(support) == RULE else np.maximum(counts, 0.0)
+    weights = _learn_counts(support, counts, noise) if rule(support) == RULE else np.maximum(counts, 0.0)
     empty = row_sums(weights, support) <= 0.0
     filled = empty[support.rows]
     arrivals = np.bincount(support.indices, np.where(filled, 0.0, weights), minlength=len(support.labels))
@@ -91,7 +95,7 @@ def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
     return np.asarray(row_sums(noisy.astype(float), support) <= WEAK * np.sqrt(noise.variance * support.sizes))
 
 
-def _learned(support: Support, noisy: Array, noise: Noise) -> Array:
+def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
     """Return the counts estimated by `RULE`, but 0 in weak rows with noisy counts twice as likely without any event."""
     expected, most = expected_counts(support, noisy, noise), noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size)
     if float(((noisy - expected) ** 2).sum()) <= noise.variance * most:  # squared noise has variance <= 5 v^2

@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,16 +32,15 @@ from dpsim.release import owner, report
 from dpsim.release import support as supports
 from dpsim.release.budget import read_json
 from dpsim.release.chain import PrivateChain
-from dpsim.release.counts import Counts
 from dpsim.release.labels import visible
 from dpsim.release.noise import LARGEST_EPSILON
 from dpsim.release.statement import LAPLACE, RELEASED
+from dpsim.release.table import Counts
 from dpsim.release.unit import Unit
 
 STATEMENT, REPORT, OWNER = "statement.json", "report.html", "owner.json"
 ENDS = ("origin", "destination")
 LARGEST_NOISY_COUNT = 2**54  # a count is at most 2^53, and its noise is never as large as that
-MOST_BYTES = 2**24  # the largest size of statement.json
 MOST_CHARACTERS = 1_000  # the largest length of a sentence in statement.json
 ROWS = 2**16  # rows of a table that are read at a time
 MOST_ROWS_OF_CSV = 1_000_000  # a table with more rows is written only as Parquet
@@ -90,11 +89,12 @@ def prepare(output: str | os.PathLike[str], budget: str | os.PathLike[str] | Non
     if {Path(os.path.realpath(folder)) for folder in place} & {file, *file.parents} and budget is not None:
         raise ValueError(f"budget must be a file outside the folders of the release, got {os.fspath(budget)!r}")
     files.need_locks("writing a release")
-    lock = None
-    try:
+    with ExitStack() as at_the_end:
         try:
             hidden.mkdir(mode=0o700, exist_ok=True)
             lock = files.lock(hidden, os.O_RDONLY | os.O_DIRECTORY)
+            at_the_end.callback(os.close, lock)
+            at_the_end.callback(shutil.rmtree, hidden, ignore_errors=True)  # before the lock is given up
             os.fchmod(lock, 0o700)
             for folder in place:
                 if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
@@ -105,10 +105,6 @@ def prepare(output: str | os.PathLike[str], budget: str | os.PathLike[str] | Non
         except OSError as error:
             raise ValueError(f"output: {os.fspath(target)!r} cannot be made ({error.strerror})") from error
         yield Place(hidden / "public", hidden / "private", *place)
-    finally:
-        if lock is not None:
-            shutil.rmtree(hidden, ignore_errors=True)
-            os.close(lock)
 
 
 def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
@@ -127,7 +123,7 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
     """
     place, file = Path(folder), STATEMENT
     try:
-        facts = read_json(_ordinary(place / file, MOST_BYTES))
+        facts = read_json(_ordinary(place / file))
         _check(facts)
         file = "states.parquet"
         labels = _labels(place / file)
@@ -141,12 +137,10 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
     return PrivateChain(support, noisy[order], facts)
 
 
-def _ordinary(file: Path, most: int | None = None) -> Path:
-    """Return the file if it is an ordinary one of at most `most` bytes; reading a pipe or a device might never end."""
+def _ordinary(file: Path) -> Path:
+    """Return the file if it is an ordinary one (ValueError), because reading a pipe or a device might never end."""
     if not file.is_file():
         raise ValueError("there is no ordinary file of this name")
-    if most is not None and file.stat().st_size > most:
-        raise ValueError(f"it must have at most {most:,} bytes, got {file.stat().st_size:,}")
     return file
 
 

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from dpsim import markov
 from dpsim.release.chain import PrivateChain
-from dpsim.release.counts import Counts
 from dpsim.release.labels import first_labels, positions
 from dpsim.release.support import PrivatePairs, Support, counts_on
+from dpsim.release.table import Counts
 
 REASONS = {
     "damaged": "lines that are not rows of the table (too many or too few fields, an unclosed quote, not UTF-8)",

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from dpsim.release.scratch import ibis
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
 MOST_OF_A_ROW = 10**9  # the largest count in one row of a table of counts
+NAME = re.compile(r"[^\x00\ud800-\udfff]+")  # text that a database can use as the name of a column
 LABELS, NUMBERS = ("text", "whole numbers", "booleans", "dates"), ("text", "whole numbers")
 
 
@@ -48,7 +50,7 @@ def read(
     """
     scratch.versions()  # raises an error that says what to install
     for name, column in columns.items():
-        if not _is_name(column):
+        if not (isinstance(column, str) and NAME.fullmatch(column)):
             raise ValueError(f"{name} must be the name of a column, got {column!r:.80}")
     wanted = list(dict.fromkeys(columns.values()))
     if isinstance(source, str | os.PathLike | list | tuple):
@@ -63,14 +65,6 @@ def read(
         fields = {name: made[name](table[column]) for name, column in columns.items()}
         chosen.append(table.select(**fields, **{text.DAMAGED: damaged}))
     return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [name for _, names in read for name in names]
-
-
-def _is_name(column: Any) -> bool:
-    """Return whether a database can use this as the name of a column."""
-    try:
-        return isinstance(column, str) and column != "" and b"\0" not in column.encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
 
 
 def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
@@ -122,7 +116,7 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
         groups.setdefault((how, names), []).append(file)
     connection, _ = scratch.connect()
     made = (
-        _scanned(_parquet(some, how)) if parquet else text.rows(some, how, names, wanted)
+        _scan(_parquet(some, how)) if parquet else text.rows(some, how, names, wanted)
         for (how, names), some in groups.items()
     )
     return [(_table(connection, *each), names) for each, (_, names) in zip(made, groups)]
@@ -132,43 +126,38 @@ def found_files(paths: Sequence[str]) -> list[str]:
     """Return the files that the paths name, directly or by a folder, each once; ValueError if a folder has none."""
     found: dict[tuple[int, int], str] = {}
     for path in paths:
-        inside = [path]
-        if os.path.isdir(path):
-            inside = _tables_in(path)
-            if not inside:
-                raise ValueError(f"source: the folder {path!r} holds no file that ends in {FORMATS}")
+        inside = list(_tables_in(Path(path), set())) if os.path.isdir(path) else [path]
+        if not inside:
+            raise ValueError(f"source: the folder {path!r} holds no file that ends in {FORMATS}")
         for file in inside:
-            status = os.stat(ordinary(file))
-            found.setdefault((status.st_dev, status.st_ino), file)
+            found.setdefault(_identity(ordinary(file)), file)
     return list(found.values())
 
 
-def _tables_in(folder: str) -> list[str]:
-    """Return the sorted files of tables in a folder and its subfolders.
+def _tables_in(folder: Path, visited: set[tuple[int, int]]) -> Iterator[str]:
+    """Yield the files of tables in a folder and in its subfolders that were not yet visited, in the order of names.
 
     Links are followed, and each folder is visited once. Names that begin with a dot or an underscore are left out. A
     folder that cannot be read raises OSError, and a link that leads nowhere raises ValueError, because otherwise the
     rows behind it would be missing from the counts and nobody would know.
     """
-    visited, tables = set(), []
-    for at, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
-        status = os.stat(at)
-        if (status.st_dev, status.st_ino) in visited:
-            folders.clear()
-            continue
-        visited.add((status.st_dev, status.st_ino))
-        folders[:] = sorted(name for name in folders if name[0] not in "._")
-        for file in (Path(at, name) for name in names if name[0] not in "._"):
-            if file.is_symlink() and not file.exists():
-                raise ValueError(f"source: the link {str(file)!r} leads nowhere")
-            if file.name.lower().endswith(ENDINGS):
-                tables.append(file)
-    return [str(file) for file in sorted(tables)]
+    if _identity(folder) in visited:
+        return
+    visited.add(_identity(folder))
+    for name in sorted(entry.name for entry in os.scandir(folder) if entry.name[0] not in "._"):
+        path = folder / name
+        if path.is_symlink() and not path.exists():
+            raise ValueError(f"source: the link {str(path)!r} leads nowhere")
+        if path.is_dir():
+            yield from _tables_in(path, visited)
+        elif name.lower().endswith(ENDINGS):
+            yield str(path)
 
 
-def _refuse(error: OSError) -> None:
-    """Raise the error of a folder that cannot be read."""
-    raise error
+def _identity(path: str | Path) -> tuple[int, int]:
+    """Return two numbers that are the same for all names of a file or folder."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 def ordinary(file: str) -> str:
@@ -215,7 +204,7 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
         chosen = pa.table({name: _arrow(frame[name]) for name in wanted}) if of_pandas else frame.select(wanted)
     except Exception as error:  # a type of column that Arrow does not have
         raise ValueError(f"source: {_reason(error)}") from error
-    return _table(scratch.connect()[0], *_scanned(pa.dataset.dataset(chosen))), names
+    return _table(scratch.connect()[0], *_scan(pa.dataset.dataset(chosen))), names
 
 
 def _arrow(column: pd.Series) -> Any:
@@ -229,7 +218,7 @@ def _arrow(column: pd.Series) -> Any:
 # --- as DuckDB gets them ----------------------------------------------------------------------------------------------
 
 
-def _scanned(dataset: Any) -> tuple[Any, str, dict[str, str]]:
+def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
     """Return the last three arguments of `_table` for an Arrow dataset; ValueError for an unsupported type."""
     casts, fields = {}, {}
     for name, kind in zip(dataset.schema.names, dataset.schema.types):

@@ -57,8 +57,8 @@ def in_words(chain: Any) -> str:
     lines = [
         *[SIMULATION] * s["simulation"],
         trust(chain),
-        f"Guarantee: {given}(epsilon, delta)-differential privacy with epsilon {_rounded_up(s['epsilon'], 6)}, "
-        f"delta {_rounded_up(s['delta'], 3)} ({proven}; the proofs are in dpsim.release.noise). The probability of any "
+        f"Guarantee: {given}(epsilon, delta)-differential privacy with epsilon {_round_up(s['epsilon'], 6)}, "
+        f"delta {_round_up(s['delta'], 3)} ({proven}; the proofs are in dpsim.release.noise). The probability of any "
         "set of outputs is at most e^epsilon times its probability from a neighbouring table, plus delta.",
         f"Neighbours: two tables, one of which has one unit more. The unit is {unit.words}{moves}.",
         "If the unit is in both tables but with different events, the guarantee is twice epsilon and (1 + e^epsilon) "
@@ -114,6 +114,6 @@ def _of_the_long_run(chain: Any) -> list[str]:
     return lines
 
 
-def _rounded_up(value: float, digits: int) -> str:
+def _round_up(value: float, digits: int) -> str:
     up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING).create_decimal(decimal.Decimal(value))
     return f"{float(up):.{digits}g}"

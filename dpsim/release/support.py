@@ -13,7 +13,7 @@ import pandas as pd
 from dpsim.checks import Integers
 from dpsim.release import labels as naming
 from dpsim.release import sources
-from dpsim.release.counts import Counts
+from dpsim.release.table import Counts
 
 MOST_LABELS = 3_000  # the largest number of labels for which all pairs may be allowed
 ALL_PAIRS = "all pairs of the declared labels"
@@ -176,7 +176,6 @@ def pair_counts(trips: pd.DataFrame, labels: tuple[Any, ...] | None) -> tuple[An
         origin, destination = (naming.positions(trips[column], labels) for column in ("origin", "destination"))
     inside = (origin >= 0) & (destination >= 0) & (numbers > 0)
     n = max(len(labels), 1)
-    keys, place = np.unique(origin[inside] * n + destination[inside], return_inverse=True)
-    counts = np.zeros(keys.size, dtype=np.int64)
-    np.add.at(counts, place, numbers[inside])
-    return labels, keys // n, keys % n, counts
+    counts = pd.Series(numbers[inside]).groupby(origin[inside] * n + destination[inside]).sum()
+    keys = counts.index.to_numpy()
+    return labels, keys // n, keys % n, counts.to_numpy()

@@ -10,17 +10,49 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from dpsim import checks
 from dpsim.release import labels, sources, text, times
-from dpsim.release.counts import Counts
 from dpsim.release.scratch import ibis
 from dpsim.release.unit import EVENT, Unit, unit_of
 
 MOST_EVENTS = 2**53  # sums are cut to this, and a unit must have fewer events, because larger floats skip integers
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of counts
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each transition occurs, after the limit on the events of a unit. These counts are not private.
+
+    Parameters
+    ----------
+    trips : DataFrame with the columns origin, destination and trips, and a row for each pair that occurs
+    unit : Unit to protect; adding or removing one unit changes the counts by at most `unit.events` in total
+    before : DataFrame, the trips before the limit on the events of a unit, with which the release is compared
+    report : dict, for the owner of the table: how many of its rows were counted, or left out for which reason
+    moves : bool, whether an event is the move of a unit from one visit to its next
+
+    Examples
+    --------
+    >>> Counts(pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [3]})).unit
+    Unit(events=1, column=None)
+    """
+
+    trips: pd.DataFrame
+    unit: Unit = EVENT
+    before: pd.DataFrame | None = None
+    report: dict[str, int] = field(default_factory=dict)
+    moves: bool = False
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.trips, pd.DataFrame) and {"origin", "destination", "trips"} <= set(self.trips.columns)):
+            raise ValueError(f"trips must be a table with origin, destination and trips, got {self.trips!r:.80}")
+        checks.integers("trips", self.trips["trips"], 0)
 
 
 def count_transitions(
@@ -150,9 +182,9 @@ def _counts(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves:
     The reason says why a row is left out; it is null for the other rows.
     """
     declared = None if categories is None else labels.distinct_labels("categories", categories)
-    summed = _grouped(events, declared)
+    summed = _group(events, declared)
     if unit.column is not None:
-        kept = _truncated(summed, unit.events)
+        kept = _truncate(summed, unit.events)
         totals = {name: _total(kept[name]) for name in ("rows", "trips", "kept")}
         summed = kept.group_by(["reason", "origin", "destination"]).aggregate(**totals)
     table = sources.fetch_table(summed)
@@ -180,7 +212,7 @@ def _total(numbers: Any) -> Any:
     return ibis.least(numbers.sum(), MOST_EVENTS).cast("int64")
 
 
-def _grouped(events: Any, declared: list[Any] | None) -> Any:
+def _group(events: Any, declared: list[Any] | None) -> Any:
     """Return a table with a row for each reason to leave events out and, for "kept" events, for each unit and pair."""
     ends = [name for name in ("origin", "destination", "unit") if name in events.columns]
     missing = ibis.or_(*(events[name].isnull() for name in ends))
@@ -194,7 +226,7 @@ def _grouped(events: Any, declared: list[Any] | None) -> Any:
     return table.group_by(["reason", *ends]).aggregate(rows=table.count(), trips=_total(table.number))
 
 
-def _truncated(grouped: Any, most: int) -> Any:
+def _truncate(grouped: Any, most: int) -> Any:
     """Return the table with the number of events kept of each unit and pair, at most `most` in total for each unit."""
     # each hash has its own column, because inside an expression it would be computed again wherever it occurs
     order = _hash(grouped.unit, grouped.origin, grouped.destination)

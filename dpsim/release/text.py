@@ -18,9 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 DELIMITERS = ",;\t|"
-DAMAGED = f"damaged {uuid.uuid4().hex}"
-"""The name of a column that is true for a line that cannot be read as a row; no user's table has this name."""
-
+DAMAGED = f"damaged {uuid.uuid4().hex}"  # a column, true for a line that is not a row; no user's table has this name
 MOST_BYTES = 10_000_000  # the largest number of bytes in a row
 _PART = 2**20  # bytes that are read at a time
 UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
@@ -41,10 +39,17 @@ def _lines(file: str) -> Iterator[list[bytes]]:
     yield [rest] * bool(rest)
 
 
+def _body(file: str) -> Iterator[list[bytes]]:
+    """Yield lists of the lines of a file without its first line."""
+    parts = filter(None, _lines(file))
+    yield next(parts, [])[1:]
+    yield from parts
+
+
 def header(file: str) -> tuple[str, tuple[str, ...]]:
     """Return the delimiter and the names of the columns, which are read from the first line only (ValueError)."""
     try:
-        line = next((lines[0] for lines in _lines(file) if lines), b"").decode("utf-8-sig")
+        line = next(filter(None, _lines(file)), [b""])[0].decode("utf-8-sig")
         delimiters = "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else DELIMITERS
         tried = {delimiter: tuple(next(csv.reader([line], delimiter=delimiter), ())) for delimiter in delimiters}
     except (UnicodeDecodeError, csv.Error) as error:
@@ -65,16 +70,9 @@ class _Lines:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Return a new stream of all lines."""
         schema = pa.schema({"line": pa.large_binary()})
-        batches = (pa.record_batch([pa.array(lines, pa.large_binary())], schema) for lines in self._bodies())
+        parts = (lines for file in self.files for lines in _body(file))
+        batches = (pa.record_batch([pa.array(lines, pa.large_binary())], schema) for lines in parts)
         return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
-
-    def _bodies(self) -> Iterator[list[bytes]]:
-        """Yield lists of the lines of all files, without the first line of each file."""
-        for file in self.files:
-            first = 1
-            for lines in _lines(file):
-                yield lines[first:]
-                first = 0 if lines else first
 
 
 def rows(files: Any, delimiter: str, names: Sequence[str], wanted: Sequence[str]) -> tuple[Any, str, dict[str, str]]:

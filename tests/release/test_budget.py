@@ -31,7 +31,7 @@ def book(file: Path) -> list[dict[str, object]]:
 
 
 def spend(file: Path, epsilon: float, delta: float = 0.0, unit: Unit = EVENT, limit: Limit | None = None):  # type: ignore[no-untyped-def]
-    return release.spend(file, epsilon=epsilon, delta=delta, unit=unit, limit=limit)
+    return budget.spend(file, epsilon=epsilon, delta=delta, unit=unit, limit=limit)
 
 
 def test_losses_add_up_to_the_limit_and_no_further(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ import pytest
 
 import dpsim
 from dpsim import markov, release
-from dpsim.release import files, owner, report
-from dpsim.release.counts import Counts
+from dpsim.release import Counts, files, owner, report
 from dpsim.release.unit import EVENT, Unit
 
 PARTS = files._parts
