@@ -115,54 +115,6 @@ def test_the_word_follows_from_the_claim_and_the_inputs(value: float, error: flo
     assert (found["shown"], found["ok"]) == (expected, True)
 
 
-def edges(row: Any, error: float) -> list[tuple[str, float, float]]:
-    """Return each number on which the word of a row depends, with the threshold that it may come to or pass.
-
-    Ours, or the printed one where `limit` is compared with it; none where no number decides.
-    """
-    theirs = 0.0 if math.isnan(row.draws) else row.deviation / math.sqrt(row.draws)
-    if row.inputs in ("lost", "none"):
-        return []
-    found = []
-    signs = {"at most": [1], "at least": [-1], "equal to": [-1, 1]}
-    if row.claim == "value" and row.relation:  # the printed number passes the limit on this side
-        slack = row.published_unit / 2 + 3 * theirs
-        found += [("published", row.limit + sign * slack, sign) for sign in signs[row.relation]]
-    if row.inputs == "chosen" or (row.inputs == "example" and row.claim == "value"):
-        return found
-    if row.claim == "trend":
-        return [*found, ("ours", 0.0, {"falls": 1, "rises": -1}[row.printed])]
-    if row.claim == "statement":
-        slack, at = 3 * error + (row.limit_unit / 2 if row.relation == "equal to" else 0.0), row.limit
-        return found + [("ours", at + sign * slack, sign) for sign in signs[row.relation]]
-    slack = row.published_unit / 2 + 3 * math.hypot(error, theirs)
-    sides = signs[row.relation] if row.claim == "bound" else [-1, 1]
-    return found + [("ours", row.published + sign * slack, sign) for sign in sides]
-
-
-@pytest.mark.parametrize("id", ledger.published().index)
-def test_each_number_that_decides_a_word_changes_it_at_its_threshold(id: str) -> None:
-    row = ledger.report().loc[id]
-    error = float(np.nan_to_num(row["standard_error"]))
-    decided = edges(row, error)
-    for which, at, sign in decided:
-        step = 1e-6 * (abs(at) or 1.0)
-        words = []
-        for value in (at - sign * step, at + sign * step):  # on the side that is allowed, and beyond
-            other, ours = row.copy(), float(row["reproduced"])
-            if which == "published":
-                other["published"] = value
-            else:
-                ours = value
-            if row["claim"] == "value" and row["relation"] and which == "ours":
-                other["relation"], other["limit"] = "", math.nan  # the printed number is excluded whatever ours is
-            words.append(ledger.word(other, ours, error))
-        assert words[0] != words[1], (which, at, words)
-        assert words[1] != "agrees"
-    if not decided:
-        assert len({ledger.word(row, value, error) for value in (-1e9, 0.0, row["published"], row["limit"], 1e9)}) == 1
-
-
 def test_what_was_verified_guards_the_value_and_the_verdict() -> None:
     verified = {"expected": 2.2601, "expected_unit": 0.0001}
     assert judged(2.26019, **verified)["shown"] == "agrees: value"
@@ -187,21 +139,16 @@ def test_the_unit_of_the_last_printed_digit(text: str, unit: float) -> None:
 
 MISTAKES = [
     ("claim", "rounded", "must be one of value, bound, trend, statement, slip, got 'rounded'"),
-    ("inputs", "surrogate", "must be one of any, paper, example, chosen, lost, none"),
-    ("relation", "atmost", "must be one of at most, at least, equal to, got 'atmost'"),
     ("paper", "andres2031", "must be one of benvenuti2026"),
     ("sent", "maybe", "must be one of no, yes"),
     ("published", "2,26", "must be a number"),
     ("published", "", "must be the printed number for a bound"),
-    ("published", "falls", "must be the printed number for a bound"),
-    ("limit", "about 2", "must be a number"),
     ("limit", "2", "must be empty for a bound"),
     ("expected", "", "must be the value that was verified here"),
     ("expected", "nan", "must be a number"),
     ("draws", "2000", "column deviation: must be given together with draws"),
     ("relation", "equal to", "must be at most or at least for a bound"),
-    ("section", "", "must not be empty"),
-    ("sentence", " ", "must not be empty"),
+    ("section", " ", "must not be empty"),
     ("id", "benvenuti2026.theorem1", "is the id of a row above"),
     ("claim", "statement", "column published: must be empty for a statement"),
     ("claim", "trend", "column published: must be falls or rises for a trend"),
