@@ -6,7 +6,6 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -21,7 +20,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from toy_project import notebook
 
-from dpsim import figures, ledger, mdp, paths
+from dpsim import figures, ledger, paths
 from dpsim.cli import main
 from dpsim.figures import explore, house_style
 from dpsim.ledger import display as display_of
@@ -87,7 +86,8 @@ THEOREM = {"relation": "at most", "limit": 2.25}
         (1.0, math.nan, SAYS, "agrees: statement"),
         (1.001, math.nan, SAYS, "differs: statement"),
         (1.001, math.nan, SAYS | {"inputs": "any"}, "contradicted: statement"),
-        (1.001, 0.001, SAYS | {"inputs": "any"}, "agrees: statement"),
+        (1.0029, 0.001, SAYS | {"inputs": "any"}, "agrees: statement"),
+        (1.0031, 0.001, SAYS | {"inputs": "any"}, "contradicted: statement"),
         (1.001, math.nan, SAYS | {"inputs": "example"}, "not tested: statement"),
         (1.0, math.nan, SAYS | {"inputs": "example"}, "agrees: statement, on an example"),
         (0.495, math.nan, EQUAL, "agrees: statement"),
@@ -182,13 +182,10 @@ def test_a_mistake_in_the_table_is_refused_with_its_file_row_and_column(
 def test_a_stray_comma_a_lost_quote_and_another_header_name_the_file(toy: Path) -> None:
     path = toy / "data" / "published.csv"
     text = path.read_text(encoding="utf-8")
+    quoted = 'fallin2023.theorem1,fallin2023,Theorem 1,"'
     for old, new, message in (
         ("fallin2023.fig2.max,", "fallin2023.fig2.max,,", "row fallin2023.fig2.max (line "),
-        (
-            'fallin2023.theorem1,fallin2023,Theorem 1,"',
-            "fallin2023.theorem1,fallin2023,Theorem 1,",
-            "columns instead of",
-        ),
+        (quoted, quoted[:-1], "columns instead of"),
         ("claim,inputs", "basis", "the columns must be id,paper,where"),
     ):
         path.write_text(text.replace(old, new), encoding="utf-8")
@@ -205,19 +202,12 @@ def test_a_mistake_in_the_rows_of_another_paper_does_not_stop_a_run(toy: Path) -
         ledger.record("gohari2020.lemma4", 1.0)
 
 
-def test_each_table_is_read_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_read_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    usual = io.open
-
-    def counted(file: Any, *rest: Any, **more: Any) -> Any:
-        opened.append(str(file))
-        return usual(file, *rest, **more)
-
-    monkeypatch.setattr(io, "open", counted)
-    monkeypatch.setattr(pd.io.common, "open", counted, raising=False)
+    usual = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *_, **of: opened.append(path.name) or usual(path, *_, **of))
     ledger.markdown(ledger.report(), "there")
-    tables = [Path(path).name for path in opened if path.endswith(".csv")]
-    assert sorted(tables) == ["papers.csv", "published.csv"]
+    assert opened.count("published.csv") == 1
 
 
 def test_every_row_has_what_the_readme_explains() -> None:
@@ -332,10 +322,7 @@ def test_the_verdict_of_a_paper_counts_its_claims_by_word_and_kind() -> None:
         return str(counted["verdict"]), str(counted["kinds"])
 
     assert said(2.26) == ("Of the paper's 1 claim, 1 agrees with our results.", "1 value")
-    assert said(2.26, 2.3) == (
-        "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1).",
-        "1 value",
-    )
+    assert said(2.26, 2.3)[0] == "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1)."
     assert said(-1.0, -1.0, inputs="example", **FALLS) == (
         "Of the paper's 2 claims, 2 agree with our results.",
         "2 trends; all of them on an example",
@@ -347,7 +334,7 @@ def test_the_verdict_of_a_paper_counts_its_claims_by_word_and_kind() -> None:
         "be tested.",
         "1 bound, on an example",
     )
-    assert said(2.26, 2.26, inputs=["paper", "none"])[0] == "Of the paper's 1 claim, 1 agrees with our results."
+    assert said(2.26, 2.26, inputs=["paper", "none"]) == said(2.26)
 
 
 def test_the_report_leads_from_each_row_to_its_section_of_a_declared_site_and_else_to_the_notebook(toy: Path) -> None:
@@ -476,20 +463,10 @@ def drawn_figure() -> Figure:
     return fig
 
 
-def startups() -> Figure:
-    """Return a figure whose arrows are placed by boxes of text."""
-    figures.style()
-    fig, ax = plt.subplots(figsize=figures.size(2, 3.3))
-    ends = dict.fromkeys(mdp.STARTUP_STATES, 2.0)
-    figures.draw_startups(ax, np.ones(4), np.full(4, 0.5), np.full((4, 2, 2), 0.5), ends)
-    return fig
-
-
-@pytest.mark.parametrize("draw", [drawn_figure, startups])
-def test_saved_as_savefig(draw: Callable[[], Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_as_savefig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PDF", "1")
-    figures.save(draw(), "fig1_line", pd.DataFrame({"x": [0.0]}), str(tmp_path))
-    other = draw()
+    figures.save(drawn_figure(), "fig1_line", pd.DataFrame({"x": [0.0]}), str(tmp_path))
+    other = drawn_figure()
     other.savefig(tmp_path / "other.png", metadata={"Software": None})
     other.set_layout_engine("none")
     other.savefig(tmp_path / "other.pdf", metadata={"CreationDate": None}, dpi=200)

@@ -259,12 +259,6 @@ def expected_objective(x, t):
     return -energy[-low] / mass[-low]
 
 
-@pytest.mark.parametrize("x, t", [((1, 0, 1), 10.0), ((4, 2, 0), 3.0)])
-def test_the_oracle_of_the_mean_objective(x, t):
-    c = [cost(z, x, None) for z in enumerate_histograms(sum(x), len(x))]
-    assert expected_objective(x, t) == pytest.approx(float(brute_law(x, t) @ c), rel=1e-12)
-
-
 @pytest.mark.parametrize("t", [10.0, 1000.0, 1e12])
 def test_exact_sampler_of_a_large_histogram(t):
     rng = np.random.default_rng(23)

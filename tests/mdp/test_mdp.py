@@ -79,13 +79,6 @@ def test_policies_and_values_are_those_of_quantecon(mdp):
     np.testing.assert_array_equal(policy, peer_policy)
 
 
-@discounted
-def test_discounted_evaluation_agrees_with_quantecon(mdp):
-    rng = generator(22)
-    policy = np.array([rng.choice(np.flatnonzero(a)) for a in mdp.allowed])
-    np.testing.assert_allclose(mdps.evaluate(mdp, policy), peer(mdp).evaluate_policy(policy), rtol=1e-11)
-
-
 def randomised(mdp, rng):
     """A policy that plays every allowed action with some probability: (stages, S, A), or (S, A) without a horizon."""
     stages = 1 if mdp.horizon is None else mdp.horizon
