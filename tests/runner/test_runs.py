@@ -323,7 +323,8 @@ def test_signals_of_children_that_are_ignored_keep_no_program_alive(toy: Path) -
     notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM)
     process = start("run", "quick", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     process.communicate(timeout=DEADLINE)
-    assert process.returncode == 0 and not workers(toy)
+    assert process.returncode == 0
+    wait_for(lambda: not workers(toy))
 
 
 def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
@@ -434,7 +435,7 @@ def test_prose_may_be_edited_while_a_notebook_runs_and_threads_that_do_not_end_d
     sleeper = "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()"
     notebook(path, BODY, "p = pathlib.Path('quick.ipynb'); p.write_text(p.read_text() + ' ')", sleeper, PROGRAM)
     assert ran().status == "done" and ran().status == "unchanged"
-    assert not workers(toy)
+    wait_for(lambda: not workers(toy))
 
 
 # What a user has set, and where they stand.

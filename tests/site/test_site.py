@@ -100,7 +100,7 @@ NEAR = """() => Promise.all([...document.images].map(i => {
 
 TYPESET = """() => !document.querySelector('script[src*="mathjax"]') || Promise.race([
   MathJax.startup.promise.then(() => true),
-  new Promise(late => setTimeout(() => late(false), 15000)),
+  new Promise(late => setTimeout(() => late(false), 120000)),
 ])"""
 """Whether MathJax came to its end."""
 
@@ -164,7 +164,7 @@ def origin(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(site: Path) -> Iterator[Any]:
-    """Open a browser with a fresh profile; what takes more than 20 s fails."""
+    """Open a browser with a fresh profile; what takes more than two minutes fails, on a busy machine too."""
     with sync_api.sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
         context = opened.new_context(viewport=DESKTOP, accept_downloads=True)
@@ -429,7 +429,7 @@ def test_the_search_finds_and_leads_to_pages_first(
 
 def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) -> None:
     context = browser.browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, offline=True)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
