@@ -7,7 +7,6 @@ import json
 import math
 import re
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -235,11 +234,6 @@ def test_no_draw_of_ours_can_turn_a_verdict() -> None:
             assert ledger.word(row, value, row["standard_error"]) == row["verdict"], (id, value, "take more draws")
 
 
-def test_the_family_of_rows_and_seeds_has_one_small_chance_of_a_false_alarm() -> None:
-    rare = 2 * (1 - NormalDist().cdf(words_of._alarm(len(ledger.published()))))
-    assert 0.9e-3 < rare * len(ledger.published()) * 20 <= 1.0001e-3
-
-
 @functools.cache
 def headings(name: str) -> list[str]:
     """Return the fragments under which Jupyter finds the headings of a notebook."""
@@ -302,15 +296,6 @@ def test_rows_that_share_a_sentence_share_a_line_and_recorded_values_fill_it() -
     Found = words_of.Found
     assert f"{Found(0.026):.1%} {Found(-50.0)} {Found(0.012345)}" == "2.6 % -50 0.01235"
     assert f"{Found(-0.762):by.2f}, {Found(3.0):by}" == "falls by 0.76, rises by 3"
-
-
-def test_a_unit_stands_behind_a_number_and_nowhere_else() -> None:
-    (bound,) = ledger.judge(row(unit="km", **MOST), recorded({})).itertuples()
-    assert display_of._says(bound).endswith(": at most 2.26 km")
-    (words,) = ledger.judge(row(unit="km", quantity="at 0.95", **SAYS | {"relation": ""}), recorded({})).itertuples()
-    assert display_of._says(words) == "at 0.95"
-    (slip,) = ledger.judge(row(claim="slip"), recorded({})).itertuples()
-    assert display_of._says(slip).endswith(": should be 2.26")
 
 
 def test_the_verdict_of_a_paper_counts_its_claims_by_word_and_kind() -> None:

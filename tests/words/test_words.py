@@ -1,5 +1,6 @@
 """Words: brute force over all words, all subsets and all orders; mpmath; linear programming; chi-square."""
 
+import itertools
 import math
 
 import mpmath
@@ -23,7 +24,7 @@ from dpsim.words.laws import (
     log_integrals,
     sample_distances,
 )
-from dpsim.words.normaliser_bound import NormaliserRatio, normaliser_ratio
+from dpsim.words.normaliser_bound import NormaliserRatio, _side, normaliser_ratio
 from dpsim.words.space import word_space
 from tools.verify.precision_checks import permute_and_flip
 
@@ -292,6 +293,23 @@ def test_bounds_of_the_epsilon_hold_where_it_is_known(adjacency, n, mechanism):
         assert exact - 1e-12 <= bound <= epsilon
         if mechanism != "permute-and-flip":
             assert bound == pytest.approx(exact, abs=2e-3)
+
+
+def test_bounds_on_messages_hold_for_every_word():
+    """A step's bounds exchanged, or its shared terms, and some word's message leaves its interval."""
+    rng = np.random.default_rng(22)
+    for _ in range(80):
+        states, n, q = int(rng.integers(3, 6)), int(rng.integers(3, 6)), float(np.exp(-rng.uniform(0.1, 4)))
+        adjacency = random_chain(rng, states)
+        before = _side(sp.csr_array(adjacency.astype(float).T), adjacency[0] * 1.0, n, q)
+        for word in itertools.islice(feasible(n, adjacency=adjacency, start=0), 300):
+            inflow = adjacency[0] * 1.0  # the weight of what may follow a prefix
+            for position, letter in enumerate(word):
+                message = np.where(np.arange(states) == letter, 1.0, q) * inflow
+                ratio, inflow = message / message[letter], message @ adjacency
+                assert before.feasible[position, letter]
+                assert (before.low[position, letter] <= ratio * (1 + 1e-12)).all()
+                assert (ratio <= before.high[position, letter] * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize(("rate", "growth"), [(1.5, 0.45), (4.0, 2.8)])
