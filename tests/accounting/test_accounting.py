@@ -305,7 +305,6 @@ def test_arguments_broadcast():
         ("delta", lambda: accounting.compose(10.0, **GRADES).epsilon(1e-12)),
         ("epsilon", lambda: accounting.compose(10.0, **GRADES).delta(-1.0)),
         ("hits", lambda: accounting.audit.clopper_pearson(5, 4, 0.1)),
-        ("hits", lambda: accounting.audit.clopper_pearson(1.5, 4, 0.1)),
         ("draws", lambda: accounting.audit.clopper_pearson(1, 0, 0.1)),
         ("alpha", lambda: accounting.audit.clopper_pearson(1, 2, 0.6)),
         ("epsilon", lambda: accounting.delta_bounds(800.0, 1, 1, 2, 0.1)),

@@ -36,6 +36,13 @@ def test_two_bins_are_one_line():
         assert worst <= boltzmann.mixing.convergence_rate(30, 2, t) <= 1 - 0.95 * (1 - worst)
 
 
+@pytest.mark.parametrize("smaller", [0.0, 0.5])
+def test_the_smaller_gap_of_the_two_lines_counts(monkeypatch, smaller):
+    """That it is the line of integers is not proven, so the other one is asked too."""
+    monkeypatch.setattr(mixing, "_gap", lambda total, t, half: 0.1 if half == smaller else 0.2)
+    assert boltzmann.mixing.convergence_rate(5, 3, 2.0) == pytest.approx(1 - 0.1 / 3)
+
+
 @pytest.mark.parametrize("total, bins, t", [(5, 3, 2.0), (4, 4, 9.0), (6, 2, 500.0)])
 def test_the_bound_takes_the_least_likely_start(total, bins, t):
     """Before any step the bound is (1 + e^epsilon) / (2 sqrt(pi_x(x))) or more, for the x of the smallest pi_x(x)."""

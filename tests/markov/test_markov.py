@@ -333,12 +333,6 @@ def test_walk_never_takes_an_impossible_step_where_a_uniform_meets_the_distribut
     assert markov.random_walk(chain, [0, 0, 1], 1, size=3, uniforms=[[0.0], [0.5], [0.0]])[:, 1].tolist() == [1, 3, 3]
 
 
-def test_a_walk_takes_an_integer_for_its_generator_and_a_list_for_its_size():
-    P = random_chains((), 4, seed=1)
-    walks = markov.random_walk(P, 0, 3, size=[2, 3], rng=5)
-    assert (walks == markov.random_walk(P, 0, 3, size=(2, 3), rng=np.random.default_rng(5))).all()
-
-
 # ------------------------------------------------------------------------------------ perturbation bounds
 
 
