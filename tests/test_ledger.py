@@ -6,9 +6,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -21,7 +19,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from toy_project import notebook
 
-from dpsim import figures, ledger, mdp, paths
+from dpsim import figures, ledger, paths
 from dpsim.cli import main
 from dpsim.figures import explore, house_style
 from dpsim.ledger import display as display_of
@@ -87,7 +85,8 @@ THEOREM = {"relation": "at most", "limit": 2.25}
         (1.0, math.nan, SAYS, "agrees: statement"),
         (1.001, math.nan, SAYS, "differs: statement"),
         (1.001, math.nan, SAYS | {"inputs": "any"}, "contradicted: statement"),
-        (1.001, 0.001, SAYS | {"inputs": "any"}, "agrees: statement"),
+        (1.0029, 0.001, SAYS | {"inputs": "any"}, "agrees: statement"),
+        (1.0031, 0.001, SAYS | {"inputs": "any"}, "contradicted: statement"),
         (1.001, math.nan, SAYS | {"inputs": "example"}, "not tested: statement"),
         (1.0, math.nan, SAYS | {"inputs": "example"}, "agrees: statement, on an example"),
         (0.495, math.nan, EQUAL, "agrees: statement"),
@@ -115,54 +114,6 @@ def test_the_word_follows_from_the_claim_and_the_inputs(value: float, error: flo
     assert (found["shown"], found["ok"]) == (expected, True)
 
 
-def edges(row: Any, error: float) -> list[tuple[str, float, float]]:
-    """Return each number on which the word of a row depends, with the threshold that it may come to or pass.
-
-    Ours, or the printed one where `limit` is compared with it; none where no number decides.
-    """
-    theirs = 0.0 if math.isnan(row.draws) else row.deviation / math.sqrt(row.draws)
-    if row.inputs in ("lost", "none"):
-        return []
-    found = []
-    signs = {"at most": [1], "at least": [-1], "equal to": [-1, 1]}
-    if row.claim == "value" and row.relation:  # the printed number passes the limit on this side
-        slack = row.published_unit / 2 + 3 * theirs
-        found += [("published", row.limit + sign * slack, sign) for sign in signs[row.relation]]
-    if row.inputs == "chosen" or (row.inputs == "example" and row.claim == "value"):
-        return found
-    if row.claim == "trend":
-        return [*found, ("ours", 0.0, {"falls": 1, "rises": -1}[row.printed])]
-    if row.claim == "statement":
-        slack, at = 3 * error + (row.limit_unit / 2 if row.relation == "equal to" else 0.0), row.limit
-        return found + [("ours", at + sign * slack, sign) for sign in signs[row.relation]]
-    slack = row.published_unit / 2 + 3 * math.hypot(error, theirs)
-    sides = signs[row.relation] if row.claim == "bound" else [-1, 1]
-    return found + [("ours", row.published + sign * slack, sign) for sign in sides]
-
-
-@pytest.mark.parametrize("id", ledger.published().index)
-def test_each_number_that_decides_a_word_changes_it_at_its_threshold(id: str) -> None:
-    row = ledger.report().loc[id]
-    error = float(np.nan_to_num(row["standard_error"]))
-    decided = edges(row, error)
-    for which, at, sign in decided:
-        step = 1e-6 * (abs(at) or 1.0)
-        words = []
-        for value in (at - sign * step, at + sign * step):  # on the side that is allowed, and beyond
-            other, ours = row.copy(), float(row["reproduced"])
-            if which == "published":
-                other["published"] = value
-            else:
-                ours = value
-            if row["claim"] == "value" and row["relation"] and which == "ours":
-                other["relation"], other["limit"] = "", math.nan  # the printed number is excluded whatever ours is
-            words.append(ledger.word(other, ours, error))
-        assert words[0] != words[1], (which, at, words)
-        assert words[1] != "agrees"
-    if not decided:
-        assert len({ledger.word(row, value, error) for value in (-1e9, 0.0, row["published"], row["limit"], 1e9)}) == 1
-
-
 def test_what_was_verified_guards_the_value_and_the_verdict() -> None:
     verified = {"expected": 2.2601, "expected_unit": 0.0001}
     assert judged(2.26019, **verified)["shown"] == "agrees: value"
@@ -187,21 +138,16 @@ def test_the_unit_of_the_last_printed_digit(text: str, unit: float) -> None:
 
 MISTAKES = [
     ("claim", "rounded", "must be value or bound or trend or statement or slip, got 'rounded'"),
-    ("inputs", "surrogate", "must be any or paper or example or chosen or lost or none, got 'surrogate'"),
-    ("relation", "atmost", "must be at most or at least for a bound, got 'atmost'"),
     ("paper", "andres2031", "must be benvenuti2026 or fallin2023"),
     ("sent", "maybe", "must be no or yes, got 'maybe'"),
     ("published", "2,26", "must be a number for a bound, got '2,26'"),
     ("published", "", "must be a number for a bound, got ''"),
-    ("published", "falls", "must be a number for a bound, got 'falls'"),
-    ("deviation", "about 2", "must be a number, got 'about 2'"),
     ("limit", "2", "must be empty for a bound"),
     ("expected", "", "must be the value that was verified here"),
     ("expected", "nan", "must be a number"),
     ("draws", "2000", "column deviation: must be given together with draws"),
     ("relation", "equal to", "must be at most or at least for a bound"),
-    ("section", "", "must be a text, got ''"),
-    ("sentence", " ", "must be a text, got ' '"),
+    ("section", " ", "must be a text, got ' '"),
     ("id", "benvenuti2026.theorem1", "is the id of a row above"),
     ("id", "fig1.eps_min", "must begin with the paper and a dot"),
     ("claim", "statement", "column published: must be empty for a statement"),
@@ -236,13 +182,10 @@ def test_a_mistake_in_the_table_is_refused_with_its_file_row_and_column(
 def test_a_stray_comma_a_lost_quote_and_another_header_name_the_file(toy: Path) -> None:
     path = toy / "data" / "published.csv"
     text = path.read_text(encoding="utf-8")
+    quoted = 'fallin2023.theorem1,fallin2023,Theorem 1,"'
     for old, new, message in (
         ("fallin2023.fig2.max,", "fallin2023.fig2.max,,", "row fallin2023.fig2.max (line "),
-        (
-            'fallin2023.theorem1,fallin2023,Theorem 1,"',
-            "fallin2023.theorem1,fallin2023,Theorem 1,",
-            "columns instead of",
-        ),
+        (quoted, quoted[:-1], "columns instead of"),
         ("claim,inputs", "basis", "the columns must be id,paper,where"),
     ):
         path.write_text(text.replace(old, new), encoding="utf-8")
@@ -259,19 +202,12 @@ def test_a_mistake_in_the_rows_of_another_paper_does_not_stop_a_run(toy: Path) -
         ledger.record("gohari2020.lemma4", 1.0)
 
 
-def test_each_table_is_read_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_read_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    usual = io.open
-
-    def counted(file: Any, *rest: Any, **more: Any) -> Any:
-        opened.append(str(file))
-        return usual(file, *rest, **more)
-
-    monkeypatch.setattr(io, "open", counted)
-    monkeypatch.setattr(pd.io.common, "open", counted, raising=False)
+    usual = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *_, **of: opened.append(path.name) or usual(path, *_, **of))
     ledger.markdown(ledger.report(), "there")
-    tables = [Path(path).name for path in opened if path.endswith(".csv")]
-    assert sorted(tables) == ["papers.csv", "published.csv"]
+    assert opened.count("published.csv") == 1
 
 
 def test_every_row_has_what_the_readme_explains() -> None:
@@ -297,11 +233,6 @@ def test_no_draw_of_ours_can_turn_a_verdict() -> None:
     for id, row in table[table["standard_error"] > 0].iterrows():
         for value in np.linspace(-1, 1, 41) * alarm * row["standard_error"] + row["reproduced"]:
             assert ledger.word(row, value, row["standard_error"]) == row["verdict"], (id, value, "take more draws")
-
-
-def test_the_family_of_rows_and_seeds_has_one_small_chance_of_a_false_alarm() -> None:
-    rare = 2 * (1 - NormalDist().cdf(words_of._alarm(len(ledger.published()))))
-    assert 0.9e-3 < rare * len(ledger.published()) * 20 <= 1.0001e-3
 
 
 @functools.cache
@@ -368,15 +299,6 @@ def test_rows_that_share_a_sentence_share_a_line_and_recorded_values_fill_it() -
     assert f"{Found(-0.762):by.2f}, {Found(3.0):by}" == "falls by 0.76, rises by 3"
 
 
-def test_a_unit_stands_behind_a_number_and_nowhere_else() -> None:
-    (bound,) = ledger.judge(row(unit="km", **MOST), recorded({})).itertuples()
-    assert display_of._says(bound).endswith(": at most 2.26 km")
-    (words,) = ledger.judge(row(unit="km", quantity="at 0.95", **SAYS | {"relation": ""}), recorded({})).itertuples()
-    assert display_of._says(words) == "at 0.95"
-    (slip,) = ledger.judge(row(claim="slip"), recorded({})).itertuples()
-    assert display_of._says(slip).endswith(": should be 2.26")
-
-
 def test_the_verdict_of_a_paper_counts_its_claims_by_word_and_kind() -> None:
     rows = pd.concat([row()] * 4).set_axis(list("abcd"))
 
@@ -386,10 +308,7 @@ def test_the_verdict_of_a_paper_counts_its_claims_by_word_and_kind() -> None:
         return str(counted["verdict"]), str(counted["kinds"])
 
     assert said(2.26) == ("Of the paper's 1 claim, 1 agrees with our results.", "1 value")
-    assert said(2.26, 2.3) == (
-        "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1).",
-        "1 value",
-    )
+    assert said(2.26, 2.3)[0] == "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1)."
     assert said(-1.0, -1.0, inputs="example", **FALLS) == (
         "Of the paper's 2 claims, 2 agree with our results.",
         "2 trends; all of them on an example",
@@ -401,7 +320,7 @@ def test_the_verdict_of_a_paper_counts_its_claims_by_word_and_kind() -> None:
         "be tested.",
         "1 bound, on an example",
     )
-    assert said(2.26, 2.26, inputs=["paper", "none"])[0] == "Of the paper's 1 claim, 1 agrees with our results."
+    assert said(2.26, 2.26, inputs=["paper", "none"]) == said(2.26)
 
 
 def test_the_report_leads_from_each_row_to_its_section_of_a_declared_site_and_else_to_the_notebook(toy: Path) -> None:
@@ -530,20 +449,10 @@ def drawn_figure() -> Figure:
     return fig
 
 
-def startups() -> Figure:
-    """Return a figure whose arrows are placed by boxes of text."""
-    figures.style()
-    fig, ax = plt.subplots(figsize=figures.size(2, 3.3))
-    ends = dict.fromkeys(mdp.STARTUP_STATES, 2.0)
-    figures.draw_startups(ax, np.ones(4), np.full(4, 0.5), np.full((4, 2, 2), 0.5), ends)
-    return fig
-
-
-@pytest.mark.parametrize("draw", [drawn_figure, startups])
-def test_saved_as_savefig(draw: Callable[[], Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_as_savefig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PDF", "1")
-    figures.save(draw(), "fig1_line", pd.DataFrame({"x": [0.0]}), str(tmp_path))
-    other = draw()
+    figures.save(drawn_figure(), "fig1_line", pd.DataFrame({"x": [0.0]}), str(tmp_path))
+    other = drawn_figure()
     other.savefig(tmp_path / "other.png", metadata={"Software": None})
     other.set_layout_engine("none")
     other.savefig(tmp_path / "other.pdf", metadata={"CreationDate": None}, dpi=200)

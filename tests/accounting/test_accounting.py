@@ -1,6 +1,5 @@
 """Tests of the exact accounting: 90-digit oracles, reference values, domination, compositions, an audit."""
 
-import itertools
 import math
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import integrate, special
+from scipy import special
 
 from dpsim import accounting
 from dpsim.numerics import hockey_stick
@@ -73,16 +72,6 @@ def test_add_remove_agrees_with_60_digits(a, t):
         assert error <= 1e-10 + 1e-12 * abs(truth)
 
 
-def test_far_tail_has_its_asymptotic_form():
-    a, t = 20.6 * GRADES["eta"], 20.6 * GRADES["shift"]
-    epsilon = np.array([100.0, 300.0, 5000.0])
-    expected = np.log(t / (a * (a + t))) - special.betaln(a, a + t) - epsilon * a / t
-    ours = hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
-    np.testing.assert_allclose(ours, expected, rtol=1e-13)
-    assert ours[0] < -690
-    assert 0.0 < accounting.exact_delta(epsilon[0] * 0.95, 20.6, **GRADES) < 1e-290
-
-
 def test_huge_and_tiny_parameters_stay_finite():
     grid = np.array([1e-9, 1e-3, 1.0, 1e3, 1e10])
     alpha, kappa = np.meshgrid(grid, grid)
@@ -104,12 +93,6 @@ def test_exact_epsilon_of_the_grades(k, delta, epsilon):
 def test_the_first_call_of_a_process_warns_of_nothing():
     first = "from dpsim import accounting; accounting.exact_epsilon([1e-3, 1e-6], 20.6, shift=0.01, eta=0.07)"
     subprocess.run([sys.executable, "-W", "error", "-c", first], check=True)
-
-
-def test_the_uniform_posterior_is_logistic():
-    epsilon = np.array([0.0, 1e-3, 1.0, 30.0, 600.0])
-    ours = log_posterior_delta(epsilon, kappa=1.0, alpha=1.0)
-    np.testing.assert_allclose(ours, -np.logaddexp(0.0, epsilon), rtol=1e-14)
 
 
 # --- inverses and limits ------------------------------------------------------------------------------------
@@ -238,43 +221,28 @@ def test_add_remove_is_approached_from_below_by_growing_rows(epsilon):
 
 # --- compositions -------------------------------------------------------------------------------------------
 
+ALIKE = [([9.87 * 0.1] * 32, [9.87 * 0.0125] * 32, 1.16), ([9.87] * 32, [98.7 * 0.0125] * 32, 11.12)]
+ALIKE += [([9.87] * 32, [98.7 * 0.0125] * 32, 7.0)]
+UNLIKE = [((1.5, 0.8), (0.3, 0.5)), ((0.05, 3.0), (0.4, 0.2)), ((0.9, 0.9), (1.0, 1.0))]
 
-@pytest.mark.parametrize(("k", "epsilon"), [(9.87, 1.16), (98.7, 11.12), (98.7, 7.0)])
-def test_composition_agrees_with_the_characteristic_function(k, epsilon):
-    a, t = k * ROWS["eta"], k * ROWS["shift"]
+
+@pytest.mark.parametrize(("a", "t", "epsilon"), ALIKE + [(*rows, e) for rows in UNLIKE for e in (0.2, 1.0, 6.0)])
+def test_composition_agrees_with_the_characteristic_function(a, t, epsilon):
+    """Of the sum of the losses t log(x / (1 - x)), x from Beta(a + t, a), whose signs the other hypothesis turns."""
+    a, t = np.array(a), np.array(t)
     u = (np.arange(400_000) + 0.5) * (40.0 / 400_000)
-    log_phi = special.loggamma(a + t + 1j * u * t) + special.loggamma(a - 1j * u * t)
-    phi = np.exp(32 * (log_phi - special.gammaln(a + t) - special.gammaln(a)))
+    log_phi = 0.0
+    for x, y in set(zip(a, t)):
+        one = special.loggamma(x + y + 1j * u * y) + special.loggamma(x - 1j * u * y)
+        log_phi = log_phi + ((a == x) & (t == y)).sum() * (one - special.gammaln(x + y) - special.gammaln(x))
 
     def cdf(x):
-        return 0.5 - np.sum(np.imag(np.exp(-1j * u * x) * phi) / u) * (u[1] - u[0]) / math.pi
+        return 0.5 - np.sum(np.imag(np.exp(log_phi - 1j * u * x)) / u) * (u[1] - u[0]) / math.pi
 
     truth = 1 - cdf(epsilon) - math.exp(epsilon) * cdf(-epsilon)
-    lower, upper = accounting.compose(k, **ROWS, count=32).delta_bounds(epsilon)
-    assert lower - 1e-9 <= truth <= upper + 1e-9
-
-
-@pytest.mark.parametrize(("a", "t"), [((1.5, 0.8), (0.3, 0.5)), ((0.05, 3.0), (0.4, 0.2)), ((0.9, 0.9), (1.0, 1.0))])
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 6.0])
-def test_two_rows_agree_with_a_direct_convolution(a, t, epsilon):
-    def profile(x):
-        """delta of the second row at any x; below 0 by the symmetry of the pair."""
-        delta = accounting.posterior_delta(np.abs(x), kappa=t[1], alpha=a[1] / t[1])
-        return np.where(x >= 0, delta, -np.expm1(x) + np.exp(x) * delta)
-
-    def integrand(x):
-        log_density = (a[0] + t[0]) * x - (2 * a[0] + t[0]) * np.logaddexp(0, x)
-        return np.exp(log_density - special.betaln(a[0], a[0] + t[0])) * profile(epsilon - t[0] * x)
-
-    kink = epsilon / t[0]
-    left, right = np.linspace(-45 / (a[0] + t[0]), kink, 200), np.linspace(kink, kink + 45 / a[0], 200)
-    edges = np.append(left, right[1:])
-    truth = sum(integrate.fixed_quad(integrand, *panel, n=16)[0] for panel in itertools.pairwise(edges))
-    scale = 2.0 * max(2 * a[i] + t[i] for i in (0, 1))  # any scale gives the same k eta and k shift
-    rows = {"eta": np.array(a) / scale, "shift": np.array(t) / scale}
-    lower, upper = accounting.compose(scale, **rows).delta_bounds(epsilon)
-    assert lower * (1 - 1e-9) <= truth <= upper * (1 + 1e-9)
-    assert upper - lower <= 1e-4 * truth + 1e-11
+    scale = 2.0 * max(2 * a + t)  # any scale gives the same k eta and k shift
+    lower, upper = accounting.compose(scale, eta=a / scale, shift=t / scale).delta_bounds(epsilon)
+    assert lower - 1e-9 <= truth <= upper + 1e-9 and upper - lower <= 1e-4 * truth + 1e-9
 
 
 def test_one_release_composes_to_the_exact_profile():
@@ -337,8 +305,6 @@ def test_arguments_broadcast():
         ("delta", lambda: accounting.compose(10.0, **GRADES).epsilon(1e-12)),
         ("epsilon", lambda: accounting.compose(10.0, **GRADES).delta(-1.0)),
         ("hits", lambda: accounting.audit.clopper_pearson(5, 4, 0.1)),
-        ("hits", lambda: accounting.audit.clopper_pearson(-1, 4, 0.1)),
-        ("hits", lambda: accounting.audit.clopper_pearson(1.5, 4, 0.1)),
         ("draws", lambda: accounting.audit.clopper_pearson(1, 0, 0.1)),
         ("alpha", lambda: accounting.audit.clopper_pearson(1, 2, 0.6)),
         ("epsilon", lambda: accounting.delta_bounds(800.0, 1, 1, 2, 0.1)),

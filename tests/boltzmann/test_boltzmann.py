@@ -181,37 +181,15 @@ def test_transition_matrix_and_k_step_law(x, t, weights, candidate, rule):
     np.testing.assert_allclose(laws[-1], law, atol=1e-10)
 
 
-def plain_chain(x, t, w, steps, candidate, rule, rng):
-    """One state of `metropolis`, from the same random numbers, with the objective computed anew at each step."""
-    z, n = np.array(x), len(x)
-    for _ in range(steps):
-        sources = np.arange(n) if candidate == "bins" else np.repeat(np.arange(n), z)
-        i = sources[int(rng.random() * len(sources))]
-        j = int(rng.random() * (n - 1))
-        moved = z.copy()
-        moved[i] -= 1
-        moved[j + (j >= i)] += 1
-        if z[i] == 0:
-            continue
-        change = (cost(moved, x, w) - cost(z, x, w)) / t
-        chance = math.exp(min(change, 0)) if rule == "metropolis" else expit(change)
-        if chance >= 1 or rng.random() < chance:
-            z = moved
-    return z
-
-
-@pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
-@pytest.mark.parametrize("rule", ["metropolis", "logistic"])
-@pytest.mark.parametrize("candidate", ["bins", "individual"])
-def test_the_chain_equals_its_plain_twin(x, t, weights, candidate, rule):
-    kind = {"candidate": candidate, "rule": rule}
-    ours = boltzmann.metropolis(x, t, 100, weights=weights, rng=1, **kind)[0]
-    assert ours.tolist() == plain_chain(x, t, weights, 100, **kind, rng=np.random.default_rng(1)).tolist()
-
-
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
 @pytest.mark.parametrize(
-    "steps, candidate, rule", [(1, "bins", "metropolis"), (5, "bins", "logistic"), (5, "individual", "metropolis")]
+    "steps, candidate, rule",
+    [
+        (1, "bins", "metropolis"),
+        (5, "bins", "logistic"),
+        (5, "individual", "metropolis"),
+        (3, "individual", "logistic"),
+    ],
 )
 def test_chain_has_the_k_step_law(x, t, weights, steps, candidate, rule):
     rng, kind = np.random.default_rng(11), {"weights": weights, "candidate": candidate, "rule": rule}
@@ -279,12 +257,6 @@ def expected_objective(x, t):
         mass, low = np.convolve(mass, own), low - reach
         energy, mass = energy / mass.max(), mass / mass.max()
     return -energy[-low] / mass[-low]
-
-
-@pytest.mark.parametrize("x, t", [((1, 0, 1), 10.0), ((4, 2, 0), 3.0)])
-def test_the_oracle_of_the_mean_objective(x, t):
-    c = [cost(z, x, None) for z in enumerate_histograms(sum(x), len(x))]
-    assert expected_objective(x, t) == pytest.approx(float(brute_law(x, t) @ c), rel=1e-12)
 
 
 @pytest.mark.parametrize("t", [10.0, 1000.0, 1e12])

@@ -31,18 +31,6 @@ def test_limit_deltas_against_enumeration(total, bins, t):
             assert delta(level * (1 - 1e-8) - 1e-12) > target - 1e-13
 
 
-def test_boltzmann_is_gaussian_noise_given_the_invariants():
-    """Draws of the discrete Gaussian with sigma^2 = t / 2 that happen to be histograms of N have the law pi."""
-    x, t = (1, 0, 2), 3.0
-    support = np.arange(-30, 31)
-    weights = np.exp(-(support**2) / t)
-    noisy = x + np.random.default_rng(2).choice(support, (200_000, 3), p=weights / weights.sum())
-    valid = noisy[(noisy >= 0).all(axis=1) & (noisy.sum(axis=1) == 3)]
-    observed = np.bincount(boltzmann.configuration_index(valid, 3), minlength=10)
-    right, wrong = np.exp(boltzmann.log_stationary(x, [t, 1.1 * t]))
-    assert p_value(observed, right) > 1e-6 > p_value(observed, wrong)
-
-
 @pytest.mark.parametrize("total, bins", [(1, 2), (4, 3), (5, 4)])
 def test_nearest_histogram_is_nearest(total, bins):
     space = boltzmann.configurations(total, bins)

@@ -36,36 +36,6 @@ def test_two_bins_are_one_line():
         assert worst <= boltzmann.mixing.convergence_rate(30, 2, t) <= 1 - 0.95 * (1 - worst)
 
 
-def test_redrawing_pairs_has_the_gap_that_the_coupling_gives():
-    """The chain R of the proof: its gap is at least 1 / b, and for few people not twice as much."""
-    for total, bins, t in [(4, 3, 2.0), (6, 3, 30.0), (4, 4, 5.0), (1, 3, 1e6), (3, 4, 0.3)]:
-        states = boltzmann.configurations(total, bins)
-        for x in states:
-            law = np.exp(boltzmann.log_stationary(x, t))
-            R = np.zeros((len(states), len(states)))
-            for i in range(bins):
-                for j in range(i):
-                    rest = np.delete(states, (i, j), axis=1)
-                    line = (rest[:, None] == rest).all(axis=2) * law
-                    R += line / line.sum(axis=1, keepdims=True) / math.comb(bins, 2)
-            assert reversible(R)[-2] <= 1 - 1 / math.comb(bins, 2) + 1e-12
-
-
-@pytest.mark.parametrize("total, t", [(3, 0.5), (6, 4.0), (8, 1e3)])
-def test_every_line_is_a_part_of_two_lines(total, t):
-    """Every line x can have: its walk's gap is at least that of the longest of its kind, its other end as proven."""
-    long = {half: mixing._gap(total, t, half) for half in (0.0, 0.5)}
-    for x in boltzmann.configurations(total, 3):
-        for on_line in range(1, total + 1):  # z_0 + z_1
-            z = np.arange(on_line + 1)
-            energy = ((z - x[0]) ** 2 + (on_line - z - x[1]) ** 2) / t
-            walk = 0.5 * np.exp(np.minimum(energy[:, None] - energy, 0.0)) * (np.abs(z[:, None] - z) == 1)
-            walk += np.diag(1 - walk.sum(axis=1))
-            values = reversible(walk)
-            kind = (on_line + x[0] - x[1]) % 2 / 2
-            assert 1 - values[-2] >= long[kind] and values[0] >= -values[-2] - 1e-12
-
-
 @pytest.mark.parametrize("smaller", [0.0, 0.5])
 def test_the_smaller_gap_of_the_two_lines_counts(monkeypatch, smaller):
     """That it is the line of integers is not proven, so the other one is asked too."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dp_accounting import gaussian_mechanism
 from dp_accounting.pld import privacy_loss_distribution
-from scipy import integrate, special, stats
+from scipy import stats
 
 from dpsim import accounting, datasets, dirichlet
 from dpsim.accounting.noise_scales import laplace_delta as laplace_delta
@@ -50,20 +50,6 @@ def test_theorem_one_inverted(epsilon):
     assert dirichlet.theorem1_epsilon(k, **PAPER, gamma=0.001, protected=[2, 6]) == pytest.approx(epsilon, 1e-11)
 
 
-@pytest.mark.parametrize("p, k, gamma", [((0.1, 0.1), 9.87, 1e-3), ((0.1, 0.3), 3.0, 0.01), ((0.02, 0.5), 300.0, 0.01)])
-def test_lemma_two_is_a_double_integral_over_the_density(p, k, gamma):
-    a, c = k * np.array(p)
-
-    def density(y, x):  # the middle where both entries are at least gamma
-        return np.exp(
-            special.gammaln(k) - special.gammaln(a) - special.gammaln(c) - special.gammaln(k - a - c)
-            + (a - 1) * np.log(x) + (c - 1) * np.log(y) + (k - a - c - 1) * np.log(1 - x - y)
-        )  # fmt: skip
-
-    stays = integrate.dblquad(density, gamma, 1 - gamma, gamma, lambda x: 1 - x, epsabs=1e-12, epsrel=1e-10)[0]
-    assert dirichlet.leaving_probability(p, k, gamma=gamma) == pytest.approx(1 - stays, rel=1e-5, abs=1e-9)
-
-
 def leaving_by_enumeration(shapes, rest, gamma):
     """Lemma 2 for whole shapes: Q(a, z) = e^-z sum z^i / i! for i < a, whose products transform back term by term."""
     with mpmath.workdps(80):
@@ -81,7 +67,7 @@ def leaving_by_enumeration(shapes, rest, gamma):
 @pytest.mark.parametrize("gamma", [1e-9, 1e-3, 0.05, 0.08])
 @pytest.mark.parametrize(
     "shapes, rest",
-    [((1,) * 6, 4.0), ((1,) * 6, 0.0), ((1, 2, 3), 2.5), ((4, 2, 1, 5), 0.01), ((5, 8), 60.0), ((4,) * 5, 900.0)],
+    [((1,) * 6, 4.0), ((1,) * 6, 0.0), ((1, 1), 0.3), ((1, 2, 3), 2.5), ((4, 2, 1, 5), 0.01), ((4,) * 5, 900.0)],
 )
 def test_lemma_two_for_any_number_of_entries_against_enumeration(shapes, rest, gamma):
     k = sum(shapes) + rest
@@ -98,10 +84,7 @@ def test_lemma_two_for_broken_shapes_against_draws(p, k, gamma):
     assert abs(dirichlet.leaving_probability(p, 1.1 * k, gamma=gamma) - share) > 5 * error
 
 
-def test_lemma_two_in_closed_form_and_inside_its_bracket():
-    for rest, gamma in ((2.0, 0.1), (0.3, 0.25), (0.01, 0.06)):  # Dir(1, 1, rest)
-        leaving = dirichlet.leaving_probability([1 / (2 + rest)] * 2, 2 + rest, gamma=gamma)
-        assert leaving == pytest.approx(1 - (1 - 2 * gamma) ** (1 + rest), rel=1e-9)
+def test_lemma_two_lies_inside_its_bracket():
     for m in (1, 2, 3, 6):
         for k, gamma in ((3.0, 1e-3), (9.87, 1e-3), (98.7, 1e-3), (0.01, 1e-20), (0.5, 1e-20), (300.0, 0.08)):
             low, high = dirichlet.delta_bounds(k, eta=0.1, gamma=gamma, n=9, protected=m)
@@ -109,38 +92,7 @@ def test_lemma_two_in_closed_form_and_inside_its_bracket():
             assert low * (1 - 1e-8) <= leaving <= high * (1 + 1e-8)
 
 
-def test_no_extreme_point_of_the_domain_leaves_more_often_than_the_one_at_the_border():
-    """Definition 1 with two protected entries of at least 0.1 and 0.051 for the others, which is closed here."""
-    points = np.array([[0.849, 0.1, 0.051], [0.1, 0.849, 0.051], [0.1, 0.1, 0.8]])
-    leaving = [dirichlet.leaving_probability(point[:2], 9.87, gamma=1e-3) for point in points]
-    assert max(leaving) == pytest.approx(dirichlet.leaving_probability([0.1, 0.1], 9.87, gamma=1e-3))
-    assert points[np.argmax(leaving), :2] == pytest.approx([0.1, 0.1])
-
-
 # -------------------------------------------------------------------------------- all rows at once, exactly
-
-
-def worst_losses(k, rows, draws, seed):
-    """Privacy losses of releases of `rows` rows, each at the worst point of the domain with 3 protected entries."""
-    s, eta = 0.0125, 0.1
-    p, q = np.array([eta + s, eta, eta, 0.7 - s]), np.array([eta, eta + s, eta, 0.7 - s])
-    log_x = dirichlet.dirichlet_mechanism(
-        np.tile(p, (rows, 1)), k, size=draws, rng=np.random.default_rng(seed), log=True
-    )
-    constant = special.gammaln(k * q).sum() - special.gammaln(k * p).sum()
-    return (constant + k * (log_x @ (p - q))).sum(axis=-1)
-
-
-@pytest.mark.parametrize("k, epsilon, delta", [(9.87, 1.16, 0.179), (98.7, 11.12, 0.0129)])
-def test_rows_that_all_move_add_their_losses(k, epsilon, delta):
-    losses = worst_losses(k, ROWS, 40_000, seed=1)
-    sample = -np.expm1(np.minimum(epsilon - losses, 0.0))
-    error = sample.std() / np.sqrt(len(sample))
-    low, high = accounting.compose(k, shift=0.0125, eta=0.1, count=ROWS).delta_bounds(epsilon)
-    assert (low, high) == pytest.approx((delta, delta), rel=5e-3)
-    assert low - 5 * error <= sample.mean() <= high + 5 * error
-    wrong = accounting.compose(1.1 * k, shift=0.0125, eta=0.1, count=ROWS).delta_bounds(epsilon)[0]
-    assert wrong > sample.mean() + 5 * error
 
 
 @pytest.mark.parametrize(
@@ -166,20 +118,6 @@ def floor_of(rows, delta=0.01):
 def test_the_floor_of_one_row_is_the_closed_form(delta):
     exact = accounting.privacy_floor(delta, shift=0.0125, eta=0.1)
     assert floor_of(1, delta) == pytest.approx(float(exact), rel=1e-4)
-
-
-def test_the_floor_against_draws_of_its_limit():
-    s, eta, rows = 0.0125, 0.1, ROWS
-    rng = np.random.default_rng(2)
-    positive = rng.random((200_000, rows)) < (eta + s) / (2 * eta + s)  # the mass is on the entry that grew
-    size = rng.standard_exponential((200_000, rows))
-    losses = np.where(positive, size * s / eta, -size * s / (eta + s)).sum(axis=1)
-    epsilon = floor_of(rows)
-    sample = -np.expm1(np.minimum(epsilon - losses, 0.0))
-    error = sample.std() / np.sqrt(len(sample))
-    assert abs(sample.mean() - 0.01) < 5 * error
-    wrong = -np.expm1(np.minimum(0.9 * epsilon - losses, 0.0))
-    assert wrong.mean() - 5 * wrong.std() / np.sqrt(len(wrong)) > 0.01
 
 
 @pytest.mark.parametrize("rows, epsilon, delta", [(1, 1.0, 0.01), (1, 2.0, 1e-6), (4, 2.0, 0.01), (ROWS, 4.0, 0.01)])
@@ -246,27 +184,6 @@ def test_laplace_scales_are_the_smallest(rows):
     profile = functools.partial(laplace_delta, b=0.025, rows=rows)
     scale = accounting.laplace_scale(1.0, 0.01, b=0.025, rows=rows)
     assert profile(1.0, scale) <= 0.01 < profile(1.0, 0.9999 * scale)
-
-
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-@pytest.mark.parametrize("rows, draws", [(1, 400_000), (4, 100_000)])
-def test_privacy_of_the_noise_against_draws(noise, rows, draws):
-    epsilon, delta, b = 0.6, 0.05, 0.025
-    scales = {"laplace": accounting.laplace_scale, "gaussian": accounting.gaussian_scale}
-    scale = scales[noise](epsilon, delta, b=b, rows=rows)
-    p, q = (np.tile(row, (rows, 1)) for row in ([0.3, 0.2, 0.5], [0.3 - b / 2, 0.2 + b / 2, 0.5]))
-    law = {"laplace": stats.laplace, "gaussian": stats.norm}[noise]
-
-    def sampled(scale):
-        x = dirichlet.noisy_matrix(p, scale, noise, size=draws, rng=np.random.default_rng(6))
-        loss = (law.logpdf(x, p, scale) - law.logpdf(x, q, scale)).sum(axis=(-2, -1))
-        gain = -np.expm1(np.minimum(epsilon - loss, 0.0))
-        return gain.mean(), gain.std() / np.sqrt(draws)
-
-    mean, error = sampled(scale)
-    assert abs(mean - delta) < 5 * error
-    mean, error = sampled(scale / 1.1)
-    assert mean - delta > 5 * error
 
 
 # ----------------------------------------------------------------------------------- noise: draws, projection

@@ -21,16 +21,25 @@ def hockey_stick(p, q, k, epsilon):
     return integrate.quad(gain, 0.0, (1 - least) ** b, limit=500, epsabs=0.0, epsrel=1e-11)[0]
 
 
+IN_THE_PAPERS_DOMAIN = {"protected": [True, True, False], "eta_bar": 0.05, "rows": "all"}
+
+
 @pytest.mark.parametrize(
-    "epsilon, delta, eta, b", [(2.0, 1e-2, 0.1, 0.1), (1.0, 1e-4, 0.2, 0.05), (6.5, 1e-3, 0.05, 0.1)]
+    "epsilon, delta, eta, b, domain",
+    [
+        *((2.0, 1e-2, 0.1, 0.1, {}), (1.0, 1e-4, 0.2, 0.05, {}), (6.5, 1e-3, 0.05, 0.1, {})),
+        *((*target, 0.1, 0.1, IN_THE_PAPERS_DOMAIN) for target in ((2.0, 1e-2), (1.6, 1e-2), (6.5, 1e-3))),
+    ],
 )
-def test_the_guarantee_of_a_vector_is_exact(epsilon, delta, eta, b):
-    made = dirichlet.privatize([0.2, 0.3, 0.5], epsilon, delta, support=True, eta=eta, b=b)
+def test_the_guarantee_of_a_vector_is_exact(epsilon, delta, eta, b, domain):
+    """In the paper's domain small k too, because two entries alone move there."""
+    made = dirichlet.privatize([0.2, 0.3, 0.5], epsilon, delta, support=True, eta=eta, b=b, **domain)
     k = float(made.parameters["k"])
     p, q = [eta + b / 2, eta, 1 - 2 * eta - b / 2], [eta, eta + b / 2, 1 - 2 * eta - b / 2]
-    assert hockey_stick(p, q, k, epsilon) == pytest.approx(delta, rel=1e-6)
+    assert hockey_stick(p, q, k, epsilon) == pytest.approx(delta, rel=1e-5 if domain else 1e-6)
     assert hockey_stick(p, q, 1.001 * k, epsilon) > delta, "the largest k"
     assert "exact" in made.statement and (made.epsilon, made.delta) == (epsilon, delta)
+    assert ("protected" in made.statement) == bool(domain)
 
 
 @pytest.mark.parametrize("N", [100, 101])
@@ -102,27 +111,7 @@ def test_rows_with_less_room_are_charged_for_their_own_move_and_the_others_for_a
 
 # --------------------------------------------------------------------------------- the domain of Fallin et al. 2023
 
-DOMAIN = {"support": True, "protected": [True, True, False], "eta": 0.1, "eta_bar": 0.05, "b": 0.1, "rows": "all"}
-
-
-@pytest.mark.parametrize("epsilon, delta", [(2.0, 1e-2), (1.6, 1e-2), (6.5, 1e-3)])
-def test_the_guarantee_in_the_papers_domain_is_exact(epsilon, delta):
-    """Small k too: two entries alone move. The worst pair stands at the border, within b of each other."""
-    made = dirichlet.privatize([0.2, 0.3, 0.5], epsilon, delta, **DOMAIN)
-    k, (eta, s) = float(made.parameters["k"]), (0.1, 0.05)
-    p, q = [eta + s, eta, 1 - 2 * eta - s], [eta, eta + s, 1 - 2 * eta - s]
-    assert hockey_stick(p, q, k, epsilon) == pytest.approx(delta, rel=1e-5)
-    assert hockey_stick(p, q, 1.001 * k, epsilon) > delta, "the largest k"
-    assert "exact" in made.statement and "protected" in made.statement
-
-
-def test_all_rows_of_the_papers_matrix_move_at_once():
-    P = np.array([[0.3, 0.5, 0.2], [0.1, 0.3, 0.6]])
-    made = dirichlet.privatize(P, 6.0, 1e-2, **DOMAIN)
-    k = made.parameters["k"]
-    two = accounting.compose(k, shift=0.05, eta=0.1, count=2)
-    assert two.delta(6.0) <= 1e-2 < 1.01 * two.delta_bounds(6.0)[0], "tight"
-    assert "a proven upper bound" in made.statement and made.parameters["shift"].tolist() == [0.05, 0.05]
+DOMAIN = {"support": True, "eta": 0.1, "b": 0.1, **IN_THE_PAPERS_DOMAIN}
 
 
 def test_what_neighbours_have_room_for_in_the_papers_domain():
@@ -167,45 +156,6 @@ def test_the_projection_moves_no_two_vectors_further_apart(seed):
         assert np.abs(first - second).sum() <= np.abs(p - q).sum() + 1e-14
     inside = simplex.project_to_simplex([[0.4, 0.4, 0.2], [0.3, 0.5, 0.2]], lower=0.1)
     assert np.abs(inside[0] - inside[1]).sum() == pytest.approx(0.2), "attained"
-
-
-def test_the_projection_makes_a_move_of_two_entries_one_of_many():
-    """So that the accounting must cover many entries: it does for k eta >= 1/2, and less is refused."""
-    before, after = simplex.project_to_simplex([[0.4, 0.3, 0.3, 0.0], [0.3, 0.3, 0.3, 0.1]], lower=0.04)
-    assert np.count_nonzero(np.abs(before - after) > 1e-9) == 4
-
-
-def many_at_once(k, eta, shift, parts, epsilon, draws, rng):
-    """Monte Carlo delta of `parts` pairs of entries, all at the border, each moved by shift / parts; its error."""
-    a, t = k * eta, k * shift / parts
-
-    def logs(shape):  # of Gamma variables, however small the shape
-        return np.log(rng.gamma(shape + 1, size=(draws, parts))) - rng.exponential(size=(draws, parts)) / shape
-
-    loss = t * (logs(a + t) - logs(a)).sum(axis=1)
-    gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
-    return gain.mean(), gain.std() / np.sqrt(draws)
-
-
-def test_the_counterexample_below_one_half():
-    one = accounting.exact_delta(143.7, 5, shift=10 / 16, eta=0.002)
-    ten, error = many_at_once(5, 0.002, 10 / 16, 10, 143.7, 20_000, np.random.default_rng(1))
-    assert one == pytest.approx(0.639, abs=5e-4) and ten == pytest.approx(0.9715, abs=6 * error)
-    record = float(accounting.exact_delta(14.37, 5, shift=1 / 16, eta=0.002))
-    assert ten <= min(1.0, record * np.expm1(143.7) / np.expm1(14.37)), "group composition holds"
-
-
-@pytest.mark.parametrize("k_eta", [0.5, 1.5])
-@pytest.mark.parametrize("parts", [2, 5, 20])
-def test_no_pattern_is_worse_from_one_half_on(k_eta, parts):
-    rng = np.random.default_rng(parts)
-    for shift in (0.02, 0.3):
-        k = k_eta / 0.01
-        for delta in (0.3, 0.01):
-            epsilon = float(accounting.exact_epsilon(delta, k, shift=shift, eta=0.01))
-            many, error = many_at_once(k, 0.01, shift, parts, epsilon, 20_000, rng)
-            assert many <= delta + 5 * error
-        assert many < 0.9 * delta, "and it is better, so that the comparison says something"
 
 
 PUBLIC = {"support": True, "eta": 0.1, "records": 100}

@@ -472,19 +472,14 @@ models = st.builds(
     st.integers(0, 999),
     maybe(st.integers(1, 4)),
 )
-planned = models.map(lambda model: {"model": model, "policy": mdp.synthesize(model)[0]})
+planned = models.map(lambda model: {"mdp": model, "policy": mdp.synthesize(model)[0]})
 
 
 @st.composite
 def around(draw: Any, name: str) -> dict[str, Any]:
     """Return a model, a policy, a radius and a beta."""
     chosen = draw(planned)
-    return {
-        name: chosen["model"],
-        "policy": chosen["policy"],
-        "radius": draw(reals(0, 1)),
-        "beta": draw(reals(0, 0.99)),
-    }
+    return {name: chosen["mdp"], "policy": chosen["policy"], "radius": draw(reals(0, 1)), "beta": draw(reals(0, 0.99))}
 
 
 def value(result: Any) -> None:
@@ -492,37 +487,26 @@ def value(result: Any) -> None:
     between(-1e-6, 10.0 + 1e-6)(result)
 
 
-add(
-    "mdp.model.MDP",
-    anything,
-    models.map(
-        lambda m: {name: getattr(m, name) for name in ("transitions", "rewards", "horizon", "discount", "terminal")}
-    ),
-)
+parts = ("transitions", "rewards", "horizon", "discount", "terminal")
+add("mdp.model.MDP", anything, models.map(lambda model: {name: getattr(model, name) for name in parts}))
 add("mdp.planning.synthesize", finite, mdp=models)
-add("mdp.planning.evaluate", value, planned.map(lambda x: {"mdp": x["model"], "policy": x["policy"]}))
+add("mdp.planning.evaluate", value, planned)
 add("mdp.private_model.perturb", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
     call=lambda **kw: mdp.perturb(**kw).transitions)  # fmt: skip
 noises = {"scale": real(1e-3, 10.0), "rng": rng, "size": size, "noise": st.sampled_from(["laplace", "gaussian"])}
-add(
-    "mdp.private_model.perturb_with_noise",
-    probability,
-    st.tuples(models, st.fixed_dictionaries(noises)).map(
-        lambda x: {"mdp": x[0], "support": np.ones(x[0].transitions.shape, bool), **x[1]}
-    ),
-    call=lambda **kw: mdp.perturb_with_noise(**kw).transitions,
-)
-secret = st.fixed_dictionaries(
-    {
-        "mdp": models.filter(lambda model: len(model.rewards) > 1),
-        "epsilon": real(20.0, 60.0),
-        "delta": real(1e-9, 0.1),
-        "b": real(0.02, 0.1),
-        "rng": rng,
-    }
-)
-add("mdp.private_model.privatize", probability,
-    secret.map(lambda x: {**x, "support": np.ones(x["mdp"].transitions.shape, bool), "rows": "one", "eta": 0.1}),
+
+
+def anywhere(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with a support that allows every transition."""
+    return arguments | {"support": np.ones(arguments["mdp"].transitions.shape, bool)}
+
+
+noised_model = st.fixed_dictionaries({"mdp": models, **noises}).map(anywhere)
+add("mdp.private_model.perturb_with_noise", probability, noised_model,
+    call=lambda **kw: mdp.perturb_with_noise(**kw).transitions)  # fmt: skip
+secret = {"mdp": models.filter(lambda model: len(model.rewards) > 1), "epsilon": real(20.0, 60.0)}
+secret |= {"delta": real(1e-9, 0.1), "b": real(0.02, 0.1), "rng": rng, "rows": st.just("one"), "eta": st.just(0.1)}
+add("mdp.private_model.privatize", probability, st.fixed_dictionaries(secret).map(anywhere),
     call=lambda **kw: spending(mdp.privatize, **kw).transitions)  # fmt: skip
 add("mdp.bounds.value_bounds", ordered(value), around("private"))
 add("mdp.bounds.cost_of_privacy", value, around("private"))
@@ -593,18 +577,11 @@ kinds = {"candidate": st.sampled_from(["bins", "individual"]), "rule": st.sample
 steps = {"t": warmths, "steps": st.integers(0, 5), "chains": st.integers(1, 3), "rng": rng, **kinds}
 add("boltzmann.sampling.metropolis", finite, histograms(**steps, running_mean=st.booleans()))
 add("boltzmann.sampling.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
+counted_bins = histograms().map(lambda d: {"histogram": d["x"], "total": int(d["x"].sum()), "bins": d["x"].size})
 asked_for = {"epsilon": real(1e-3, 1e3), "rng": rng, "mechanism": st.sampled_from(["boltzmann", "laplace"])}
-add(
-    "boltzmann.private_histogram.privatize",
-    non_negative,
-    histograms(**asked_for).map(
-        lambda d: (
-            {name: d[name] for name in asked_for}
-            | {"histogram": d["x"], "total": int(d["x"].sum()), "bins": d["x"].size}
-        )
-    ),
-    call=lambda **kw: spending(boltzmann_.privatize, **kw),
-)
+add("boltzmann.private_histogram.privatize", non_negative,
+    st.tuples(counted_bins, st.fixed_dictionaries(asked_for)).map(lambda x: x[0] | x[1]),
+    call=lambda **kw: spending(boltzmann_.privatize, **kw))  # fmt: skip
 add("boltzmann.epsilon.exact_epsilon_limit", non_negative, spaces(t=warmth))
 small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
 add("boltzmann.epsilon.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999))
@@ -620,9 +597,8 @@ noised = {"size": size, "rng": rng}
 bare = histograms().map(lambda d: d["x"])
 add("boltzmann.zero_sum_noise.add_zero_sum_laplace", finite, x=bare, epsilon=real(1e-6, 1000.0), **noised)
 noisy_counts = st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3))
-add(
-    "boltzmann.zero_sum_noise.nearest_histogram", non_negative, noisy=noisy_counts, total=st.integers(1, 10**9), rng=rng
-)
+totals = st.integers(1, 10**9)
+add("boltzmann.zero_sum_noise.nearest_histogram", non_negative, noisy=noisy_counts, total=totals, rng=rng)
 
 # ----------------------------------------------------------------------------------------------------------- words
 
@@ -737,15 +713,8 @@ add("release.support.private_pairs", anything, labels=maybe(st.permutations(ABC)
 add("release.support.counts_on", non_negative, trips=tabled, support=supports, trusted=("support",))
 add("release.support.pair_counts", anything, trips=tabled, labels=maybe(st.just(tuple(ABC))))
 tallies = st.lists(st.integers(0, 10**6), max_size=4)
-add(
-    "release.draws.noisy_counts",
-    anything,
-    counts=tallies,
-    noise=noises,
-    rng=rng,
-    events=st.integers(1, 9),
-    trusted=("noise",),
-)
+few = st.integers(1, 9)
+add("release.draws.noisy_counts", anything, counts=tallies, noise=noises, rng=rng, events=few, trusted=("noise",))
 add("release.estimate.rule", anything, support=st.just(release_.all_pairs(ABC)), checked=False)
 nine = st.lists(st.integers(-50, 500), min_size=9, max_size=9).map(np.array)
 add("release.estimate.estimate_chain", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
@@ -757,7 +726,6 @@ add("release.chain.release_chain", non_negative, slow=True, trips=tabled, **want
     support=st.one_of(supports, chosen), unit=st.builds(release_.Unit, st.integers(1, 9), st.just("who")), rng=seeds,
     call=published)  # fmt: skip
 add("release.noise.laplace_noise", anything, epsilon=wanted["epsilon"], events=st.integers(1, 99))
-few = st.integers(1, 9)
 add("release.noise.pair_threshold", non_negative, noise=noises, events=few, delta=wanted["delta"], trusted=("noise",))
 add("release.noise.pair_delta", probability, noise=noises, events=few, threshold=st.integers(10, 99), checked=False)
 add("release.intervals.intervals", anything, chain=made, of=st.sampled_from(["counts", "probabilities"]), level=share,
@@ -765,8 +733,6 @@ add("release.intervals.intervals", anything, chain=made, of=st.sampled_from(["co
 add("release.planning.plan", anything, states=st.integers(1, 99), events=st.integers(1, 10**6),
     epsilons=st.lists(real(0.1, 9.0), min_size=1, max_size=2), delta=wanted["delta"], persons=st.integers(1, 99),
     limits=st.lists(st.integers(1, 9), max_size=2))  # fmt: skip
-cells = st.lists(st.integers(0, 9), min_size=3, max_size=3)
-
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
 add("release.labels.distinct_labels", anything, name=text, labels=labelled)
 add("release.labels.whole_word", anything, value=st.one_of(text, st.integers(), st.floats(allow_nan=True)))

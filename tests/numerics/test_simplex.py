@@ -36,19 +36,7 @@ def random_case(rng, n, *, ties):
 
 
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("n", [1, 2, 3, 7])
-def test_agrees_with_a_qp_solver(n, ties):
-    rng = np.random.default_rng(n)
-    for _ in range(8):
-        x, support, lower = random_case(rng, n, ties=ties)
-        ours = simplex.project_to_simplex(x, lower=lower, support=support)
-        theirs = qp(x, lambda y, a=lower, s=support: [y.sum() == 1, y >= a, *(y[i] == 0 for i in np.flatnonzero(~s))])
-        np.testing.assert_allclose(ours, theirs, atol=2e-5)
-        assert np.sum((ours - x) ** 2) <= np.sum((theirs - x) ** 2) + 1e-6
-
-
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("n", [2, 5, 40])
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
 def test_meets_the_optimality_conditions(n, ties):
     rng = np.random.default_rng(100 + n)
     for _ in range(200):

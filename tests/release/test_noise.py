@@ -150,13 +150,6 @@ def test_the_whole_law_of_private_pairs_keeps_its_statement(events: int) -> None
 # --- units ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_unit_is_an_event_or_a_column_with_a_limit() -> None:
-    assert Unit().words.startswith("one event.")
-    assert (
-        Unit(1, "card").words == "everything that the table holds about one card, of which at most one event is counted"
-    )
-
-
 @pytest.mark.parametrize("unit", [(0,), (10**6 + 1, "user"), (True, "user"), (2,), (2, "")])
 def test_refusals(unit: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match="column" if unit[0] == 2 else "events"):

@@ -58,7 +58,6 @@ LABELS = {
     "dates at an end": (pa.array([0, 1, 2**31 - 1], pa.int32()).view(pa.date32()), [["1970-01-01", "1970-01-02"]]),
     "timestamps": (pa.array([0, 1, 2**62]).view(pa.timestamp("ms")), "must be text or whole numbers or booleans"),
     "times": (pa.array([0, 1, 2**60]).view(pa.time64("us")), "must be text, whole numbers, booleans, dates"),
-    "floats": (pa.array([0.0, 1.0, None]), "got float64: make it text or Int64"),
 }
 
 

@@ -11,14 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim import datasets
 from dpsim.release import Counts, Unit, count_transitions, owner, sources
 from dpsim.release import support as supports
-
-RAW = Path(__file__).resolve().parents[3] / "shared" / "data" / "raw"
-GREEN = RAW / "green_tripdata_2025-02.parquet"
-needs_raw = pytest.mark.skipif(not GREEN.is_file(), reason=f"{GREEN} is not here")
-TRIP = ("PULocationID", "DOLocationID")
 
 
 def small() -> pd.DataFrame:
@@ -33,11 +27,6 @@ def report(rows: int, events: int | None = None, **lost: int) -> dict[str, int]:
     events = rows if events is None else events
     counted = dict.fromkeys(("damaged", "count", "missing", "outside", "truncated"), 0) | lost
     return {"rows": rows, **counted, "kept": events - sum(counted.values())}
-
-
-def manhattan() -> list[int]:
-    zones = pd.read_csv(RAW / "taxi_zone_lookup.csv", keep_default_na=False)
-    return zones.loc[zones["Borough"] == "Manhattan", "LocationID"].tolist()
 
 
 def test_counts_and_report() -> None:
@@ -243,18 +232,6 @@ def test_every_reason_is_told(tmp_path: Path) -> None:
     numbers = [line.split(" left out: ")[0].strip() for line in said if "left out" in line]
     assert len(numbers) == 6 and set(numbers) == {"1"}
     assert "never" in said[-1] and said[-2].strip().startswith("3 events counted, between 2 states")
-
-
-# --- genuine rows -----------------------------------------------------------------------------------------------------
-
-
-@needs_raw
-def test_green_month() -> None:
-    assert count_transitions(GREEN, *TRIP).trips["trips"].sum() == 46_621
-    assert count_transitions(GREEN, *TRIP, categories=manhattan()).trips["trips"].sum() == 27_349
-    zones = datasets.load_taxi_zones()["zone"].tolist()
-    assert count_transitions(GREEN, *TRIP, categories=zones).report == report(46_621, outside=19_296)
-    assert len(manhattan()) == 69
 
 
 TWENTY = pd.DataFrame({

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,17 @@ def page() -> Iterator[Any]:
         browser.close()
 
 
+def _when_still(look: Callable[[], Any]) -> Any:
+    """Return what is seen once it has stayed the same for two seconds: a chart is drawn in several steps."""
+    before, since, give_up = look(), time.monotonic(), time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < min(since + 2, give_up):
+        time.sleep(0.1)
+        now = look()
+        if now != before:
+            before, since = now, time.monotonic()
+    return before
+
+
 def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> None:
     complaints: list[str] = []
     page.on("console", lambda m: complaints.append(f"{m.text} {m.location}") if m.type == "error" else None)
@@ -120,12 +132,13 @@ def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> 
     handle = chart.locator('input[type="range"]').first
     handle.scroll_into_view_if_needed()
     drawing = chart.locator("canvas, svg").first
-    value, drawn = handle.input_value(), drawing.screenshot()
+    value, drawn = handle.input_value(), _when_still(drawing.screenshot)
     handle.focus()
     handle.press("PageUp")  # the arrow keys are JupyterLab's own here, which choose cells; on the site they move it
     sync_api.expect(handle).not_to_have_value(value)
-    page.wait_for_timeout(500)
-    assert drawing.screenshot() != drawn
+    give_up = time.monotonic() + PATIENCE / 1000
+    while drawing.screenshot() == drawn:
+        assert time.monotonic() < give_up, "the chart does not change"
     assert not complaints
 
 
@@ -140,19 +153,6 @@ def facets() -> explore.Moving:
     return explore.Moving(explore.embedded(table) | spec, "Two panels.")
 
 
-def _when_still(canvas: Any) -> str:
-    """Return the picture on a canvas once it has stayed the same for a second: a chart is drawn in several steps."""
-    before, since = "", time.monotonic()
-    for _ in range(300):
-        now = str(canvas.evaluate("(drawing) => drawing.toDataURL()"))
-        if now != before:
-            before, since = now, time.monotonic()
-        elif time.monotonic() - since > 1:
-            break
-        time.sleep(0.1)
-    return before
-
-
 def test_a_chart_looks_the_same_in_the_dark_theme(lab: Callable[[str], str], page: Any, copy: Path) -> None:
     shown = nbformat.v4.new_output("display_data", {"application/vnd.vegalite.v5+json": facets().spec})
     cell = nbformat.v4.new_code_cell("1 + 1", outputs=[shown], execution_count=1)
@@ -165,6 +165,6 @@ def test_a_chart_looks_the_same_in_the_dark_theme(lab: Callable[[str], str], pag
         page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
         canvas = page.locator(".jp-Notebook .vega-embed canvas")
         canvas.wait_for()
-        drawn[theme] = _when_still(canvas)
+        drawn[theme] = _when_still(partial(canvas.evaluate, "(drawing) => drawing.toDataURL()"))
     assert len(drawn["JupyterLab Light"]) > 5_000  # not an empty drawing
     assert drawn["JupyterLab Dark"] == drawn["JupyterLab Light"]

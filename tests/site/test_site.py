@@ -100,7 +100,7 @@ NEAR = """() => Promise.all([...document.images].map(i => {
 
 TYPESET = """() => !document.querySelector('script[src*="mathjax"]') || Promise.race([
   MathJax.startup.promise.then(() => true),
-  new Promise(late => setTimeout(() => late(false), 15000)),
+  new Promise(late => setTimeout(() => late(false), 120000)),
 ])"""
 """Whether MathJax came to its end."""
 
@@ -164,7 +164,7 @@ def origin(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(site: Path) -> Iterator[Any]:
-    """Open a browser with a fresh profile; what takes more than 20 s fails."""
+    """Open a browser with a fresh profile; what takes more than two minutes fails, on a busy machine too."""
     with sync_api.sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
         context = opened.new_context(viewport=DESKTOP, accept_downloads=True)
@@ -233,7 +233,7 @@ def test_every_page_is_light(visits: dict[str, Any]) -> None:
 
 
 def test_every_page_loads_without_a_complaint_and_from_one_origin(visits: dict[str, Any], origin: str) -> None:
-    assert {"index.html", "errata.html", "report.html", "api/markov.html"} <= visits.keys()
+    assert {"index.html", "errata.html", "report.html", "measurements.html", "api/markov.html"} <= visits.keys()
     assert {f"notebooks/{name}.html" for name in paths.notebook_names()} <= visits.keys()
     for name, seen in visits.items():
         assert not seen["complaints"], (name, seen["complaints"])
@@ -405,39 +405,31 @@ def found(words: str, browser: Any, origin: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "words, page",
+    "words, page, first",
     [
-        ("stationary_distribution", "api/markov.html#dpsim.markov.stationary_distribution"),
-        ("staircase", "notebooks/permute_and_flip.html"),
-        ("privacy floor", "notebooks/data_driven_markov.html"),
-        ("surrogate", "data.html"),
-        ("which mechanism", "notebooks/data_driven_markov.html#which-mechanism-to-use"),
+        ("stationary_distribution", "api/markov.html#dpsim.markov.stationary_distribution", False),
+        ("privacy floor", "notebooks/data_driven_markov.html", False),
+        ("surrogate", "data.html", False),
+        ("which mechanism", "notebooks/data_driven_markov.html#which-mechanism-to-use", False),
+        ("privatise", "notebooks/your_own_chain.html", True),
+        ("privatize", "notebooks/your_own_chain.html", True),
+        ("matrix", "notebooks/matrix_dirichlet.html", True),
+        ("epsilon", "notebooks/00_overview.html", True),
     ],
 )
-def test_the_search_finds(words: str, page: str, browser: Any, origin: str) -> None:
-    assert page in found(words, browser, origin)
-
-
-@pytest.mark.parametrize(
-    "words, among_the_first",
-    [
-        ("privatise", "notebooks/your_own_chain.html"),
-        ("privatize", "notebooks/your_own_chain.html"),
-        ("matrix", "notebooks/matrix_dirichlet.html"),
-        ("release", "notebooks/your_own_chain.html"),
-        ("epsilon", "notebooks/00_overview.html"),
-    ],
-)
-def test_the_search_leads_to_pages_first(words: str, among_the_first: str, browser: Any, origin: str) -> None:
+def test_the_search_finds_and_leads_to_pages_first(
+    words: str, page: str, first: bool, browser: Any, origin: str
+) -> None:
     pages = found(words, browser, origin)
-    assert not [page for page in pages[:8] if page.startswith(("api/", "genindex"))]
-    assert among_the_first in pages[:8]
-    assert [page for page in pages if page.startswith("api/")]
+    assert page in (pages[:8] if first else pages)
+    if first:
+        assert not [page for page in pages[:8] if page.startswith(("api/", "genindex"))]
+        assert [page for page in pages if page.startswith("api/")]
 
 
 def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) -> None:
     context = browser.browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, offline=True)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(120_000)
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -458,17 +450,6 @@ def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) ->
                 "([chart, before]) => chart.querySelector('svg').innerHTML != before",
                 arg=[chart.element_handle(), before],
             )
-
-    page.goto(start)
-    page.get_by_role("link", name="Figure 5: Can a trip be shared").tap()
-    figure = page.locator("figure#fig5-errors")
-    sync_api.expect(figure.locator("img")).to_be_in_viewport()
-    numbers = figure.get_by_role("link", name="csv").evaluate("a => a.href")
-    assert (site / numbers.removeprefix(site.as_uri() + "/")).read_bytes() == (
-        paths.figures() / "permute_and_flip" / "fig5_errors.csv"
-    ).read_bytes()
-    figure.get_by_role("link", name="code of").tap()
-    sync_api.expect(page.locator('xpath=//*[@id="code-fig5-errors"]/following::pre[1]')).to_be_in_viewport()
 
     page.goto(start)
     page.locator('article a[href$="explore.html"]').last.tap()
@@ -505,21 +486,27 @@ def test_every_name_of_the_face_has_its_signature_and_its_words(visits: dict[str
                 assert not re.search(RAW, signature + words), (part, name)
 
 
-def test_a_row_of_folded_cells_is_one_bar_and_collapsed_sections_are_marked() -> None:
+def test_a_page_folds_the_checks_and_rows_of_cells_and_shows_a_caption_once(tmp_path: Path) -> None:
     new = nbformat.v4
+    (tmp_path / "fig0_ann.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(24))
     folded = {"tags": ["hide-input"]}
     cells = [new.new_markdown_cell("# Title"), *(new.new_code_cell(f"x = {n}", metadata=folded) for n in range(3))]
-    cells += [new.new_code_cell("x"), new.new_markdown_cell("## More", metadata={"tags": ["collapsed"]})]
-    pages = site_module("notebook_pages")
-    made = pages.page("00_overview", new.new_notebook(cells=cells), paths.figures() / "00_overview")
+    cells += [new.new_code_cell("x"), new.new_code_cell("from dpsim import checks", metadata={"tags": ["checks"]})]
+    cells += [new.new_code_cell('figures.save(fig, "fig0_ann", data, output)')]
+    cells += [new.new_markdown_cell("**Figure 0.** A caption. \n\nMore text.")]
+    cells += [new.new_markdown_cell("## More", metadata={"tags": ["collapsed"]})]
+    made = site_module("notebook_pages").page("00_overview", new.new_notebook(cells=cells), tmp_path)
     code = [cell for cell in made.cells if cell.cell_type == "code"]
-    assert [cell.source.split() for cell in code] == [["x", "=", "0", "x", "=", "1", "x", "=", "2"], ["x"]]
+    assert [cell.source.split() for cell in code[:2]] == [["x", "=", "0", "x", "=", "1", "x", "=", "2"], ["x"]]
     assert code[0].metadata["mystnb"]["code_prompt_show"] == "Setup"
+    assert [cell.metadata["tags"] for cell in code if "import checks" in cell.source] == [["checks", "hide-input"]]
+    assert sum(cell.source.count("**Figure 0.** A caption.") for cell in made.cells) == 1
     assert "fold-here" in made.cells[-1].source
 
 
 def test_a_folded_section_opens_for_a_link_into_it(browser: Any, site: Path, origin: str) -> None:
     marked = [path for path in site.glob("notebooks/*.html") if "fold-here" in path.read_text(encoding="utf-8")]
+    assert marked
     for path in marked:
         page = browser.new_page()
         page.goto(f"{origin}/notebooks/{path.name}", wait_until="load")
@@ -529,22 +516,6 @@ def test_a_folded_section_opens_for_a_link_into_it(browser: Any, site: Path, ori
         page.goto(f"{origin}/notebooks/{path.name}#{id}", wait_until="load")
         sync_api.expect(page.locator(f"section#{id} > details.section")).to_have_attribute("open", "")
         page.close()
-
-
-def test_every_measurement_is_shown_with_its_words(visits: dict[str, Any], page: Any, origin: str) -> None:
-    texts = site_module("measurements").texts()
-    assert ("measurements.html" in visits) == bool(texts)
-    if texts:
-        page.goto(f"{origin}/measurements.html", wait_until="domcontentloaded")
-    for text in texts:
-        title = text.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
-        assert title in page.locator("article h2").all_inner_texts()
-        if text.with_suffix(".png").is_file():
-            image = page.locator(f'article img[src$="/{text.stem}.webp"]')
-            assert " " in image.get_attribute("alt")
-        for ending in ("png", "csv"):
-            made = page.locator(f'article p.downloads a[href$="/{text.stem}.{ending}"]').count()
-            assert made == text.with_suffix(f".{ending}").is_file()
 
 
 def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -606,20 +577,6 @@ def test_addresses_come_from_pyproject_and_lead_to_binder(tmp_path: Path, monkey
     assert "mybinder.org/v2/gh/lab/chains/HEAD?labpath=notebooks%2F00_overview.ipynb" in link
     cited = pages.citation(figure)
     assert "https://doi.org/10.5281/x.1, https://lab.github.io/chains/notebooks/00_overview.html#fig0-ann" in cited
-
-
-def test_a_caption_stands_once_and_the_checks_are_folded(tmp_path: Path) -> None:
-    pages = site_module("notebook_pages")
-    (tmp_path / "fig0_ann.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(24))
-    checks = nbformat.v4.new_code_cell("from dpsim import checks", metadata={"tags": ["checks"]})
-    code = nbformat.v4.new_code_cell('figures.save(fig, "fig0_ann", data, output)')
-    text = nbformat.v4.new_markdown_cell("**Figure 0.** A caption. \n\nMore text.")
-    cells = [nbformat.v4.new_markdown_cell("# Title"), checks, code, text]
-    page = pages.page("00_overview", nbformat.v4.new_notebook(cells=cells), tmp_path)
-    assert sum(cell.source.count("**Figure 0.** A caption.") for cell in page.cells) == 1
-    assert [cell.metadata["tags"] for cell in page.cells if "import checks" in cell.source] == [
-        ["checks", "hide-input"]
-    ]
 
 
 def test_a_formula_keeps_the_signs_beside_it() -> None:

@@ -210,20 +210,6 @@ def test_batches_are_their_rows():
     assert expected_error(counts, epsilons).shape == (2, 3)
 
 
-@some("labels", "four states", "trap")
-def test_the_law_is_that_of_permutations_and_flips(word, where, space, distance):
-    """A candidate after the other, in random order, each kept with its probability, as the paper has it."""
-    pmf = np.exp(Law("permute-and-flip", 3.0, 1).log_f(HammingAutomaton(word, **where).log_counts)[distance])
-    assert pmf.sum() == pytest.approx(1.0, rel=1e-13)
-    rng = np.random.default_rng(8)
-
-    def run():
-        return next(i for i in rng.permutation(len(space)) if rng.random() < math.exp(-1.5 * distance[i]))
-
-    runs = np.bincount([run() for _ in range(6000)], minlength=len(space))
-    assert p_value(runs, pmf) > SIGNIFICANCE
-
-
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @some("four states")
 def test_private_words_follow_the_law(word, where, space, distance, mechanism):
