@@ -1,4 +1,4 @@
-"""If the border is read from the data: one record moved, and the release tells. Table 1 tells what the border is."""
+"""A public minimum that is read from the data: the release shows that one record moved. Table 1 implies such a minimum."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -6,7 +6,7 @@ from scipy.special import betaln
 
 
 def smallest_epsilon(c, N, n, gamma=1e-8):
-    """Return Theorem 1's epsilon of a row of N records with border c / N, at k = 3 / (2 eta)."""
+    """Return Theorem 1's epsilon of a row of N records with the public minimum c / N, at k = 3 / (2 eta)."""
     k = 1.5 * N / c
     ratio = betaln(1.5, k - 3) - betaln(1.5 + 1.5 / c, k - 3 - 1.5 / c)
     return ratio + 1.5 / c * np.log((1 - (n - 1) * gamma) / gamma)
@@ -14,7 +14,7 @@ def smallest_epsilon(c, N, n, gamma=1e-8):
 
 for N in (50_000, 159_000, 400_000):
     c = brentq(lambda c, N=N: smallest_epsilon(c, N, 63) - 45.39, 0.1, 100)
-    print(f"Table 1, 63 zones, 45.39: a border of {c:.2f} trips in a row of {N:,}")
+    print(f"Table 1, 63 zones, 45.39: a public minimum of {c:.2f} trips in a row of {N:,}")
     assert 0.9 < c < 1.1
 
 rng = np.random.default_rng(1)

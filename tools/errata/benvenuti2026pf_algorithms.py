@@ -14,7 +14,7 @@ for reading, letters in (("pairs of state and letter", m - 1), ("distinct states
     total, right, wrong = (ways(*state, letters) for state in ((0, 0), (1, 0), (1, 1)))
     mu = [right / total, *[wrong / total] * (m - 1)]
     print(f"Algorithm 1, {reading}: a, b, c with", ", ".join(f"{x:.3f}" for x in mu), f"- sum {sum(mu):.3f}")
-print("Algorithm 2, line 8, in our text: mu = V(q, y) / V(q, y) = 1 for every transition")
+print("Algorithm 2, line 8, in our copy: mu = V(q, y) / V(q, y) = 1 for every transition")
 assert sum(mu) > 1.5
 
 weights = [comb(5, k) * exp(-5 * k / 2) for k in range(6)]  # exponential mechanism, n = 5, m = 2, epsilon = 5, b = 1
