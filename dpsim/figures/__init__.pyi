@@ -20,8 +20,9 @@ from .house_style import (
     BAND as BAND,
     BANDED as BANDED,
 )
-from .zones import (
+from .maps import (
     compare_zones as compare_zones,
+    draw_trips as draw_trips,
 )
 from .graphs import (
     draw_automaton as draw_automaton,
@@ -35,19 +36,17 @@ from .explore import (
     manhattan as manhattan,
     which_mechanism as which_mechanism,
 )
-from .densities import (
+from .dirichlet import (
     beta_densities as beta_densities,
+    stationary_errors as stationary_errors,
 )
 from .words import (
     COLOURS as COLOURS,
     neighbours as neighbours,
     draw_errors as draw_errors,
-    draw_trips as draw_trips,
-)
-from .matrices import (
-    stationary_errors as stationary_errors,
 )
 from .decisions import (
+    K_TICKS as K_TICKS,
     draw_startups as draw_startups,
     draw_plans as draw_plans,
     plan_chart as plan_chart,
@@ -57,10 +56,8 @@ from . import (
     explore as explore,
     house_style as house_style,
     maps as maps,
-    zones as zones,
     graphs as graphs,
-    densities as densities,
+    dirichlet as dirichlet,
     words as words,
-    matrices as matrices,
     decisions as decisions,
 )

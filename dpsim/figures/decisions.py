@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsim.checks import Array
-from dpsim.figures.explore import WIDTH, Moving, embedded, note, slider
+from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, slider
 from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, mark_source, plain_ticks, size
 
 VALUES: dict[str, dict[str, Any]] = {
@@ -36,9 +36,9 @@ def draw_plans(table: pd.DataFrame) -> Figure:
     fig, axes = plt.subplots(1, 3, figsize=size(2, 2.8))
     for ax, marker, (name, part) in zip(axes, "os", table.groupby("example", sort=False)):
         draw_values(ax, part, f"value, {name}")
-        _draw_line(axes[2], part, "cost", {"label": f"c: {name}", "marker": marker, "mfc": "w", "color": PAPER})
-    axes[2].set(xscale="log", xlabel="$k$", ylabel="cost of privacy", ylim=(0, None))
-    plain_ticks(axes[2].xaxis, K_TICKS)
+        cost = {"label": f"c: {name}", "marker": marker, "mfc": "w", "color": PAPER}
+        draw_values(axes[2], part, "cost of privacy", {"cost": cost})
+    axes[2].set_ylim(0, None)
     for ax, letter in zip(axes, "abc"):
         ax.set_title(letter, loc="left", fontweight="bold")
     lines, names = (a + c for a, c in zip(*(ax.get_legend_handles_labels() for ax in axes[[0, 2]])))
@@ -47,25 +47,20 @@ def draw_plans(table: pd.DataFrame) -> Figure:
     return fig
 
 
-def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
-    """Draw a policy's values in the private and the true model between their bounds, with one standard deviation as
-    bars.
+def draw_values(ax: Any, table: pd.DataFrame, label: str, looks: Mapping[str, Mapping[str, Any]] = VALUES) -> None:
+    """Draw means against k, with one standard deviation as bars, by default those of a policy's four values.
 
     Parameters
     ----------
     ax : Axes
-    table : DataFrame, columns k and, for each name in VALUES, <name>_mean and <name>_sd
+    table : DataFrame, columns k and, for each name in looks, <name>_mean and <name>_sd
     label : str, the label of the values
+    looks : mapping, for each name the keywords of its line
     """
-    for name, look in VALUES.items():
-        _draw_line(ax, table, name, look)
+    for name, look in looks.items():
+        ax.errorbar(table["k"], table[f"{name}_mean"], table[f"{name}_sd"], lw=1, elinewidth=0.6, capsize=1.5, **look)
     ax.set(xscale="log", xlabel="$k$", ylabel=label)
     plain_ticks(ax.xaxis, K_TICKS)
-
-
-def _draw_line(ax: Any, table: pd.DataFrame, name: str, look: Mapping[str, Any]) -> None:
-    """Draw means against k, with bars of one standard deviation."""
-    ax.errorbar(table["k"], table[f"{name}_mean"], table[f"{name}_sd"], lw=1, elinewidth=0.6, capsize=1.5, **look)
 
 
 def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
@@ -81,37 +76,34 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     run_if : float, the end of a bin; the plan runs the machine if the draw is to the right of it
     k : float, the start of the slider
     """
-    grid, number, steady = sorted(map(float, table["k"].unique())), {"type": "quantitative"}, {"minExtent": 40}
-    x = {"field": "low", "title": f"probability drawn; beyond {run_if:g} the plan runs the machine", **number}
-    y = {"field": "true", "title": "probability of a bin", "axis": steady, **number}
+    grid, steady = sorted(map(float, table["k"].unique())), {"minExtent": 40}
+    x = encode("low", title=f"probability drawn; beyond {run_if:g} the plan runs the machine")
+    y = encode("true", title="probability of a bin", axis=steady)
     colour = {"condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER}, "value": "#bbb"}
     bars = {"x": x, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "color": colour}
     steps = {"type": "line", "interpolate": "step-after", "color": TRUE}
+    room = [{"calculate": "1.1 * max(datum.true, datum.neighbour)", "as": "room"}]  # the axis ends above every bar
     says = "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f') + '. The plan is right in '"
     says += " + format(100 * datum.true_runs, '.0f') + ' % of the draws; seeing it run multiplies the odds by '"
     says += " + format(datum.true_runs / datum.neighbour_runs, '.1f') + '.'"
-    said = note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10)
-    above = [{"mark": "bar", "encoding": bars}, {"mark": steps, "encoding": {"x": x, "y": y | {"field": "neighbour"}}}]
-    room = [{"calculate": "1.1 * max(datum.true, datum.neighbour)", "as": "room"}]  # the axis ends above every bar
-    above.append({"mark": {"type": "point", "opacity": 0}, "transform": room, "encoding": {"y": y | {"field": "room"}}})
-    here, below = {"filter": "abs(datum.k - chosen) < 1e-6"}, []
-    ends = {"true": "true probability (bars)", "neighbour": "neighbour (line)"}
-    for name, ink in (("true", PAPER), ("neighbour", TRUE)):
-        share = {
-            "field": f"{name}_runs",
-            "title": "probability to run",
-            "scale": {"domain": [0, 1]},
-            "axis": steady,
-            **number,
-        }
-        curve = {"transform": [{"filter": "datum.low == 0"}], "encoding": {"x": {"field": "k", **number}, "y": share}}
-        below.append({"mark": {"type": "line", "color": ink}, **curve})
+    above = [
+        {"mark": "bar", "encoding": bars},
+        {"mark": steps, "encoding": {"x": x, "y": y | {"field": "neighbour"}}},
+        {"mark": {"type": "point", "opacity": 0}, "transform": room, "encoding": {"y": y | {"field": "room"}}},
+        note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10),
+    ]
+    here, first, below = {"filter": "abs(datum.k - chosen) < 1e-6"}, {"filter": "datum.low == 0"}, []
+    last = {"filter": f"datum.low == 0 && datum.k == {grid[-1]:g}"}
+    sides = ("true", PAPER, 12, "true probability (bars)"), ("neighbour", TRUE, -10, "neighbour (line)")
+    for name, ink, dy, side in sides:
+        share = encode(f"{name}_runs", title="probability to run", scale={"domain": [0, 1]}, axis=steady)
+        curve = {"transform": [first], "encoding": {"x": encode("k"), "y": share}}
         dot = {"type": "point", "filled": True, "size": 90, "color": ink, "opacity": 1}
-        below.append(curve | {"mark": dot, "transform": [here, *curve["transform"]]})
-        last = [{"filter": f"datum.low == 0 && datum.k == {grid[-1]:g}"}]
-        word = {"type": "text", "align": "right", "dy": 12 if name == "true" else -10, "color": ink}
-        below.append(curve | {"mark": word | {"text": f"from the {ends[name]}"}, "transform": last})
-    panels = [{"layer": [*above, said], "transform": [here], "height": 170}, {"layer": below, "height": 110}]
+        text = {"type": "text", "align": "right", "dy": dy, "color": ink, "text": f"from the {side}"}
+        below.append(curve | {"mark": {"type": "line", "color": ink}})
+        below.append(curve | {"mark": dot, "transform": [here, first]})
+        below.append(curve | {"mark": text, "transform": [last]})
+    panels = [{"layer": above, "transform": [here], "height": 170}, {"layer": below, "height": 110}]
     spec = {
         "params": [slider("chosen", "k ", k, grid[0], grid[-1], grid[1] - grid[0])],
         **embedded(table),
@@ -137,25 +129,21 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
     terminal : mapping, the terminal values of the states
     """
     shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
-    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5, "bbox": shape}
-    spots = {"search": (-0.2, 0.0), "success": (9.6, 1.9), "failure": (9.6, -1.9)}
-    boxes = {
-        name: ax.text(*spot, f"{name}\nworth {terminal[name]:g}", **look, zorder=3) for name, spot in spots.items()
-    }
-    for i, (price, closes, (held, invested)) in enumerate(zip(prices, closing, chances)):
-        name = f"startup {i + 1}"
-        spots[name] = (5.6, 3.6 - 2.4 * i)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5, "bbox": shape, "zorder": 3}
+    boxes = {}
+    for name, x, y in ("search", -0.2, 0.0), ("success", 9.6, 1.9), ("failure", 9.6, -1.9):
+        boxes[name] = ax.text(x, y, f"{name}\nworth {terminal[name]:g}", **look)
+    for i, (price, closes, stages) in enumerate(zip(prices, closing, chances)):
+        name, y = f"startup {i + 1}", 3.6 - 2.4 * i
         lines = [f"{name}, worth {terminal[name]:g}"]
-        for verb, (up, down) in (("held", held), ("invested in", invested)):
+        for verb, (up, down) in zip(("held", "invested in"), stages):
             lines.append(f"{verb}: {up:.2f} up, {down:.2f} down")
-        boxes[name] = ax.text(*spots[name], "\n".join(lines), **look, zorder=3)
+        boxes[name] = ax.text(5.6, y, "\n".join(lines), **look)
         _join(ax, boxes["search"], boxes[name], 0.8 - 0.2 * i, 0.5, PAPER, "-")
-        (x, y), label = spots[name], f"price {price:g}, closes {closes:g}"
-        x -= 1.8  # an arrow goes from edge to edge
-        tilt = {"rotation": np.degrees(np.arctan2(y, x)), "rotation_mode": "anchor", "transform_rotates_text": True}
-        place = 0.35 + x / 2, y / 2 + 0.28 - 0.09 * i
-        ax.text(*place, label, fontsize=8.5, ha="center", va="bottom", color=PAPER, **tilt)
-        for end, colour, dashes, out in (("success", OTHER, "-", 0.65), ("failure", OURS, "--", 0.35)):
+        tilt = {"rotation": np.degrees(np.arctan2(y, 3.8)), "rotation_mode": "anchor", "transform_rotates_text": True}
+        on_arrow = {"fontsize": 8.5, "ha": "center", "va": "bottom", "color": PAPER, **tilt}
+        ax.text(2.25, y / 2 + 0.28 - 0.09 * i, f"price {price:g}, closes {closes:g}", **on_arrow)
+        for end, colour, dashes, out in ("success", OTHER, "-", 0.65), ("failure", OURS, "--", 0.35):
             _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
     ax.set_axis_off()

@@ -5,20 +5,16 @@ from __future__ import annotations
 import functools
 import io
 import json
-import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import geopandas as gpd
 import matplotlib as mpl
 import pandas as pd
 from PIL import Image
 
 from dpsim import files
-from dpsim.figures import house_style
-from dpsim.figures.house_style import OTHER, OURS, PAPER
+from dpsim.figures.house_style import OTHER, OURS, PAPER, save_table
 
 SCALE = 2
 """Pixels of the still picture for each pixel of the chart."""
@@ -67,7 +63,7 @@ class Moving:
         """The chart at its start, as a picture."""
         import vl_convert
 
-        vl_convert.register_font_directory(os.path.join(mpl.get_data_path(), "fonts", "ttf"))
+        vl_convert.register_font_directory(f"{mpl.get_data_path()}/fonts/ttf")
         return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -90,13 +86,13 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
     text = json.dumps(moving.spec, sort_keys=True, separators=(",", ":")) + "\n"
     if len(text) > MOST_BYTES:
         raise ValueError(f"chart {name} must have at most {MOST_BYTES} bytes, got {len(text)}")
-    house_style.save_table(data, name, output)
+    save_table(data, name, output)
     files.write_text(Path(output) / f"{name}.json", text)
     with files.replacing(Path(output) / f"{name}.png") as partial:
         partial.write_bytes(moving.png)
 
 
-def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
+def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     """Return maps of Manhattan, one for each mechanism, of the difference of each zone's private share from the true
     one.
 
@@ -109,23 +105,17 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
     shades = ["#fddcb8", "#fdae6b", "#f57f20", "#d94701", "#7f2704"]
     classes = ["below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "above 10"]
-    shares = shares.assign(size=pd.cut(shares["gap"], [-1, 0.01, 0.1, 1, 10, math.inf], labels=classes, right=False))
-    control = {"input": "radio", "options": epsilons, "name": "ε "}
-    colour = {
-        "field": "size",
-        "type": "nominal",
-        "title": "difference of the stationary share, %",
-        "scale": {"domain": classes, "range": shades},
-        "legend": {"orient": "bottom", "titleLimit": 400},
-    }
+    sizes = pd.cut(shares["gap"], [-1, 0.01, 0.1, 1, 10, float("inf")], labels=classes, right=False)
+    shares = shares.assign(size=sizes)
+    legend, scale = {"orient": "bottom", "titleLimit": 400}, {"domain": classes, "range": shades}
+    colour = encode("size", "nominal", title="difference of the stationary share, %", scale=scale, legend=legend)
     drawn = {"values": json.dumps(outlines, separators=(",", ":")), "format": {"type": "json"}}
     fields = {"data": drawn, "key": "properties.zone", "fields": ["type", "geometry"]}
-    tips = [{"field": "zone"}, {"field": "percent", "type": "quantitative", "format": "+.2f"}]
     shapes = {
         "transform": [{"lookup": "zone", "from": fields}],
         "mark": {"type": "geoshape", "stroke": "white", "strokeWidth": 0.6},
         "projection": {"type": "mercator"},
-        "encoding": {"color": colour, "tooltip": tips},
+        "encoding": {"color": colour, "tooltip": [{"field": "zone"}, encode("percent", format="+.2f")]},
     }
     by, mean = ["mechanism", "epsilon"], "format(datum.gap, '.3g') + ' %'"
     headline = note(mean, by, ["gap"], baseline="top", x=10, y=6, fontSize=22, fontWeight="bold")
@@ -133,17 +123,17 @@ def manhattan(zones: gpd.GeoDataFrame, shares: pd.DataFrame) -> Moving:
     look = {"layer": [shapes, headline, below], "width": (WIDTH - 20) // len(ways), "height": 460}
     maps = [look | {"title": way, "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}]} for way in ways]
     spec = {
-        "params": [{"name": "epsilon", "value": epsilons[0], "bind": control}],
+        "params": [radio("epsilon", "ε ", epsilons[0], epsilons)],
         **embedded(shares),
         "transform": [{"filter": "datum.epsilon == epsilon"}],
         "hconcat": maps,
         "resolve": {"scale": {"color": "shared"}},
     }
-    return Moving(
-        spec,
+    alt = (
         f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured by the relative difference "
-        "between the private and the true stationary share of trips, at a chosen epsilon.",
+        "between the private and the true stationary share of trips, at a chosen epsilon."
     )
+    return Moving(spec, alt)
 
 
 def which_mechanism(errors: pd.DataFrame) -> Moving:
@@ -155,19 +145,18 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
         Columns subject (the release and its data), mechanism, epsilon, error, metric (the kind of error). The first
         mechanism of a subject is the paper's, and each mechanism has the same colour and symbol in all panels.
     """
-    log = {"type": "quantitative", "scale": {"type": "log", "nice": False}}
-    first = list(dict.fromkeys(errors.drop_duplicates("subject")["mechanism"]))
-    names = first + [name for name in dict.fromkeys(errors["mechanism"]) if name not in first]
+    first = errors.drop_duplicates("subject")["mechanism"]
+    names = list(dict.fromkeys([*first, *errors["mechanism"]]))
     looks = [(PAPER, "circle"), ("#7f7f7f", "diamond"), (OTHER, "triangle-up"), ("#E69F00", "square")]
     looks += [("#CC79A7", "triangle-down"), (OURS, "cross"), ("#56B4E9", "triangle-left"), ("brown", "triangle-right")]
     colours, symbols = zip(*looks[: len(names)])
     legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 220}
-    mechanism = {"field": "mechanism", "type": "nominal", "legend": legend}
-    panels = []
+    mechanism = encode("mechanism", "nominal", legend=legend)
+    panels, log = [], {"type": "log", "nice": False}
     for subject, part in errors.groupby("subject", sort=False):
         encoding = {
-            "x": {"field": "epsilon", "title": "ε", "axis": {"labelSeparation": 8}, **log},
-            "y": {"field": "error", "title": part["metric"].iloc[0], **log},
+            "x": encode("epsilon", title="ε", axis={"labelSeparation": 8}, scale=log),
+            "y": encode("error", title=part["metric"].iloc[0], scale=log),
             "color": mechanism | {"scale": {"domain": names, "range": colours}},
             "shape": mechanism | {"scale": {"domain": names, "range": symbols}},
             "tooltip": [{"field": "mechanism"}, {"field": "epsilon"}, {"field": "error", "format": ".3g"}],
@@ -178,6 +167,11 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
         panels.append({"title": subject, "transform": chosen, "mark": mark, "encoding": encoding} | size)
     spec = embedded(errors) | {"concat": panels, "columns": 3}
     return Moving(spec, "Error of each mechanism against its epsilon, a panel for each thing that is released.")
+
+
+def encode(field: str, kind: str = "quantitative", **look: Any) -> dict[str, Any]:
+    """Return the encoding of a column of a chart's table, with further keywords of Vega-Lite, for example its title."""
+    return {"field": field, "type": kind, **look}
 
 
 def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) -> dict[str, Any]:
@@ -193,7 +187,7 @@ def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) 
     return {
         "transform": [{"aggregate": averages, "groupby": list(by)}, {"calculate": words, "as": "words"}],
         "mark": {"type": "text", "align": "left", "fontSize": 13, **mark},
-        "encoding": {"text": {"field": "words", "type": "nominal"}},
+        "encoding": {"text": encode("words", "nominal")},
     }
 
 
@@ -213,6 +207,11 @@ def slider(name: str, label: str, value: float, low: float, high: float, step: f
     """
     control = {"input": "range", "min": low, "max": high, "step": step, "name": label}
     return {"name": name, "value": value, "bind": control}
+
+
+def radio(name: str, label: str, value: float, options: Sequence[float]) -> dict[str, Any]:
+    """Return a parameter of a chart that radio buttons set, as `slider` does, with a button for each option."""
+    return {"name": name, "value": value, "bind": {"input": "radio", "options": options, "name": label}}
 
 
 def embedded(table: pd.DataFrame) -> dict[str, Any]:

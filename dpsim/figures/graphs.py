@@ -6,7 +6,7 @@ matplotlib axes, which are hidden and get equal scales.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,7 @@ from matplotlib.patches import FancyArrowPatch
 from numpy.typing import ArrayLike
 
 from dpsim.checks import Array
-from dpsim.figures import house_style
+from dpsim.figures.house_style import OURS, PAPER, SMALL
 
 State = tuple[int, int, Hashable]
 Policy = Mapping[State, Mapping[tuple[State, Hashable], float]]
@@ -47,26 +47,27 @@ def draw_automaton(
     start : state
     highlight : sequence of letters, a word whose path is drawn thick, in blue
     """
-    edges = _reached(mu, start)
-    nodes = list(dict.fromkeys([start, *(edge[2] for edge in edges)]))
-    places = _columns(nodes)
-    followed = _path(edges, start, highlight)
-    for source, target in dict.fromkeys((source, target) for source, _, target, _ in edges):
-        arrows = [edge for edge in edges if (edge[0], edge[2]) == (source, target)]
-        bends = BEND * (np.arange(len(arrows)) - (len(arrows) - 1) / 2) * 2
-        for bend, edge in zip(bends, arrows):
-            chance = Fraction(edge[3]).limit_denominator(V[source])
-            label = (f"{edge[1]}", f"{chance}")
-            _arrow(ax, places[source], places[target], bend, label, 0.26 if target[2] else 0.5, edge in followed)
-    last = max(node[0] for node in nodes)
+    edges = _edges_from(mu, start)
+    places = _places({start, *(after for _, _, after, _ in edges)})
+    following, path, state = {edge[:2]: edge[2] for edge in edges}, [], start
+    for letter in highlight:
+        path.append((state, letter))
+        if path[-1] not in following:
+            raise ValueError(f"highlight must be a word that the automaton writes, got {highlight!r}")
+        state = following[path[-1]]
+    for state, letter, after, probability in edges:
+        beside = [edge[1] for edge in edges if (edge[0], edge[2]) == (state, after)]
+        bend = BEND * (2 * beside.index(letter) - len(beside) + 1)
+        _arrow(ax, places[state], places[after], bend, (state, letter) in path)
+        chance = Fraction(probability).limit_denominator(V[state])
+        _label(ax, places[state], places[after], bend, 0.26 if after[2] else 0.5, f"{letter}", f"{chance}")
     for node, place in places.items():
-        _circle(ax, place, node[0] == last)
         name = f"${node[0]}|{node[1]}$" + (f"\n{node[2]}" if node[2] else "")
-        ax.text(*place, name, ha="center", va="center", fontsize=house_style.SMALL, linespacing=1.05, zorder=6)
-        aside = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": house_style.SMALL}
+        _circle(ax, place, name, accepting=node not in mu, linespacing=1.05)
+        aside = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": SMALL}
         ax.annotate(f"{V[node]}", place, (0, -NODE / 2 - 1), zorder=6, color="0.4", **aside)
     _frame(ax, np.array(list(places.values())), 0.5 * HEIGHT)
-    rows = [(*a[:2], a[2], y, b[1], b[2], p, V[a], V[b]) for a, y, b, p in edges]
+    rows = [(*a, y, b[1], b[2], p, V[a], V[b]) for a, y, b, p in edges]
     columns = "position mismatches state letter next_mismatches next_state probability words next_words"
     return pd.DataFrame(rows, columns=columns.split())
 
@@ -82,14 +83,13 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     """
     feasible, centres = np.asarray(adjacency) > 0, np.asarray(places)
     for source, target in np.argwhere(feasible):
-        _arrow(ax, centres[source], centres[target], BEND if feasible[target, source] else 0.0, None, 0.5)
+        _arrow(ax, centres[source], centres[target], BEND if feasible[target, source] else 0.0)
     for place, label in zip(centres, labels):
-        _circle(ax, place, False)
-        ax.text(*place, label, ha="center", va="center", fontsize=house_style.SMALL, zorder=6)
+        _circle(ax, place, label)
     _frame(ax, centres, 0.35 * float(np.ptp(centres, axis=0).max()))
 
 
-def _reached(mu: Policy, start: State) -> list[tuple[State, Hashable, State, float]]:
+def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, float]]:
     """Return the edges (state, letter, next state, probability) that lead on from the start."""
     edges: list[tuple[State, Hashable, State, float]] = []
     states = [start]
@@ -100,66 +100,43 @@ def _reached(mu: Policy, start: State) -> list[tuple[State, Hashable, State, flo
     return edges
 
 
-def _path(edges: list[Any], start: State, word: Sequence[Hashable]) -> list[Any]:
-    """Return the edges of a word; ValueError where there is none for one of its letters."""
-    state, taken = start, []
-    for letter in word:
-        options = [edge for edge in edges if edge[0] == state and edge[1] == letter]
-        if not options:
-            raise ValueError(f"highlight must be a word that the automaton writes, got {word!r}")
-        taken += options
-        state = options[0][2]
-    return taken
-
-
-def _columns(nodes: list[State]) -> dict[State, Array]:
+def _places(states: Collection[State]) -> dict[State, Array]:
     """Return the places of the states. The number of letters written grows to the right. In each column the fewest
     mismatches are on top; the states are spaced evenly, or over an alphabet by the number of mismatches."""
     places = {}
-    for position in {node[0] for node in nodes}:
-        column = [node for node in nodes if node[0] == position]
-        column.sort(key=lambda node: (node[1], str(node[2])))
-        for rank, node in enumerate(column):
-            level = ASIDE * ((len(column) - 1) / 2 - rank) if node[2] else -node[1]
-            places[node] = np.array([WIDTH * position, HEIGHT * level])
+    for position in {state[0] for state in states}:
+        column = [state for state in states if state[0] == position]
+        for rank, state in enumerate(sorted(column, key=lambda state: (state[1], str(state[2])))):
+            level = ASIDE * ((len(column) - 1) / 2 - rank) if state[2] else -state[1]
+            places[state] = np.array([WIDTH * position, HEIGHT * level])
     return places
 
 
-def _arrow(
-    ax: Any,
-    tail: Array,
-    head: Array,
-    bend: float,
-    label: tuple[str, str] | None,
-    along: float,
-    thick: bool = False,
-) -> None:
-    """Draw an arrow between two states, bowed by `bend`, with (letter, probability) at a share `along` of it."""
-    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7, "lw": 0.7, "color": "0.25", "zorder": 2}
-    if thick:
-        style |= {"lw": 2.0, "color": house_style.PAPER, "mutation_scale": 9}
+def _arrow(ax: Any, tail: Any, head: Any, bend: float, thick: bool = False) -> None:
+    """Draw an arrow between two states, bowed by `bend`."""
+    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7, "lw": 0.7, "color": "0.25"}
+    style |= {"mutation_scale": 9, "lw": 2.0, "color": PAPER} if thick else {}
     style |= {"connectionstyle": f"arc3,rad={bend}", "shrinkA": NODE / 2, "shrinkB": NODE / 2 + 0.5}
-    ends = (float(tail[0]), float(tail[1])), (float(head[0]), float(head[1]))
-    ax.add_patch(FancyArrowPatch(*ends, **style))
-    if label is None:
-        return
+    ax.add_patch(FancyArrowPatch(tail, head, zorder=2, **style))
+
+
+def _label(ax: Any, tail: Array, head: Array, bend: float, along: float, letter: str, chance: str) -> None:
+    """Write a letter and its probability on a bowed arrow, at a share `along` of it."""
     reach = head - tail
     control = (tail + head) / 2 + bend * np.array([reach[1], -reach[0]])
     x, y = (1 - along) ** 2 * tail + 2 * along * (1 - along) * control + along**2 * head
-    looks: list[dict[str, Any]] = [
-        {"fontsize": house_style.SMALL},
-        {"fontsize": house_style.SMALL, "color": house_style.OURS},
-    ]
-    parts: list[Any] = [TextArea(text, textprops=look) for text, look in zip(label, looks) if text]
-    around = {"facecolor": "white", "edgecolor": "none"}
-    packed = HPacker(children=parts, pad=0, sep=2)
-    ax.add_artist(AnnotationBbox(packed, (float(x), float(y)), bboxprops=around, pad=0.1, zorder=4))
+    small, around = {"fontsize": SMALL}, {"facecolor": "white", "edgecolor": "none"}
+    texts: list[Any] = [TextArea(letter, textprops=small), TextArea(chance, textprops=small | {"color": OURS})]
+    packed = HPacker(children=texts, pad=0, sep=2)
+    ax.add_artist(AnnotationBbox(packed, (x, y), bboxprops=around, pad=0.1, zorder=4))
 
 
-def _circle(ax: Any, place: Array, accepting: bool) -> None:
+def _circle(ax: Any, place: Array, name: str, accepting: bool = False, **look: Any) -> None:
+    """Draw a state, with a second circle if it is accepting, and with keywords of its text."""
     ax.plot(*place, "o", ms=NODE, mfc="white", mec="black", mew=0.8, zorder=5)
     if accepting:
         ax.plot(*place, "o", ms=INNER, mfc="none", mec="black", mew=0.6, zorder=5)
+    ax.text(*place, name, ha="center", va="center", fontsize=SMALL, zorder=6, **look)
 
 
 def _frame(ax: Any, places: Array, margin: float) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
@@ -23,8 +22,7 @@ from PIL import Image
 
 from dpsim import checks, files
 
-ONE_COLUMN = 3.5
-TWO_COLUMNS = 7.2
+WIDTHS = {1: 3.5, 2: 7.2}
 """Widths in inches of a figure of one column, and of one across both."""
 
 TRUE = "black"
@@ -91,11 +89,9 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
     >>> figures.looks({"exact": figures.PAPER, "bound": figures.PAPER}, bounds=["bound"])["dashes"]
     {'exact': '', 'bound': (4, 1.5)}
     """
-    found = {
-        "palette": dict(colours),
-        "dashes": {name: BOUND if name in bounds else DASHES[colour] for name, colour in colours.items()},
-    }
-    return found | ({"markers": {name: MARKERS[colour] for name, colour in colours.items()}} if markers else {})
+    dashes = {name: BOUND if name in bounds else DASHES[colour] for name, colour in colours.items()}
+    marks = {"markers": {name: MARKERS[colour] for name, colour in colours.items()}} if markers else {}
+    return {"palette": dict(colours), "dashes": dashes, **marks}
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
@@ -112,7 +108,7 @@ def size(columns: int, height: float) -> tuple[float, float]:
     >>> figures.size(1, 2.5)
     (3.5, 2.5)
     """
-    width = ONE_COLUMN if checks.integer("columns", columns, 1, 2) == 1 else TWO_COLUMNS
+    width = WIDTHS[checks.integer("columns", columns, 1, 2)]
     return width, checks.scalar("height", height, 0, 12, open_low=True)
 
 
@@ -222,7 +218,7 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     if not output:
         return
     save_table(data, name, output)
-    folder, canvas, dpi, wanted = Path(output), fig.canvas, fig.dpi, mpl.rcParams["savefig.dpi"]
+    folder, canvas, dpi, wanted = Path(output), fig.canvas, fig.dpi, plt.rcParams["savefig.dpi"]
     fig.dpi = dpi if wanted == "figure" else wanted
     with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
@@ -262,8 +258,6 @@ def save_numbers(numbers: Mapping[str, float], output: str) -> None:
     numbers : mapping of str to float, finite, units in the names
     output : as in `save`
     """
-    if not numbers:
-        raise ValueError("numbers must hold the key numbers of the run, got none")
     rounded = {str(name): json.loads(files.number(checks.scalar(name, value))) for name, value in numbers.items()}
     if output:
         Path(output).mkdir(parents=True, exist_ok=True)

@@ -1,27 +1,133 @@
-"""Maps of the road network of Gainesville, and walks on it, in metres of the local UTM zone, on given axes."""
+"""Maps of Manhattan's taxi zones, and of the roads of Gainesville with walks on them, in metres of the UTM zones."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, product
 from typing import Any
 
 import geopandas
 import matplotlib.patheffects as effects
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.collections import LineCollection
-from matplotlib.transforms import Bbox
+import shapely
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.path import Path
+from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from dpsim.checks import Array
 from dpsim.datasets.roads import RoadChain
-from dpsim.figures.house_style import SMALL
+from dpsim.figures.house_style import PAPER, SMALL, TRUE, mark_source, size
 
-GAINESVILLE_CRS = "EPSG:32617"  # UTM zone 17N, metres
-ROADS_SOURCE = "© OpenStreetMap contributors, FDOT AADT 2022"
-ROAD_GREY = "0.78"
+UPRIGHT = 29.0
+"""Degrees that set Manhattan's avenues upright."""
+PER_CENT = 20.0
+"""The scale of differences runs from minus to plus this; what is beyond has the colour of its end."""
+
 WIDEST = 5.0  # points, for the segment with the most traffic
+ASIDE = 60.0  # metres by which each further pass along a road is moved to the right of its direction
 HALO = (effects.withStroke(linewidth=1.5, foreground="white"),)
 SIDES = ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1))
+
+
+def compare_zones(
+    zones: Any, true: ArrayLike, others: ArrayLike, labels: Sequence[str], *, group: ArrayLike, source: str
+) -> Any:
+    """Return a figure of the true distribution and, beside it, the difference of each of the others from it.
+
+    Parameters
+    ----------
+    zones, group : outlines, as in `datasets.load_taxi_zones`, and the group 0..m-1 of each
+    true : array_like, shape (m,), positive: a probability of each group, drawn on a logarithmic scale
+    others : array_like, shape (r, m)
+        Distributions to compare with it. Their differences from `true` are drawn in per cent of it, on a linear scale
+        of plus and minus 20 %.
+    labels : sequence of r str
+    source : str, the text under the figure, from `datasets.trips_label`
+    """
+    truth, rows = np.asarray(true), np.asarray(others)
+    fig, axes = plt.subplots(1, 1 + len(rows), figsize=size(2, 5.0))
+    fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)  # room for the colour bars
+    shapes, changes = zone_shapes(zones, group), 100 * (rows / truth - 1)
+    colours = choropleth(axes[0], shapes, truth, norm=LogNorm(truth.min(), truth.max()), cmap="YlGnBu")
+    for ax, change, label in zip(axes[1:], changes, labels):
+        differences = choropleth(ax, shapes, change, norm=Normalize(-PER_CENT, PER_CENT), cmap="PuOr_r")
+        ax.text(0.5, 1.02, label, ha="center", transform=ax.transAxes)
+    scale_bar(axes[0], 2000, left=True)
+    north = np.deg2rad(90.0 + UPRIGHT)
+    arrow = {"arrowstyle": "<|-", "lw": 0.8, "color": "black"}
+    words = {"fontsize": SMALL, "ha": "center", "va": "center", "arrowprops": arrow, "textcoords": "offset points"}
+    axes[0].annotate("N", (0.92, 0.84), (26 * np.cos(north), 26 * np.sin(north)), "axes fraction", **words)
+    share = 1.0 / len(axes)
+    middle = (1 + share) / 2
+    fig.text(share / 2, 0.97, "true", ha="center")
+    fig.text(middle, 0.97, "private minus true", ha="center")
+    look = {"orientation": "horizontal", "label": "probability"}
+    levels = fig.colorbar(colours, cax=fig.add_axes((0.03, 0.145, share - 0.04, 0.016)), **look).ax.xaxis
+    levels.set(major_formatter="{x:g}", major_locator=LogLocator(subs=(1.0, 5.0)), minor_formatter=NullFormatter())
+    look |= {"extend": "both" if np.abs(changes).max() > PER_CENT else "neither"}
+    look |= {"label": "difference, per cent of the true value"}
+    fig.colorbar(differences, cax=fig.add_axes((middle - 0.2, 0.145, 0.4, 0.016)), **look)
+    fig.text(0.01, 0.005, f"{source}; zone outlines: NYC TLC", color="0.35")
+    return fig
+
+
+def zone_shapes(zones: Any, group: ArrayLike) -> Any:
+    """Return the outlines, in metres, of the groups 0..m-1 of the zones, turned by UPRIGHT about their centre."""
+    # In metres of UTM zone 18N. Each outline was simplified by itself, which left gaps between neighbours; closing gaps
+    # below 40 m joins them.
+    wide = geopandas.GeoDataFrame(geometry=zones.geometry.to_crs("EPSG:32618").buffer(20))
+    shapes = wide.dissolve(np.asarray(group)).buffer(-20)
+    west, south, east, north = shapes.total_bounds
+    return shapes.rotate(UPRIGHT, origin=((west + east) / 2, (south + north) / 2))
+
+
+def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
+    """Draw one value for each outline of `zone_shapes`, with norm and cmap, and return the input of a colour bar."""
+    paths = []  # for GeoPandas' own plot would draw the whole figure again for every map
+    for shape in shapes:
+        rings = [ring for part in shapely.get_parts(shape) for ring in (part.exterior, *part.interiors)]
+        paths.append(Path.make_compound_path(*(Path(ring.coords, closed=True) for ring in rings)))
+    look |= {"array": np.asarray(values, float), "edgecolor": "0.45", "linewidth": 0.25}
+    outlines = ax.add_collection(PathCollection(paths, **look))
+    ax.autoscale_view()
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    return outlines
+
+
+def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping[str, ArrayLike]) -> None:
+    """Draw trips on maps that name the segments, and in a table segment by segment; the first trip is the true one.
+
+    Parameters
+    ----------
+    axes : sequence of Axes, one map for each trip
+    below : Axes of the segments: a column for each trip, in which differences from the true trip are in a box
+    roads : RoadChain
+    trips : mapping of str to array_like of int, shape (steps + 1,), equally long, by name
+    """
+    true, *_ = (np.asarray(trip) for trip in trips.values())
+    below.set(xlim=(-1.7, len(trips) - 0.3), ylim=(0.4 - len(true), 1.5))
+    below.set_axis_off()
+    below.axhline(0.5, color="0.6", lw=0.6)
+    for column, (name, trip) in enumerate({"step": range(len(true)), **trips}.items(), start=-1):
+        colour = {-1: "0.35", 0: TRUE}.get(column, PAPER)
+        box = {"facecolor": "none", "edgecolor": colour, "lw": 0.8, "boxstyle": "round,pad=0.15"}
+        below.text(column, 1, name, ha="center", va="center", color=colour)
+        for step, segment in enumerate(np.asarray(trip).tolist()):
+            moved = column > 0 and segment != true[step]
+            look = {"bbox": box, "color": colour} if moved else {"color": "0.35" if column else TRUE}
+            below.text(column, -step, f"{segment}", ha="center", va="center", **look)
+    for ax, (name, trip) in zip(axes, trips.items()):
+        draw_network(ax, roads)
+        draw_walk(ax, roads, trip, colour=TRUE if ax is axes[0] else PAPER)
+        ax.set_title(name)
+    mark_source(below.figure, "© OpenStreetMap contributors, FDOT AADT 2022; the wider a road, the more traffic")
+    below.figure.draw_without_rendering()
+    for ax, trip in zip(axes, trips.values()):
+        name_segments(ax, roads, trip, colour=TRUE if ax is axes[0] else PAPER)
 
 
 def draw_network(ax: Any, chain: RoadChain) -> None:
@@ -29,7 +135,7 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
     ends = _segment_ends(chain)
     traffic = chain.segments["aadt_2022"].to_numpy(float)
     widths = WIDEST * traffic / traffic.max()
-    ax.add_collection(LineCollection(list(ends), linewidths=widths, colors=ROAD_GREY, capstyle="round", zorder=1))
+    ax.add_collection(LineCollection(list(ends), linewidths=widths, colors="0.78", capstyle="round", zorder=1))
     ax.plot(*np.unique(ends.reshape(-1, 2), axis=0).T, "o", ms=2.2, mfc="white", mec="0.5", mew=0.5, zorder=5)
     ax.set_aspect("equal")
     ax.margins(0.08)
@@ -37,94 +143,74 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
     scale_bar(ax, 1000)
 
 
-def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str = "black", aside: float = 0.0) -> None:
+def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> None:
     """Draw a walk from midpoint to midpoint of its segments through the intersections, on a map of the network.
 
-    An open circle marks the start, a filled square the end.
+    An open circle marks the start, a filled square the end. Each further pass along a road is moved aside.
     states: (steps + 1,), in 0..n-1, consecutive ones equal or with a common intersection.
-    aside: metres by which each further pass along a road is moved to the right of its direction.
     """
-    visited = np.asarray(states).tolist()
-    ends = _segment_ends(chain)
+    visited, ends, passes = np.asarray(states).tolist(), _segment_ends(chain), list[tuple[float, ...]]()
     middle = ends.mean(axis=1)
-    shape = "-|>,head_length=0.35,head_width=0.18"
-    style = {"arrowstyle": shape, "color": colour, "lw": 0, "shrinkA": 0, "shrinkB": 0}
-    corners, passes = [middle[visited[0]]], dict[tuple[int, float], list[bool]]()
-
-    def half(segment: int, tail: Array, head: Array) -> Array:  # moved aside where it was passed before
-        outward = bool((tail == middle[segment]).all())
-        before = passes.setdefault((segment, float((head if outward else tail)[0])), [])
-        lane = before.count(outward) + (outward not in before[:1] and bool(before))
-        before.append(outward)
-        reach = head - tail
-        moved = aside * lane * np.array([reach[1], -reach[0]]) / max(float(np.hypot(*reach)), 1e-9)
-        return np.array([tail + moved, head + moved])
-
+    stops = [middle[visited[0]]]
     for before, after in pairwise(visited):
-        if before == after:
-            continue
-        shared = [end for end in ends[before] if (end == ends[after]).all(axis=1).any()]
-        leave, (tail, tip) = half(before, middle[before], shared[0]), half(after, shared[0], middle[after])
-        corners += [*leave, tail, tip]
-        head = tail + 0.72 * (tip - tail)  # the heads end early, so that they do not overlap at the nodes
-        ax.annotate("", head, tail, arrowprops=style, zorder=5)
+        if before != after:
+            shared = [end for end in ends[before] if (end == ends[after]).all(axis=1).any()]
+            stops += [shared[0], middle[after]]
+    corners = stops[:1]
+    for tail, head in pairwise(stops):
+        there, back = (*tail, *head), (*head, *tail)
+        earlier = [one for one in passes if one in (there, back)]
+        passes.append(there)
+        lane = earlier.count(there) + (earlier[:1] == [back])
+        reach = head - tail
+        aside = ASIDE * lane * np.array([reach[1], -reach[0]]) / np.hypot(*reach)
+        corners += [tail + aside, head + aside]
+    style = {"arrowstyle": "-|>,head_length=0.35,head_width=0.18", "color": colour, "lw": 0, "shrinkA": 0, "shrinkB": 0}
+    for tail, head in zip(
+        corners[3::4], corners[4::4]
+    ):  # the heads end early, so that they do not overlap at the nodes
+        ax.annotate("", tail + 0.72 * (head - tail), tail, arrowprops=style, zorder=5)
     line = np.array(corners)
     ax.plot(*line.T, color=colour, lw=1.4, solid_joinstyle="round", zorder=4, label="walk")
     ax.plot(*line[0], "o", ms=5.5, mfc="white", mec=colour, mew=1.2, zorder=7)
     ax.plot(*line[-1], "s", ms=3.2, color=colour, zorder=8)
 
 
-def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str = "black") -> None:
+def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> None:
     """Write the number of each segment that a walk visits near the middle of the segment, where it covers as little as
     possible of texts and lines.
 
     The layout of the figure must have been made, because it determines the distances in points.
     """
-    point, ink = ax.figure.dpi / 72, _ink(ax)
-    taken = [text.get_window_extent() for text in ax.texts if text.get_text()]
+    point, frame = ax.figure.dpi / 72, shapely.box(*ax.bbox.extents)
+    lines = [line.get_xydata() for line in ax.lines if line.get_linestyle() != "None"]
+    lines += [piece for roads in ax.collections for piece in roads.get_segments()]
+    ink = [shapely.LineString(ax.transData.transform(line)) for line in lines if len(line) > 1]
+    taken = [shapely.box(*text.get_window_extent().extents) for text in ax.texts if text.get_text()]
     visited = list(dict.fromkeys(np.asarray(states).tolist()))
     middle = _segment_ends(chain)[visited].mean(axis=1)
     for state, place, anchor in zip(visited, middle, ax.transData.transform(middle)):
         text = ax.annotate(f"{state}", place, (0, 0), textcoords="offset points", ha="center", va="center")
         text.set(fontsize=SMALL, color=colour, path_effects=HALO, zorder=9)
-        half = text.get_window_extent().size / 2
-        costs = {}
-        for distance in (4.0, 8.0, 14.0, 20.0):
-            for side in SIDES:
-                reach = distance * (0.7 if all(side) else 1.0)
-                moved = np.array(side) * (point * reach + half)
-                box = Bbox([anchor + moved - half, anchor + moved + half]).padded(0.7 * point)
-                costs[tuple(moved / point)] = _cost(box, taken, ink, ax.bbox) + distance / 2, box
-        best = min(costs, key=lambda moved: costs[moved][0])
+        half, choices = text.get_window_extent().size / 2, []
+        for distance, side in product((4.0, 8.0, 14.0, 20.0), SIDES):
+            moved = np.array(side) * (point * distance * (0.7 if all(side) else 1.0) + half)
+            low, high = anchor + moved - half - 0.7 * point, anchor + moved + half + 0.7 * point
+            box = shapely.box(*low, *high)
+            clashes = shapely.intersects(taken, box).sum() + (not frame.contains(box))
+            hidden = shapely.length(shapely.clip_by_rect(ink, *low, *high)).sum()  # pixels of lines
+            choices.append((400.0 * clashes + hidden / 3 + distance / 2, *moved / point, box))
+        _, *best, box = min(choices, key=lambda choice: choice[0])
         text.set_position(best)
-        taken.append(costs[best][1])
+        taken.append(box)
 
 
 def _segment_ends(chain: RoadChain) -> Array:
     """Return (n, 2, 2): the two ends of each segment, in metres."""
-    table = chain.intersections
-    points = geopandas.GeoSeries(geopandas.points_from_xy(table["lon"], table["lat"]), crs="EPSG:4326")
-    places = points.to_crs(GAINESVILLE_CRS).set_axis(table["node"]).get_coordinates()
+    lon, lat, nodes = (chain.intersections[name] for name in ("lon", "lat", "node"))
+    points = geopandas.GeoSeries.from_xy(lon, lat, index=nodes, crs="EPSG:4326")
+    places = points.to_crs("EPSG:32617").get_coordinates()  # UTM zone 17N
     return np.stack([places.loc[chain.segments[end]].to_numpy() for end in ("from_node", "to_node")], axis=1)
-
-
-def _ink(ax: Any) -> Array:
-    """Return points (pixels), 3 pixels apart, along all lines drawn on the axes."""
-    pieces = [line.get_xydata() for line in ax.lines if line.get_linestyle() != "None"]
-    pieces += [piece for lines in ax.collections for piece in lines.get_segments()]
-    dense = []
-    for piece in map(ax.transData.transform, pieces):
-        reach = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(piece, axis=0).T))])
-        steps = np.linspace(0.0, reach[-1], 1 + int(np.ceil(reach[-1] / 3)))
-        dense.append(np.column_stack([np.interp(steps, reach, piece[:, axis]) for axis in (0, 1)]))
-    return np.concatenate(dense)
-
-
-def _cost(box: Bbox, taken: list[Bbox], ink: Array, frame: Bbox) -> float:
-    """Return a cost of a text in this box, which counts what it would hide (above all other texts) and any part outside
-    the map."""
-    outside = not (frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1)
-    return 400.0 * outside + 400.0 * sum(map(box.overlaps, taken)) + float(box.count_contains(ink))
 
 
 def scale_bar(ax: Any, bar: float, *, left: bool = False) -> None:

@@ -7,11 +7,11 @@ from matplotlib.colors import Normalize
 from matplotlib.path import Path
 
 from dpsim import datasets
-from dpsim.figures import maps, zones
+from dpsim.figures import maps
 
 MILE = 1609.344
 OUTLINES = datasets.load_taxi_zones()
-SHAPES = zones.zone_shapes(OUTLINES, np.arange(63))
+SHAPES = maps.zone_shapes(OUTLINES, np.arange(63))
 CHAIN = datasets.load_gainesville()
 
 
@@ -29,7 +29,7 @@ def bar_metres(ax, words):
 
 def test_choropleth_shows_each_value_on_its_zone(ax):
     values = np.linspace(0, 1, 63)
-    shown = zones.choropleth(ax, SHAPES, values, norm=Normalize(0, 2))
+    shown = maps.choropleth(ax, SHAPES, values, norm=Normalize(0, 2))
     np.testing.assert_array_equal(shown.get_array(), values)
     drawn = np.array([path.get_extents().size for path in shown.get_paths()])
     bounds = SHAPES.bounds.to_numpy()
@@ -50,7 +50,7 @@ def test_distances_are_metres():
 def test_merged_zones_are_dissolved(ax):
     counts = datasets.counts_matrix(datasets.load_taxi_trips(), OUTLINES["zone"])
     merged, group = datasets.merge_zones(counts, datasets.load_zone_adjacency(), 45)
-    together = zones.zone_shapes(OUTLINES, group)
+    together = maps.zone_shapes(OUTLINES, group)
     assert len(together) == 45
     assert together.area.sum() == pytest.approx(OUTLINES.to_crs("EPSG:32618").area.sum(), rel=0.01)
     for label in range(45):
@@ -59,7 +59,7 @@ def test_merged_zones_are_dissolved(ax):
         # No border is left within a group: one large outline, beside piers and islets.
         pieces = sorted(piece.area for piece in getattr(together[label], "geoms", [together[label]]))
         assert pieces[-1] > 0.95 * sum(pieces)
-    shown = zones.choropleth(ax, together, merged.sum(axis=1))
+    shown = maps.choropleth(ax, together, merged.sum(axis=1))
     assert set(shown.get_array()) == set(merged.sum(axis=1))
 
 
@@ -96,7 +96,7 @@ def middles(ax):
 
 def test_a_walk_runs_through_the_midpoints_in_order(ax):
     maps.draw_network(ax, CHAIN)
-    maps.draw_walk(ax, CHAIN, CHAIN.trip)
+    maps.draw_walk(ax, CHAIN, CHAIN.trip, colour="black")
     line, middle = walk_line(ax), middles(ax)[CHAIN.trip]
     places = [np.flatnonzero(np.hypot(*(line - point).T) < 1e-6)[0] for point in middle]
     assert places[0] == 0 and places[-1] == len(line) - 1 and places == sorted(places)
@@ -106,17 +106,17 @@ def test_the_segments_that_a_walk_visits_are_named(ax):
     core = datasets.load_gainesville(core=True)
     a, b = core.trip[:2]
     maps.draw_network(ax, core)
-    maps.draw_walk(ax, core, [a, a, b, b, a])
+    maps.draw_walk(ax, core, [a, a, b, b, a], colour="black")
     ax.figure.draw_without_rendering()
-    maps.name_segments(ax, core, [a, a, b, b, a])
+    maps.name_segments(ax, core, [a, a, b, b, a], colour="black")
     assert {text.get_text() for text in ax.texts} - {""} == {"1 km", f"{a}", f"{b}"}
 
 
 def test_names_cover_neither_each_other_nor_the_walk(ax):
     maps.draw_network(ax, CHAIN)
-    maps.draw_walk(ax, CHAIN, CHAIN.trip)
+    maps.draw_walk(ax, CHAIN, CHAIN.trip, colour="black")
     ax.figure.draw_without_rendering()
-    maps.name_segments(ax, CHAIN, CHAIN.trip)
+    maps.name_segments(ax, CHAIN, CHAIN.trip, colour="black")
     boxes = [text.get_window_extent() for text in ax.texts if text.get_text().isdigit()]
     assert len(boxes) == len(set(CHAIN.trip.tolist()))
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
@@ -127,5 +127,5 @@ def test_names_cover_neither_each_other_nor_the_walk(ax):
 def test_a_walk_that_stays_is_a_point(ax):
     core = datasets.load_gainesville(core=True)
     maps.draw_network(ax, core)
-    maps.draw_walk(ax, core, [5, 5, 5])
+    maps.draw_walk(ax, core, [5, 5, 5], colour="black")
     np.testing.assert_allclose(walk_line(ax), middles(ax)[[5]])

@@ -27,7 +27,7 @@ def test_many_values_leave_room_for_each_other(ax):
     for k, shown in (([1, 100], [1, 3, 10, 30, 100]), ([0.1, 10_000], [0.1, 1, 10, 100, 1000, 10_000])):
         ax.plot(k, k)
         ax.set_xscale("log")
-        figures.plain_ticks(ax.xaxis, figures.decisions.K_TICKS)
+        figures.plain_ticks(ax.xaxis, figures.K_TICKS)
         low, high = ax.get_xlim()
         assert [tick for tick in ax.get_xticks() if low <= tick <= high] == shown
 
@@ -64,8 +64,8 @@ def test_key_numbers_are_written_with_ten_digits_and_only_on_request(tmp_path):
     assert json.loads((tmp_path / "new" / "numbers.json").read_text()) == {"delta": 0.333333, "rows": 12}
 
 
-@pytest.mark.parametrize("numbers", [{}, {"delta": math.nan}, {"delta": "0.1"}])
+@pytest.mark.parametrize("numbers", [{"delta": math.nan}, {"delta": "0.1"}])
 def test_what_is_no_number_is_refused(numbers, tmp_path):
-    with pytest.raises(ValueError, match=r"numbers must hold|delta must be"):
+    with pytest.raises(ValueError, match="delta must be"):
         figures.save_numbers(numbers, str(tmp_path))
     assert list(tmp_path.iterdir()) == []

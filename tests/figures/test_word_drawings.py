@@ -18,7 +18,7 @@ def test_expected_and_published_errors_are_drawn(axes):
     assert [line.get_ydata().tolist() for line in expected] == [[1.0, 0.5]] * 2
     bars = axes[0].containers[0].lines[2][0].get_segments()
     assert np.diff([bar[:, 1] for bar in bars], axis=1).ravel() == pytest.approx([0.04, 0.04]), "two on either side"
-    assert axes[0].get_ylabel() == "wrong letters"
+    assert axes[0].get_ylabel() == "wrong segments"
     assert expected[0].is_dashed() != expected[1].is_dashed()  # told apart in grey
     assert [line.get_ydata()[0] for line in axes[0].lines if line.get_marker() == "D"] == [0.4]  # 9 is outside
 

@@ -159,7 +159,7 @@ def draw_figure(table: pd.DataFrame) -> plt.Figure:
     panels = list(table.groupby(["mechanism", "setting"], sort=False))
     columns = 4
     rows = math.ceil(len(panels) / columns)
-    fig, axes = plt.subplots(rows, columns, figsize=(figures.house_style.TWO_COLUMNS, 1.55 * rows + 0.4))
+    fig, axes = plt.subplots(rows, columns, figsize=(figures.house_style.WIDTHS[2], 1.55 * rows + 0.4))
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     for ax, ((mechanism, setting), rows_of_setting) in zip(axes.flat, panels):
