@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -145,8 +145,19 @@ def privatize(
     >>> chain.stationary().round(2).tolist()
     [0.5, 0.5]
     """
-    given = locals()  # by name; the fields of `Options` have the names of these arguments
-    options = Options(**{field.name: given[field.name] for field in fields(Options)})
+    options = Options(
+        origin=origin,
+        destination=destination,
+        count=count,
+        trajectory=trajectory,
+        time_format=time_format,
+        max_gap=max_gap,
+        categories=categories,
+        graph=graph,
+        pairs=pairs,
+        unit=unit,
+        events=events,
+    )
     noise, _, spent = losses(epsilon, delta, options.protected, options.support)
     if limit is not None and budget is None:
         raise ValueError("limit belongs to a budget (--budget FILE), the file that records it, and no budget was given")

@@ -176,6 +176,7 @@ def pair_counts(trips: pd.DataFrame, labels: tuple[Any, ...] | None) -> tuple[An
         origin, destination = (naming.positions(trips[column], labels) for column in ("origin", "destination"))
     inside = (origin >= 0) & (destination >= 0) & (numbers > 0)
     n = max(len(labels), 1)
-    counts = pd.Series(numbers[inside]).groupby(origin[inside] * n + destination[inside]).sum()
-    keys = counts.index.to_numpy()
-    return labels, keys // n, keys % n, counts.to_numpy()
+    keys, place = np.unique(origin[inside] * n + destination[inside], return_inverse=True)
+    counts = np.zeros(keys.size, dtype=np.int64)
+    np.add.at(counts, place, numbers[inside])
+    return labels, keys // n, keys % n, counts
