@@ -15,10 +15,10 @@ from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, slider
 from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, mark_source, plain_ticks, size
 
 VALUES: dict[str, dict[str, Any]] = {
-    "optimistic": {"ls": "--", "color": PAPER, "label": "the paper's bounds"},
+    "optimistic": {"ls": "--", "color": PAPER, "ecolor": "#7FB8D8", "label": "the paper's bounds"},
     "private": {"ls": "-", "color": PAPER, "label": "in the private model"},
     "true": {"ls": "-", "color": TRUE, "label": "in the true model"},
-    "pessimistic": {"ls": "--", "color": PAPER},
+    "pessimistic": {"ls": "--", "color": PAPER, "ecolor": "#7FB8D8"},
 }
 """How a policy's four values look, and their names."""
 K_TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
@@ -83,9 +83,10 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     bars = {"x": x, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "color": colour}
     steps = {"type": "line", "interpolate": "step-after", "color": TRUE}
     room = [{"calculate": "1.1 * max(datum.true, datum.neighbour)", "as": "room"}]  # the axis ends above every bar
-    says = "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f') + '. The plan is right in '"
-    says += " + format(100 * datum.true_runs, '.0f') + ' % of the draws; seeing it run multiplies the odds by '"
-    says += " + format(datum.true_runs / datum.neighbour_runs, '.1f') + '.'"
+    odds = "max(datum.true_runs / datum.neighbour_runs, (1 - datum.neighbour_runs) / (1 - datum.true_runs))"
+    says = "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f') + ' for the draw, '"
+    says += f" + format(ceil(100 * log({odds})) / 100, '.2f') + ' for the plan, which is right in '"
+    says += " + format(100 * datum.true_runs, '.0f') + '% of the draws.'"
     above = [
         {"mark": "bar", "encoding": bars},
         {"mark": steps, "encoding": {"x": x, "y": y | {"field": "neighbour"}}},
@@ -137,12 +138,12 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
         name, y = f"startup {i + 1}", 3.6 - 2.4 * i
         lines = [f"{name}, worth {terminal[name]:g}"]
         for verb, (up, down) in zip(("held", "invested in"), stages):
-            lines.append(f"{verb}: {up:.2f} up, {down:.2f} down")
+            lines.append(f"{verb}: success {up:.2f}, failure {down:.2f}")
         boxes[name] = ax.text(5.6, y, "\n".join(lines), **look)
         _join(ax, boxes["search"], boxes[name], 0.8 - 0.2 * i, 0.5, PAPER, "-")
-        tilt = {"rotation": np.degrees(np.arctan2(y, 3.8)), "rotation_mode": "anchor", "transform_rotates_text": True}
-        on_arrow = {"fontsize": 8.5, "ha": "center", "va": "bottom", "color": PAPER, **tilt}
-        ax.text(2.25, y / 2 + 0.28 - 0.09 * i, f"price {price:g}, closes {closes:g}", **on_arrow)
+        tilt = {"rotation": np.degrees(np.arctan2(0.93 * y, 3.8)), "rotation_mode": "anchor"}
+        on_arrow = {"fontsize": 8.5, "ha": "center", "va": "bottom", "color": PAPER, "transform_rotates_text": True}
+        ax.text(2.25, y / 2 + 0.45 - 0.17 * i, f"price {price:g}, closes {closes:g}", **on_arrow, **tilt)
         for end, colour, dashes, out in ("success", OTHER, "-", 0.65), ("failure", OURS, "--", 0.35):
             _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
