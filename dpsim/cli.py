@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -18,7 +18,7 @@ import click
 
 from dpsim import files, paths, runner
 
-Said = tuple[Iterable[str], int]
+Output = tuple[Iterable[str], int]
 """Lines that a command prints when it has done everything, and its exit code."""
 
 
@@ -51,14 +51,9 @@ class WithParameters(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words once each NAME=VALUE is two of them; no name has an equals sign."""
-        words, rest = [], iter(args)
-        for word in rest:
-            words.append(word)
-            if word in ("-p", "--parameter"):
-                for name in itertools.islice(rest, 1):
-                    words += name.split("=", 1) if "=" in name else [name, *itertools.islice(rest, 1)]
-            elif word == "--":
-                words += rest
+        words: list[str] = []
+        for word in args:
+            words += word.split("=", 1) if words[-1:] in (["-p"], ["--parameter"]) else [word]
         return super().parse_args(ctx, words)
 
 
@@ -92,7 +87,7 @@ def run(
     output: str | None,
     grid: tuple[str, ...],
     dask: str | None,
-) -> Said:
+) -> Output:
     """Run notebooks and write their figures. Without NAMES, run all notebooks.
 
     Results with default parameters go to figures/<notebook>, and those with any -p to build/runs/<notebook>/<key>. A
@@ -126,7 +121,7 @@ def run(
 
 @main.command()
 @click.option("--results", type=click.Path(path_type=Path), metavar="DIR", help="Judge the run in DIR.")
-def report(results: Path | None) -> Said:
+def report(results: Path | None) -> Output:
     """Print each published number beside the reproduced one. The exit code is 1 if a row is not in order.
 
     DIR is the folder of a run, such as build/runs/<notebook>/<key>, or holds a
@@ -140,7 +135,7 @@ def report(results: Path | None) -> Said:
     bad = table.index[~table["ok"]]
     lines = [shown.to_string(float_format="{:.5g}".format, na_rep="", index_names=False)]
     lines.append(f"{len(table)} rows, {len(bad)} not in order" + (f": {', '.join(bad)}" if len(bad) else ""))
-    missing = [] if results else ledger.missing_pictures()
+    missing = [] if results else _missing_pictures()
     lines += [f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` draws it" for path in missing]
     if results is None:
         text = f"# Published and reproduced\n\n{ledger.LEGEND}\n{ledger.markdown(table, '../notebooks')}"
@@ -151,8 +146,20 @@ def report(results: Path | None) -> Said:
     return lines, int(len(bad) + len(missing) > 0)
 
 
+def _missing_pictures() -> list[Path]:
+    """Return the pictures that the notebooks save but that are missing from the committed figures."""
+    found = []
+    for name in paths.notebook_names():
+        code = "\n".join(
+            cell["source"] for cell in runner.parameters.load(name)["cells"] if cell["cell_type"] == "code"
+        )
+        saved = re.findall(r'figures\.save(?:_moving)?\([^"]*"(\w+)"', code)
+        found += [paths.figures() / name / f"{stem}.png" for stem in saved]
+    return [path for path in found if not path.is_file()]
+
+
 @main.command("list")
-def list_() -> Said:
+def list_() -> Output:
     """Show the notebooks, and the type, default and meaning of each parameter."""
     lines = []
     for name in paths.notebook_names():
@@ -163,7 +170,7 @@ def list_() -> Said:
 
 @main.group(invoke_without_command=True)
 @click.pass_context
-def data(ctx: click.Context) -> Said:
+def data(ctx: click.Context) -> Output:
     """Show the source, licence and checksum of each data set. The exit code is 1 if a file is damaged."""
     if ctx.invoked_subcommand:
         return [], 0
@@ -175,7 +182,7 @@ def data(ctx: click.Context) -> Said:
 
 
 @data.command()
-def fetch() -> Said:
+def fetch() -> Output:
     """Download the official taxi month (about 59 MB), so that `-p trips official` works."""
     from dpsim import datasets
     from dpsim.datasets import fetch as taxi
@@ -209,7 +216,7 @@ def fetch() -> Said:
 @click.option("--limit", metavar="E,D", help="What all releases may spend (for a new budget).")
 @click.option("--check", is_flag=True, help="Only tell you what would be counted and left out.")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Simulate with a seed; never publish the result.")
-def release(files: tuple[str, ...], **options: Any) -> Said:
+def release(files: tuple[str, ...], **options: Any) -> Output:
     """Make a private Markov chain of a table of events, counts or visits.
 
     FILES are csv or tsv files (also .gz), Parquet files, or a folder of them.
@@ -232,7 +239,7 @@ def release(files: tuple[str, ...], **options: Any) -> Said:
 @click.option("--epsilon", default="0.1,0.3,1,3", show_default=True, metavar="E,E,...", help="Values of epsilon.")
 @click.option("--delta", default=0.0, show_default=True, help="Delta, at least 0 and below 1.")
 @click.option("--pairs", type=int, help="How many pairs a declared graph allows (default: all).")
-def plan(**options: Any) -> Said:
+def plan(**options: Any) -> Output:
     """Show the noise and the error that a release would have. Only public numbers are used, and nothing is spent."""
     from dpsim.release.command import plan_lines
 
@@ -242,7 +249,7 @@ def plan(**options: Any) -> Said:
 @main.command()
 @click.argument("run_a")
 @click.argument("run_b")
-def diff(run_a: str, run_b: str) -> Said:
+def diff(run_a: str, run_b: str) -> Output:
     """Compare the numbers of two runs. A run is a folder, a notebook, or <notebook>/<key> in build/runs."""
     return [runner.describe(run_a, run_b)], 0
 

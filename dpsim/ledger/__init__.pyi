@@ -23,5 +23,4 @@ from .display import (
     markdown as markdown,
     anchor as anchor,
     site_anchor as site_anchor,
-    missing_pictures as missing_pictures,
 )

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import html
-import json
 import math
 import re
 import tomllib
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from dpsim import checks, paths
-from dpsim.ledger.rows import CHOICES, papers, published
+from dpsim.ledger.rows import papers, published
 from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, Found, is_seconds, judge
 
-JUDGED = tuple(kind for kind in CHOICES["claim"] if kind != "slip")
+JUDGED = tuple(kind for kind in CLAIMS if kind != "slip")
 """The kinds of claim that can agree, in the order in which they are counted."""
 
 LEGEND = (
@@ -27,6 +25,15 @@ LEGEND = (
     + f"\n{RULE}\n"
 )
 """What the words and the kinds of claim mean, as Markdown."""
+
+PHRASES = {
+    "agrees": ("agrees with our results", "agree with our results"),
+    "differs": ("differs", "differ"),
+    "contradicted": ("is contradicted", "are contradicted"),
+    "slip": ("is a slip", "are slips"),
+    "not tested": ("could not be tested", "could not be tested"),
+}
+"""What a sentence says of one claim with a word, and of several."""
 
 
 def by_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -50,25 +57,20 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     >>> ledger.by_paper(ledger.report()).columns.tolist()
     ['verdict', 'kinds', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
     """
-    board = _on_the_scoreboard(table)
-    papers = board["paper"].unique()
-    counted = pd.crosstab(board["paper"], board["verdict"]).reindex(papers, columns=list(VERDICTS), fill_value=0)
-    parts = [board[board["paper"] == paper] for paper in papers]
-    counted.insert(0, "verdict", [_sentence(part) for part in parts])
-    counted.insert(1, "kinds", [_kinds(part) for part in parts])
-    return counted.rename_axis(columns=None)
+    parts = dict(list(_on_the_scoreboard(table).groupby("paper", sort=False)))
+    said = {"verdict": map(_sentence, parts.values()), "kinds": map(_kinds, parts.values())}
+    words = {word: [int((part["verdict"] == word).sum()) for part in parts.values()] for word in VERDICTS}
+    return pd.DataFrame(said | words, index=pd.Index(parts, name="paper"))
 
 
-def counts(paper: str, heading: str = "The verdict") -> str:
+def counts(paper: str) -> str:
     """Return one sentence of Markdown that says how many of a paper's claims have each word and links to the
-    scoreboard.
+    scoreboard, which is under the heading "The verdict" of the paper's notebook.
 
     Parameters
     ----------
     paper : str
         As in data/published.csv.
-    heading : str
-        The heading of the notebook under which the scoreboard is.
 
     Examples
     --------
@@ -76,27 +78,18 @@ def counts(paper: str, heading: str = "The verdict") -> str:
     >>> ledger.counts(ledger.papers().index[0]).startswith("Of the paper's ")
     True
     """
-    rows = _verified(paper)
-    sentence = _sentence(_on_the_scoreboard(rows)).removesuffix(".")
-    return f"{sentence} ([scoreboard](#{anchor(heading)}))."
+    sentence = _sentence(_on_the_scoreboard(_judge_expected(paper))).removesuffix(".")
+    return f"{sentence} ([scoreboard](#The-verdict))."
 
 
 def _sentence(board: pd.DataFrame) -> str:
     """Return a sentence that says how many claims of one paper have each word, and where the claims are that do not
     hold."""
-    parts, agreeing = [], (board["verdict"] == "agrees").sum()
-    if agreeing:
-        parts.append(f"{agreeing} {'agree' if agreeing > 1 else 'agrees'} with our results")
-    for word, one, many in (
-        ("differs", "differs", "differ"),
-        ("contradicted", "is contradicted", "are contradicted"),
-        ("slip", "is a slip", "are slips"),
-    ):
+    parts = []
+    for word, (one, many) in PHRASES.items():
         places = board["where"][board["verdict"] == word]
-        named = "; ".join(dict.fromkeys(places))
-        parts += [f"{len(places)} {one if len(places) == 1 else many} ({named})"] if len(places) else []
-    untested = (board["verdict"] == "not tested").sum()
-    parts += [f"{untested} could not be tested"] if untested else []
+        named = "" if word in ("agrees", "not tested") else f" ({'; '.join(dict.fromkeys(places))})"
+        parts += [f"{len(places)} {one if len(places) == 1 else many}{named}"] if len(places) else []
     *first, last = parts or ["none was tested"]
     listed = f"{', '.join(first)}{',' * (len(first) > 1)} and {last}" if first else last
     return f"Of the paper's {_number(len(board), 'claim')}, {listed}."
@@ -139,22 +132,23 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     >>> "|" in ledger.markdown(ledger.report())
     True
     """
-    declared, site, lines = papers(), _site() if folder else "", []
+    declared, site, parts = papers(), _site() if folder else "", []
+    columns = {"where": "---", "the paper says": "---", "we find": "---:", "verdict": "---", "why": "---"}
     for paper, part in table.groupby("paper", sort=False):
-        lines += [
-            f"### {declared.loc[paper, 'reference']}",
-            "",
-            "| where | the paper says | we find | verdict | why |",
-            "| --- | --- | ---: | --- | --- |",
-        ]
-        name = declared.loc[paper, "notebook"]
+        name, reference = declared.loc[paper, ["notebook", "reference"]]
+        rows = []
         for row in part.itertuples():
             place = f"{site}/notebooks/{name}.html#{site_anchor(row.section)}" if site else f"{folder}/{name}.ipynb"
             where = f"[{row.where}]({place})" if folder else row.where
-            cells = [where, _says(row), _finds(row), row.shown, row.sentence]
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        lines.append("")
-    return "\n".join(lines)
+            rows.append([where, _says(row), _finds(row), row.shown, row.sentence])
+        parts.append(f"### {reference}\n\n{_markdown_table(columns, rows)}")
+    return "\n".join(parts)
+
+
+def _markdown_table(columns: dict[str, str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a Markdown table. The columns are given by name, each with the mark that aligns it."""
+    lines = [[str(cell).replace("|", "\\|") for cell in cells] for cells in (columns, columns.values(), *rows)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _site() -> str:
@@ -197,16 +191,14 @@ def summary(table: pd.DataFrame, folder: str = "") -> str:
     >>> ledger.summary(ledger.report()).startswith("| notebook | paper | agrees |")
     True
     """
-    words = list(VERDICTS)
-    head = ("notebook", "paper", "agrees", "kinds of claim that agree", *words[1:])
-    lines = [f"| {' | '.join(head)} |", "| --- | --- | ---: | --- |" + " ---: |" * (len(words) - 1)]
-    declared = papers()
-    for paper, row in by_paper(table).iterrows():
+    declared, rows = papers(), []
+    columns = {"notebook": "---", "paper": "---", "agrees": "---:", "kinds of claim that agree": "---"}
+    for paper, counted in by_paper(table).iterrows():
         name, reference = declared.loc[paper, ["notebook", "reference"]]
         shown = f"[`{name}`]({folder}/{name}.ipynb)" if folder else f"`{name}`"
-        cells = [shown, reference, row["agrees"], row["kinds"], *(row[word] for word in words[1:])]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines) + "\n"
+        agrees, *others = counted[list(VERDICTS)]
+        rows.append([shown, reference, agrees, counted["kinds"], *others])
+    return _markdown_table(columns | {word: "---:" for word in VERDICTS if word != "agrees"}, rows)
 
 
 def scoreboard(paper: str) -> Any:
@@ -224,51 +216,20 @@ def scoreboard(paper: str) -> Any:
         a sentence. The word links to the heading (column `section`) under which the claim is checked. Rows with the
         same word, kind and sentence share a line. The caption counts the words and explains them.
     """
-    return _board(_verified(paper))
+    return _board(_judge_expected(paper))
 
 
 def anchor(heading: str) -> str:
-    """Return the fragment under which Jupyter finds a heading.
+    """Return the fragment under which Jupyter finds a heading, for example 'Exact-epsilon:-Figure-5'.
 
     Parameters
     ----------
     heading : str
-
-    Examples
-    --------
-    >>> from dpsim import ledger
-    >>> ledger.anchor("Exact epsilon: Figure 5")
-    'Exact-epsilon:-Figure-5'
     """
     return heading.replace(" ", "-")
 
 
-def missing_pictures() -> list[Path]:
-    """Return the pictures that the notebooks save but that are missing from the committed figures.
-
-    Examples
-    --------
-    >>> from dpsim import ledger
-    >>> ledger.missing_pictures()
-    []
-    """
-    found = []
-    for name in paths.notebook_names():
-        cells = json.loads((paths.notebooks() / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-        for cell in cells:
-            if cell["cell_type"] == "code":
-                found += [paths.figures() / name / f"{stem}.png" for stem in _saved("".join(cell["source"]))]
-    return [path for path in found if not path.is_file()]
-
-
-def _saved(source: str) -> list[str]:
-    """Return the names under which a cell saves pictures: the second arguments of figures.save and save_moving."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) > 1]
-    calls = [call for call in calls if ast.unparse(call.func) in ("figures.save", "figures.save_moving")]
-    return [str(call.args[1].value) for call in calls if isinstance(call.args[1], ast.Constant)]
-
-
-def _verified(paper: str) -> pd.DataFrame:
+def _judge_expected(paper: str) -> pd.DataFrame:
     """Return the rows of a paper judged by what was verified, without a run."""
     checks.choice("paper", paper, papers().index)
     rows = published(paper)
@@ -301,14 +262,12 @@ def _board(table: pd.DataFrame) -> Any:
 
 def _line(rows: list[Any]) -> dict[str, str]:
     """Return one line of the scoreboard, as HTML, for rows that share their word and their sentence."""
-    first, last = rows[0], rows[-1]
-    says, found = _says(first), _finds(first)
-    if len(rows) > 1:
-        until = "; " if len(rows) == 2 else " to "
-        says, found = f"{says}{until}{_says(last)}", f"{found}{until}{_finds(last)}"
-    word = f'<a href="#{html.escape(anchor(first.section))}">{first.shown}</a>'
+    first, *rest = rows
+    until = "; " if len(rows) == 2 else " to "
+    says, found = (until.join([text(first), *map(text, rest[-1:])]) for text in (_says, _finds))
     cells = {"where": first.where, "the paper says": says, "we find": found, "verdict": "", "why": first.sentence}
     shown = {name: html.escape(str(text), quote=False) for name, text in cells.items()}
+    word = f'<a href="#{html.escape(anchor(first.section))}">{first.shown}</a>'
     return shown | {"verdict": word, "why": re.sub("`(.+?)`", r"<code>\1</code>", shown["why"])}
 
 

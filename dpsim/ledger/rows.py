@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,28 +13,36 @@ import pandas as pd
 
 from dpsim import paths
 
-COLUMNS = (
-    *("id", "paper", "where", "quantity", "published", "unit", "claim", "inputs", "relation", "limit"),
-    *("draws", "deviation", "expected", "section", "sentence", "sent"),
-)
-"""The columns of data/published.csv, which data/README.md explains."""
+NUMBER, TEXT = "a number", "a text"
 
-CHOICES = {
-    "claim": ("value", "bound", "trend", "statement", "slip"),
-    "inputs": ("any", "paper", "example", "chosen", "lost", "none"),
-    "relation": ("", "at most", "at least", "equal to"),
-    "sent": ("", "no", "yes"),
+COLUMNS = {
+    "id": [TEXT],
+    "paper": [TEXT],
+    "where": [TEXT],
+    "quantity": [TEXT],
+    "published": ["", NUMBER, "falls", "rises"],
+    "unit": ["", TEXT],
+    "claim": ["value", "bound", "trend", "statement", "slip"],
+    "inputs": ["any", "paper", "example", "chosen", "lost", "none"],
+    "relation": ["", "at most", "at least", "equal to"],
+    "limit": ["", NUMBER],
+    "draws": ["", NUMBER],
+    "deviation": ["", NUMBER],
+    "expected": ["", NUMBER],
+    "section": [TEXT],
+    "sentence": [TEXT],
+    "sent": ["", "no", "yes"],
 }
-"""What a column may say."""
+"""The columns of data/published.csv, which data/README.md explains, and what each may hold; "" is an empty field."""
 
-DIRECTIONS = ("falls", "rises")
-"""What a trend may be published as."""
-
-NUMBERS = ("published", "limit", "draws", "deviation", "expected")
-"""The columns that hold a number, or nothing; `published` may also hold a direction."""
-
-FILLED = ("id", "where", "quantity", "section", "sentence")
-"""The columns that hold a text in every row."""
+NEEDS = {
+    "value": {"published": [NUMBER]},
+    "bound": {"published": [NUMBER], "relation": ["at most", "at least"], "limit": [""]},
+    "trend": {"published": ["falls", "rises"], "relation": [""], "limit": [""]},
+    "statement": {"published": [""]},
+    "slip": {"published": [NUMBER], "relation": [""], "limit": [""]},
+}
+"""What columns must hold in a row with this kind of claim."""
 
 
 def papers() -> pd.DataFrame:
@@ -52,8 +60,8 @@ def papers() -> pd.DataFrame:
     >>> set(ledger.papers().index) == set(ledger.published()["paper"])
     True
     """
-    path = paths.data() / "papers.csv"
-    return _papers(path, _stamp(path)).copy()
+    head, *rows = [fields for _, fields in _lines(paths.data() / "papers.csv")]
+    return pd.DataFrame(rows, columns=head, dtype=str).set_index("id")
 
 
 def published(paper: str = "") -> pd.DataFrame:
@@ -84,54 +92,14 @@ def published(paper: str = "") -> pd.DataFrame:
     return _published(path, _stamp(path), tuple(papers().index), paper).copy()
 
 
-def paper_of(row: str) -> str:
-    """Return the paper whose row has this id; the other columns are not read."""
-    path = paths.data() / "published.csv"
-    for _, fields in _lines(path, _stamp(path)):
-        if len(fields) > 1 and fields[0] == row:
-            return fields[1]
-    raise ValueError(f"row must be an id of {path}, got {row!r}")
-
-
-def how_many() -> int:
-    """Return how many rows data/published.csv has."""
-    path = paths.data() / "published.csv"
-    return len(_lines(path, _stamp(path)))
-
-
-Stamp = tuple[int, int, int]
-
-
-def _stamp(path: Path) -> Stamp:
-    """Return a value that changes whenever a file is written, so that an unchanged table is read only once."""
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-@functools.lru_cache(maxsize=8)
-def _papers(path: Path, stamp: Stamp) -> pd.DataFrame:
-    return pd.read_csv(path, dtype=str, index_col="id")
-
-
-@functools.lru_cache(maxsize=8)
-def _lines(path: Path, stamp: Stamp) -> list[tuple[int, list[str]]]:
-    """Return the rows of data/published.csv as texts, each with the number of its last line."""
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file, strict=True)
-        try:
-            head, *rows = [(reader.line_num, fields) for fields in reader if fields]
-        except (csv.Error, ValueError) as error:
-            raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
-    if head[1] != list(COLUMNS):
-        raise ValueError(f"{path}: the columns must be {','.join(COLUMNS)}, got {','.join(head[1])}")
-    return rows
-
-
 @functools.lru_cache(maxsize=32)
-def _published(path: Path, stamp: Stamp, known: tuple[str, ...], paper: str) -> pd.DataFrame:
+def _published(path: Path, stamp: tuple[int, ...], known: tuple[str, ...], paper: str) -> pd.DataFrame:
     """Return the rows of a paper, or of all papers, if none of them has a mistake."""
     rows: dict[str, dict[str, str]] = {}
-    for line, fields in _lines(path, stamp):
+    (_, head), *lines = _lines(path) or [(0, [])]
+    if head != list(COLUMNS):
+        raise ValueError(f"{path}: the columns must be {','.join(COLUMNS)}, got {','.join(head)}")
+    for line, fields in lines:
         if paper and fields[1:2] != [paper]:
             continue
         where = f"{path}, row {fields[0]} (line {line})"
@@ -142,54 +110,62 @@ def _published(path: Path, stamp: Stamp, known: tuple[str, ...], paper: str) -> 
         for column, mistake in _mistakes(row, known, rows):
             raise ValueError(f"{where}, column {column}: {mistake}")
         rows[row["id"]] = row
-    table = pd.DataFrame(rows.values(), columns=COLUMNS, dtype=object).set_index("id")
+    table = pd.DataFrame(rows.values(), columns=list(COLUMNS), dtype=object).set_index("id")
     table["printed"] = table["published"]
     for column in ("published", "expected", "limit"):
         table[f"{column}_unit"] = [_unit(text) for text in table[column]]
-    for column in NUMBERS:
+    for column in (column for column, allowed in COLUMNS.items() if NUMBER in allowed):
         table[column] = [_number(text) for text in table[column]]
     return table
 
 
-def _mistakes(row: dict[str, str], known: Collection[str], above: Collection[str]) -> Iterator[tuple[str, str]]:
+def how_many() -> int:
+    """Return how many rows data/published.csv has."""
+    return len(_lines(paths.data() / "published.csv")) - 1
+
+
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the lines of a table as `_read` does, which reads an unchanged file only once."""
+    return _read(path, _stamp(path))
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return a value that changes whenever a file is written."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@functools.lru_cache(maxsize=8)
+def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
+    """Return the lines of a table as texts, each with the number of its last line in the file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            return [(reader.line_num, fields) for fields in reader if fields]
+        except (csv.Error, ValueError) as error:
+            raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
+
+
+def _mistakes(row: dict[str, str], papers: Sequence[str], above: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield each column whose value is not allowed, and what it must be."""
-    for column, choices in {"paper": known, **CHOICES}.items():
-        if row[column] not in choices:
-            yield column, f"must be one of {', '.join(filter(None, choices))}, got {row[column]!r}"
-    for column in FILLED:
-        if not row[column].strip():
-            yield column, "must not be empty"
+    claim = row["claim"]
+    needs = NEEDS.get(claim, {})
+    for column, allowed in {**COLUMNS, "paper": papers, **needs}.items():
+        text, is_number = row[column], not math.isnan(_number(row[column]))
+        if not (text in allowed or (NUMBER in allowed and is_number) or (TEXT in allowed and text.strip())):
+            choices = " or ".join(filter(None, allowed)) or "empty"
+            yield column, f"must be {choices}{f' for a {claim}' if column in needs else ''}, got {text!r}"
     if row["id"] in above:
         yield "id", "is the id of a row above"
-    for column in NUMBERS:
-        if row[column] and math.isnan(_number(row[column])) and row[column] not in DIRECTIONS:
-            yield column, f"must be a number, got {row[column]!r}"
+    if not row["id"].startswith(f"{row['paper']}."):
+        yield "id", "must begin with the paper and a dot"
     if not row["expected"] and not (row["inputs"] == "none" and row["unit"] == "s"):
         yield "expected", "must be the value that was verified here, and only seconds have none"
     if bool(row["draws"]) != bool(row["deviation"]):
         yield "deviation", "must be given together with draws: the standard deviation of one of them"
-    yield from _mistakes_of_claim(row)
-
-
-def _mistakes_of_claim(row: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each column that does not fit the kind of claim."""
-    claim, published = row["claim"], row["published"]
-    judged = row["inputs"] in ("any", "paper", "example")
-    if claim == "trend" and published not in DIRECTIONS:
-        yield "published", f"must be falls or rises for a trend, got {published!r}"
-    if claim in ("value", "bound", "slip") and math.isnan(_number(published)):
-        yield "published", f"must be the printed number for a {claim}, got {published!r}"
-    if claim == "statement" and published:
-        yield "published", "must be empty for a statement, whose number is its limit"
-    if claim in ("trend", "slip") and row["relation"]:
-        yield "relation", f"must be empty for a {claim}"
-    if claim == "bound" and row["relation"] not in ("at most", "at least"):
-        yield "relation", "must be at most or at least for a bound"
-    if claim in ("bound", "trend", "slip") and row["limit"]:
-        yield "limit", f"must be empty for a {claim}"
-    if claim in ("value", "statement") and bool(row["limit"]) != bool(row["relation"]):
+    if claim != "bound" and bool(row["limit"]) != bool(row["relation"]):
         yield "limit", "must be given together with relation"
-    if claim == "statement" and judged and not row["limit"]:
+    if claim == "statement" and row["inputs"] in ("any", "paper", "example") and not row["limit"]:
         yield "limit", "must be the number that a statement allows"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpsim import checks, files, paths
-from dpsim.ledger.rows import how_many, paper_of, papers, published
+from dpsim.ledger.rows import how_many, papers, published
 
 VERDICTS = {
     "agrees": "our result confirms the claim",
@@ -43,9 +43,6 @@ RULE = (
 )
 """The rule of the words in three sentences; data/README.md has the whole."""
 
-NOT_JUDGED = "not judged"
-"""What is said of a row that is only shown."""
-
 FALSE_ALARM, SEEDS = 1e-3, 20
 """The chance that any sampled row misses what was verified in that many full runs with other seeds, at most."""
 
@@ -67,7 +64,7 @@ def word(row: Any, value: float, error: float = 0.0) -> str:
     ('agrees', 'differs')
     """
     if row.inputs == "none":
-        return NOT_JUDGED
+        return "not judged"
     if row.inputs == "lost":
         return "not tested"
     if _limit_excludes_what_is_printed(row):
@@ -138,16 +135,16 @@ def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> 
     table, alarm = rows.join(values.rename(columns={"value": "reproduced"})), _alarm(how_many())
     filled = zip(table["sentence"], table["reproduced"], table["limit"])
     table["sentence"] = [text.format(found=Found(found), limit=Found(limit)) for text, found, limit in filled]
-    judged = [_judged(row, alarm, default) for row in table.itertuples()]
-    table = table.join(pd.DataFrame(judged, table.index, ["verdict", "ok"]))
+    verdicts = [_verdict(row, alarm, default) for row in table.itertuples()]
+    table = table.join(pd.DataFrame(verdicts, table.index, ["verdict", "ok"]))
     return table.assign(shown=[_with_kind(row) for row in table.itertuples()])
 
 
-def _judged(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
+def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
     """Return the report's verdict on a row, and whether the row is as expected within `alarm` standard errors."""
     value, error = row.reproduced, float(np.nan_to_num(row.standard_error))
     if is_seconds(row):
-        return NOT_JUDGED, True
+        return "not judged", True
     if math.isnan(value):
         return "not recorded", False
     verdict = word(row, value, error)
@@ -188,13 +185,15 @@ def record(row: str, value: float, *, standard_error: float | None = None, outpu
         The folder of results.json; "" writes nothing. Rows of seconds go to timings.json, so that results.json is the
         same in every run.
     """
-    about = published(paper_of(row)).loc[row]
+    rows = published(row.partition(".")[0])
+    if row not in rows.index:
+        raise ValueError(f"row must be an id of {paths.data() / 'published.csv'}, got {row!r}")
     found = {"value": json.loads(files.number(checks.scalar(f"value of {row}", value))), "standard_error": None}
     if standard_error is not None:
         error = checks.scalar(f"standard_error of {row}", standard_error, 0)
         found["standard_error"] = json.loads(files.number(error))
     if output:
-        path = Path(output) / ("timings.json" if is_seconds(about) else "results.json")
+        path = Path(output) / ("timings.json" if is_seconds(rows.loc[row]) else "results.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         files.write_json(path, dict(sorted((held | {row: found}).items())))
@@ -230,12 +229,6 @@ def parameters(folder: Path) -> dict[str, Any] | None:
     Parameters
     ----------
     folder : Path
-
-    Examples
-    --------
-    >>> from dpsim import ledger, paths
-    >>> ledger.parameters(paths.figures() / "nowhere") is None
-    True
     """
     path = folder / "manifest.json"
     if not path.is_file():
@@ -263,24 +256,19 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     True
     """
     base, rows = paths.figures() if folder is None else folder, published()
-    if not base.is_dir():
-        raise ValueError(f"{base} does not exist: name a folder of <notebook>/results.json, or the folder of a run")
     found = results(base)
-    if (base / "manifest.json").is_file() and found.empty:
-        raise ValueError(f"the run in {base} recorded no row there: default runs record theirs in {paths.figures()}")
+    if unknown := sorted(set(found.index) - set(rows.index)):
+        raise ValueError(f"{base} holds rows that data/published.csv does not have: {', '.join(unknown)}")
     if len(found):
-        unknown = sorted(set(found.index) - set(rows.index))
-        if unknown:
-            raise ValueError(f"{base} holds rows that data/published.csv does not have: {', '.join(unknown)}")
         return judge(rows[rows.index.isin(found.index)], found, default=not parameters(base))
-    files_of = ("results.json", "timings.json")
-    if folder and not any((base / notebook / file).is_file() for notebook in papers()["notebook"] for file in files_of):
-        raise ValueError(f"{base} holds neither results.json nor <notebook>/results.json: name the folder of a run")
-    parts = []
-    for paper, notebook in papers()["notebook"].items():
-        place = base / notebook
-        parts.append(judge(rows[rows["paper"] == paper], results(place), default=not parameters(place)))
-    return pd.concat(parts)
+    places = [(base / notebook, rows[rows["paper"] == paper]) for paper, notebook in papers()["notebook"].items()]
+    table = pd.concat([judge(part, results(place), default=not parameters(place)) for place, part in places])
+    if folder and table["reproduced"].isna().all():
+        raise ValueError(
+            f"{base} does not exist, or holds neither results.json nor <notebook>/results.json, or the run recorded no "
+            f"row: name the folder of a run (default runs record their rows in {paths.figures()})"
+        )
+    return table
 
 
 class Found(float):

@@ -47,11 +47,8 @@ def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] 
             raise ValueError(f"grid must be NAME=VALUES, like seed=0:100, each name once and not with -p, got {grid!r}")
         axes[parameter] = _values(text)
     checks.integer("points of the grid", math.prod(map(len, axes.values())), 1, MOST_RUNS)
-    planned = {}
-    for values in itertools.product(*axes.values()):
-        (run,) = plan([name], zip(axes, map(str, values)))
-        planned[run.output] = run
-    return list(planned.values())
+    planned = [plan([name], zip(axes, map(str, values)))[0] for values in itertools.product(*axes.values())]
+    return list({run.output: run for run in planned}.values())
 
 
 def _values(text: str) -> list[str] | range:

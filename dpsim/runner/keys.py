@@ -54,7 +54,9 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     tables = {paths.data() / table for table in LEDGER}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
     read -= tables | {paths.data() / "README.md"}
-    if not any(map(_may_release, _code(notebook))):
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    beside = [module.read_text(encoding="utf-8") for module in paths.notebooks().glob("*.py")]
+    if not any(map(_may_release, [*(cell["source"] for cell in code), *beside])):
         read = {f for f in read if not f.is_relative_to(package / "release")}
     if paths.stage(name):
         made = [f for f in paths.figures().glob("[!.]*/*") if paths.stage(f.parent.name) < paths.stage(name)]
@@ -64,7 +66,6 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
         read |= {Path(text), *Path(text).rglob("*")} if os.path.isabs(text) and os.path.exists(text) else set()
     stats = {os.path.relpath(f, root): f.stat() for f in read}
     stamps = {f: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for f, s in stats.items()}
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     whole = {
         "cells": [[cell["source"], "parameters" in cell["metadata"].get("tags", [])] for cell in code],
         "parameters": dict(values),
@@ -76,30 +77,20 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest(), stamps
 
 
-def _code(notebook: Mapping[str, Any]) -> list[str]:
-    """Return the sources of the code cells of a notebook and of the modules in the folder of notebooks."""
-    beside = [module.read_text(encoding="utf-8") for module in sorted(paths.notebooks().glob("*.py"))]
-    return [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"] + beside
+RELEASE = (
+    r"\bdpsim\s*(\bas\b|\.\s*(load_release|release|cli)\b)|from dpsim import .*(\*|\b(load_release|release|cli)\b)"
+)
+"""Code that may use `release`, if each of its imports is on one line."""
 
 
+@functools.cache  # parsing a notebook takes 0.1 s, at every point of a grid
 def _may_release(code: str) -> bool:
     """Return whether code may use `release`, which no other part of dpsim imports; True if it cannot be parsed."""
-    if re.search(r"\bdpsim\s*\.\s*(load_release|release|cli)\b", code):
-        return True
     try:
-        nodes = list(ast.walk(ast.parse(code)))
+        imports = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
-    named = {
-        name.name
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and node.module == "dpsim"
-        for name in node.names
-    }
-    whole = any(
-        name.name == "dpsim" and name.asname for node in nodes if isinstance(node, ast.Import) for name in node.names
-    )
-    return whole or not named.isdisjoint({"release", "load_release", "cli", "*"})
+    return bool(re.search(RELEASE, "\n".join([code, *map(ast.unparse, imports)])))
 
 
 def _rows(name: str) -> list[dict[str, str]]:

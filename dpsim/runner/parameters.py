@@ -18,10 +18,6 @@ TYPES |= {f"list[{kind}]": "a list like 1,2,3" for kind in ("int", "float", "str
 """The types that a parameter can have, each with its description in error messages."""
 
 
-LONGEST = 96
-"""The largest number of characters in a line of a notebook, as in notebooks/ruff.toml."""
-
-
 @dataclass(frozen=True)
 class Parameter:
     """One line of a notebook's `parameters` cell; `help` is the comment at its end."""
@@ -30,12 +26,6 @@ class Parameter:
     type: str
     default: Any
     help: str
-
-    @property
-    def quick(self) -> Any:
-        """The value for a quick run, which the comment may give at its end, as in "; quick 50"; else the default."""
-        text = self.help.partition("; quick ")[2]
-        return parse(self, text) if text else self.default
 
 
 def load(name: str) -> dict[str, Any]:
@@ -57,7 +47,7 @@ def load(name: str) -> dict[str, Any]:
 
 def notebook_path(name: str) -> Path:
     """Return the path of a notebook. If it does not exist, the ValueError suggests the nearest name."""
-    _known("notebook", name, paths.notebook_names())
+    _check_known("notebook", name, paths.notebook_names())
     return paths.notebooks() / f"{name}.ipynb"
 
 
@@ -68,21 +58,19 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
     ----------
     name : str, of a notebook whose cell tagged `parameters` has only lines NAME: TYPE = VALUE, with one of TYPES
     """
-    found = {}
-    for source in _tagged(name, "parameters"):
+    path, found = notebook_path(name), dict[str, Parameter]()
+    for source in _cells_with_tag(name, "parameters"):
         try:
             for line in ast.parse(source).body:
                 assert isinstance(line, ast.AnnAssign) and line.value and line.end_lineno, f"line {line.lineno}"
-                broken = f"{ast.unparse(line.target)} must be one line of at most {LONGEST} characters with its comment"
-                assert line.lineno == line.value.lineno, broken  # `ruff format` breaks a longer one in brackets
+                broken = f"{ast.unparse(line.target)} must be one line of at most 96 characters with its comment"
+                assert line.lineno == line.value.lineno, broken  # `ruff format` breaks a longer one
                 kind = checks.choice("type", ast.unparse(line.annotation).replace(" ", ""), TYPES)
                 behind = source.splitlines()[line.end_lineno - 1].encode()[line.end_col_offset :].decode()
                 target = ast.unparse(line.target)
                 found[target] = Parameter(target, kind, ast.literal_eval(line.value), behind.partition("#")[2].strip())
         except (SyntaxError, ValueError, AssertionError) as error:
-            raise ValueError(
-                f"{notebook_path(name)}: parameters must be lines of NAME: TYPE = VALUE: {error}"
-            ) from error
+            raise ValueError(f"{path}: parameters must be lines of NAME: TYPE = VALUE: {error}") from error
     return found
 
 
@@ -115,13 +103,13 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     for given, text in overrides:
         if given == "output":
             raise ValueError("output is set by the runner: use --output DIR")
-        _known(f"parameter of {name}", given, sorted(set(known) - {"output"}))
+        _check_known(f"parameter of {name}", given, sorted(set(known) - {"output"}))
         if given in values:
             raise ValueError(f"{given} must be given once, got -p {given} twice")
         values[given] = value = parse(known[given], text)
         if isinstance(value, str) and value != known[given].default and os.path.exists(value):
             values[given] = str(Path(value).resolve())
-    for source in _tagged(name, "checks"):
+    for source in _cells_with_tag(name, "checks"):
         body = ast.parse(source).body
         last = max((i for i, part in enumerate(body, 1) if "checks." in ast.unparse(part)), default=0)
         # the imports below the last check are left out
@@ -130,12 +118,12 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return values
 
 
-def _tagged(name: str, tag: str) -> list[str]:
+def _cells_with_tag(name: str, tag: str) -> list[str]:
     """Return the sources of those cells of a notebook that have a tag."""
     return [cell["source"] for cell in load(name)["cells"] if tag in cell["metadata"].get("tags", [])]
 
 
-def _known(kind: str, word: str, words: list[str]) -> None:
+def _check_known(kind: str, word: str, words: list[str]) -> None:
     """Raise ValueError if a word is not among the known words; the message suggests the nearest one."""
     if word not in words:
         close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)

@@ -73,18 +73,16 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
     >>> [run.status for run in runner.plan([paths.notebook_names()[1]])]
     ['planned']
     """
-    overrides, planned = list(overrides), []
+    overrides, figures, planned = list(overrides), paths.figures(), []
     for name in sorted(dict.fromkeys(names) or paths.notebook_names(), key=paths.stage):
         values = resolve(name, overrides)
         key, _ = fingerprint(name, load(name), values)
         record = paths.build() / "runs" / name / (key[:16] if values else "default")
-        target = record if values else paths.figures() / name
+        target = record if values else figures / name
         if output is not None:
             target = record = Path(output).resolve() / name
-            if target.is_relative_to(paths.figures().resolve()):
-                raise ValueError(
-                    f"output must be outside {paths.figures()}, which only default runs write, got {output}"
-                )
+            if target.is_relative_to(figures.resolve()):
+                raise ValueError(f"output must be outside {figures}, which only default runs write, got {output}")
             ours = all((target / file).is_file() for file in ("manifest.json", f"{name}.ipynb"))
             if os.path.lexists(target) and not ours:
                 raise ValueError(f"output must be a new folder or that of an earlier run: {target} holds other files")
@@ -126,10 +124,8 @@ def run(
     tell : callable, ``tell(run)`` is called at every cell, wait and end
     """
     workers = streams.cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024)
-    if not runs:
-        return runs
     files.need_locks("running notebooks with dpsim")
-    workers = min(workers, len(runs))
+    workers = max(1, min(workers, len(runs)))
     main = threading.current_thread() is threading.main_thread()  # Dask runs points in other threads
     heard = [s for s in (signal.SIGINT, signal.SIGTERM) if main and signal.getsignal(s) is signal.default_int_handler]
     try:
@@ -163,7 +159,7 @@ async def _all(
     async def one(run: Run) -> None:
         async with free:
             try:
-                lock = await _locked(run, tell)
+                lock = await _lock(run, tell)
                 try:
                     await _run(run, forks, force, tell)
                 finally:
@@ -179,7 +175,7 @@ async def _all(
                     group.create_task(one(run))
 
 
-async def _locked(run: Run, tell: Callable[[Run], object]) -> int:
+async def _lock(run: Run, tell: Callable[[Run], object]) -> int:
     """Wait until no other run writes to the output folder, and return the descriptor of its lock."""
     path = paths.build() / "locks" / str(run.output).replace("/", "%")[-150:]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from typing import Any
 import nbformat
 import papermill
 import pytest
+from quick_runs import quick_value
 
 from dpsim import paths, runner
 
@@ -51,7 +52,7 @@ def cases() -> list[Any]:
     found = []
     for name in paths.notebook_names():
         for parameter in runner.notebook_parameters(name).values():
-            values = ends(parameter)[:1] if parameter.quick != parameter.default else ends(parameter)
+            values = ends(parameter)[:1] if quick_value(parameter) != parameter.default else ends(parameter)
             found += [(name, {parameter.name: value}) for value in values]
         found += [(name, more) for more in MORE.get(name, [])]
     return [pytest.param(name, values, id=f"{name}-{values}") for name, values in found]
@@ -59,7 +60,7 @@ def cases() -> list[Any]:
 
 def execute(name: str, folder: Path, **values: Any) -> nbformat.NotebookNode:
     """Run a notebook with the samples of a quick run and these values; figures go into the folder."""
-    quick = {parameter.name: parameter.quick for parameter in runner.notebook_parameters(name).values()}
+    quick = {parameter.name: quick_value(parameter) for parameter in runner.notebook_parameters(name).values()}
     return papermill.execute_notebook(
         str(runner.parameters.notebook_path(name)),
         str(folder / "executed.ipynb"),

@@ -1,4 +1,4 @@
-"""A public minimum that is read from the data: the release shows that one record moved. Table 1 implies such a minimum."""
+"""A public minimum read from the data: the release shows that one record moved. Table 1 implies such a minimum."""
 
 import numpy as np
 from scipy.optimize import brentq

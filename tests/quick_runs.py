@@ -1,0 +1,11 @@
+"""The values of parameters in quick runs, which the comments of a notebook's parameters give at their end."""
+
+from typing import Any
+
+from dpsim.runner.parameters import Parameter, parse
+
+
+def quick_value(parameter: Parameter) -> Any:
+    """Return the value that a comment gives for a quick run, as in "; quick 50", and else the default."""
+    text = parameter.help.partition("; quick ")[2]
+    return parse(parameter, text) if text else parameter.default
