@@ -142,7 +142,6 @@ MISTAKES = [
     ("sent", "maybe", "must be no or yes, got 'maybe'"),
     ("published", "2,26", "must be a number for a bound, got '2,26'"),
     ("published", "", "must be a number for a bound, got ''"),
-    ("deviation", "about 2", "must be a number, got 'about 2'"),
     ("limit", "2", "must be empty for a bound"),
     ("expected", "", "must be the value that was verified here"),
     ("expected", "nan", "must be a number"),
