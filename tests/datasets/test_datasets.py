@@ -198,11 +198,6 @@ def test_the_index_of_a_parquet_file_is_a_column(tmp_path, index):
     pd.testing.assert_frame_equal(datasets.load_taxi_trips(tmp_path / "trips.parquet"), table[taxi.TRIP_COLUMNS])
 
 
-def test_the_surrogate_reads_the_same_as_a_path():
-    path = paths.data() / "nyc" / "od_surrogate_2025-01.csv"
-    pd.testing.assert_frame_equal(datasets.load_taxi_trips(path), datasets.load_taxi_trips("surrogate"))
-
-
 @pytest.mark.parametrize(
     "words, rows",
     [

@@ -287,10 +287,6 @@ def test_figures_stand_on_white_and_words_stand_out_from_the_page(scheme: str, p
         assert seen["contrasts"] and min(seen["contrasts"]) >= 4.5, (name, min(seen["contrasts"]))
 
 
-def test_no_file_of_the_site_is_a_template(site: Path) -> None:
-    assert not [path for path in site.rglob("*.html") if "{{ " in path.read_text(encoding="utf-8")]
-
-
 def test_what_the_search_shows_is_prose(page: Any, origin: str) -> None:
     page.goto(f"{origin}/notebooks/permute_and_flip.html", wait_until="load")
     assert page.locator("summary[aria-label], .search-button-field[aria-label]").count() == 0
