@@ -69,9 +69,13 @@ LOOK = {
 
 
 def style() -> None:
-    """Set seaborn's theme in the project's colours: no text below 8.5 pt, thin lines, png at 200 dpi."""
+    """Set seaborn's theme in the project's colours: no text below 8.5 pt, thin lines, png at 200 dpi.
+
+    Tables that are printed as text show all columns, as pandas does in a kernel but not if it was imported before one.
+    """
     colours = [PAPER, OURS, OTHER, "#CC79A7", "#E69F00", "#56B4E9"]
     sns.set_theme("paper", "ticks", colours, font="DejaVu Sans", font_scale=SMALL / 8.8, rc=LOOK)
+    pd.set_option("display.max_columns", 20)
 
 
 def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: bool = False) -> dict[str, Any]:
