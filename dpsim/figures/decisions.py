@@ -15,10 +15,10 @@ from dpsim.figures.explore import WIDTH, Moving, embedded, note, slider
 from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, mark_source, plain_ticks, size
 
 VALUES: dict[str, dict[str, Any]] = {
-    "optimistic": {"ls": "--", "color": PAPER, "label": "the paper's bounds"},
+    "optimistic": {"ls": "--", "color": PAPER, "ecolor": "#7FB8D8", "label": "the paper's bounds"},
     "private": {"ls": "-", "color": PAPER, "label": "in the private model"},
     "true": {"ls": "-", "color": TRUE, "label": "in the true model"},
-    "pessimistic": {"ls": "--", "color": PAPER},
+    "pessimistic": {"ls": "--", "color": PAPER, "ecolor": "#7FB8D8"},
 }
 """How a policy's four values look, and their names."""
 K_TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
@@ -87,9 +87,10 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     colour = {"condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER}, "value": "#bbb"}
     bars = {"x": x, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "color": colour}
     steps = {"type": "line", "interpolate": "step-after", "color": TRUE}
-    says = "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f') + '. The plan is right in '"
-    says += " + format(100 * datum.true_runs, '.0f') + ' % of the draws; seeing it run multiplies the odds by '"
-    says += " + format(datum.true_runs / datum.neighbour_runs, '.1f') + '.'"
+    odds = "max(datum.true_runs / datum.neighbour_runs, (1 - datum.neighbour_runs) / (1 - datum.true_runs))"
+    says = "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f') + ' for the draw, '"
+    says += f" + format(ceil(100 * log({odds})) / 100, '.2f') + ' for the plan, which is right in '"
+    says += " + format(100 * datum.true_runs, '.0f') + '% of the draws.'"
     said = note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10)
     above = [{"mark": "bar", "encoding": bars}, {"mark": steps, "encoding": {"x": x, "y": y | {"field": "neighbour"}}}]
     room = [{"calculate": "1.1 * max(datum.true, datum.neighbour)", "as": "room"}]  # the axis ends above every bar
@@ -147,13 +148,14 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
         spots[name] = (5.6, 3.6 - 2.4 * i)
         lines = [f"{name}, worth {terminal[name]:g}"]
         for verb, (up, down) in (("held", held), ("invested in", invested)):
-            lines.append(f"{verb}: {up:.2f} up, {down:.2f} down")
+            lines.append(f"{verb}: success {up:.2f}, failure {down:.2f}")
         boxes[name] = ax.text(*spots[name], "\n".join(lines), **look, zorder=3)
         _join(ax, boxes["search"], boxes[name], 0.8 - 0.2 * i, 0.5, PAPER, "-")
         (x, y), label = spots[name], f"price {price:g}, closes {closes:g}"
         x -= 1.8  # an arrow goes from edge to edge
-        tilt = {"rotation": np.degrees(np.arctan2(y, x)), "rotation_mode": "anchor", "transform_rotates_text": True}
-        place = 0.35 + x / 2, y / 2 + 0.28 - 0.09 * i
+        slope = np.degrees(np.arctan2(0.93 * y, x))
+        tilt = {"rotation": slope, "rotation_mode": "anchor", "transform_rotates_text": True}
+        place = 0.35 + x / 2, y / 2 + 0.45 - 0.17 * i
         ax.text(*place, label, fontsize=8.5, ha="center", va="bottom", color=PAPER, **tilt)
         for end, colour, dashes, out in (("success", OTHER, "-", 0.65), ("failure", OURS, "--", 0.35)):
             _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)

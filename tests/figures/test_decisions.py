@@ -21,7 +21,7 @@ def test_no_box_of_the_startups_lies_on_an_arrow(ax):
     ax.figure.draw_without_rendering()
     boxes = {text.get_text().split("\n")[0].split(",")[0]: text for text in ax.texts if text.get_bbox_patch()}
     assert set(boxes) == set(mdps.STARTUP_STATES)
-    assert "invested in: 0.54 up, 0.10 down" in boxes["startup 4"].get_text()
+    assert "invested in: success 0.54, failure 0.10" in boxes["startup 4"].get_text()
     assert "price 1.5, closes 0.7" in [text.get_text() for text in ax.texts]
     arrows = [text for text in ax.texts if getattr(text, "arrow_patch", None)]
     assert len(arrows) == 4 + 2 * 4
