@@ -33,9 +33,9 @@ def real(
 ) -> Array:
     """Return the value as a float array (0-d for a number) if every entry is finite and in the interval.
 
-    Python and NumPy numbers, arrays, lists, Series and DataFrames of a real dtype are accepted. The ValueError names
-    the argument, the first offending value and the range, or the kind of a value that is not a real number: text,
-    dates, complex and masked arrays, booleans, missing values.
+    Python and NumPy numbers, arrays, lists, Series and DataFrames of a real dtype are accepted. Otherwise a ValueError
+    names the argument, the first offending value and the range. For a value that is not a real number (text, dates,
+    complex and masked arrays, booleans, missing values), the ValueError names the kind of the value instead.
     """
     array = numeric(name, value)
     below = array <= low if open_low else array < low
@@ -60,7 +60,7 @@ def numeric(name: str, value: Any) -> Array:
 
 
 def scalar(name: str, value: Any, low: float = -math.inf, high: float = math.inf, **ends: bool) -> float:
-    """Return one finite float in the interval; raises ValueError like `real`, including for anything that is not one
+    """Return one finite float in the interval; raise ValueError as `real` does, and also for anything that is not one
     number."""
     array = real(name, value, low, high, **ends)
     if array.ndim:
@@ -69,9 +69,9 @@ def scalar(name: str, value: Any, low: float = -math.inf, high: float = math.inf
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return the value as an int in low..high (no upper end when high is None).
+    """Return the value as an int from low to high, with no upper end if high is None.
 
-    Raises ValueError naming the argument, the value and the range. 3.0 counts as 3, and True is refused.
+    Raises a ValueError that names the argument, the value and the range. 3.0 counts as 3, and True is refused.
     """
     where = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
     if isinstance(value, np.ndarray) and value.ndim == 0 and not isinstance(value, np.ma.MaskedArray):
@@ -85,16 +85,16 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
-    """Return the value if it is one of the allowed words; otherwise the ValueError lists them."""
+    """Return the value if it is one of the allowed words; otherwise raise a ValueError that lists them."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
     return str(value)
 
 
 def integers(name: str, value: Any, low: int, high: int | None = None) -> Integers:
-    """Return the value as an array of integers (0-d for one) in low..high, in which 3.0 counts as 3.
+    """Return the value as an array of integers from low to high (0-d for one integer), in which 3.0 counts as 3.
 
-    Raises ValueError naming the argument, the first offending value and the range.
+    Raises a ValueError that names the argument, the first offending value and the range.
     """
     where = f"integers of at least {low}" if high is None else f"integers from {low} to {high}"
     array = numeric(name, value)
@@ -109,7 +109,7 @@ def integers(name: str, value: Any, low: int, high: int | None = None) -> Intege
 def size(name: str, value: Any) -> tuple[int, ...]:
     """Return a size as a tuple. As in NumPy it is an integer, a sequence of integers or None, and None gives ().
 
-    Raises ValueError naming the argument for anything that is not the shape of an array.
+    Raises a ValueError that names the argument for anything that is not the shape of an array.
     """
     if value is None:
         return ()
@@ -120,7 +120,7 @@ def size(name: str, value: Any) -> tuple[int, ...]:
 
 
 def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Mask:
-    """Return booleans broadcast to a shape; raises ValueError for anything else."""
+    """Return booleans broadcast to a shape; raise ValueError for anything else."""
     array = np.asarray(value)
     if array.dtype != bool or isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be booleans, got {value!r:.160}")
@@ -128,7 +128,7 @@ def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Mask:
 
 
 def fitted(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array broadcast to a shape; the ValueError names the argument where it does not fit."""
+    """Return an array broadcast to a shape; raise a ValueError that names the argument if the array does not fit."""
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
@@ -148,7 +148,7 @@ def simplex(name: str, value: ArrayLike) -> Array:
     """Return probability vectors (..., n) if each is non-negative and sums to one.
 
     Sums within max(5e-15, n eps) of 1, which is the rounding of a sum of doubles, are left untouched bit for bit. Sums
-    within 1e-6 are renormalised. Raises ValueError naming the argument, the row, its sum and the range.
+    within 1e-6 are renormalised. For any other sum, a ValueError names the argument, the row, its sum and the range.
     """
     array = real(name, value, 0.0)
     if array.ndim < 1 or array.shape[-1] == 0:
@@ -158,9 +158,10 @@ def simplex(name: str, value: ArrayLike) -> Array:
 
 
 def row_scales(name: str, totals: Array, n: int) -> Array:
-    """Return the divisors of rows of n probabilities with these sums: 1 where a sum is 1 within rounding.
+    """Return the divisors that normalise rows of n probabilities with these sums; a divisor is 1 if the sum is 1 within
+    rounding.
 
-    Raises ValueError naming the argument, the first row whose sum is further than 1e-6 from 1, and the sum.
+    Raises a ValueError that names the argument, the first row whose sum is further than 1e-6 from 1, and the sum.
     """
     off = np.abs(totals - 1.0)
     bad = off > CLOSE
@@ -194,7 +195,7 @@ TAKEN = "real numbers: Python or NumPy numbers, or arrays, lists, Series or Data
 
 
 def _foreign(value: Any) -> str | None:
-    """Return the kind of the first part of a value that is not a real number, and None if all parts are real
+    """Find the first part of a value that is not a real number and return its kind; return None if all parts are real
     numbers."""
     if isinstance(value, np.ma.MaskedArray):
         return "a masked array"

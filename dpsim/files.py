@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
-"""Text that is a whole number written as a float: as a label, 97.0 is 97."""
+"""The pattern of text that is a whole number written as a float; for example, the label 97.0 means 97."""
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def need_locks(what: str) -> None:
 def lock(path: Path, flags: int) -> int:
     """Return a descriptor that holds the lock of a file or folder until it is closed or its process ends.
 
-    `flags` says how to open the file; a link is never followed. Raises BlockingIOError when another process holds the
+    `flags` says how to open the file; a link is never followed. Raises BlockingIOError if another process holds the
     lock or has just removed the file.
     """
     import fcntl  # only here, because Windows lacks it
@@ -64,13 +64,13 @@ def lock(path: Path, flags: int) -> int:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in UTF-8, whole or not at all."""
+    """Write a text file in UTF-8, either whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as indented json, whole or not at all."""
+    """Write a value as indented json, either whole or not at all."""
     write_text(path, json.dumps(value, indent=2) + "\n")
 
 
@@ -82,7 +82,7 @@ def number(value: float) -> str:
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as csv, with each number as `number` writes it, whole or not at all."""
+    """Write a table as csv, with each number formatted by `number`; the file is written either whole or not at all."""
     with replacing(path) as partial:
         table.to_csv(partial, index=False, float_format=number, lineterminator="\n")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 def root() -> Path:
-    """Return the folder of the project: DPSIM_ROOT if it is set, else the checkout from which this package was
+    """Return the folder of the project: DPSIM_ROOT if it is set, otherwise the checkout from which this package was
     installed.
 
-    Raises FileNotFoundError when that folder has no notebooks, for example after an installation that copied only the
-    package. The compendium runs from a clone.
+    Raises FileNotFoundError if that folder has no notebooks, for example after an installation that copied only the
+    package, because the compendium runs from a clone.
     """
     folder = Path(os.environ.get("DPSIM_ROOT") or Path(__file__).resolve().parents[1])
     if not (folder / "notebooks").is_dir():

@@ -1,4 +1,4 @@
-"""The result of every `privatize`: a private value, labelled as its input, and a statement of its privacy."""
+"""The result of every `privatize`: a private value, labelled as its input was, and a statement of its privacy."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ Result = TypeVar("Result")
 
 
 def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
-    """Return the generator of one chunk of one figure: SeedSequence(seed, spawn_key=(crc32(name), chunk)).
+    """Return the generator of one chunk of one figure, made from SeedSequence(seed, spawn_key=(crc32(name), chunk)).
 
-    The seed and the chunk are integers of at least 0, else ValueError. The name is the figure's name, a string, else
-    TypeError.
+    Raises ValueError unless the seed and the chunk are integers of at least 0, and TypeError unless the name, which is
+    the name of the figure, is a string.
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be a string, got {name!r}")
@@ -36,7 +36,7 @@ def private() -> np.random.Generator:
 
 
 def threads() -> int:
-    """Return how many threads this process may use: OMP_NUM_THREADS if it is set, else the number of its cores."""
+    """Return how many threads this process may use: OMP_NUM_THREADS if it is set, otherwise the number of its cores."""
     setting = os.environ.get("OMP_NUM_THREADS", "")
     return int(setting) if setting.isdigit() and int(setting) > 0 else cores()
 

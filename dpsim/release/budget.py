@@ -32,7 +32,7 @@ MOST_BYTES = 2**24  # the largest size of a JSON file that is read
 
 
 class Limit(NamedTuple):
-    """The sums that all releases of a data set may spend: epsilon above 0, delta in [0, 1)."""
+    """The most that all releases of a data set together may spend, with epsilon above 0 and delta in [0, 1)."""
 
     epsilon: float
     delta: float
@@ -44,12 +44,12 @@ def spend(
     """Record a release before it is drawn.
 
     file: the budget file. If it does not exist, it is made for this unit and this limit, which must be given. If it
-    exists, the unit must be the file's, and so must the limit if one is given. A symbolic link is followed, so that its
-    target is read, locked and replaced.
+    exists, the unit must have the column that is recorded in it, and a limit, if one is given, must equal the recorded
+    one. A symbolic link is followed, so that its target is read, locked and replaced.
     dry: only check whether the release would be refused, for instance before a long count, and record nothing.
 
-    Raises ValueError, and records nothing, if the release would pass the limit, if the column or the limit is not the
-    file's, or if the file is not a budget file or has several names (hard links).
+    Raises ValueError, and records nothing, if the release would exceed the limit, if the column or the limit differs
+    from the recorded one, or if the file is not a budget file or has several names (hard links).
     """
     loss = loss_limit("budget", epsilon, delta)
     if not os.fspath(file) or "\0" in os.fsdecode(file):
@@ -80,7 +80,11 @@ def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
 
 
 def read_json(path: Path) -> Any:
-    """Return the value in a JSON file; ValueError if it is large or a key is repeated, as json keeps the last."""
+    """Return the value in a JSON file.
+
+    Raises ValueError if the file has more than `MOST_BYTES` bytes, or if an object repeats a key, because the json
+    module would silently keep only the last value of that key.
+    """
     if (size := path.stat().st_size) > MOST_BYTES:
         raise ValueError(f"it must have at most {MOST_BYTES:,} bytes, got {size:,}")
 
@@ -98,7 +102,11 @@ def _exact(number: float) -> Fraction:
 
 
 def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], int]:
-    """Return the checked contents of a budget file and the file's mode, or those of a new file (ValueError)."""
+    """Return the checked contents of a budget file and the file's mode, or those that a new file will have.
+
+    Raises ValueError if the file is not a budget file, if its column or its limit differs from the given one, or if a
+    new file has no limit.
+    """
     if not path.exists():
         if limit is None:
             raise ValueError(f"limit must be given, epsilon and delta, to make the budget {path}")
@@ -150,7 +158,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, book: dict[str, Any], mode: int) -> None:
-    """Replace the whole file or, if this fails, nothing. When this returns, the disk has the file with its old mode."""
+    """Replace the whole file or, if this fails, nothing. When this returns, the file is on disk with the given mode."""
     with files.replacing(path) as partial:
         partial.unlink(missing_ok=True)  # left by a killed run, or a link, which must not be followed
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -82,25 +82,26 @@ class PrivateChain:
 
     @property
     def weak(self) -> list[Any]:
-        """The labels whose rows cannot be told from noise: their totals are within three of its standard deviations."""
+        """The labels whose rows carry no information, because their noisy totals are at most three standard deviations
+        of their noise."""
         return [self.labels[i] for i in np.flatnonzero(estimate.weak_rows(self.support, self.noisy, self.noise))]
 
     @property
     def counts(self) -> pd.DataFrame:
-        """The noisy counts: columns origin, destination, noisy_count."""
+        """The noisy counts, as a table with the columns origin, destination and noisy_count."""
         origin, destination = map(self.named, (self.support.rows, self.support.indices))
         return pd.DataFrame({"origin": origin, "destination": destination, "noisy_count": self.noisy})
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """The estimate: columns origin, destination, probability."""
+        """The estimated chain, as a table with the columns origin, destination and probability."""
         matrix = self.estimate.matrix.tocoo()
         origin, destination = map(self.named, matrix.coords)
         return pd.DataFrame({"origin": origin, "destination": destination, "probability": matrix.data})
 
     @property
     def matrix(self) -> pd.DataFrame | sparse.csr_array:
-        """The transition matrix: a labelled DataFrame, or scipy.sparse csr for more than 3,000 labels."""
+        """The transition matrix, as a labelled DataFrame or, for more than 3,000 labels, a scipy.sparse csr array."""
         P = self.estimate.matrix
         if len(self.labels) > supports.MOST_LABELS:
             return P
@@ -108,11 +109,11 @@ class PrivateChain:
 
     @cached_property
     def closed_classes(self) -> tuple[list[Integers], Integers]:
-        """The classes of states that the estimated chain never leaves, up to ten, and the transient states."""
+        """At most ten of the classes of states that the estimated chain never leaves, and all transient states."""
         return classes(self.estimate.matrix)
 
     def stationary(self) -> pd.Series:
-        """Return the stationary distribution by label (0 on transient states); ValueError where it is not unique."""
+        """Return the stationary distribution by label (0 on transient states); raise ValueError if it is not unique."""
         if not self.labels:
             raise ValueError(_NO_LABELS)
         closed, _ = self.closed_classes
@@ -123,12 +124,12 @@ class PrivateChain:
         return pd.Series(pi, index=pd.Index(self.labels, name="label"), name="stationary")
 
     def departures(self) -> Array:
-        """Return, for each state (n,), the share of events that begin in it, computed from the noisy counts."""
+        """Return the share of events that begin in each state (n,), computed from the noisy counts."""
         weights = np.maximum(estimate.row_sums(self.noisy.astype(float), self.support), 0.0)
         return weights / weights.sum() if weights.any() else np.full(len(self.labels), 1.0 / max(len(self.labels), 1))
 
     def named(self, places: Integers) -> pd.Series:
-        """Return the labels of the states at these places: as integers if all labels are integers, else as text."""
+        """Return the labels of the states at these places, as integers if all of them are integers, else as text."""
         labels = pd.Series(self.labels, dtype=None if self.labels else str)
         return labels.iloc[np.asarray(places, dtype=np.int64)].reset_index(drop=True)
 
@@ -165,9 +166,9 @@ class PrivateChain:
         """Return error bars, which are computed from the released counts and so cost no privacy.
 
         They describe the counts after any limit on a unit's events. dpsim.release.intervals has the formulas. Error
-        bars of the stationary distribution are refused (ValueError) if the noise is large. If refused releases are
-        counted too, at most a share of about 1 - level of all releases gives an interval that misses a state's value.
-        If nearly all releases are refused, most of the few intervals that are given miss.
+        bars of the stationary distribution are refused with a ValueError if the noise is large. For each state, at most
+        a share of about 1 - level of all releases, including those that are refused, gives an interval that does not
+        contain the state's value. If nearly all releases are refused, most of the few intervals that are given miss it.
 
         of: "stationary" for the stationary distribution, "probabilities" for each transition probability, or "counts"
         for each count. Pairs chosen privately have error bars only for counts.

@@ -32,7 +32,7 @@ class Options:
 
     Parameters
     ----------
-    origin, destination, count : str, the columns of a table with a row for each event, or for `count` events
+    origin, destination, count : str, the columns of a table in which each row is one event, or `count` events
     trajectory : str
         "USER,TIME,PLACE", the columns of a table with a row for each visit, instead of the three above. The unit is
         USER.
@@ -42,7 +42,7 @@ class Options:
     pairs : str, only with categories
         With "all" (the default) every pair of categories has a noisy count; with "private" only the pairs that occur
         often have one.
-    unit : str, the column of the person, car or session to protect as a whole; with None single events are protected
+    unit : str, the column of the person, car or session to protect as a whole; with None, single events are protected
     events : int, only with a unit or a trajectory, the largest number of events of a unit that are counted
 
     Without categories and without a graph, the pairs that occur often are chosen privately.
@@ -135,8 +135,8 @@ def privatize(
     origin, destination, count, trajectory, time_format, max_gap, categories, graph, pairs, unit, events
         These say which columns are read, what is public, and whom to protect, as in `Options`.
     epsilon, delta, budget, limit, rng : as in `release_chain`
-    output : a new folder for the release; a second one, output_OWNER_ONLY, is only for you. None writes no files
-    tell : is called with each line that only you may read; the lines say what was counted, what was left out and why
+    output : a new folder for the release; a second, output_OWNER_ONLY, is only for you. With None, no files are written
+    tell : a function called with each line that only you may read: what was counted, and what was left out and why
 
     Examples
     --------
@@ -188,10 +188,10 @@ def release_lines(
     budget: str | None = None,
     **options: Any,
 ) -> list[str]:
-    """Make and write a release, or only `check` its options, and return the lines that may be published.
+    """Make and write a release, or with `check` only count the events, and return the lines that may be published.
 
-    All other lines go to the owner through `tell`. options: the arguments of `Options`. After a refusal (ValueError)
-    nothing is left behind.
+    All other lines go to the owner through `tell`. options: the arguments of `Options`. If the release is refused, a
+    ValueError is raised and nothing is left behind.
     """
     if check:
         _counts_aloud(source, Options(**options), tell)
@@ -216,7 +216,7 @@ def release_lines(
 
 
 def _counts_aloud(source: Any, options: Options, tell: Callable[[str], None]) -> Counts:
-    """Return the counts, after telling the owner about them."""
+    """Return the counts, after telling the owner what was counted and what was left out."""
     lines = ["for you only:"]
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)

@@ -12,7 +12,7 @@ from dpsim.checks import Integers
 from dpsim.release.noise import Noise
 
 LARGEST_COUNT = 2**53
-_CHUNK = 50_000  # counts that OpenDP gets at a time, so that the lists of Python integers stay small
+_CHUNK = 50_000  # the number of counts that OpenDP gets at a time, so that the lists of Python integers stay small
 
 
 def noisy_counts(
@@ -20,10 +20,10 @@ def noisy_counts(
 ) -> Integers:
     """Return the counts (cells,), from 0 to 2^53, plus independent noise, which may make them negative.
 
-    rng: a generator for a simulation. With None the noise comes from OpenDP's sampler, which is exact because the scale
-    is a rational number. Its bits come from OpenSSL's generator with a key from the operating system (NIST SP 800-90A).
-    Every thread has a generator of its own, so chunks that are drawn at the same time in several threads share no
-    state. Processes would not be faster than threads, because the sampler holds no lock while it draws
+    rng: a generator for a simulation. With None, the noise comes from OpenDP's sampler, which is exact because the
+    scale is a rational number. The sampler's bits come from OpenSSL's generator with a key from the operating system
+    (NIST SP 800-90A). Every thread has a generator of its own, so chunks that are drawn at the same time in several
+    threads share no state. Processes would not be faster than threads, because the sampler holds no lock while it draws
     (tools/bench/results/release_scale.csv has the times).
 
     events: the most by which a unit may change the sum of the counts. If the loss that the sampler itself states for

@@ -30,7 +30,7 @@ from dpsim.release.noise import Noise
 from dpsim.release.support import PRIVATE_LABELS, PRIVATE_PAIRS, Support
 
 COMMONEST = 10  # the number of destinations that a row without pairs is given
-WEAK = 3.0  # a row says nothing if its noisy total is at most this many standard deviations of its noise
+WEAK = 3.0  # a row carries no information if its noisy total is at most this many standard deviations of its noise
 LEAST_PAIRS = 400  # a support with fewer pairs keeps its noisy counts
 EVIDENCE = 3.0  # standard deviations by which squared deviations from the margins must exceed those of noise
 RATIO = 5.0  # the ratio of the largest expected count in a group to the smallest
@@ -56,7 +56,7 @@ class Estimate(NamedTuple):
 
     Attributes
     ----------
-    matrix : csr_array (n, n), with the pairs of the support and those that `EMPTY_RULE` gives to a row without any
+    matrix : csr_array (n, n), with the pairs of the support and those that `EMPTY_RULE` gives to a row without a pair
     probabilities : (pairs,) floats, the probabilities of the pairs of the support
     empty : integers, the rows that were filled by `EMPTY_RULE`
     """
@@ -96,7 +96,10 @@ def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
 
 
 def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
-    """Return the counts estimated by `RULE`, but 0 in weak rows with noisy counts twice as likely without any event."""
+    """Return the counts estimated by `RULE`.
+
+    They are 0 in a weak row whose noisy counts are at least twice as probable without any event.
+    """
     expected, most = expected_counts(support, noisy, noise), noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size)
     if float(((noisy - expected) ** 2).sum()) <= noise.variance * most:  # squared noise has variance <= 5 v^2
         return expected
@@ -108,7 +111,8 @@ def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
 def _posterior(noisy: Array, expected: Array, noise: Noise) -> tuple[Array, Array, Array]:
     """Return the mean and the quantiles of each pair's posterior distribution, and the evidence that it has an event.
 
-    The evidence is the log of a likelihood ratio: that of the noisy count under the prior to that without any event.
+    The evidence is the logarithm of a ratio, in which the probability of the noisy count under the prior is divided by
+    its probability without any event.
     """
     step = max(1.0, noise.scale // 16.0)  # noisy counts that differ by less are treated as equal
     seen = np.maximum(np.rint(noisy / step) * step, 0.0)  # a negative noisy count has the same posterior as 0
@@ -134,7 +138,7 @@ def _posterior(noisy: Array, expected: Array, noise: Noise) -> tuple[Array, Arra
 
 
 def count_bins(most: float) -> tuple[Array, Array]:
-    """Return the first and the last count of each bin, up to at least `most`; the counts 0 to 5 have a bin each."""
+    """Return the first and the last count of each bin, up to at least `most`; each count from 0 to 5 has its own."""
     wider = 6.0 * GROWTH ** np.arange(2.0 + max(0.0, math.log(max(most, 1.0) / 6.0) / math.log(GROWTH)))
     starts = np.unique(np.append(np.arange(6.0), np.ceil(wider)))
     return starts[:-1], starts[1:] - 1.0
@@ -151,7 +155,7 @@ def bin_likelihood(noisy: Array, bins: tuple[Array, Array], noise: Noise) -> Arr
 def bin_shares(likelihood: Array, numbers: Integers, lean_on: Array, lean: float) -> Array:
     """Return the shares of the bins after `STEPS` steps of expectation-maximisation.
 
-    They start from the shares `lean_on`, which also count as if `lean` more pairs had been seen with these shares.
+    The steps start from the shares `lean_on`, which also have the weight of `lean` additional pairs in every step.
     """
     shares = lean_on = lean_on / lean_on.sum()
     for _ in range(STEPS):
@@ -161,7 +165,10 @@ def bin_shares(likelihood: Array, numbers: Integers, lean_on: Array, lean: float
 
 
 def _of_rows(quantiles: Array, mean: Array, support: Support) -> Array:
-    """Return the counts that `RULE` computes from the quantiles, or a row's means if it would lose half their sum."""
+    """Return the counts that `RULE` computes from the quantiles.
+
+    A row takes the posterior means instead if its counts would add up to less than half of the sum of these means.
+    """
     sums, wanted = np.stack([row_sums(values, support) for values in quantiles]), row_sums(mean, support)
     above = np.clip((sums < wanted).sum(axis=0), 1, LEVELS.size - 1)
     low, high = (np.take_along_axis(sums, place[None], axis=0)[0] for place in (above - 1, above))
@@ -172,7 +179,7 @@ def _of_rows(quantiles: Array, mean: Array, support: Support) -> Array:
 
 
 def expected_counts(support: Support, counts: Array, noise: Noise) -> Array:
-    """Return the count of each pair that its margins lead one to expect."""
+    """Return, for each pair, the count that its margins lead one to expect."""
     ends = support.rows, support.indices
     product = np.multiply(*(_margin(places, counts, len(support.labels), noise)[places] for places in ends))
     return np.asarray(product * (max(float(counts.sum()), 1.0) / float(product.sum())))

@@ -76,7 +76,8 @@ def prepare(output: str | os.PathLike[str], budget: str | os.PathLike[str] | Non
 
     output: a new or empty folder whose parent exists. The owner's folder is made beside it, as output_OWNER_ONLY.
 
-    Both folders can be written to within the block, and at its end everything is removed that was not moved into place.
+    Both folders can be written to within the block, and when it ends, everything that was not moved into place is
+    removed.
     Raises ValueError if a folder contains files or cannot be made, or if the budget file is in one of the folders.
     """
     named = os.fsdecode(output)
@@ -138,14 +139,15 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
 
 
 def _ordinary(file: Path) -> Path:
-    """Return the file if it is an ordinary one (ValueError), because reading a pipe or a device might never end."""
+    """Return the file if it is an ordinary one; otherwise raise ValueError, because reading a pipe or a device might
+    never end."""
     if not file.is_file():
         raise ValueError("there is no ordinary file of this name")
     return file
 
 
 def _labels(file: Path) -> pd.Index:
-    """Return the labels in states.parquet. Reading stops with ValueError at the first label that occurs twice."""
+    """Return the labels in states.parquet; raise ValueError as soon as a label has been read twice."""
     labels: dict[Any, None] = {}
     with pa.parquet.ParquetFile(_ordinary(file)) as table:
         for part in _parts(table, ["label"]):
@@ -157,9 +159,10 @@ def _labels(file: Path) -> pd.Index:
 
 
 def _pairs(file: Path, labels: pd.Index, facts: dict[str, Any]) -> tuple[Integers, Integers, Integers]:
-    """Return the rows, columns and noisy counts of the pairs in counts.parquet, in the order of the file (ValueError).
+    """Return the rows, columns and noisy counts of the pairs in counts.parquet, in the order of the file.
 
-    The number of rows is checked before the first row is read, and each batch of rows before the next one is read.
+    Raises ValueError if they contradict the labels or the facts. The number of rows is checked before the first row is
+    read, and each batch of rows before the next one is read.
     """
     least = -LARGEST_NOISY_COUNT if facts["threshold"] is None else facts["threshold"]
     found: list[Integers] = []
@@ -181,7 +184,8 @@ def _pairs(file: Path, labels: pd.Index, facts: dict[str, Any]) -> tuple[Integer
 
 
 def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataFrame]:
-    """Yield the named columns, some rows at a time. Each must be int64 or text without missing values (ValueError)."""
+    """Yield the named columns, some rows at a time; raise ValueError unless each is int64 or text and has no missing
+    values."""
     schema = table.schema_arrow
     for name in names:
         _refuse(f"there must be one column {name}", [schema.names.count(name)] * (schema.names.count(name) != 1))

@@ -10,17 +10,18 @@ P = y / M, and v the variance of the noise. The variances are:
 The second terms (those without v) are added only for the process. Var_i is the variance under row i. Each interval is
 cut to the possible values, and it is widened, if necessary, so that it contains the point estimate.
 
-A row whose noisy total is at most three standard deviations of its noise says nothing (`PrivateChain.weak`), so its
-probabilities have the interval [0, 1]. To first order, the stationary distribution is linear in the counts, and the
-size of the second order follows from the same V. If the second order is more than SECOND times the first for any state,
-the intervals are refused, because in tests such intervals had less than their stated coverage. The refusal depends on
-the noisy counts. Therefore the level refers to all releases of a table, the refused ones included: at most a share of
-1 - level of them gives an interval that misses. If nearly all are refused, most of the few given intervals miss.
+A row whose noisy total is at most three standard deviations of its noise carries no information (`PrivateChain.weak`),
+so each of its probabilities is given the interval [0, 1]. To first order, the stationary distribution is linear in the
+counts, and the size of the second order follows from the same V. If the second order is more than SECOND times the
+first for any state, the intervals are refused, because in tests such intervals had less than their stated coverage. The
+refusal depends on the noisy counts. Therefore the level refers to all releases of a table, including those that are
+refused: for each state, at most a share of about 1 - level of them gives an interval that does not contain the state's
+value. If nearly all releases are refused, most of the few intervals that are given miss the value.
 
 Pairs that are chosen privately have passed a threshold, so their noisy counts are too large on average. The interval of
 such a count comes from the distribution of the noise given that the count passed, by inverting its two tails. A
-quantity that depends on several such counts is biased, because the pairs that did not pass are missing from it. No
-error bars correct that bias here, so they are refused.
+quantity that depends on several such counts is biased, because the pairs that did not pass are missing from it. The
+error bars here do not correct this bias, so they are refused for such a quantity.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ PSEUDO_EVENTS = 1.0  # added to a count before its sampling variance is estimate
 
 
 def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
-    """Return the table of `PrivateChain.intervals`; ValueError if the intervals would not have their coverage."""
+    """Return the table of `PrivateChain.intervals`; raise ValueError if its intervals would cover too little."""
     checks.choice("of", of, ("stationary", "probabilities", "counts"))
     level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
     checks.choice("target", target, ("table", "process"))
@@ -57,7 +58,10 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
 
 
 def count_intervals(chain: Any, level: float) -> pd.DataFrame:
-    """Return origin, destination, noisy_count, low and high, an interval for the true count of each pair separately."""
+    """Return the table of noisy counts with the columns low and high, which bound the true count of each pair.
+
+    The level holds for each pair separately.
+    """
     table, half, threshold = chain.counts, half_width(chain.noise, level), chain.statement["threshold"]
     ends = np.maximum(chain.noisy - half, 0), np.maximum(chain.noisy + half, 0)
     given = None if threshold is None else conditional_interval(chain.noisy, threshold, chain.noise, level)
@@ -113,7 +117,8 @@ def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
 
 
 def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
-    """Return stationary, low and high by label, if the second order is small compared with the first (ValueError)."""
+    """Return stationary, low and high by label; raise ValueError unless the second order is small compared with
+    the first."""
     n, support, noise = len(chain.labels), chain.support, chain.noise
     if n > MOST_LABELS:
         raise ValueError(f"of must be 'probabilities' or 'counts' for more than {MOST_LABELS} labels, got {n} labels")

@@ -16,15 +16,15 @@ from dpsim.checks import Integers
 from dpsim.files import WHOLE_TEXT
 
 AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # not TRIM, because for Spark, Ibis 12 counts "v" and "f" as blanks
-MOST_OF_A_LABEL = 22  # characters of a label that are shown, from both its ends, to tell "North" from "South"
-MOST_OF_A_NAME = 80  # characters of the name of a column that are shown
+MOST_OF_A_LABEL = 22  # characters of a label that are shown, from both ends because labels may differ only at one end
+MOST_OF_A_NAME = 80  # characters that are shown of the name of a column
 
 
 def whole_word(value: Any) -> str | None:
     """Return the word that a release uses for a value, or None for a missing value.
 
-    Text without the blanks around it, whole numbers (the text 97.0 means 97), booleans and dates become words. Any
-    other value, and text that cannot be encoded, counts as missing.
+    Text (without the blanks around it), whole numbers, booleans and dates become words; the text 97.0 becomes 97. Any
+    other value counts as missing, and so does text that cannot be encoded.
 
     >>> [whole_word(value) for value in (97, "97.0", "007", " a ", True, date(2025, 3, 1), 1.5, " ", None)]
     ['97', '97', '007', 'a', 'true', '2025-03-01', None, None, None]
@@ -42,7 +42,9 @@ def whole_word(value: Any) -> str | None:
 
 
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
-    """Return 2 or more distinct declared labels (ValueError), as integers if all are integers, and else as words.
+    """Return the declared labels, as integers if all of them are integers, and otherwise as words.
+
+    Raises ValueError unless there are at least 2 labels and all of them are distinct words.
 
     >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
     ([0, 1, 2], ['1', 'x'])
@@ -71,7 +73,7 @@ def labels_of_words(words: Sequence[str]) -> list[Any]:
 
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
-    """Return the place of each value among distinct labels, counted from 0; it is -1 for a value that is not a label.
+    """Return the place of each value among distinct labels, counted from 0, or -1 for a value that is not a label.
 
     Values and labels are compared as words.
 

@@ -36,7 +36,7 @@ _UP = 1.0 + 1e-9  # a bound is multiplied by this, which is more than the roundi
 class Noise(NamedTuple):
     """Independent discrete Laplace noise for every count, and its epsilon.
 
-    scale: s, where P(z) is proportional to ``e^(-|z|/s)``, in counts; the noise has exactly this double as its scale.
+    scale: the scale s in counts, with P(z) proportional to ``e^(-|z|/s)``; the sampler uses exactly this double.
     epsilon: the privacy loss of a unit, rounded up.
 
     >>> noise = laplace_noise(1.0)
@@ -49,7 +49,7 @@ class Noise(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """Variance of one count's noise, in counts squared."""
+        """The variance of one count's noise, in counts squared."""
         return 2.0 * math.exp(-1.0 / self.scale) / math.expm1(-1.0 / self.scale) ** 2
 
     @property
@@ -58,13 +58,13 @@ class Noise(NamedTuple):
         return 2.0 * math.exp(-1.0 / self.scale) / -math.expm1(-2.0 / self.scale)
 
     def log_tail(self, least: Any) -> Any:
-        """Return log P(Z >= least) for integers; below 1 it uses P(Z >= least) = 1 - P(Z >= 1 - least), by symmetry."""
+        """Return log P(Z >= least) for integers; below 1, it is log(1 - P(Z >= 1 - least)) because Z is symmetric."""
         far = -np.where(least >= 1, least, 1 - least) / self.scale - math.log1p(math.exp(-1.0 / self.scale))
         return np.where(least >= 1, far, np.log1p(-np.exp(far)))
 
 
 def laplace_noise(epsilon: float, events: int = 1) -> Noise:
-    """Return the noise that protects a unit of at most so many events with this epsilon, from 1e-6 to 1e6.
+    """Return the noise that protects a unit of at most `events` events with an epsilon from 1e-6 to 1e6.
 
     Its scale is the least double s for which events / s <= epsilon in rational arithmetic, and the sampler uses exactly
     that rational number.

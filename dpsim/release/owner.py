@@ -54,8 +54,8 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
     """Return the error of a release, compared with the owner's table before any limit on a unit's events.
 
     The errors are total variation distances. For the rows, the mean over the owner's events and the largest distance
-    are returned; a state that was not released counts as 1. For the stationary distributions, either their distance is
-    returned or the reason why they cannot be compared.
+    are returned; a state that was not released counts as 1. For the stationary distributions, the result has either
+    the distance between them or the reason why they cannot be compared.
     """
     own, n = counts.trips if counts.before is None else counts.before, len(chain.labels)
     ends = [positions(own[name], chain.labels) for name in ("origin", "destination")]
@@ -80,7 +80,7 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
 
 
 def _stationary(chain: PrivateChain, shares: sparse.csr_array, seen: Any) -> float | str:
-    """Return the distance between the released and the true stationary distribution, or say why there is none."""
+    """Return the distance between the released and the true stationary distribution, or why they cannot be compared."""
     truth = np.zeros(shares.shape[0])
     with suppress(ValueError):
         truth[seen] = markov.stationary_distribution(shares[seen][:, seen])  # refused if events end elsewhere

@@ -42,11 +42,11 @@ def plan(
 
     Parameters
     ----------
-    states, events : int >= 1, the number of states, and a public guess at the number of events before any limit
+    states, events : int >= 1, the number of states, and a public estimate of the number of events before any limit
     epsilons, delta : sequence of floats, and float in [0, 1)
-    persons : int, about how many persons (cars, sessions) these events belong to; needed with limits
-    limits : sequence of int, the numbers of events kept of a person; without limits the unit is one event
-    pairs : int, the number of pairs of a declared graph; None stands for all states^2
+    persons : int, the approximate number of persons (cars, sessions) to whom these events belong; needed with limits
+    limits : sequence of int, the largest numbers of events kept of a person; without limits, the unit is one event
+    pairs : int, the number of pairs of a declared graph; None stands for all states^2 pairs
 
     Notes
     -----
@@ -63,10 +63,10 @@ def plan(
     ``(pairs E|Z| + sqrt(states pairs Var Z)) / (2 events)`` on the mean error.
 
     The expectation. If the counts of a row are above their noise, its error is half of ``sum |Z_j| / N`` to first order
-    in ``Z / N``, apart from the sum of the noise, which adds a share of order 1 / sqrt(d). If most counts are 0, their
-    positive noises move a share ``b / (N + b)`` to wrong pairs, where ``b = d E|Z| / 2``. If all rows are alike, the
-    error is about ``b / (N + b)`` in both cases. Because N times this is concave in N, rows that differ have a smaller
-    mean over events.
+    in ``Z / N``, apart from the sum of the noise, which adds a share of order 1 / sqrt(d). If most counts are 0, the
+    positive noise in them moves a share ``b / (N + b)`` to wrong pairs, where ``b = d E|Z| / 2``. If all rows are
+    alike, the error is about ``b / (N + b)`` in both cases. Because N times this error is concave in N, rows that
+    differ have a smaller mean error over events.
 
     Examples
     --------

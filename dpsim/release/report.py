@@ -70,7 +70,7 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
 
 
 def _figure(names: Iterable[str], values: pd.Series, ends: pd.DataFrame, unit: str, caption: str) -> str:
-    """Return a picture of horizontal bars with error bars and a caption, with text in the reader's own fonts."""
+    """Return a picture of horizontal bars with error bars and a caption, whose text uses the reader's own fonts."""
     figure = Figure(figsize=(7.2, 0.6 + 0.24 * len(values)), layout="constrained")
     axes = figure.subplots()
     place, middle = np.arange(len(values)), 0.5 * (ends["low"] + ends["high"])

@@ -1,4 +1,4 @@
-"""An embedded DuckDB, which writes what does not fit into memory to a private folder that is removed at its end."""
+"""An embedded DuckDB, which writes what does not fit into memory to a private folder that is removed afterwards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PACKAGES = ("dpsim-compendium", "numpy", "scipy", "pandas", "opendp", "ibis-fram
 
 @functools.cache  # slow to look up
 def versions() -> dict[str, str]:
-    """Return the versions of Python and the packages that make a release; ImportError if one is not installed."""
+    """Return the versions of Python and the packages that make a release; raise ImportError if one is not installed."""
     try:
         return {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
     except metadata.PackageNotFoundError as error:
@@ -58,7 +58,7 @@ def connect() -> tuple[Any, Path]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Return a descriptor that holds the lock of a folder, or None if it is locked, not ours or cannot be locked."""
+    """Return a descriptor that holds the lock of a folder, or None if it is locked, is not ours or cannot be locked."""
     with suppress(OSError, ImportError):
         files.need_locks("sweeping what a killed run left")
         if folder.stat().st_uid == os.getuid():

@@ -41,8 +41,8 @@ def read(
     source: text files or Parquet files (`FORMATS`), or a folder of such files, or a DataFrame of pandas, Polars or
     Arrow, or a table of an Ibis connection, for instance on a cluster. Names of files are taken literally, and a file
     that is named twice counts once.
-    columns: the name in the source of each new column.
-    how: functions that convert the columns, by new name (default: `words`).
+    columns: the new name of each wanted column, with its name in the source.
+    how: the functions that convert columns, by new name; a column without one is converted by `words`.
 
     >>> table, _ = read(pd.DataFrame({"zone": [97, 5], "car": ["1.10", "1.1"]}), {"a": "zone", "b": "car"})
     >>> table.to_pandas().iloc[:, :2].values.tolist()
@@ -68,7 +68,7 @@ def read(
 
 
 def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
-    """Return a column as words, with null for missing values; ValueError if its type is not an allowed one."""
+    """Return a column as words, with null for missing values; raise ValueError if its type is not allowed."""
     kind = values.type()
     whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
     is_a = {"text": kind.is_string(), "whole numbers": whole, "booleans": kind.is_boolean(), "dates": kind.is_date()}
@@ -82,13 +82,13 @@ def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
 
 
 def whole_numbers(values: Any) -> Any:
-    """Return a column as whole numbers from 0, cut to `MOST_OF_A_ROW`, with null for a value that is not one."""
+    """Return a column as whole numbers of at least 0, capped at `MOST_OF_A_ROW`, with null for any other value."""
     digits = words(values, NUMBERS).re_extract("^0*([0-9]+)$", 1).nullif("")
     return (digits.length() > 9).ifelse(MOST_OF_A_ROW, digits.try_cast("int64"))
 
 
 def fetch_table(table: Any) -> pd.DataFrame:
-    """Return the result of a query; ValueError, in one line, if the database cannot read the source."""
+    """Return the result of a query; raise a ValueError of one line if the database cannot read the source."""
     try:
         return table.to_pyarrow().to_pandas()
     except Exception as error:  # each database has its own classes of errors
@@ -101,7 +101,7 @@ def fetch_table(table: Any) -> pd.DataFrame:
 def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) -> list[tuple[Any, Sequence[str]]]:
     """Return, for each schema among the files, a table and the names of all its columns.
 
-    The files must be all text or all Parquet (ValueError).
+    Raises ValueError unless the files are all text or all Parquet.
     """
     paths = [os.fspath(path) for path in named]
     files = found_files(paths)
@@ -123,7 +123,7 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
 
 
 def found_files(paths: Sequence[str]) -> list[str]:
-    """Return the files that the paths name, directly or by a folder, each once; ValueError if a folder has none."""
+    """Return each file that the paths name, directly or by a folder, once; raise ValueError if a folder has none."""
     found: dict[tuple[int, int], str] = {}
     for path in paths:
         inside = list(_tables_in(Path(path), set())) if os.path.isdir(path) else [path]
@@ -161,7 +161,8 @@ def _identity(path: str | Path) -> tuple[int, int]:
 
 
 def ordinary(file: str) -> str:
-    """Return the name of an ordinary file; ValueError for a pipe or a device, because reading it might never end."""
+    """Return the name of an ordinary file; raise ValueError for a pipe or a device, because reading it might never
+    end."""
     if not os.path.isfile(file):
         raise ValueError(f"source: there is no ordinary file {file!r}")
     return file
@@ -173,7 +174,7 @@ def _parquet(files: list[str], schema: pa.Schema | None = None) -> Any:
 
 
 def _parquet_schema(file: str, wanted: Sequence[str]) -> tuple[pa.Schema, tuple[str, ...]]:
-    """Return the types of the wanted columns, and the names of all columns (ValueError)."""
+    """Return the types of the wanted columns, and the names of all columns; raise ValueError if they cannot be read."""
     try:
         schema = _parquet([file]).schema
     except Exception as error:
@@ -208,7 +209,7 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
 
 
 def _arrow(column: pd.Series) -> Any:
-    """Return a pandas column as an Arrow array; Python objects become words, other values keep their type."""
+    """Return a pandas column as an Arrow array, in which Python objects become words and others keep their type."""
     kind = column.dtype.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
     if pd.api.types.is_object_dtype(kind) or getattr(kind, "storage", "") == "python":
         return pa.array([whole_word(value) for value in column.astype(object)], pa.string())
@@ -219,7 +220,7 @@ def _arrow(column: pd.Series) -> Any:
 
 
 def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
-    """Return the last three arguments of `_table` for an Arrow dataset; ValueError for an unsupported type."""
+    """Return the last three arguments of `_table` for an Arrow dataset; raise ValueError for an unsupported type."""
     casts, fields = {}, {}
     for name, kind in zip(dataset.schema.names, dataset.schema.types):
         value = kind.value_type if pa.types.is_dictionary(kind) else kind

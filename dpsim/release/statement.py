@@ -19,7 +19,10 @@ _HELP = "Declared states (--categories), coarser states, more events, or a large
 
 
 def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: bool, simulation: bool) -> Any:
-    """Return the facts that are known before anything is drawn. The threshold is None unless pairs are private."""
+    """Return the facts that are known before anything is drawn.
+
+    The threshold is None unless the pairs are chosen privately.
+    """
     return {
         "status": SIMULATION if simulation else RELEASED,
         "simulation": simulation,

@@ -50,13 +50,16 @@ class Support(NamedTuple):
 
 
 class PrivatePairs(NamedTuple):
-    """A request to choose the pairs privately, among declared labels or (None) among all labels that occur."""
+    """A request to choose the pairs privately, from declared labels or, with None, from all labels that occur."""
 
     labels: tuple[Any, ...] | None
 
 
 def all_pairs(labels: Sequence[Any]) -> Support:
-    """Return the support of all pairs of 2 to 3,000 distinct labels (ValueError), declared without the data."""
+    """Return the support that has all pairs of the labels, which are declared without looking at the data.
+
+    Raises ValueError unless there are 2 to 3,000 distinct labels.
+    """
     listed = naming.distinct_labels("categories", labels)
     n = len(listed)
     if n > MOST_LABELS:
@@ -68,8 +71,8 @@ def all_pairs(labels: Sequence[Any]) -> Support:
 def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
     """Return the support of a public graph, whose table has a row (origin, destination) for each allowed transition.
 
-    labels: the labels of the states, in the wanted order (default: the sorted labels of the graph). The graph must
-    allow at least one transition from each of them (ValueError).
+    labels: the labels of the states, in the wanted order (default: the sorted labels of the graph). Raises ValueError
+    unless the graph allows at least one transition from each of them.
     """
     if not (isinstance(graph, pd.DataFrame) and {"origin", "destination"} <= set(graph.columns)):
         raise ValueError(f"graph must be a table with the columns origin and destination, got {graph!r:.80}")
@@ -99,8 +102,8 @@ def declare(
     categories: the labels, or a file with one label in each line and no header.
     graph: a table of the possible pairs, or its file, with the columns origin and destination. If categories are given
     too, they are the labels of the graph, in their order.
-    pairs: only with categories; "all" (the default) gives every pair a noisy count, and "private" gives one only to
-    pairs that occur often enough.
+    pairs: may be given only with categories; "all" (the default) gives every pair a noisy count, and "private"
+    gives one only to pairs that occur often enough.
 
     >>> declare(["a", "b"]).kind, declare().labels
     ('all pairs of the declared labels', None)
@@ -138,7 +141,7 @@ def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
-    """Return a request to choose the pairs privately, among declared labels or (None) among all labels that occur."""
+    """Return a request to choose pairs privately, from declared labels or, with None, from all labels that occur."""
     return PrivatePairs(None if labels is None else tuple(naming.distinct_labels("categories", labels)))
 
 

@@ -1,4 +1,4 @@
-"""Counts the transitions in a table of events, counts or visits, through Ibis: with DuckDB here, or on a cluster.
+"""Counts the transitions in a table of events, counts or visits, through Ibis, with an embedded DuckDB or on a cluster.
 
 The database groups the rows, so the memory needed is bounded by the database's limit and the number of distinct pairs,
 however many rows there are. Labels are words in a fixed order, unless integers are declared, so that a label never
@@ -21,7 +21,7 @@ from dpsim.release import labels, sources, text, times
 from dpsim.release.scratch import ibis
 from dpsim.release.unit import EVENT, Unit, unit_of
 
-MOST_EVENTS = 2**53  # sums are cut to this, and a unit must have fewer events, because larger floats skip integers
+MOST_EVENTS = 2**53  # sums are capped at this, and a unit must have fewer events, because larger floats skip integers
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of counts
 
 
@@ -34,7 +34,7 @@ class Counts:
     trips : DataFrame with the columns origin, destination and trips, and a row for each pair that occurs
     unit : Unit to protect; adding or removing one unit changes the counts by at most `unit.events` in total
     before : DataFrame, the trips before the limit on the events of a unit, with which the release is compared
-    report : dict, for the owner of the table: how many of its rows were counted, or left out for which reason
+    report : dict, for the owner of the table: how many of its rows were counted or, by reason, left out
     moves : bool, whether an event is the move of a unit from one visit to its next
 
     Examples
@@ -89,8 +89,8 @@ def count_transitions(
         The states that may occur, declared without looking at the data. Events outside them are left out. The result
         has the labels as they were declared, without blanks at their ends; undeclared labels are words.
     unit : Unit or str
-        The unit to protect. If it has a column, at most `unit.events` events are kept for each value in this column. A
-        str is the name of the column, and `events` is then the number of events.
+        The unit to protect. If it has a column, at most `unit.events` events are kept for each value in this column. If
+        it is a str, it is the name of the column, and `events` is the largest number of events.
 
     Examples
     --------
@@ -208,12 +208,13 @@ def _counts(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves:
 
 
 def _total(numbers: Any) -> Any:
-    """Return a sum that is cut to `MOST_EVENTS`, so that it never overflows."""
+    """Return a sum that is capped at `MOST_EVENTS`, so that it never overflows."""
     return ibis.least(numbers.sum(), MOST_EVENTS).cast("int64")
 
 
 def _group(events: Any, declared: list[Any] | None) -> Any:
-    """Return a table with a row for each reason to leave events out and, for "kept" events, for each unit and pair."""
+    """Return a table with a row for each reason for leaving events out, and a row for each unit and pair of "kept"
+    events."""
     ends = [name for name in ("origin", "destination", "unit") if name in events.columns]
     missing = ibis.or_(*(events[name].isnull() for name in ends))
     inside = ibis.literal(True)

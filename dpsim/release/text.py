@@ -18,14 +18,17 @@ from typing import Any
 import pyarrow as pa
 
 DELIMITERS = ",;\t|"
-DAMAGED = f"damaged {uuid.uuid4().hex}"  # a column, true for a line that is not a row; no user's table has this name
+DAMAGED = f"damaged {uuid.uuid4().hex}"  # the column that is true for a line that is not a row; no user's table has it
 MOST_BYTES = 10_000_000  # the largest number of bytes in a row
 _PART = 2**20  # bytes that are read at a time
 UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
 
 
 def _lines(file: str) -> Iterator[list[bytes]]:
-    """Yield lists of the lines of a file, which may be gzipped, without line ends; ValueError if it is damaged."""
+    """Yield lists of the lines of a file, which may be gzipped, without their line ends.
+
+    Raises ValueError if the file is damaged or cannot be read.
+    """
     rest = b""
     try:
         with (gzip.open if file.lower().endswith(".gz") else open)(file, "rb") as stream:
@@ -47,7 +50,10 @@ def _body(file: str) -> Iterator[list[bytes]]:
 
 
 def header(file: str) -> tuple[str, tuple[str, ...]]:
-    """Return the delimiter and the names of the columns, which are read from the first line only (ValueError)."""
+    """Return the delimiter and the names of the columns, which are read from the first line only.
+
+    Raises ValueError if the first line is not UTF-8 or does not name the columns.
+    """
     try:
         line = next(filter(None, _lines(file)), [b""])[0].decode("utf-8-sig")
         delimiters = "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else DELIMITERS
@@ -62,7 +68,7 @@ def header(file: str) -> tuple[str, tuple[str, ...]]:
 
 
 class _Lines:
-    """The lines of files without their headers, as an Arrow table with one column `line`, which can be reread."""
+    """The lines of files without their headers, as an Arrow table that has one column `line` and can be reread."""
 
     def __init__(self, files: Sequence[str]) -> None:
         self.files = files

@@ -1,4 +1,4 @@
-"""Reads times of visits and lengths of time, in the declared format and each value by itself."""
+"""Reads lengths of time, and the times of visits in a declared format; each value is read by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from dpsim.release.scratch import ibis
 from dpsim.release.sources import NUMBERS, words
 
-SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # the number of microseconds in each
+SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # the number of microseconds in each unit
 FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
 PATTERN = re.compile(r"(?=.*%)([^%]|%-?[aAbBcdfgGHIjmMpSuUVwWxXyYzZ%])+", re.DOTALL)
 LENGTH = re.compile(r"(\d+|\d*\.\d+)\s*(s|min|h|d)")
@@ -18,7 +18,7 @@ SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
 def reader(time_format: str | None) -> Callable[[Any], Any]:
-    """Return a function that converts a column to timestamps; ValueError if there is no such format.
+    """Return a function that converts a column to timestamps; raise ValueError if there is no such format.
 
     The function gives null for a value that is not a time in this format.
 
@@ -31,7 +31,7 @@ def reader(time_format: str | None) -> Callable[[Any], Any]:
 
 
 def _moments(time_format: str | None, values: Any) -> Any:
-    """Return a column of timestamps, texts or numbers as timestamps."""
+    """Return a column of timestamps, texts or numbers, converted to timestamps."""
     kind = values.type()
     if kind.is_timestamp():
         if kind.scale not in (None, 6):
@@ -59,7 +59,9 @@ def _moments(time_format: str | None, values: Any) -> Any:
 
 
 def seconds(max_gap: str | None) -> float | None:
-    """Return a length of time in seconds, read from a number with its unit (ValueError); None stays None.
+    """Return the seconds in a length of time, which is a number with its unit, or None if it is None.
+
+    Raises ValueError unless the number is above 0, is not too large and has the unit s, min, h or d.
 
     >>> seconds("90min"), seconds("1.5 h")
     (5400.0, 5400.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dpsim import checks
 from dpsim.release.labels import MOST_OF_A_NAME, short_label
 
-MOST_OF_A_UNIT = 10**6  # events of a unit; even with the smallest epsilon, the noise is then far below 2^63
+MOST_OF_A_UNIT = 10**6  # the most events of a unit; even with the smallest epsilon, the noise is then far below 2^63
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ EVENT = Unit()
 
 
 def unit_of(unit: Unit | str | None, events: int | None = None) -> Unit:
-    """Return the unit that the arguments describe: a `Unit`, or the name of a column and the largest number of events.
+    """Return the unit that is given as a `Unit`, or as the name of a column and the largest number of events.
 
     >>> unit_of("card", 10), unit_of(None)
     (Unit(events=10, column='card'), Unit(events=1, column=None))
