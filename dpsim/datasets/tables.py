@@ -47,7 +47,7 @@ def read_table(name: str) -> pd.DataFrame:
 
 
 def load_sources() -> pd.DataFrame:
-    """Return a table with a row for each table of data/: where it comes from, and whether it is intact.
+    """Return a table with a row for each table of data/, which says where it comes from and whether it is intact.
 
     The columns are file, contents, source, licence, sha256 (as recorded) and status, which is "intact" or says what is
     wrong with the file and what to do. Raise ValueError if sources.csv itself, or the list of checksums, is missing or

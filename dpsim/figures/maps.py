@@ -24,7 +24,7 @@ from dpsim.figures.house_style import PAPER, SMALL, TRUE, mark_source, size
 UPRIGHT = 29.0
 """The rotation, in degrees, that sets Manhattan's avenues upright."""
 PER_CENT = 20.0
-"""The largest difference on the scale, in both directions. What lies beyond has the colour of the nearer end."""
+"""The largest difference on the scale, in both directions. A larger one has the colour of the nearer end."""
 
 WIDEST = 5.0  # points, for the segment with the most traffic
 ASIDE = 60.0  # metres by which each further pass along a road is moved to the right of its direction

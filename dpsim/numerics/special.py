@@ -131,7 +131,8 @@ def log_minus_psi(x: Array) -> Array:
 
 
 def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
-    """Return the x with P(X <= x) = tail for X ~ Beta(a, b), within 1e-9 of tail, or the nearest float below it.
+    """Return the x with P(X <= x) = tail for X ~ Beta(a, b), within 1e-9 of tail, or else the nearest float below this
+    x.
 
     a, b > 0 and tail in (0, 1) broadcast. SciPy's integral agrees with computations in forty digits, but its inverse
     does not always: at a = 1000 and b = 1.3e8 the inverse of SciPy 1.17 is twice too large. So the inverse is used if
@@ -141,7 +142,8 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
 
 
 def beta_upper_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
-    """Return the x with P(X >= x) = tail, within 1e-9 of tail, or the nearest float above it, like `beta_quantile`."""
+    """Return the x with P(X >= x) = tail, like `beta_quantile`, within 1e-9 of tail, or else the nearest float above
+    this x."""
     return _quantile(betainccinv, betaincc, a, b, tail)
 
 

@@ -21,7 +21,7 @@ def folder(run: str) -> Path:
 
 
 def numbers(folder: Path) -> pd.DataFrame:
-    """Return a table of the ledger rows and the key numbers of a run, which gives value and standard_error by id."""
+    """Return a table with value and standard_error, by id, of the ledger rows and the key numbers of a run."""
     found, path = ledger.results(folder), folder / "numbers.json"
     try:
         given = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
