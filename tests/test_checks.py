@@ -22,6 +22,7 @@ NOT_NUMBERS = {
     "a masked array without a mask": np.ma.masked_array([0.5, 0.25]),
     "the masked constant": np.ma.masked,
     "a 0-d masked array": np.ma.masked_array(0.5, True),
+    "a 0-d masked array without a mask": np.ma.masked_array(1),
     "a masked array in a list": [np.ma.masked_array([0.5, 0.25], [False, True]), np.array([0.5, 0.5])],
     "a masked array in an object array": np.array([np.ma.masked_array([0.5], [True]), None], dtype=object),
     "a boolean": True,

@@ -30,8 +30,8 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float, *, name: st
     draws : array_like of int, in 1..2^53
     alpha : float, in [1e-100, 1/2]
         The largest probability with which each of the two bounds may fail. At each bound the binomial tail is alpha, to
-        1e-8 relative.
-    name : str, what the messages of errors call the hits
+        within a relative error of 1e-8.
+    name : str, the name of the hits in error messages
 
     Examples
     --------
@@ -56,9 +56,10 @@ def delta_bounds(
     """Return (lower, upper) bounds on P(E) - e^epsilon Q(E) from how often E occurred in `draws` draws of each
     distribution.
 
-    For any event fixed before the draws, `lower` is a lower bound on delta(epsilon). If E is where the likelihood ratio
-    exceeds e^epsilon, `upper` is an upper bound on delta(epsilon). Each holds with probability at least 1 - 2 alpha, so
-    divide the error allowed over all tests by twice the number of bounds used.
+    For any event fixed before the draws, `lower` is a lower bound on delta(epsilon). If E is the event that the
+    likelihood ratio exceeds e^epsilon, `upper` is an upper bound on delta(epsilon). Each holds with probability at
+    least 1 - 2 alpha, so let alpha be the probability of error allowed over all tests, divided by twice the number of
+    bounds used.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from dpsim.numerics import hockey_stick, search
 
 # Bounds on delta are moved apart by these margins, which cover the truncations and roundings of the convolutions.
 _SLACK, _RELATIVE_SLACK = 1e-12, 1e-10
-_TAIL = 1e-15  # mass beyond the grids, and again for all truncations; both count as infinite loss
+_TAIL = 1e-15  # the mass beyond the grids, and also that of all truncations; both count as infinite loss
 _MOST_RELEASES = 10_000
 _LARGEST_GRID = 2**20
 
@@ -39,7 +39,7 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Composition:
-    """Several releases whose privacy losses add, as discretised privacy loss distributions (made by `compose`).
+    """Several releases whose privacy losses add up, as discretised privacy loss distributions (made by `compose`).
 
     The distribution `pessimistic` dominates the releases, because each loss is split between the two grid points around
     it (connect the dots). The releases dominate `optimistic`, in which each cell is merged into one outcome and its
@@ -71,20 +71,20 @@ class Composition:
         return _composed([(pmf, times) for pmf, _, times in made]), offset
 
     def delta(self, epsilon: ArrayLike) -> Array:
-        """Return an upper bound of delta at epsilon >= 0 (any shape); meaningful above 1e-11."""
+        """Return an upper bound on delta at epsilon >= 0 (any shape), which is meaningful above 1e-11."""
         return _each(self._upper, checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
     def delta_bounds(self, epsilon: ArrayLike) -> tuple[Array, Array]:
-        """Return (lower, upper) bounds of delta at epsilon >= 0 (any shape)."""
+        """Return (lower, upper) bounds on delta at epsilon >= 0 (any shape)."""
         epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
         return _each(self._lower, epsilon), _each(self._upper, epsilon)
 
     def epsilon(self, delta: ArrayLike) -> Array:
-        """Return an upper bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
+        """Return an upper bound on the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
         return _each(lambda d: self._inverse(self._upper, d, 1), checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
     def epsilon_lower_bound(self, delta: ArrayLike) -> Array:
-        """Return a lower bound of the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
+        """Return a lower bound on the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
         return _each(lambda d: self._inverse(self._lower, d, -1), checks.real("delta", delta, 10.0 * _SLACK, 1.0))
 
     def _lower(self, epsilon: float) -> float:
@@ -101,8 +101,8 @@ class Composition:
     def _inverse(self, bound: Callable[[float], float], delta: float, side: int) -> float:
         """Return the last epsilon found with bound <= delta (side 1) or >= delta (side -1), and 0 if bound(0) <= delta.
 
-        Both are on the safe side, because there an upper bound is at most delta, and a lower bound is still at least
-        delta.
+        The result is on the safe side, because there an upper bound on delta is at most `delta`, and a lower bound is
+        still at least `delta`.
         """
         low, high = 0.0, self.interval
         if bound(low) <= delta:
@@ -126,7 +126,7 @@ def compose(
     k, shift, eta : array_like, as in `accounting.exact_delta`; broadcast; each entry describes a group of releases
     count : array_like of int; number of releases in each group, at least 1, and at most 10,000 in all
     interval : float, optional
-        The step of the grid of the losses, in nats; None: 1/500 of a typical standard deviation of one loss.
+        The step of the grid of the losses, in nats; None means 1/500 of a typical standard deviation of one loss.
 
     Examples
     --------
@@ -182,8 +182,9 @@ def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDP
 def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_pmf.DensePLDPmf:
     """Return the tightest dominating distribution on the grid (Doroshenko et al. 2022, Algorithm 1).
 
-    The part `up` of p goes to the upper end of a cell, so that the other distribution keeps its mass. The loss -x has
-    e^-x times the mass of the loss x. The mass `tail` has infinite loss, and the remaining mass has loss 0.
+    Of the mass p in a cell, the part `up` goes to the upper end of the cell, so that the other distribution keeps its
+    mass. The loss -x has e^-x times the mass of the loss x. The mass `tail` has infinite loss, and the remaining mass
+    has loss 0.
     """
     positive = up + np.append((p - up)[1:], 0.0)
     negative = (np.exp(-interval * np.arange(1, p.size + 1)) * positive)[::-1]

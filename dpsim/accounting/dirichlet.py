@@ -22,10 +22,10 @@ is a proven upper bound: if one record has delta_1 at epsilon_1, c records have 
 
 Proof for a = k eta >= 1/2. Normalised independent Gammas of shapes k p_j are Dir(k p), so the products of Gammas
 dominate. Take the entries that grow, by d_j > 0 in k p_j with sum d_j <= t; those that shrink are mirrored. Let v in
-[0, 1] lead from p (0) to q (1). The logarithm of Gamma(b + u) is infinitely divisible, its jumps -y having intensity
-e^(-(b+u) y) / (y (1 - e^-y)) (the Frullani form of log Gamma); so the jumps x of t log X, X ~ Gamma(a + t v), have
-intensity e^(-v x) h(t) / x, with h(d) = e^(-a x/d) / (1 - e^(-x/d)), and those of S = sum d_j log G_j,
-G_j ~ Gamma(k p_j + d_j v), k p_j >= a, at most e^(-v x) sum_j h(d_j) / x. With y = x/d, h(d)/d = y e^(-a y) /
+[0, 1] parametrise the path from p (at v = 0) to q (at v = 1). The logarithm of Gamma(b + u) is infinitely divisible,
+its jumps -y having intensity e^(-(b+u) y) / (y (1 - e^-y)) (the Frullani form of log Gamma); so the jumps x of t log X,
+X ~ Gamma(a + t v), have intensity e^(-v x) h(t) / x, with h(d) = e^(-a x/d) / (1 - e^(-x/d)), and those of S = sum d_j
+log G_j, G_j ~ Gamma(k p_j + d_j v), k p_j >= a, at most e^(-v x) sum_j h(d_j) / x. With y = x/d, h(d)/d = y e^(-a y) /
 ((1 - e^-y) x), whose logarithm falls in y at rate a - (1/y - 1/(e^y - 1)) >= a - 1/2 >= 0. So h(d)/d rises with d and
 sum_j h(d_j) <= h(t): the second process is a thinning of the first, with a probability free of v. v tilts both laws
 exponentially in t log X and in S, so the jumps given t log X, and (G_j) given S, have laws free of v. Hence X -> jumps
@@ -71,7 +71,7 @@ _PAIRS = {"replace": hockey_stick.REPLACE, "add-remove": hockey_stick.ADD_REMOVE
 
 
 def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the exact delta(epsilon) of Dir(k p) over all vectors p with entries of at least eta (0 where it is below
+    """Return the exact delta(epsilon) of Dir(k p) over all vectors p with entries of at least eta (0 if it is below
     1e-308).
 
     Parameters
@@ -127,10 +127,10 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
 
 
 def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the largest k in range, rounded down, whose release is (epsilon, delta)-private. The returned k was itself
-    evaluated.
+    """Return the largest k in range, rounded down, whose release is (epsilon, delta)-private. The condition was
+    evaluated at the returned k itself.
 
-    At or below the privacy floor the ValueError says which public minimum eta would reach the target.
+    If epsilon is at or below the privacy floor, the ValueError says which public minimum eta would reach the target.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
     alpha : array_like, in [1e-18, 1e18]; prior pseudo-count of each category
     adjacency : {"replace", "add-remove"}
         How neighbours differ. With "replace" one record is replaced, and delta is attained with n >= 3 categories. With
-        "add-remove" one record is added or removed, and delta is the larger value of the two directions and the
-        supremum over all rows.
+        "add-remove" one record is added or removed, and delta is the larger of its values in the two directions, and
+        the supremum over all rows.
 
     Examples
     --------
@@ -186,8 +186,8 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
 
 
 def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the largest kappa whose release is (epsilon, delta)-private, as `calibrate_k` returns the largest k. At or
-    below the floor the ValueError says which alpha would reach the target.
+    """Return the largest kappa whose release is (epsilon, delta)-private, as `calibrate_k` returns the largest k. If
+    epsilon is at or below the floor, the ValueError says which alpha would reach the target.
 
     Parameters
     ----------
@@ -219,8 +219,8 @@ def _remove_floor(delta: Array, alpha: Array, _one: Array) -> Array:
     """Return the floor under add-remove, which is the limit for the removal of a record as kappa -> 0.
 
     With y = e^epsilon and K = alpha^alpha / (alpha+1)^(alpha+1), delta tends to K y^-alpha for a removal. For an
-    addition it tends to 1 - y + K y^(alpha+1) up to y = 1 + 1/alpha, and to 0 beyond. The difference of the two is
-    concave up to there, zero at y = 1 and positive at the end.
+    addition it tends to 1 - y + K y^(alpha+1) up to y = 1 + 1/alpha, and to 0 beyond. Up to that point, the difference
+    between the two is concave, zero at y = 1 and positive at the end.
     """
     return np.maximum(0.0, -np.log1p(1.0 / alpha) - (np.log1p(alpha) + np.log(delta)) / alpha)
 
@@ -288,7 +288,7 @@ def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float
 
 
 def minimum_and_shift(eta: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:
-    """Return eta and shift once they are in range; ValueError where a neighbour would have an entry below eta."""
+    """Return eta and shift, and raise ValueError unless they are in range and no neighbour has an entry below eta."""
     eta = checks.real("eta", eta, _SMALLEST_SHARE, 0.5, open_high=True)
     shift = checks.real("shift", shift, _SMALLEST_SHARE, 1.0)
     outside = shift > (1.0 - 2.0 * eta) * (1.0 + 1e-12)
@@ -308,7 +308,7 @@ def _scale_range(eta: Array, shift: Array) -> tuple[Array, Array]:
 
 
 def beta_parameters(name: str, scale: ArrayLike, eta: Array, shift: Array) -> tuple[Array, Array]:
-    """Return a = scale eta and t = scale shift once both are in PARAMETER_RANGE."""
+    """Return a = scale eta and t = scale shift, and raise ValueError unless both are in PARAMETER_RANGE."""
     scale = checks.real(name, scale, 0.0, open_low=True)
     lowest, highest = _scale_range(eta, shift)
     outside = (scale < lowest) | (scale > highest)

@@ -1,7 +1,7 @@
 """The smallest Gaussian and Laplace noise for a target when some rows of a matrix move, each in two entries by b/2.
 
-Gaussian scales come from dp-accounting and are rounded up. Laplace noise on one row has a closed form here. For several
-rows dp-accounting adds the losses on a grid, which is right to three or four digits.
+Gaussian scales come from dp-accounting and are rounded up. For Laplace noise on one row, delta has a closed form here.
+For several rows dp-accounting adds the losses on a grid, and the result is right to three or four digits.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from dpsim.numerics import search
 
 CELLS = 200_000  # of the grid on which the losses of many Laplace variables are rounded up
 MARGIN = 1e-10  # relative, by which a Gaussian scale is rounded up
-SMALLEST_TAIL_SHARE = 1e-4  # of delta in P(loss > epsilon): below it the difference that dp-accounting takes cancels
+SMALLEST_TAIL_SHARE = 1e-4  # of delta in P(loss > epsilon); below it, digits cancel in dp-accounting's difference
 
 
 def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> float:
     """Return the smallest sigma for which Gaussian noise on every entry is (epsilon, delta)-private (Balle and Wang
-    2018, Theorem 8), from dp-accounting, rounded up by 1e-10 relative.
+    2018, Theorem 8). It comes from dp-accounting and is rounded up by a factor of 1 + 1e-10.
 
-    If epsilon is so small that delta is a difference of two nearly equal numbers, the target is refused with
-    ValueError.
+    If epsilon is so small that delta is a difference of two nearly equal numbers, ValueError is raised.
 
     Parameters
     ----------
@@ -52,13 +51,13 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
 def laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int = CELLS) -> float:
     """Return delta(epsilon) of Laplace noise on every entry.
 
-    For one row the result is exact, 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) / 2, or 0 where v < 0. For more
-    rows it is an upper bound: 2 * rows losses are rounded up to a grid with this number of cells and convolved.
+    For one row the result is exact, 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) / 2, or 0 if v < 0. For more rows
+    it is an upper bound: 2 * rows losses are rounded up to a grid with this number of cells and convolved.
     """
     if epsilon >= rows * b / scale:
         return 0.0
     if rows == 1:
-        v = min(0.5 * (b / scale - epsilon), 1e3)  # beyond, delta is 1 to the last bit
+        v = min(0.5 * (b / scale - epsilon), 1e3)  # beyond it, delta is 1 to the last bit
         return -math.expm1(-v) - 0.5 * v * math.exp(-v)
     interval = rows * b / scale / cells
     one = privacy_loss_distribution.from_laplace_mechanism(

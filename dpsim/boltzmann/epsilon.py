@@ -21,8 +21,8 @@ PRECISION = 1e-9  # relative, by which `epsilon_at_delta` rounds its result up
 
 
 def log_normalisers(x: Integers, t: float, w: Array) -> Array:
-    """Return log of the sum over z of exp(c_x(z) / t) for x (rows, n) of one total; a full W needs all histograms as
-    x."""
+    """Return the logarithm of the sum over z of exp(c_x(z) / t) for histograms x (rows, n) of one total. For a full W,
+    x must be all of these histograms."""
     if w.ndim == 1:
         return np.log(_sums(x, int(x[0].sum()), w / t)[:, -1])
     if len(x) > LARGEST_PAIRED:
@@ -54,7 +54,7 @@ def _sums(parts: Integers, total: int, a: Array) -> Array:
 def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
     """Return the exact epsilon of one draw of pi(z | x), the largest loss over neighbours and outputs.
 
-    The worst output for given neighbours is known (see `sensitivity`), so only the normalisers are summed.
+    The worst output for given neighbours is known (see `sensitivity`), so only the normalisers have to be summed.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def _representatives(total: int, bins: int, w: Array):  # type: ignore[no-untype
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
     """Return the exact epsilon of one draw of pi(z | x) at each delta, in its shape, for W = identity.
 
-    It is the smallest epsilon >= 0 whose exact delta is at most the given one, rounded up by at most 1e-9 of itself.
+    It is the smallest epsilon >= 0 whose exact delta is at most the given one, rounded up by at most a relative 1e-9.
     The normalisers are exact up to 1e-14. For delta = 0 it equals `exact_epsilon_limit` up to that precision.
 
     Parameters
@@ -134,7 +134,7 @@ def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
     own, moved = normaliser[row(x)], normaliser[row(after_move(x, 0, 1))]
     difference, apart = np.arange(-total, total + 1)[:, None], x[:, 0] - x[:, 1]
     # (z_0 - x_0)^2 + (z_1 - x_1)^2 is half the square of the change of z_0 - z_1 and half that of z_0 + z_1, which is
-    # at least |z_0 - z_1| and of its parity
+    # at least |z_0 - z_1| and has its parity
     rest, place = np.unique(x[:, 2:], axis=0, return_inverse=True)
     both = np.arange(total + 1)[:, None]
     chances = np.exp(-((both - (total - rest.sum(axis=1))) ** 2) / (2 * t))
@@ -153,8 +153,8 @@ def hockey_stick_sums(loss: Array, mass: Array, epsilon: float) -> Array:
 
 
 def _smallest_epsilon(loss: Array, mass: Array, delta: float, epsilon: float) -> float:
-    """Return the epsilon that the worst pair needs. From the given epsilon on, bisection finds the epsilon of a pair
-    that needs more, until no pair does."""
+    """Return the epsilon that the worst pair needs. Starting from the given epsilon, bisection finds the epsilon of a
+    pair that needs a larger one, until there is no such pair."""
     if delta == 0:
         return max(epsilon, float(loss.max()))
     while ((deltas := hockey_stick_sums(loss, mass, epsilon)) > delta).any():

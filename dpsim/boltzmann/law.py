@@ -16,7 +16,7 @@ from dpsim.checks import Array
 
 
 def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> Array:
-    """Return c_x(z) = -(z - x)' W (z - x), the objective of the Boltzmann machine, at most 0: (...).
+    """Return the objective of the Boltzmann machine, c_x(z) = -(z - x)' W (z - x), which is at most 0, shape (...).
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
 
 
 def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None) -> Array:
-    """Return log pi(z | x), pi proportional to exp(c_x(z) / t), for every row z of `configurations`, (..., rows).
+    """Return log pi(z | x) for every row z of `configurations`, (..., rows), where pi is proportional to exp(c_x(z) /
+    t).
 
     Parameters
     ----------
@@ -113,12 +114,12 @@ def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = N
     y. Then log pi(z | x) - log pi(z | y) is 2 / t times (the mean over h in [0, 1] of E_h[g.Z], less g.z). This is at
     most 2 N (max(g) - min(g)) / t, which for a diagonal W is 2 N times the sum of the two largest weights / t.
 
-    For W = w times the identity the bound is s / t. Take w = 1. Then g.Z = N - S with S = 2 Z_i + (all but bins i, j),
-    and min g = -1, so the claim is that S has a mean of at least 1 over h. Under E_h, S is in 0..2N with weights q(S)
-    exp(-(S - b + 2 h)^2 / (2 t)), where b = 2 x_i + (x but for i, j) >= 2. Moreover q(0) <= q(2), since each split that
-    makes S = 0 also makes S = 2. Lowering b to 2 only lowers the mean. After that, S -> 2 - S exchanges h and 1 - h on
-    {0, 1, 2}, so the average over both is at least 1, because q(2) and S > 2 only add to it. For unequal weights s / t
-    can fail.
+    For W = w times the identity the bound is s / t. Take w = 1. Then g.Z = N - S with S = 2 Z_i + (the counts of all
+    bins except i and j), and min g = -1, so the claim is that S has a mean of at least 1 over h. Under E_h, S is in
+    0..2N with weights q(S) exp(-(S - b + 2 h)^2 / (2 t)), where b = 2 x_i + (the counts of x in those bins) >= 2.
+    Moreover q(0) <= q(2), since each split that makes S = 0 also makes S = 2. Lowering b to 2 only lowers the mean.
+    After that, S -> 2 - S exchanges h and 1 - h on {0, 1, 2}, so the average over both is at least 1, because q(2) and
+    S > 2 only add to it. For unequal weights s / t can fail.
 
     Examples
     --------

@@ -77,7 +77,8 @@ def k_step_law(
     candidate: str = "bins",
     rule: str = "metropolis",
 ) -> Array:
-    """Return the distribution, after these steps from x, of the chain of `transition_matrix`, ``(*steps.shape, rows)``.
+    """Return the distribution of the chain of `transition_matrix` after these numbers of steps from x, ``(*steps.shape,
+    rows)``.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def mixing_delta(
 def convergence_rate(total: int, bins: int, t: float) -> float:
     """Return a proven upper bound on alpha, for W = identity and the Metropolis chain of every start x.
 
-    alpha is the largest modulus of an eigenvalue of the chain on all histograms, except for the eigenvalue 1.
+    alpha is the largest modulus of an eigenvalue of the chain on all histograms, other than the eigenvalue 1.
 
     Parameters
     ----------
@@ -199,26 +200,26 @@ def _gap(total: int, t: float, half: float) -> float:
 
 
 def mixing_bound(total: int, bins: int, t: float, steps: ArrayLike, epsilon: float) -> Array:
-    """Return a proven upper bound, in the shape of the steps, on delta after k steps from the true histogram, for W =
-    identity.
+    """Return a proven upper bound on delta after k steps from the true histogram, for W = identity. The result has the
+    shape of the steps.
 
-    It is (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), largest over x, at most 1 and at least 1e-300. This is the
-    delta(k) that Fleischer 2024's theorem on the mechanism leaves unnamed.
+    It bounds the largest value over x of (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), and is clipped to [1e-300, 1].
+    This is the delta(k) that Fleischer 2024's theorem on the mechanism leaves unspecified.
 
     Parameters
     ----------
     total, bins, t : as in `convergence_rate`
     steps : array_like of int, k >= 0
     epsilon : float
-        At least the exact epsilon of one draw of the limit: `epsilon_bound` or `exact_epsilon_limit`.
+        At least the exact epsilon of one draw of the limit, for example `epsilon_bound` or `exact_epsilon_limit`.
 
     Notes
     -----
     Started at x, a reversible chain is within alpha^k / (2 sqrt(pi_x(x))) of its limit in total variation. If both
-    limits are epsilon-private and both chains within d of them, then P_x(S) <= pi_x(S) + d <= e^epsilon pi_y(S) + d <=
-    e^epsilon P_y(S) + (1 + e^epsilon) d. alpha is at most `convergence_rate`. 1 / pi_x(x), the normaliser of x, is at
-    most the number of histograms. It is also at most the (n - 1)-th power of the sum over ``|u|`` <= N of exp(-u^2 /
-    t), because the last bin follows from the others.
+    limits are epsilon-private and both chains are within d of them, then P_x(S) <= pi_x(S) + d <= e^epsilon pi_y(S) + d
+    <= e^epsilon P_y(S) + (1 + e^epsilon) d. Here alpha is at most `convergence_rate`, and the normaliser 1 / pi_x(x) of
+    x is at most the number of histograms. It is also at most the (n - 1)-th power of the sum over ``|u|`` <= N of
+    exp(-u^2 / t), because the last bin follows from the others.
 
     Examples
     --------
@@ -232,7 +233,7 @@ def mixing_bound(total: int, bins: int, t: float, steps: ArrayLike, epsilon: flo
 
 
 def enough_steps(total: int, bins: int, t: float, epsilon: float, delta: float) -> int:
-    """Return the first k whose `mixing_bound` is at most delta, in (0, 1]."""
+    """Return the first k whose `mixing_bound` is at most delta, which must be in (0, 1]."""
     first, rate = _log_bound(total, bins, t, epsilon)
     return max(0, math.ceil((math.log(delta) - first) / rate))
 

@@ -40,7 +40,7 @@ def privatize(
     ----------
     histogram : array_like or Series (bins,) of int
         The secret counts. Their total and number of bins are public; an error that refuses other counts is not private.
-    epsilon : float in (0, 1000], the epsilon to reach when one person changes bin
+    epsilon : float in (0, 1000], the epsilon for neighbours, between which one person changes bin
     total, bins : int, public: N >= 1 people, n >= 2 bins
     steps : int, optional
         Release the state after this number of steps of the Metropolis chain from the secret histogram, as Fleischer

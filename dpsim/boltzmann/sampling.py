@@ -17,7 +17,7 @@ from dpsim.checks import Array, Integers
 
 LARGEST_TERMS = 20_000_000  # terms of all bins' tables together
 TILT_POINTS = 200  # terms of a bin from which the tilt is chosen; the draws are exact for any tilt
-CUT = 100.0  # a bin's terms below exp(-CUT) of its largest are left out of the tables of exact draws
+CUT = 100.0  # a bin's terms below exp(-CUT) times its largest are left out of the tables of exact draws
 CANDIDATES = ("bins", "individual")
 RULES = ("metropolis", "logistic")
 
@@ -37,7 +37,7 @@ def sample_exact(
     ----------
     x : array_like of int (n,), the true histogram
     t : float in [1e-100, 1e100], the temperature
-    weights : array_like (n,), optional, the diagonal of W, None the identity
+    weights : array_like (n,), optional, the diagonal of W; None means the identity
     size : int or sequence of int, optional
     rng : Generator, int or None
 
@@ -49,10 +49,10 @@ def sample_exact(
     lambda makes the expected total N, and then a share A of about 1 / sqrt(n) of the proposals is accepted.
 
     Two errors separate a draw from the exact distribution in total variation (count them as delta). Terms below
-    exp(-100) of a bin's largest term are left out of its table, which contributes at most n (N + 1) exp(-100) divided
-    by the probability of the total N. Double precision (53-bit uniforms, rounded sums) adds about 2 K 2^-53 / A for K
-    table terms. A bin needs about 20 sqrt(t / w) terms, and at most N + 1. Tables of more than 20,000,000 terms are
-    refused.
+    exp(-100) times a bin's largest term are left out of its table, which contributes at most n (N + 1) exp(-100)
+    divided by the probability of the total N. Double precision (53-bit uniforms, rounded sums) adds about 2 K 2^-53 / A
+    for K table terms. A bin needs about 20 sqrt(t / w) terms, and at most N + 1. Tables of more than 20,000,000 terms
+    are refused.
 
     Examples
     --------
@@ -91,9 +91,10 @@ def sample_exact(
 def refuse_large_tables(total: int, a: Array) -> None:
     """Raise ValueError when some histogram of this total could need more than 20,000,000 table terms.
 
-    A window ends at the last terms that are at least exp(-CUT) of the largest. About the top c of the parabola these
-    are the z with a (z - c)^2 <= CUT + a / 4, since the mode is within 1/2 of c, so at most 2 sqrt(CUT / a) + 2 terms.
-    Where c lies outside 0..N the terms fall even faster. Both ends are rounded outwards, by one more term each.
+    A window ends on either side at the last term that is at least exp(-CUT) times the largest one. About the top c of
+    the parabola its terms are the z with a (z - c)^2 <= CUT + a / 4, because the mode is within 1/2 of c. So there are
+    at most 2 sqrt(CUT / a) + 2 terms. If c lies outside 0..N the terms fall even faster. Both ends are rounded
+    outwards, by one more term each.
     """
     with np.errstate(divide="ignore"):
         terms = np.minimum(total + 1.0, 2.0 * np.sqrt(CUT / a) + 4.0).sum()
@@ -169,7 +170,7 @@ def metropolis(
         The proposed move. With "bins", one person moves between an ordered pair of distinct bins, which is drawn
         uniformly; the proposal is refused when the first bin is empty. With "individual", a person drawn uniformly
         moves to another bin drawn uniformly. Pairs of bins are symmetric, so pi(z | x) is stationary under both rules.
-        Chains of persons tend to pi(z | x) times N! / (z_1! ... z_n!), normalised.
+        With "individual" the chains tend to pi(z | x) times N! / (z_1! ... z_n!), normalised.
     rule : {"metropolis", "logistic"}
         A candidate that changes c_x by d is accepted with probability min(1, exp(d / t)) or 1 / (1 + exp(-d / t)).
     running_mean : bool

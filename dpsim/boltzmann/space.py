@@ -17,7 +17,7 @@ SCALE = 1e100  # the largest weight, and one over the smallest temperature, so t
 
 
 def histogram(x: ArrayLike) -> Integers:
-    """Return x as integers; raises ValueError unless it is 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
+    """Return x as integers, and raise ValueError unless it is 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
     counts = checks.integers("x", x, 0, LARGEST_TOTAL)
     if counts.ndim != 1 or counts.size < 2:
         raise ValueError(f"x must be one histogram with at least 2 bins, got shape {counts.shape}")
@@ -27,7 +27,8 @@ def histogram(x: ArrayLike) -> Integers:
 
 
 def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
-    """Return W for n bins: (n,) if diagonal (ones for None), else (n, n), semidefinite within n * 8 roundings."""
+    """Return W for n bins, (n,) if it is diagonal (ones for None) and (n, n) otherwise. A full W must be positive
+    semidefinite up to n * 8 rounding errors."""
     if weights is None:
         return np.ones(bins)
     w = checks.real("weights", weights, -SCALE, SCALE)
@@ -48,12 +49,12 @@ def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
 
 
 def temperature(t: float) -> float:
-    """Return t; raises ValueError unless it is in [1e-100, 1e100]."""
+    """Return t, and raise ValueError unless it is in [1e-100, 1e100]."""
     return checks.scalar("t", t, 1 / SCALE, SCALE)
 
 
 def size(total: int, bins: int) -> tuple[int, int]:
-    """Return N and n; raises ValueError unless N is in 1..10^9 and n at least 2."""
+    """Return N and n, and raise ValueError unless N is in 1..10^9 and n is at least 2."""
     return checks.integer("total", total, 1, LARGEST_TOTAL), checks.integer("bins", bins, 2)
 
 
@@ -142,7 +143,7 @@ def after_move(z: Integers, i: int, j: int) -> Integers:
 
 
 def neighbours(states: Integers) -> Integers:
-    """Return the row that each move reaches from each of all histograms, (rows, moves), its own row if the source is
+    """Return the row that each move reaches from each of all histograms, (rows, moves), or its own row if the source is
     empty."""
     moves = list(permutations(range(states.shape[1]), 2))
     there = np.repeat(np.arange(len(states))[:, None], len(moves), axis=1)

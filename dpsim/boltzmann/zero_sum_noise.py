@@ -1,5 +1,5 @@
-"""Zero-sum noise, with which the Boltzmann machine is compared: integer noise that keeps the total, and then the
-nearest histogram."""
+"""Zero-sum noise, which is integer noise that keeps the total, and the projection onto the nearest histogram. The
+Boltzmann machine is compared with them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def add_zero_sum_laplace(
     -----
     The noise u has the weight exp(-epsilon ``|u|_1`` / 2), where ``|u|_1`` / 2 is the number of people who move.
     The exact epsilon is `epsilon`. Neighbours are x and y = x + e_j - e_i, so the noises u and u - e_j + e_i that lead
-    to one result have norms that differ by at most 2. The normaliser is that of the whole lattice for every x, and u =
-    0 attains the difference. A draw takes n - 1 bins from the two-sided geometric distribution ``q^|v|``, q =
+    to the same result have norms that differ by at most 2. The normaliser is that of the whole lattice for every x, and
+    u = 0 attains the difference. A draw takes n - 1 bins from the two-sided geometric distribution ``q^|v|``, q =
     exp(-epsilon / 2), gives the last bin minus their sum S, and is accepted with probability ``q^|S|``. So the
     distribution of the accepted draws is proportional to ``q^|u|_1``.
 

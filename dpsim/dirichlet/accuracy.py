@@ -15,7 +15,8 @@ from dpsim.numerics.special import SMALLEST_BETA, log_beta, log_beta_kernel, log
 
 
 def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
-    """Return E KL(p || x) for x ~ Dir(k p) in nats, shape (...), to 1e-13 relative (Benvenuti et al. 2026, Theorem 2).
+    """Return E KL(p || x) for x ~ Dir(k p) in nats, shape (...), to within a relative error of 1e-13 (Benvenuti et al.
+    2026, Theorem 2).
 
     Parameters
     ----------
@@ -32,12 +33,13 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
 
 
 def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact expected divergence E K(P || P~) in nats of a private chain, the mean of `expected_kl` over the
-    rows weighted by the stationary distribution of P (Benvenuti et al. 2026, Definition 8 and Lemma 4, equation 18).
+    """Return the exact expected divergence E K(P || P~) in nats of a private chain, which is the mean of `expected_kl`
+    over the rows weighted by the stationary distribution of P (Benvenuti et al. 2026, Definition 8 and Lemma 4,
+    equation 18).
 
     Parameters
     ----------
-    P : array_like, shape (n, n); irreducible, its zero entries stay zero in the release
+    P : array_like, shape (n, n); irreducible; its zero entries stay zero in the release
     k : array_like, shape (n,) or (); the parameter k_i of each row's draw from Dir(k_i P_i)
 
     Examples
@@ -54,7 +56,7 @@ def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
 def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     """Return the bound in nats on E KL over all databases of N records (Benvenuti et al. 2026, Corollary 1).
 
-    It is the exact value for the worst database, with one record in each of n-1 categories and N-n+1 in the last,
+    It is the exact value for the worst database, which has one record in each of n-1 categories and N-n+1 in the last,
     because x (log x - psi(k x)) is convex.
 
     Parameters
@@ -117,7 +119,7 @@ def expected_absolute_error_bound(k: ArrayLike) -> Any:
 
 def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
     """Return the logarithm of the lower bound on E ``|x_i - p_i|`` of Benvenuti et al. 2026, Lemma 8, equation 97. The
-    bound holds, but for the k of the paper it is far below the truth.
+    bound holds, but for the k of the paper it is far below the exact value.
 
     Parameters
     ----------

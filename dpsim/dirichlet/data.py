@@ -46,7 +46,7 @@ def rows(counts: ArrayLike) -> Rows:
 
     Parameters
     ----------
-    counts : array_like, shape (..., n, n) or (n,); at least 0, some in every row
+    counts : array_like, shape (..., n, n) or (n,); at least 0, with a positive count in every row
 
     Examples
     --------
@@ -90,8 +90,8 @@ def private_counts(
     """Return the private shares of a table of counts (Algorithm 1 of Benvenuti et al. 2026), or of each row of counts
     of transitions (their Algorithm 2), as `Released`.
 
-    A record is in one row, so a chain is as private as its worst row (Theorem 3). Transitions that never occur stay
-    impossible.
+    Each record is in only one row, so a chain is as private as its worst row (Theorem 3). Transitions that never occur
+    stay impossible.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: Array
     """Return Theorem 1's epsilon (6) and an upper bound on its delta (7), shape (..., n); the largest values over the
     rows hold for the chain.
 
-    A row without neighbours whose entries are all at least eta_i is refused with ValueError, because it has nothing to
-    protect and the formula is undefined. It is a row with 2 N_i eta_i + 1 > N_i, where 3 replaces 2 if more than two
+    Raise ValueError if a row has no neighbour whose entries are all at least eta_i, because such a row has nothing to
+    protect and the formula is undefined. Such a row has 2 N_i eta_i + 1 > N_i, with 3 in place of 2 if more than two
     transitions occur.
 
     Parameters

@@ -24,14 +24,16 @@ LARGEST_K_OF_THEOREM = 1e9
 
 
 def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> Any:
-    """Return the epsilon of Theorem 1 of Fallin et al. 2023, in the shape of k: an upper bound when one row differs.
+    """Return the epsilon of Theorem 1 of Fallin et al. 2023, in the shape of k, which is an upper bound if neighbours
+    differ in one row.
 
     Parameters
     ----------
     k, eta, eta_bar, gamma : as in `dirichlet.epsilon_bound`
-    b : float, in (0, 1]; how far the rows of two neighbours are apart in 1-norm
+    b : float, in (0, 1]; the largest distance in 1-norm between the rows of two neighbours
     protected : int or array_like of int
-        ``|W_i|`` of each row, or one number. The row with the smallest number has the largest epsilon and decides.
+        ``|W_i|`` of each row, or one number. The row with the smallest number has the largest epsilon, which is the
+        result.
 
     Examples
     --------
@@ -45,11 +47,11 @@ def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamm
 
 
 def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> float:
-    """Return the largest k, within 1e-12 relative, at which Theorem 1 gives at most epsilon.
+    """Return the largest k, to within a relative error of 1e-12, at which Theorem 1 gives at most epsilon.
 
     Parameters
     ----------
-    epsilon : float, above 0 and at most what k = 1e9 gives
+    epsilon : float, above 0, and between the epsilon at k = 1e-9 and that at k = 1e9
     b, eta, eta_bar, gamma, protected : as in `theorem1_epsilon`
 
     Examples
@@ -71,11 +73,11 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
 
 
 def largest_k(epsilon: float, delta: float, *, shift: Array, eta: float, least: float) -> float:
-    """Return the largest k >= least, rounded down by about 1e-5 relative, that is (epsilon, delta)-private when every
-    row moves by its own shift (rows,) at once.
+    """Return the largest k >= least, rounded down by a relative amount of about 1e-5, that is (epsilon, delta)-private
+    when every row moves by its own shift (rows,) at once.
 
-    The k is found from a proven upper bound on epsilon, which was evaluated at the result. Where no k reaches the
-    target, the ValueError gives the epsilon of `least`.
+    The search for k uses a proven upper bound on delta, which was evaluated at the returned k. If no k reaches the
+    target, the ValueError gives the epsilon at k = `least`.
     """
 
     def excess(log_k: float) -> float:

@@ -1,4 +1,4 @@
-"""Exact draws of the Dirichlet mechanism, in log space where parameters are small."""
+"""Exact draws of the Dirichlet mechanism, which are made in log space if parameters are small."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def dirichlet_mechanism(
     """Return independent draws of Dir(k p), the Dirichlet mechanism, shape ``(*size, ..., n)``, one row for each
     leading index of p (Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6).
 
-    Each draw sums to one within n roundings. A row with a parameter k p_i below 0.1 is drawn in log space, so that its
-    left tail is right down to the smallest float, 5e-324. An entry below that is 0.0.
+    Each draw sums to one up to n rounding errors. A row with a parameter k p_i below 0.1 is drawn in log space, so that
+    its left tail is accurate down to the smallest float, 5e-324. An entry below that is 0.0.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ def dirichlet_mechanism(
 def gamma_constants(rows: Array) -> tuple[Array, Array, Any]:
     """Return the offset and scale of `_gamma` for each parameter, and a mask of the rows that are drawn in
     logarithms."""
-    offset = np.where(rows < 1.0, rows + 1.0, rows) - 1.0 / 3.0  # `_fill` undoes the raising by 1
+    offset = np.where(rows < 1.0, rows + 1.0, rows) - 1.0 / 3.0  # `_draw` undoes the increase by 1
     in_logs = np.where(rows > 0.0, rows, np.inf).min(axis=-1) < LOG_SPACE_BELOW
     return offset, 1.0 / np.sqrt(9.0 * offset), in_logs
 
 
 def dirichlet_parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Array]:
-    """Return p, k[..., None] and k p once they are in range, the last one broadcast."""
+    """Return p, k[..., None] and the broadcast product k p, and raise ValueError unless they are in range."""
     p = checks.simplex("p", p)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     try:
@@ -97,10 +97,11 @@ def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _draw(rng, parameters, offset, scale, in_logs, logs, x):  # type: ignore[no-untyped-def]
-    """Fill x with one Dirichlet draw, or with its logarithms. The Gamma draws that it normalises are logarithms minus
-    the largest one if `in_logs`.
+    """Fill x with one Dirichlet draw, or with its logarithms. If `in_logs`, the Gamma draws that are normalised are
+    stored as logarithms minus the largest one.
 
-    A parameter a below 1 uses G(a) = G(a + 1) U^(1/a), where -log U is exponential, which is exact however small a is.
+    For a parameter a below 1 the draw is G(a) = G(a + 1) U^(1/a), where -log U is exponential, which is exact however
+    small a is.
     """
     top, total = -np.inf, 0.0
     for j in range(x.size):

@@ -14,7 +14,7 @@ from dpsim.dirichlet import matrix, mechanism
 from dpsim.numerics import simplex
 
 SMALLEST_K_ETA = 0.5  # below it a change of many entries at once can cost more than a change of two
-SMALLEST_COMPOSED = 1e-3  # of b / 2 and eta where losses add, because their grid is coarse below it
+SMALLEST_COMPOSED = 1e-3  # of b / 2 and eta if losses add up, because their grid is too coarse below it
 INSIDE = 1e-9  # how far rounding may put a matrix outside the paper's domain
 
 
@@ -48,7 +48,7 @@ def privatize(
     epsilon : float, in (0, 1e30]
     delta : float, in (0, 1)
     support : array_like of bool, broadcast to P
-        Which entries are possible; the others are 0 in the release. True: all of them.
+        Which entries are possible; the others are 0 in the release. True means all of them.
     eta : float
         The public minimum, in (0, 1/m) for rows of m possible entries. It must not be read from P.
     b : float, optional
@@ -56,7 +56,7 @@ def privatize(
     records : array_like, broadcast to the rows, optional
         N, fixed and public: each row is counted from N records, of which one is replaced, so that 1/N moves from one
         entry to another (Benvenuti et al. 2026, Definition 3) and b is 2/N.
-    rows : {"one", "all"}, required where more than one row has a choice
+    rows : {"one", "all"}, required if more than one row has a choice
         With "one", neighbours differ in one row, and each row has a k of its own. With "all", every row may differ, and
         the losses of all rows that have a choice add up. For "all" delta must be at least 1e-11, b at least 0.002 and
         eta at least 0.001.
@@ -75,21 +75,21 @@ def privatize(
     only entry j rises, by at most s. If tau does not rise, only entry i falls, by at most s. (An entry off the support
     does not count.) Either way the projections are at most s apart. A larger change is a sequence of such moves whose
     distances add up to its own. So neighbours that are s apart stay within s, but may then differ in many entries. A
-    bound by the 2-norm, which falls as well, would be worse by a factor sqrt(n / 2).
+    bound by the 2-norm, which the projection does not increase either, would be worse by a factor sqrt(n / 2).
 
-    *Many entries cost no more than two* where k eta >= 1/2 (proof: `dpsim.accounting.dirichlet`). With s = 1/N or b/2
-    (or 1 - m eta, the diameter of the set that is projected onto, where that is smaller), a row costs at most the exact
+    *Many entries cost no more than two* if k eta >= 1/2 (proof: `dpsim.accounting.dirichlet`). With s = 1/N or b/2 (or
+    1 - m eta, the diameter of the set that is projected onto, if that is smaller), a row costs at most the exact
     profile of Beta(k eta + k s, k eta) against its mirror. This profile is attained for rows of three or more possible
-    entries under `b`, and under `records` where eta N is an integer; elsewhere it is an upper bound. Where all rows
-    move, the profiles are composed, and the convolution gives an upper bound within 1e-4 of the exact value.
+    entries under `b`, and under `records` if eta N is an integer; otherwise it is an upper bound. If all rows move, the
+    profiles are composed, and the convolution gives an upper bound within 1e-4 of the exact value.
 
     *The domain of Fallin et al.* (Definitions 1, 3 and 6) has entries of W_i of at least eta with a sum of at most 1 -
     eta_bar. Nothing is projected there, since that could move entries outside W_i, and neighbours outside the domain
     are not covered. Neighbours differ in two entries, so the profile is exact for every k if one row moves. For several
     rows the profiles are composed.
 
-    Rows with one possible entry are certain and reveal nothing. The guarantee does not cover what the roundings of
-    floats may reveal.
+    Rows with one possible entry are certain and reveal nothing. The guarantee does not cover information that rounding
+    errors may reveal.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def _neighbours(
     """Return the total variation distance of a row to that of a neighbour, the number of rows that move at once, and a
     description of what is protected.
 
-    The distance has the shape of the rows, and is 0 where a row has no choice. `possible` is the number of possible
+    The distance has the shape of the rows, and is 0 for a row without a choice. `possible` is the number of possible
     entries of each row. Each of them is at least eta, and together they are at most `room`.
     """
     if (records is None) == (b is None):
@@ -211,7 +211,7 @@ def _neighbours(
 
 
 def _largest_k(epsilon: float, delta: float, eta: float, shifts: Array, together: int, two_move: bool) -> Any:
-    """Return the largest k for the target, one for each row unless their losses add."""
+    """Return the largest k for the target, one for each row unless their losses add up."""
     moving = shifts > 0.0
     shift, least = shifts[moving], SMALLEST_K_ETA / eta
     if two_move:  # any k in the range of the accounting

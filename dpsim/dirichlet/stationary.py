@@ -20,7 +20,7 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
     ----------
     pi : array_like, shape (..., n); the stationary distribution
     N, k : array_like; records and k of each row, which broadcast to the shape of pi
-    categories : array_like, optional; how many transitions each row can take, None: all n
+    categories : array_like, optional; how many transitions each row can take; None means all n
 
     Examples
     --------
@@ -34,11 +34,11 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
 
 
 def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
-    """Return the bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~), shape (...), where ``||Z||`` is the norm that fits row
-    vectors, the largest absolute row sum of the fundamental matrix (Benvenuti et al. 2026, Theorem 4).
+    """Return the bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~), shape (...), where ``||Z||`` is the operator norm for
+    row vectors, which is the largest absolute row sum of the fundamental matrix (Benvenuti et al. 2026, Theorem 4).
 
-    This is the published statement. Its proof weighs the rows by pi where the perturbation identity has pi~, so the
-    bound rests on the publication and on checks with random chains, and is not proven here.
+    This is the published statement. Its proof weights the rows by pi, whereas the perturbation identity weights them by
+    pi~, so the bound rests on the publication and on checks with random chains, and is not proven here.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def matrix_dirichlet_bound(
     k : array_like, above 0
     eta, eta_bar : float, above 0, with a sum below 1/2
     protected : int or array_like of int
-        ``|W_i|`` of each row, at least 2, or one number for all. The subtracted term is the largest over rows.
+        ``|W_i|`` of each row, at least 2, or one number for all. The subtracted term is the largest one over the rows.
 
     Examples
     --------

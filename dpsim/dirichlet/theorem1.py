@@ -35,15 +35,15 @@ def epsilon_bound(
 
     Parameters
     ----------
-    k : array_like, in (0, 1e300], of Dir(k p); the numbers and arrays broadcast
+    k : array_like, in (0, 1e300], the k of Dir(k p); arrays broadcast
     shift : array_like
-        1/N for one record of N, b/2 for the neighbours of Fallin et al.; positive, and small enough to leave room for
-        them.
+        1/N for one record of N, b/2 for the neighbours of Fallin et al.; positive, and small enough that neighbours
+        exist.
     eta : array_like, above 0; the public minimum of the protected entries
     gamma : array_like, in (0, 1/(n-1))
     n : int
-        The number of protected categories, at least 2. In Benvenuti et al. all are protected; in Fallin et al. those in
-        W.
+        The number of protected categories, at least 2. In Benvenuti et al. all categories are protected, and in Fallin
+        et al. only those in W.
     eta_bar : array_like, optional
         Mass in (0, 1) that Fallin et al. leave to the other categories; None for Benvenuti et al., whose formula has
         eta in its place.
@@ -72,7 +72,7 @@ def _inner_minimum(gamma: ArrayLike, m: int) -> Array:
 
 
 def _minimum(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
-    """Return eta if m coordinates can be at least eta and k eta does not underflow."""
+    """Return eta, and raise ValueError unless eta is at most `most` and k eta does not underflow."""
     eta = _at_most("eta", eta, most)
     if (k * eta < SMALLEST_PARAMETER).any():
         raise ValueError(f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta.min():g}")
@@ -80,7 +80,8 @@ def _minimum(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
 
 
 def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
-    """Return the value if each entry is positive and at most `most` within a few roundings; ValueError otherwise."""
+    """Return the value if each entry is positive and at most `most`, up to a few rounding errors; otherwise raise
+    ValueError."""
     array = checks.real(name, value, 0.0, open_low=True)
     above = array > np.asarray(most) + 8 * np.finfo(float).eps
     if above.any():
@@ -95,13 +96,13 @@ def delta_bounds(
     """Return proven (lower, upper) bounds around delta, the largest probability that a protected entry is below gamma
     (Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2; Marshall and Olkin 1979, section 11.E).
 
-    The relative gap of the bounds is about delta / 2, and each is computed within 1e-9 relative (0 below 1e-300). Here
-    delta is the maximum, over all p whose protected entries are at least eta, of P(some protected coordinate of Dir(k
-    p) < gamma). With q_i = I_gamma(k p_i, k - k p_i) at the worst p, upper = sum q_i (a union bound) and lower = 1 -
-    prod(1 - q_i) (Dirichlet coordinates are negatively associated). The worst p has n-1 coordinates at eta and one at 1
-    - (n-1) eta, because P(min >= gamma) is Schur-concave in p for every k > 0. When only W is protected, all of W is at
-    eta in the worst case. A coupling of the Gamma variables shows that moving mass from outside W to a protected
-    coordinate never increases the probability.
+    The relative gap between the bounds is about delta / 2, and each bound is computed to within a relative error of
+    1e-9 (values below 1e-300 may become 0). Here delta is the maximum, over all p whose protected entries are at least
+    eta, of P(some protected coordinate of Dir(k p) < gamma). With q_i = I_gamma(k p_i, k - k p_i) at the worst p, upper
+    = sum q_i (a union bound) and lower = 1 - prod(1 - q_i) (Dirichlet coordinates are negatively associated). The worst
+    p has n-1 coordinates at eta and one at 1 - (n-1) eta, because P(min >= gamma) is Schur-concave in p for every k >
+    0. When only W is protected, all of W is at eta in the worst case. A coupling of the Gamma variables shows that
+    moving mass from outside W to a protected coordinate never increases the probability.
 
     Parameters
     ----------
@@ -110,7 +111,8 @@ def delta_bounds(
     gamma : array_like, in (0, 1/(m-1)), m = n or W
     n : int; categories
     protected : int, optional
-        W, in 1..n-1: how many coordinates are protected (Omega_1 asks these to be at least gamma); None: all n.
+        W, in 1..n-1: how many coordinates are protected (Omega_1 requires these to be at least gamma). None means all
+        n.
 
     Examples
     --------
@@ -124,7 +126,7 @@ def delta_bounds(
 def _log_delta_bounds(
     k: ArrayLike, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return the logarithms of `delta_bounds`, finite (or as far as -1e300) where the bounds underflow."""
+    """Return the logarithms of `delta_bounds`, which stay finite (down to -1e300) if the bounds underflow."""
     n = checks.integer("n", n, 2)
     m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
@@ -151,12 +153,13 @@ def _log_delta_bounds(
 
 
 def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, n: int) -> Any:
-    """Return the epsilon of Theorem 1 at each delta with the best gamma. The best gamma is the largest one, within
-    1e-12 relative, for which the upper end of `delta_bounds` is at most delta. So the result is a proven upper bound.
+    """Return the epsilon of Theorem 1 at each delta with the best gamma. The best gamma is the largest one, to within a
+    relative error of 1e-12, for which the upper end of `delta_bounds` is at most delta. So the result is a proven upper
+    bound.
 
     Parameters
     ----------
-    delta : array_like, in (0, 1), and large enough for a gamma in [1e-300, 1/n) to do
+    delta : array_like, in (0, 1), and large enough that some gamma in [1e-300, 1/n) reaches it
     k : float, in [1e-290, 1e12]
     shift, eta : float, as in `epsilon_bound`
     n : int, at least 2; categories
@@ -184,8 +187,9 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
 
 
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
-    """Return the probability that at least one of the given entries of Dir(k p) is below gamma, within 1e-6 relative
-    where it is above 1e-100: 1 minus the integral of Lemma 2 of Fallin et al. 2023, for any number of entries.
+    """Return the probability that at least one of the given entries of Dir(k p) is below gamma, which is 1 minus the
+    integral of Lemma 2 of Fallin et al. 2023, for any number of entries. Its relative error is at most 1e-6 if it is
+    above 1e-100.
 
     Independent Gamma variables of shapes k p_j all exceed gamma s with probability prod Q(k p_j, gamma s), where Q is
     the regularised incomplete gamma function. Dirichlet variables are the shares of these Gamma variables in their
@@ -224,7 +228,7 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
 
 
 def _lower_gamma(a: float, z: Any) -> Any:
-    """Return the regularised lower incomplete gamma function P(a, z) of complex z, by the one of its two series in
+    """Return the regularised lower incomplete gamma function P(a, z) of complex z, from that one of its two series in
     which nothing cancels (DLMF 8.7.1)."""
     right = z.real >= 0.0
     term = np.where(right, 1.0 / a, 1.0 + 0j)
@@ -268,8 +272,8 @@ def delta_monte_carlo(
     rng: np.random.Generator | int | None = None,
     protected: int | None = None,
 ) -> Any:
-    """Return the papers' estimate of delta, in the shape of draws: the largest share of draws with an entry below gamma
-    over the rows of p.
+    """Return the papers' estimate of delta, in the shape of draws: the largest share, over the rows of p, of draws with
+    an entry below gamma.
 
     The maximum over the rows biases the estimate upwards; `delta_bounds` gives proven bounds.
 
@@ -280,10 +284,11 @@ def delta_monte_carlo(
     k : float, above 0
     gamma : float, in (0, 1)
     draws : int or array_like of int
-        At least 1; an increasing array gives one estimate each, from the same draws (the first 100, first 1000, ...).
+        At least 1; an increasing array gives one estimate for each number, from the same draws (the first 100, first
+        1000, ...).
     rng : Generator, int or None
     protected : int, optional
-        W: a draw counts if one of its first W coordinates is below gamma; None: if any coordinate is.
+        W. A draw counts if one of its first W coordinates is below gamma, or with None, if any coordinate is.
 
     Examples
     --------

@@ -66,9 +66,9 @@ def _extreme_values(  # type: ignore[no-untyped-def]
     """Fill `out` with the pessimistic (sign 1) or optimistic (sign -1) values (S,) after the stages of Theorem 1's
     recursion. NumPy broadcasts all arguments.
 
-    policy (T, S, A); stage t plays rule min(t, T-1). The recursion stops once discount/(1-discount) times the last
-    change, and hence the distance to the fixed point, is within the tolerance. With the tolerance 0 it runs through all
-    stages.
+    The policy has the shape (T, S, A), and stage t plays its rule min(t, T-1). The recursion stops once
+    discount/(1-discount) times the last change, and hence the distance to the fixed point, is within the tolerance.
+    With the tolerance 0 it runs through all stages.
     """
     (states, actions), last = rewards.shape, policy.shape[0] - 1
     values, after, keys, order = np.empty(states), np.empty(states), np.empty(states), np.empty(states, np.int64)
@@ -111,13 +111,13 @@ def value_bounds(
     ----------
     private : MDP, the released model, or a batch
     policy : array_like, deterministic or randomised, as in `evaluate`
-    radius : array_like, in [0, 1], of the set D around each private vector: `concentration_radius`
+    radius : array_like, in [0, 1], of the set D around each private vector, from `concentration_radius`
     beta : array_like, in [0, 1); leading axes of the private model, the policy, radius and beta broadcast
     support : bool array (S, A, S), optional
-        Where a vector of D may be positive; None: everywhere, as in the paper. The mechanism keeps zeros, so everyone
-        who sees the release knows the support. `mdp.transitions > 0` is therefore public too, and the bounds that use
-        it are tighter and also hold. (Take the support from the true model, because tiny entries of the release may
-        underflow to zero.)
+        The entries at which a vector of D may be positive. None means all of them, as in the paper. The mechanism keeps
+        zeros, so everyone who sees the release knows the support. `mdp.transitions > 0` is therefore public too, and
+        the bounds that use it are tighter and also hold. (Take the support from the true model, because tiny entries of
+        the release may underflow to zero.)
     tolerance : float
         Discounted values are iterated until they are proven to be within the tolerance of the fixed point, and then
         moved outward by the tolerance.
@@ -126,9 +126,9 @@ def value_bounds(
     -----
     Let radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"). Then the policy's values
     under the private and under the true model are both inside the bounds, in all states, with probability at least 1 -
-    beta, for any policy computed from the release; beta = 0 is enough for this here. The theorems speak of the true
-    value's conditional expectation instead, which does not follow even from a valid radius, because a deviation of the
-    release lasts for all stages, whereas D lets beta act anew in each stage.
+    beta, for any policy computed from the release. For this guarantee the argument beta of this function may be 0. The
+    theorems speak of the true value's conditional expectation instead, which does not follow even from a valid radius,
+    because a deviation of the release lasts for all stages, whereas D lets beta act anew in each stage.
 
     Examples
     --------

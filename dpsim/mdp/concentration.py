@@ -31,7 +31,7 @@ def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "pap
     kind : {"paper", "union", "exact"}
         "paper": sqrt(log(1/beta) / (2 (k+1))), Lemma 2 of Gohari, Hale, Topcu 2020 as its Appendix A derives it. It is
         not a bound, because the proof treats the largest coordinate as if it were known in advance. For uniform p, n
-        20, k 2 and beta 0.2 the probability is 0.32. "union": sqrt(log(2 n/beta) / (2 (k+1))), a bound: the
+        20, k 2 and beta 0.2 the probability is 0.32. "union": sqrt(log(2 n/beta) / (2 (k+1))). It is a bound, by the
         sub-Gaussian tail of a Beta variable (Marchal and Arbel 2017), summed over coordinates and signs. "exact": the
         smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(``|X - x|`` >= r) is the tail of X ~
         Beta(k x, k (1-x)). It is a bound for all n and p, because the p_i sum to one. It is rounded outward until it is
@@ -92,8 +92,7 @@ def _is_certified(k: float, beta: float, radius: float) -> bool:
 
 
 def _upper_tail(k: float, low: Array, high: Array, radius: float) -> Array:
-    """Return a bound on P(X - x >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high, which is exact if they are
-    equal.
+    """Return a bound on P(X - x >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high, which is exact if low = high.
 
     X grows stochastically with x, so the bound takes the distribution at `high` and the threshold at `low`.
     """
@@ -103,13 +102,13 @@ def _upper_tail(k: float, low: Array, high: Array, radius: float) -> Array:
 
 
 def _beta_tail(a: Array, b: Array, beyond: Array) -> Array:
-    """Return P(X >= 1 - beyond) for X ~ Beta(a, b), but at least 1e-250, because below 1e-259 SciPy's may be 0."""
+    """Return P(X >= 1 - beyond) for X ~ Beta(a, b), but at least 1e-250, because below 1e-259 SciPy may give 0."""
     return np.maximum(special.betainc(b, a, beyond), 1e-250)  # betaincc takes ten times as long
 
 
 def _lower_tail(k: float, low: Array, high: Array, radius: float) -> Array:
-    """Return a bound on P(x - X >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high, which is exact if they are
-    equal."""
+    """Return a bound on P(x - X >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high, which is exact if low =
+    high."""
     return _upper_tail(k, 1 - high, 1 - low, radius)
 
 

@@ -14,7 +14,7 @@ from dpsim.checks import Array
 Actions = NDArray[np.int64]
 """The action of each stage and state."""
 Policy = NDArray[np.bool_] | Array
-"""The probability of each action, the last axis."""
+"""The probability of each action, along the last axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class MDP:
     ----------
     transitions : array_like (..., S, A, S), probability vectors on the last axis
     rewards : array_like (S, A), finite
-    horizon : int, optional, stages, at least 1; None: infinite
+    horizon : int, optional, the number of stages, at least 1; None means infinitely many
     discount : float, in [0, 1] with a horizon, in [0, 1) without
     terminal : array_like (S,), optional, values after the last stage, only with a horizon; zeros unless given
     allowed : bool array (S, A), optional
@@ -134,7 +134,8 @@ STARTUP_ACTIONS = ("acquire 1", "acquire 2", "acquire 3", "acquire 4", "hold", "
 
 
 def startup_mdp() -> MDP:
-    """Return a stand-in for Example 1 of Gohari, Hale, Topcu 2020 (four startups), whose numbers are not in our copy.
+    """Return a stand-in for Example 1 of Gohari, Hale, Topcu 2020 (four startups), whose numbers are missing from our
+    copy of the paper.
 
     States and actions are STARTUP_STATES and STARTUP_ACTIONS. The horizon is 6, and the process starts in "search"
     (state 0). In "search" each startup can be acquired at a price of .5, 1, 1.5 or 2. The deal closes with probability

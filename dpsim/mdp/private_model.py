@@ -51,7 +51,7 @@ def privatize(
     eta : float in (0, 1/2)
         The public minimum, required by "dirichlet": vectors are projected onto entries of at least eta.
     b, records : float
-        How far a vector moves, which is public; give exactly one of the two. With b in (0, 1], the vectors of
+        How far a vector may move, which is public; give exactly one of the two. With b in (0, 1], the vectors of
         neighbours differ in two entries and by at most b in 1-norm (Definition 1). With records, each vector is counted
         from N >= 2 records, of which one is replaced, so that b is 2/N.
     mechanism : {"dirichlet", "laplace", "gaussian"}
@@ -63,9 +63,9 @@ def privatize(
     Notes
     -----
     The projection never increases the change of a vector, and one draw is accounted for exactly (`dirichlet.privatize`
-    with a row for each allowed pair). k is one number where all vectors may change, and otherwise there is one for each
-    vector. If one vector changes, the loss is that of its draw. The noise is scaled to two entries that change by b/2
-    (or 1/N) in each vector that moves.
+    with a row for each allowed pair). If all vectors may change, k is one number, and otherwise each vector has its
+    own. If one vector changes, the loss is that of its draw. The noise is scaled to two entries that change by b/2 (or
+    1/N) in each vector that moves.
 
     Examples
     --------
@@ -120,8 +120,8 @@ def perturb(
     """Return the model with each transition vector p replaced by draws of Dir(k p), as in Algorithm 1 at the paper's k.
 
     The batch is ``(*size, *k.shape)``, and supports are kept. The vectors are drawn independently. So if the vectors of
-    neighbours differ one at a time (Definition 1), the release is as private as one draw, with
-    `accounting.exact_epsilon` at shift b/2. If all may change at once, compose it `mdp.random_vectors` times.
+    neighbours differ one at a time (Definition 1), the release is as private as one draw, whose exact epsilon is
+    `accounting.exact_epsilon` at shift b/2. If all may change at once, compose one draw `mdp.random_vectors` times.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def perturb_with_noise(
     support: ArrayLike,
     size: int | Sequence[int] | None = None,
 ) -> MDP:
-    """Return a batch of models, of shape `size`, whose transition vectors have noise and are projected onto the simplex
-    of their support.
+    """Return a batch of models, of shape `size`, whose transition vectors are perturbed by noise and projected onto the
+    simplex of their support.
 
     Parameters
     ----------
@@ -165,11 +165,11 @@ def perturb_with_noise(
 
     Notes
     -----
-    Where `rows` vectors change at once, each by b/2 moved from one entry to another, the noisy entries are (epsilon,
-    delta)-private for scale = accounting.laplace_scale(epsilon, delta, b=b, rows=rows) or gaussian_scale. The 1-norm of
-    the difference is rows b (each of its 2 rows entries is b/2), and its 2-norm is b sqrt(rows / 2). Vectors with one
-    state in their public support are not secret. The projection (Euclidean, onto the simplex of the support) reads only
-    the noisy entries and the support, so it keeps the privacy.
+    If `rows` vectors change at once, so that in each of them b/2 moves from one entry to another, the noisy entries are
+    (epsilon, delta)-private for scale = accounting.laplace_scale(epsilon, delta, b=b, rows=rows) or gaussian_scale. The
+    1-norm of the difference is rows b (each of its 2 rows entries is b/2), and its 2-norm is b sqrt(rows / 2). Vectors
+    with one state in their public support are not secret. The projection (Euclidean, onto the simplex of the support)
+    reads only the noisy entries and the support, so it keeps the privacy.
 
     Examples
     --------

@@ -17,7 +17,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -52,12 +52,10 @@ def spend(
     file's, or if the file is not a budget file or has several names (hard links).
     """
     loss = loss_limit("budget", epsilon, delta)
-    if not os.fspath(file) or "\0" in os.fsdecode(file):
-        raise ValueError(f"budget must be the name of a file, got {os.fsdecode(file)!r:.80}")
-    path = Path(os.path.realpath(file))
+    path = Path(os.path.realpath(path_text("budget", file, "a file")))
     try:
         with _locked(path):
-            book, mode = _read(path, unit, None if limit is None else loss_limit("limit", *limit))
+            book, mode = _read(path, unit, None if limit is None else loss_limit("limit", *_pair(limit)))
             most = Limit(*book["limit"])
             spent = [sum(_exact(release[name]) for release in book["releases"]) for name in Limit._fields]
             if any(before + _exact(more) > _exact(end) for before, more, end in zip(spent, loss, most)):
@@ -77,6 +75,23 @@ def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
     """Return epsilon and delta as a Limit, or raise ValueError if one of them is out of its range."""
     epsilon = checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True)
     return Limit(epsilon, checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True))
+
+
+def path_text(name: str, value: Any, what: str) -> str:
+    """Return a path as text, or raise ValueError if no file or folder can have this name."""
+    with suppress(TypeError, UnicodeEncodeError):  # neither text nor a path, or a lone surrogate
+        if (encoded := os.fsencode(value)) and b"\0" not in encoded:
+            return os.fsdecode(encoded)
+    raise ValueError(f"{name} must be the name of {what}, got {value!r:.80}")
+
+
+def _pair(limit: Any) -> tuple[Any, Any]:
+    """Return the two numbers of a limit that a user has given."""
+    try:
+        epsilon, delta = limit
+    except (TypeError, ValueError):
+        raise ValueError(f"limit must be two numbers, epsilon and delta, got {limit!r:.80}") from None
+    return epsilon, delta
 
 
 def read_json(path: Path) -> Any:

@@ -30,7 +30,7 @@ from dpsim.checks import Integers
 from dpsim.private import SIMULATION
 from dpsim.release import owner, report
 from dpsim.release import support as supports
-from dpsim.release.budget import read_json
+from dpsim.release.budget import path_text, read_json
 from dpsim.release.chain import PrivateChain
 from dpsim.release.labels import visible
 from dpsim.release.noise import LARGEST_EPSILON
@@ -79,10 +79,9 @@ def prepare(output: str | os.PathLike[str], budget: str | os.PathLike[str] | Non
     Both folders can be written to within the block, and at its end everything is removed that was not moved into place.
     Raises ValueError if a folder contains files or cannot be made, or if the budget file is in one of the folders.
     """
-    named = os.fsdecode(output)
-    target = Path(os.path.abspath(named))
-    if not named or "\0" in named or not target.name:
-        raise ValueError(f"output must be the name of a new folder, got {named!r:.80}")
+    target = Path(os.path.abspath(path_text("output", output, "a new folder")))
+    if not target.name:
+        raise ValueError(f"output must be the name of a new folder, got {os.fspath(output)!r:.80}")
     place = target, target.with_name(f"{target.name}_OWNER_ONLY")
     hidden = target.with_name(f".{target.name}.unfinished")  # as long as the longer of the two names, so both fit
     file = Path(os.path.realpath(budget or os.curdir))

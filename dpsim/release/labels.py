@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
@@ -47,7 +47,7 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
     >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
     ([0, 1, 2], ['1', 'x'])
     """
-    listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels if isinstance(labels, Iterable) else [])
     if isinstance(labels, str) or len(listed) < 2:
         raise ValueError(f"{name} must be a list of at least 2 labels, got {labels!r}"[:200])
     words = pd.Series([whole_word(label) for label in listed], dtype=object)

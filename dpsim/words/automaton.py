@@ -1,4 +1,4 @@
-"""The modified Hamming automaton: how many words lie at each distance from a word, and uniform draws among them.
+"""The modified Hamming automaton, which counts the words at each distance from a word and draws uniformly among them.
 
 A state of the automaton is (letters written, mismatches so far, last letter). One table, the number of suffixes by
 (position, mismatches still to come, last letter), serves every distance. This table is the paper's V, and the ratios of
@@ -25,7 +25,7 @@ from dpsim.words.space import Codes, WordSpace, feasible_transitions, successors
 def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     """Return the exact numbers (n + 1,) of words at distance 0 to n from any word of n letters out of m.
 
-    M(n, m, l) = binom(n, l) (m - 1)^l of Benvenuti, Rao, Hale 2026, as Python integers of any size.
+    They are M(n, m, l) = binom(n, l) (m - 1)^l of Benvenuti, Rao, Hale 2026, as Python integers of any size.
 
     Parameters
     ----------
@@ -50,18 +50,18 @@ def log_integers(values: NDArray[Any]) -> Array:
 class HammingAutomaton:
     """The modified Hamming automaton of a word, or its product with a Markov chain.
 
-    Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2. On a chain the table has n + 1 rows and columns
-    for each state. It takes about 0.1 s for 100 letters over 43 states, 1 s and 30 MB for 300, and 10 s and 350 MB for
-    1,000.
+    It is defined in Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2. On a chain the table has n + 1
+    rows and columns for each state. This table takes about 0.1 s for 100 letters over 43 states, 1 s and 30 MB for 300,
+    and 10 s and 350 MB for 1,000.
 
     Parameters
     ----------
     word : sequence of n >= 1 letters, over an alphabet, or a feasible trajectory of a chain
     letters : int or sequence of labels, optional
-        The alphabet: its labels, or their number m for 0 to m - 1. May be left out with an adjacency.
+        The labels of the alphabet, or their number m for the labels 0 to m - 1. They may be left out if an adjacency is
+        given.
     adjacency : array_like or sparse array (m, m), optional
-        The chain: an entry is non-zero where its column may follow its row. Booleans and probabilities are both
-        accepted.
+        The chain. An entry is non-zero if its column may follow its row. Booleans and probabilities are both accepted.
     start : label, optional
         The state that the word follows and does not contain, or ANYWHERE for words that begin in any state. It must be
         given if, and only if, an adjacency is given.
@@ -102,8 +102,8 @@ class HammingAutomaton:
     def sample(self, distance: ArrayLike, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
         """Return words (..., n) drawn uniformly among the feasible ones, one at each of the distances (...) in 0..n.
 
-        Raises ValueError for a distance at which there is no feasible word. The distribution is uniform up to rounding:
-        the probability of a word has a relative error of at most about 2 n log(counts[distance]) 2^-52.
+        Raise ValueError if there is no feasible word at one of the distances. The distribution is uniform up to
+        rounding: the probability of a word has a relative error of at most about 2 n log(counts[distance]) 2^-52.
         """
         rng = checks.generator(rng)
         distances = checks.integers("distance", distance, 0, len(self.codes))
@@ -118,7 +118,8 @@ class HammingAutomaton:
         return self.space.decode(codes.reshape(*distances.shape, len(self.codes)))
 
     def _sample_alphabet(self, distances: Codes, rng: np.random.Generator) -> Codes:
-        """Return words (k, n) with random places, and a different letter in each of them."""
+        """Return words (k, n) that differ from the word at random places, with a random other letter at each of
+        them."""
         n, m = len(self.codes), len(self.space.labels)
         wrong = rng.permuted(np.arange(n) < distances[:, None], axis=1)
         return np.where(wrong, (self.codes + rng.integers(1, max(m, 2), wrong.shape)) % m, self.codes)
@@ -167,7 +168,7 @@ def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:
 
     Parameters
     ----------
-    words : array_like of int (k, n + 1), in each row the public state from which a word starts, and its n letters
+    words : array_like of int (k, n + 1); each row is the public state from which a word starts, and its n letters
     adjacency : array_like (m, m), as in `HammingAutomaton`
 
     Examples

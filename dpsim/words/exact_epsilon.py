@@ -23,7 +23,7 @@ from dpsim.words.space import Chain, WordSpace, successors, word_space
 
 # The number of feasible words up to which all pairs are compared, in a second or two at most.
 ENUMERATED = 1000
-# The promised epsilon beyond which only the theorem bounds a large chain, because q would underflow.
+# The promised epsilon beyond which a large chain has only the theorem's bound, because q would underflow.
 LARGEST_BOUNDED_EPSILON = 1000.0
 # A margin for every rounding of the bounds.
 SLACK = 1e-9
@@ -53,7 +53,7 @@ def exact_word_epsilon(
     length : int, n >= 1 letters
     epsilon, b, mechanism : as in `pmf`, one number each
     letters, adjacency, start
-        As in `HammingAutomaton`; a chain of at most 1,000 feasible words, on which the staircase's offset is 0.
+        As in `HammingAutomaton`. A chain must have at most 1,000 feasible words, and on it the staircase's offset is 0.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def _exact_epsilon(space: WordSpace, n: int, law: Law) -> float:
 
 
 def _feasible_words(chain: Chain, n: int) -> int:
-    """Return the number of feasible words as an exact integer; ValueError if there is none."""
+    """Return the number of feasible words as an exact integer, and raise ValueError if there is none."""
     words = np.ones(chain.states, dtype=object)  # from each state on
     for _ in range(n):
         words = chain.sum_over_successors(words)
@@ -116,12 +116,12 @@ def _upper(chain: Chain, n: int, law: Law) -> float:
 
 
 def calibrate_law(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:
-    """Return a mechanism whose exact epsilon is at most `epsilon` on words of n letters, its epsilon, and whether it is
-    exact.
+    """Return a mechanism whose exact epsilon is at most `epsilon` on words of n letters, an epsilon that is proven for
+    it, and whether this epsilon is exact.
 
     On all words of an alphabet the exponential mechanism and the staircase have the exact epsilon `epsilon` when their
     promised epsilon is 2 epsilon. Elsewhere the promised epsilon is raised from `epsilon` towards 2 epsilon, as long as
-    the exact epsilon (or, on a large chain, its proven upper bound) is at most `epsilon`. No word is read.
+    the exact epsilon (or, on a large chain, its proven upper bound) is at most `epsilon`. The word itself is not read.
     """
     b = min(b, n)  # words further apart than their length do not exist
     law = Law(mechanism, epsilon, b)
@@ -153,12 +153,13 @@ def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
     """Return an upper bound on the exact epsilon of permute-and-flip for b = 1, from Z_v <= exp(ratio.upper) Z_w.
 
     With I_w(l) = f_w(l) / q_l the loss is at most log(1 / q) plus the larger of log I_w(0) / I_v(1) and, for words that
-    differ from both w and v in the letter concerned, log I_w(1) / I_v(2). As log(1 - u x) / x is between -u and log(1 -
-    u q) / q on (0, q], I_w(0) <= integral exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and
-    I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1, I_v(2) the same with k + 1. All these fall as Z
-    grows. So a grid of Z_w takes the bounds on I_w at the left of each cell and those on I_v at its right. Beyond the
-    grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 / (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v). In every case examined,
-    the bound from the last cell, which is 0.2 % wide, exceeded the bound beyond the grid.
+    differ from both w and v in the letter concerned, log I_w(1) / I_v(2). Because log(1 - u x) / x is between -u and
+    log(1 - u q) / q on (0, q], I_w(0) <= integral exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)),
+    and I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1, and I_v(2) is at least the same integral with
+    k + 1 in place of k. All these fall as Z grows. So a grid of Z_w takes the bounds on I_w at the left of each cell
+    and those on I_v at its right. Beyond the grid I_w(0) <= 1 / (Z_w - 1), I_w(1) <= 1 / (Z_w - 1 - q) and every I_v >=
+    1 / (1 + Z_v). In every case examined, the bound from the last cell, which is 0.2 % wide, exceeded the bound beyond
+    the grid.
     """
     q, growth = math.exp(-rate), math.exp(ratio.upper)
     least = math.exp(max(0.0, min(ratio.log_smallest, 600.0)))

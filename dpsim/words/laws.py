@@ -70,12 +70,12 @@ def pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "
     ----------
     counts : array_like of int (..., n + 1), words at distance 0 to n, of any size, N_0 >= 1
     epsilon : array_like (...), promised, at least 0; broadcasts against the leading axes of the counts
-    b : int, distance of neighbours, at least 1
+    b : int, the largest distance between neighbours, at least 1
     mechanism : {"permute-and-flip", "exponential", "staircase"}
         f(l) = q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du for permute-and-flip, and q_l / Z for the
         exponential mechanism. For the staircase f(l) is proportional to exp(-epsilon / 2 * ceil((l + offset) / b)),
         which is the exponential mechanism of a utility of sensitivity one. The staircase takes one vector of counts and
-        its best offset for it: use it only where the counts are not secret, as on all words of an alphabet.
+        its best offset for it. Use it only if the counts are not secret, for example on all words of an alphabet.
 
     Examples
     --------
@@ -114,7 +114,8 @@ def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> 
 
     The upper bound is the expected error of the exponential mechanism. On all words of an alphabet it is n C / (1 + C)
     with C = (m - 1) exp(-epsilon / (2 b)). The lower bound is upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where
-    E_Exp[Phi] = 1 / Z, and may be negative. The proof uses no property of the counts, so both hold on a chain too.
+    E_Exp[Phi] = 1 / Z, and may be negative. The proof uses no property of the counts, so both bounds hold on a chain
+    too.
 
     Parameters
     ----------
@@ -138,8 +139,8 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> A
     """Return a lower bound (...) on the expected error of permute-and-flip, at least half that of the exponential
     mechanism.
 
-    As 1 - u q >= (1 - u)^q, a word at distance l has f(l) >= q_l * integral (1 - u)^(Z - q_l) du = q_l / (1 + Z - q_l),
-    and its probability under the exponential mechanism is q_l / Z.
+    Because 1 - u q >= (1 - u)^q, a word at distance l has f(l) >= q_l * integral (1 - u)^(Z - q_l) du = q_l / (1 + Z -
+    q_l), and its probability under the exponential mechanism is q_l / Z.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def draw_distances(
 
     Parameters
     ----------
-    counts, epsilon, b, mechanism : as in `pmf`, one epsilon; the staircase takes its best offset
+    counts, epsilon, b, mechanism : as in `pmf`, with one epsilon; the staircase takes its best offset
     size : int or sequence of int, optional
     rng : Generator, int or None
 
@@ -216,7 +217,7 @@ def draw_distances(
 
 
 def sample_distances(law: Law, log_counts: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
-    """Return distances of a shape for one vector of log-counts (n + 1,).
+    """Return distances, in the given shape, for one vector of log-counts (n + 1,).
 
     Permute-and-flip is report-noisy-max with exponential noise (Ding et al. 2021): word w scores -epsilon d(w) / (2 b)
     + Exp(1). The best of N words at one distance is drawn by the quantile function of the maximum of N exponentials,
@@ -256,8 +257,8 @@ def _log_q(log_counts: Array, epsilon: Any, b: int) -> Array:
 
 
 def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int) -> tuple[Array, Array, int]:
-    """Return log-counts (..., n + 1), epsilon (...) and b if they are in range. A log-count of minus infinity means
-    that there is no word at this distance."""
+    """Return log-counts (..., n + 1), epsilon (...) and b, and raise ValueError unless they are in range. A log-count
+    of minus infinity means that there is no word at this distance."""
     epsilon, b = checks.real("epsilon", epsilon, 0.0), checks.integer("b", b, 1)
     values = np.asarray(counts)
     if values.dtype == object and not isinstance(counts, np.ma.MaskedArray):  # integers of any size
@@ -308,15 +309,16 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     """Return the smallest worst-case expected distance of any epsilon-private mechanism on words, in letters, within
     1e-7.
 
-    It is a linear programme. Averaging a mechanism over the isometries of the Hamming distance keeps its epsilon and
-    raises no worst-case error, so the mechanism may be taken to depend only on the distance: probabilities x_l = N_l
-    f(l) with f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances occur.
+    It is the optimum of a linear programme. Averaging a mechanism over the isometries of the Hamming distance keeps its
+    epsilon and does not raise its worst-case error, so the mechanism may be taken to depend only on the distance. Its
+    probabilities are x_l = N_l f(l) with f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances
+    occur.
 
     Parameters
     ----------
-    n, m : int, letters in 1..60, of an alphabet of m >= 2 with m**n <= 1e280
-    epsilon : float in [0, 30], exact
-    b : int, distance of neighbours, at least 1
+    n, m : int, words of n in 1..60 letters over an alphabet of m >= 2 letters, with m**n <= 1e280
+    epsilon : float in [0, 30], the exact epsilon
+    b : int, the largest distance between neighbours, at least 1
 
     Examples
     --------
@@ -326,7 +328,7 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     """
     n = checks.integer("n", n, 1, 60)
     m = checks.integer("m", m, 2)
-    if m**n > 10**280:  # the numbers of words stay within the floats
+    if m**n > 10**280:  # the numbers of words stay in the range of floats
         raise ValueError(f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits")
     epsilon, b = checks.scalar("epsilon", epsilon, 0.0, 30.0), checks.integer("b", b, 1)
     counts, ell = alphabet_counts(n, m), np.arange(n + 1.0)
@@ -340,7 +342,7 @@ def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
     """Return the smallest expected distance, averaged over a few words, of any epsilon-private mechanism on these
     words.
 
-    It is a linear programme in all probabilities, which takes a second for some twenty words.
+    It is the optimum of a linear programme in all probabilities, which takes a second for some twenty words.
 
     Parameters
     ----------

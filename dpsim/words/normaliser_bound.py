@@ -1,10 +1,11 @@
 """A proven bound on how much one letter of a chain's word can change the normaliser of the exponential mechanism.
 
-Z_w is the sum of q^d(w, r) over the feasible words r. Let v differ from w only in letter i (s in w, s' in v). Then Z_w
-= q T + (1 - q) g_s and Z_v = q T + (1 - q) g_s', where g_t is the weight of the words r with r_i = t when letter i is
-left out, and T = sum_t g_t. So log(Z_v / Z_w) needs only the ratios of the g_t, which are products of a forward message
-over the letters before i and a backward message over those after it. Interval arithmetic on the messages bounds the
-influence of the letters outside a window around i, and branch and bound widens the windows that matter.
+Z_w is the sum of q^d(w, r) over the feasible words r. Let v differ from w only in letter i, which is s in w and s' in
+v. Then Z_w = q T + (1 - q) g_s and Z_v = q T + (1 - q) g_s', where g_t is the weight of the words r with r_i = t when
+letter i is left out, and T = sum_t g_t. So log(Z_v / Z_w) needs only the ratios of the g_t, which are products of a
+forward message over the letters before i and a backward message over those after it. Interval arithmetic on the
+messages bounds the influence of the letters outside a window around i, and branch and bound widens the windows that
+matter.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ SLACK = 1e-9
 
 
 class NormaliserRatio(NamedTuple):
-    """Two bounds with lower <= max log(Z_v / Z_w) <= upper, of which some pair attains lower, and a lower bound on
-    every log Z_w."""
+    """Two bounds with lower <= max log(Z_v / Z_w) <= upper, the first of which is attained by some pair, and a lower
+    bound on every log Z_w."""
 
     lower: float
     upper: float
@@ -43,7 +44,7 @@ class NormaliserRatio(NamedTuple):
 class Side(NamedTuple):
     """Bounds on the messages from one end of the word; positions count from that end.
 
-    feeds (S, S): 1 where the column's state feeds the row's. low, high (n, S, S): bounds on message[t] / message[x] at
+    feeds (S, S): 1 if the column's state feeds the row's. low, high (n, S, S): bounds on message[t] / message[x] at
     each position with letter x, over all feasible letters nearer the end. feasible (n, S): which letters a position may
     have. first (S,): the states that feed the first letter.
     """
@@ -69,10 +70,11 @@ class Window(NamedTuple):
 def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     """Return bounds on the largest log(Z_v / Z_w) over feasible words w, v of length n that differ in one letter.
 
-    rate >= 0, q = exp(-rate). Both bounds hold up to a relative 1e-9. They meet within 1e-3 unless the chain needs more
-    than 10,000 windows, and then the upper bound is the largest bound among the windows that are still open. Where the
-    message bounds exceed 256 MiB (16 n S^2 bytes) or the narrow windows 500,000 (n times transitions times the square
-    of the most successors), the upper bound is the trivial one, which is the rate.
+    Here q = exp(-rate) with rate >= 0. Both bounds hold up to a relative error of 1e-9. They differ by at most 1e-3
+    unless the chain needs more than 10,000 windows, and then the upper bound is the largest bound among the windows
+    that are still open. If the message bounds need more than 256 MiB (16 n S^2 bytes), or if there may be more than
+    500,000 narrow windows (n times the transitions times the square of the largest number of successors), the upper
+    bound is the trivial one, which is the rate.
     """
     narrow = n * len(chain.indices) * int(np.diff(chain.indptr).max()) ** 2
     if 16 * n * chain.states**2 > MEMORY or narrow > NARROW:
@@ -160,7 +162,7 @@ def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[floa
         right_low, right_high = inflow(1, right, n - 1 - i - len(right))
         kept, replaced = left_low[letter] * right_low[letter], left_high[other] * right_high[other]
         rest = max(0.0, left_low @ right_low - kept - left_low[other] * right_low[other])
-        # The ratio increases in g_s', decreases in g_s, and decreases in the rest where it exceeds one.
+        # The ratio increases in g_s', decreases in g_s, and decreases in the rest if it exceeds one.
         return max(0.0, math.log((q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)))
 
     heap = [(-bound(window), order, window) for order, window in enumerate(_narrow_windows(before, after, n))]
@@ -213,8 +215,8 @@ def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
 
 
 def _log_smallest(side: Side, n: int) -> float:
-    """Return a lower bound on log Z_w over all feasible words w, which is the cheapest path when every message grows as
-    little as it can."""
+    """Return a lower bound on log Z_w over all feasible words w, which is the cost of the cheapest path if every
+    message grows as little as it can."""
     letters = np.repeat(np.arange(len(side.first)), np.diff(side.feeds.indptr))
     feeds = side.feeds.toarray()
     smallest = np.where(side.feasible[0], 0.0, np.inf)

@@ -58,7 +58,8 @@ class WordSpace(NamedTuple):
     chain: Chain | None
 
     def encode(self, word: Sequence[Hashable] | ArrayLike) -> Codes:
-        """Return the codes (n,) of a non-empty feasible word. The ValueError for other words says what is wrong."""
+        """Return the codes (n,) of a non-empty feasible word. For any other word, the message of the ValueError says
+        what is wrong with it."""
         letters = _listed(word)
         if not letters:
             raise ValueError(f"word must be a sequence of one or more labels, got {type(word).__name__}")
@@ -71,7 +72,7 @@ class WordSpace(NamedTuple):
         return np.array(codes, dtype=np.int64)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
-        """Return the labels of an array of codes; integers when the labels are 0 to m - 1."""
+        """Return the labels of an array of codes, which are integers if the labels are 0 to m - 1."""
         if isinstance(self.labels, range):
             return codes
         labels = np.fromiter(self.labels, dtype=object)
@@ -83,7 +84,8 @@ def word_space(
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
 ) -> WordSpace:
-    """Return the space of words over an alphabet, or of a chain's trajectories; arguments as in `HammingAutomaton`."""
+    """Return the space of words over an alphabet, or of a chain's trajectories. The arguments are those of
+    `HammingAutomaton`."""
     if isinstance(letters, WordSpace):
         return letters
     if adjacency is None:
@@ -129,7 +131,7 @@ def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
 
 
 def _listed(labels: Any) -> list[Any]:
-    """Return the labels of a sequence, an array or a Series in their order, and none for anything else."""
+    """Return the labels of a sequence, an array or a Series in their order, and an empty list for anything else."""
     if hasattr(labels, "__array__") and np.ndim(labels) == 1 and not np.ma.isMaskedArray(labels):
         return list(labels.tolist())
     return list(labels) if isinstance(labels, Sequence) and not isinstance(labels, bytes) else []

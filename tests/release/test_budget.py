@@ -186,10 +186,17 @@ def test_a_loss_is_on_the_disk_before_anything_is_drawn(tmp_path: Path, monkeypa
     assert len(book(file)) == 2
 
 
-@pytest.mark.parametrize("name", ["", "a\0b"])
-def test_a_budget_without_a_name_is_refused_by_its_argument(name: str) -> None:
+@pytest.mark.parametrize("name", ["", "a\0b", "a\ud800", 7])
+def test_a_budget_without_a_name_is_refused_by_its_argument(name: Any) -> None:
     with pytest.raises(ValueError, match="budget must be the name of a file"):
-        spend(Path(name) if name else name, 0.1, limit=ONE)
+        spend(name, 0.1, limit=ONE)
+
+
+@pytest.mark.parametrize("limit", [3, (1.0,), "1"])
+def test_a_limit_that_is_no_pair_is_refused_by_its_argument(tmp_path: Path, limit: Any) -> None:
+    with pytest.raises(ValueError, match="limit must be two numbers, epsilon and delta, got"):
+        spend(tmp_path / "budget.json", 0.1, limit=limit)
+    assert not any(tmp_path.glob("budget.json"))
 
 
 @pytest.mark.parametrize("name", ["dpsim-compendium", "duckdb"])

@@ -480,7 +480,7 @@ def test_pairs_that_occur_twice_far_apart_are_refused(out: Path, monkeypatch: py
         dpsim.load_release(out)
 
 
-@pytest.mark.parametrize("name", ["/", "a\0b", "", "/.."])
-def test_an_output_without_a_name_is_refused_by_its_argument(name: str) -> None:
+@pytest.mark.parametrize("name", ["/", "a\0b", "", "/..", "a\ud800", 5])
+def test_an_output_without_a_name_is_refused_by_its_argument(name: str | int) -> None:
     with pytest.raises(ValueError, match="output must be the name of a new folder, got"), files.prepare(name):
         raise AssertionError("prepared")
