@@ -23,10 +23,11 @@ Output = tuple[Iterable[str], int]
 
 
 class Commands(click.Group):
-    """A group whose refusals are one line without a traceback, with exit code 2 for what the user can mend."""
+    """A group of commands. It reports in one line, without a traceback, an error that the user can correct, and ends
+    with exit code 2."""
 
     def invoke(self, ctx: click.Context) -> None:
-        """Run a command. Its refusal becomes a message, in whatever letters the terminal has."""
+        """Run a command and report its error as a message. Characters that the terminal cannot show are replaced."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
@@ -47,10 +48,10 @@ class Commands(click.Group):
 
 
 class WithParameters(click.Command):
-    """A command whose `-p` accepts NAME VALUE, and NAME=VALUE too."""
+    """A command whose `-p` accepts both NAME VALUE and NAME=VALUE."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words once each NAME=VALUE is two of them; no name has an equals sign."""
+        """Split each NAME=VALUE into two words, and parse the words. No name contains an equals sign."""
         words: list[str] = []
         for word in args:
             words += word.split("=", 1) if words[-1:] in (["-p"], ["--parameter"]) else [word]
@@ -98,7 +99,7 @@ def run(
     runs = runner.plan_grid(names[0], grid, parameter) if grid else runner.plan(names, parameter, output)
     if not runs:
         raise ValueError(f"there are no notebooks in {paths.notebooks()}")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops the runs as Ctrl-C does
     tell = Progress(len(runs)).hear
     try:
         runner.run_on_cluster(runs, dask, tell) if dask else runner.run(runs, jobs, force=force, tell=tell)
@@ -255,8 +256,8 @@ def diff(run_a: str, run_b: str) -> Output:
 
 
 class Progress:
-    """The progress of the runs: on a terminal one line that changes, elsewhere and in CI a line for each wait and
-    end."""
+    """Shows the progress of the runs: one line that changes on a terminal, and a line for each wait and each end
+    elsewhere and in CI."""
 
     def __init__(self, total: int) -> None:
         self.running: dict[Path, str] = {}
@@ -276,7 +277,7 @@ class Progress:
             ended = f"{what}: {text}\n"
         if self.live:
             line = ", ".join(self.running.values())[: shutil.get_terminal_size().columns - 1]
-            ended = f"\r\033[K{ended}{line}"  # in the place of the line before
+            ended = f"\r\033[K{ended}{line}"  # replaces the previous line
         click.echo(ended, err=True, nl=False)
 
 

@@ -1,4 +1,5 @@
-"""The official taxi month: downloaded once with pooch, verified by its number of rows, counted, and kept in build/."""
+"""The official taxi month, which is downloaded once with pooch, verified by its number of rows, counted, and kept in
+build/."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from dpsim.datasets.taxi import counts_file, load_taxi_zones
 URL = "https://d37ci6vzurychx.cloudfront.net/trip-data/yellow_tripdata_2025-01.parquet"
 SOURCE = "NYC Taxi and Limousine Commission, trip record data, yellow taxis, January 2025"
 GIT_BLOB = "f89625da7c28878f7a2c190786325aeaefa5fb15"  # a git checksum is reported for the file, but no sha256
-ISLANDS = (103, 104, 105, 153, 194, 202)  # the zones of Manhattan that the 63 of data/ leave out
+ISLANDS = (103, 104, 105, 153, 194, 202)  # the zones of Manhattan that are not among the 63 in data/
 ENDS = ["PULocationID", "DOLocationID"]
 EXPECTED = (3_475_226, 2_933_898)  # all rows, and those with both ends in Manhattan's 69 zones
 
@@ -40,15 +41,15 @@ class Month(NamedTuple):
 
 
 def fetch_taxi_month(url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False) -> Month:
-    """Return the month, downloaded (or found), verified and counted into `counts_file`.
+    """Return the month after it is downloaded (or found), verified, and counted into `counts_file`.
 
-    ValueError when the month cannot be downloaded, is not a Parquet file with TLC's columns, or does not have the
+    Raise ValueError if the month cannot be downloaded, is not a Parquet file with TLC's columns, or does not have the
     expected numbers of rows. In these cases no counts are kept, and a wrong file is removed.
 
     Parameters
     ----------
     url : str, where TLC publishes it
-    expected : tuple of int, the number of rows it must hold, and of those within Manhattan
+    expected : tuple of int, the numbers of rows that it must hold, in all and within Manhattan
     progress : bool, whether to show the progress of the download
     """
     import pooch
@@ -66,7 +67,7 @@ def fetch_taxi_month(url: str = URL, *, expected: tuple[int, int] = EXPECTED, pr
         found = len(table), int(table.isin([*zones, *ISLANDS]).all(axis=1).sum())
         if found != expected:
             raise ValueError(f"expected {expected[0]} rows, {expected[1]} of them within Manhattan, got {found}")
-    except (OSError, ValueError) as error:  # Arrow's own are ValueErrors
+    except (OSError, ValueError) as error:  # Arrow's own errors are ValueErrors
         file.unlink()
         raise ValueError(f"{file.name}: {error}. The file was removed: run `dpsim data fetch` again") from error
     trips = table[table.isin(zones).all(axis=1)].groupby(list(table)).size().rename("trips").reset_index()

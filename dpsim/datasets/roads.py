@@ -1,4 +1,4 @@
-"""The road network of Gainesville and the Markov chain made of its traffic counts."""
+"""The road network of Gainesville and the Markov chain made from its traffic counts."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class RoadChain:
         For the core, traffic_matrix with each row projected onto the domain with the minima ETA and ETA_BAR (no longer
         reversible); otherwise traffic_matrix itself.
     trip : array of int
-        The sensitive trip: trip[0] the start, trip[1:] the word of 14 letters (13 in the core, which lacks the last
-        segment).
+        The sensitive trip: trip[0] is the start, and trip[1:] is the word of 14 letters (13 in the core, which lacks
+        the last segment).
     """
 
     segments: pd.DataFrame
@@ -43,7 +43,8 @@ class RoadChain:
 
 
 def load_gainesville(core: bool = False) -> RoadChain:
-    """Return the Gainesville chain: 43 segments (Benvenuti, Rao, Hale 2026), or the core of 32 (Fallin et al. 2023, V).
+    """Return the Gainesville chain with 43 segments (Benvenuti, Rao, Hale 2026), or its core with 32 (Fallin et al.
+    2023, V).
 
     Parameters
     ----------

@@ -11,7 +11,8 @@ from dpsim import checks, paths
 
 
 def checksums() -> dict[str, str]:
-    """Return the sha256 of every table by its path in data/; ValueError when there is no data/ beside the package."""
+    """Return the sha256 of every table by its path in data/; raise ValueError if there is no data/ beside the
+    package."""
     listing = paths.data() / "checksums.txt"
     if not listing.is_file():
         raise ValueError(
@@ -41,15 +42,15 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """Return one csv table of data/ once its checksum is verified."""
+    """Return one csv table of data/ after verifying its checksum."""
     return pd.read_csv(io.BytesIO(read_bytes(name)))
 
 
 def load_sources() -> pd.DataFrame:
-    """Return a table with a row for each table of data/: where it comes from, and whether it is intact.
+    """Return a table with a row for each table of data/, which says where it comes from and whether it is intact.
 
     The columns are file, contents, source, licence, sha256 (as recorded) and status, which is "intact" or says what is
-    wrong with the file and what to do. ValueError when sources.csv itself, or the list of checksums, is missing or
+    wrong with the file and what to do. Raise ValueError if sources.csv itself, or the list of checksums, is missing or
     damaged.
 
     >>> from dpsim import datasets

@@ -37,7 +37,7 @@ def load_taxi_zones() -> Any:
 
 
 def load_zone_adjacency() -> Mask:
-    """Return which zones touch, in the order of `load_taxi_zones`: bool, symmetric, shape (63, 63).
+    """Return which zones touch, as a symmetric bool array of shape (63, 63) in the order of `load_taxi_zones`.
 
     >>> from dpsim import datasets
     >>> datasets.load_zone_adjacency().shape
@@ -57,8 +57,8 @@ def counts_file() -> Path:
 
 
 def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFrame:
-    """Return the numbers of trips, whole and >= 0: columns origin, destination, trips, with a row for each pair of
-    zones.
+    """Return the numbers of trips, which are whole and at least 0, as a table with columns origin, destination, trips
+    and a row for each pair of zones.
 
     Parameters
     ----------
@@ -119,13 +119,13 @@ def trips_label(source: str | os.PathLike[str]) -> str:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Return a table as it was written: labels in a text file stay text."""
+    """Return a table as it was written, so that labels in a text file stay text."""
     try:
         if path.suffix == ".parquet":
             return pd.read_parquet(path).reset_index()[TRIP_COLUMNS]  # its index may hold the zones
         as_text = dict.fromkeys(ENDS, str)
         return pd.read_csv(path, dtype=as_text, keep_default_na=False, encoding="utf-8-sig")[TRIP_COLUMNS]
-    except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:  # pandas' and Arrow's own are ValueErrors
+    except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:  # those of pandas and Arrow are ValueErrors
         raise ValueError(
             f'trips must be "surrogate", "official" or a table (csv, csv.gz or Parquet) with columns '
             f"{', '.join(TRIP_COLUMNS)}, got {os.fspath(path)!r} ({str(error)[:200]})"
@@ -152,11 +152,11 @@ def known_zones(trips: pd.DataFrame) -> bool:
 
 
 def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Integers:
-    """Return the counts of trips from zones[i] to zones[j], shape (n, n); 0 for pairs without a row.
+    """Return the counts of trips from zones[i] to zones[j], shape (n, n), which are 0 for pairs without a row.
 
     Parameters
     ----------
-    trips : DataFrame, as from `load_taxi_trips`; ValueError where an end is not among the zones
+    trips : DataFrame, as from `load_taxi_trips`, whose ends must all be among the zones
     zones : sequence of n distinct labels
 
     Examples
@@ -190,14 +190,14 @@ def merge_zones(
     Parameters
     ----------
     counts : array_like of int >= 0, shape (n, n), row = origin
-    adjacency : bool array (n, n), symmetric: which zones touch
+    adjacency : bool array (n, n), symmetric, True for zones that touch
     target : int, between the number of connected components of the adjacency and n
     rule : {"fewest departures", "busiest neighbour", "rarest trip", "one by one"}
         With "fewest departures", the group with the fewest departures joins its neighbour with the fewest departures.
         With "busiest neighbour", the same group joins its neighbour with the most departures. With "rarest trip", the
         group with the smallest positive count, where epsilon is largest, joins its neighbour with the fewest
         departures. With "one by one", the unmerged zone with the smallest positive count from it or to it joins the
-        neighbour that already holds the most zones. Between equal counts, the fewest departures decide, and then the
+        neighbour that already holds the most zones. If counts are equal, the fewest departures decide, and then the
         lowest zone.
 
     Returns

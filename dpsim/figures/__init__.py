@@ -1,4 +1,4 @@
-"""The common style of all figures, with maps, graphs, and charts that move without a kernel."""
+"""The common style of all figures, with maps, graphs, and interactive charts that need no running kernel."""
 
 import lazy_loader as _lazy
 

@@ -20,7 +20,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "true": {"ls": "-", "color": TRUE, "label": "in the true model"},
     "pessimistic": {"ls": "--", "color": PAPER, "ecolor": "#7FB8D8"},
 }
-"""How a policy's four values look, and their names."""
+"""The look of each of a policy's four values in a figure, and its label."""
 K_TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
 """Where the axes of k have ticks, in plain numbers."""
 
@@ -64,8 +64,8 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str, looks: Mapping[str, Ma
 
 
 def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
-    """Return a chart that moves with k: the distribution of a private probability, and how often the plan made from
-    this probability runs the machine.
+    """Return a chart with a slider for k. It shows the distribution of a private probability, and how often the plan
+    made from this probability runs the machine.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
 def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, terminal: Mapping[str, float]) -> None:
     """Draw the model of four startups: the search, the deals, the effects of holding or investing, success and failure.
 
-    No text is on an arrow.
+    No text covers an arrow.
 
     Parameters
     ----------
@@ -152,7 +152,8 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
 
 
 def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str, dashes: str) -> None:
-    """Draw an arrow from the right side of a box, at the height `out` of it, to the left side of another."""
+    """Draw an arrow from the right side of a box to the left side of another, at the relative heights `out` and
+    `into`."""
     line = {"arrowstyle": "->", "color": colour, "ls": dashes, "lw": 0.8, "shrinkA": 0, "shrinkB": 1}
     sides = {"xycoords": end.get_bbox_patch(), "textcoords": start.get_bbox_patch()}
     ax.annotate("", (0.0, into), (1.0, out), arrowprops=line, zorder=4, **sides)  # drawn once the boxes have a place

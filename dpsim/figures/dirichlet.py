@@ -20,7 +20,7 @@ FIRST, LAST = 0.5, 9.0
 
 
 def beta_densities(curves: pd.DataFrame, costs: pd.DataFrame, start: dict[str, float], *, many: str) -> Moving:
-    """Return a chart of two densities and the delta shaded between them, beside that delta against `many`.
+    """Return a chart of two densities with the delta between them shaded, beside a curve of this delta against `many`.
 
     Parameters
     ----------
@@ -95,8 +95,7 @@ def stationary_errors(
     Parameters
     ----------
     P, private : array_like, shape (n, n), true matrix and a private version
-    table : DataFrame, rows by growing k; columns k, mean_of_norms, standard_error, theorem3, and epsilon_b0.025 for
-        that b
+    table : DataFrame, rows by growing k; columns k, mean_of_norms, standard_error, theorem3, epsilon_b<b> for each b
     widths : sequence of two floats, the paper's b and another reading of it
     least_k : float, the smallest k that Assumption 2 allows; the curves are thin below it
     printed : sequence of (epsilon, error), as the paper prints them

@@ -1,4 +1,5 @@
-"""Charts that move without a kernel, as Vega-Lite with controls and embedded numbers, and their still pictures."""
+"""Interactive charts that need no running kernel, written as Vega-Lite with controls and embedded numbers, together
+with static images of them."""
 
 from __future__ import annotations
 
@@ -17,16 +18,16 @@ from dpsim import files
 from dpsim.figures.house_style import OTHER, OURS, PAPER, save_table
 
 SCALE = 2
-"""Pixels of the still picture for each pixel of the chart."""
+"""How many pixels the static image has, in each direction, for each pixel of the chart."""
 
 WIDTH = 720
-"""Pixels of a chart: as wide as the text, as a figure of two columns on its page."""
+"""The width of a chart in pixels. A chart is as wide as the text, like a figure of two columns on its page."""
 
 MOST_BYTES = 1_000_000
-"""Bytes that a chart may have: a page that shows it stays below 1.5 MB with Vega itself."""
+"""The largest size of a chart in bytes, so that a page that shows it stays below 1.5 MB, including Vega itself."""
 
 INK, LINES = "black", "#888"
-"""Colours of a chart's texts and of its axes: a dark theme would make both of them white, on our white background."""
+"""The colours of a chart's texts and of its axes. A dark theme would make both white, on our white background."""
 
 TEXTS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
 
@@ -40,11 +41,11 @@ LOOK = {
     "style": {part: {"fill": INK} for part in ("guide-label", "guide-title", "group-title", "group-subtitle")},
     "text": {"color": INK},
 }
-"""The project's look; the font comes with matplotlib."""
+"""The look of all charts. Its font comes with matplotlib."""
 
 
 class Moving:
-    """A chart that moves in JupyterLab and on the site, and is a still picture elsewhere.
+    """A chart that is interactive in JupyterLab and on the site, and a static image elsewhere.
 
     Parameters
     ----------
@@ -60,21 +61,21 @@ class Moving:
 
     @functools.cached_property
     def png(self) -> bytes:
-        """The chart at its start, as a picture."""
+        """The chart in its initial state, as a png image."""
         import vl_convert
 
         vl_convert.register_font_directory(f"{mpl.get_data_path()}/fonts/ttf")
         return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return both forms: JupyterLab draws the chart, and other programs show the picture."""
+        """Return both forms, because JupyterLab draws the chart, but other programs show the image."""
         still, text = io.BytesIO(), {"text/plain": self.alt_text}
         Image.open(io.BytesIO(self.png)).reduce(SCALE).save(still, "png")
         return {"application/vnd.vegalite.v5+json": self.spec, "image/png": still.getvalue(), **text}, {}
 
 
 def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> None:
-    """Write output/name.json (the chart), .png (as it starts) and .csv (its numbers); nothing when output is "".
+    """Write output/name.json (the chart), .png (its initial state) and .csv (its numbers), or nothing if output is "".
 
     Parameters
     ----------
@@ -93,13 +94,13 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
 
 
 def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
-    """Return maps of Manhattan, one for each mechanism, of the difference of each zone's private share from the true
-    one.
+    """Return maps of Manhattan, one for each mechanism, that show how far each zone's private share is from its true
+    share.
 
     Parameters
     ----------
     zones : GeoDataFrame, the zones and their outlines in degrees
-    shares : DataFrame, columns mechanism, epsilon, zone, percent, gap (its absolute value)
+    shares : DataFrame, columns mechanism, epsilon, zone, percent (the difference), gap (its absolute value)
     """
     ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
     outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
@@ -175,7 +176,7 @@ def encode(field: str, kind: str = "quantitative", **look: Any) -> dict[str, Any
 
 
 def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) -> dict[str, Any]:
-    """Return a text of a chart, one for each group of its rows.
+    """Return a layer of a chart that writes one text for each group of its rows.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def slider(name: str, label: str, value: float, low: float, high: float, step: f
     Parameters
     ----------
     name, label : str, its name in expressions, and the text beside the slider
-    value, low, high, step : float, its value at the start, and the numbers that it can take
+    value, low, high, step : float, its value at the start, its limits, and its step
 
     Examples
     --------
@@ -210,7 +211,7 @@ def slider(name: str, label: str, value: float, low: float, high: float, step: f
 
 
 def radio(name: str, label: str, value: float, options: Sequence[float]) -> dict[str, Any]:
-    """Return a parameter of a chart that radio buttons set, as `slider` does, with a button for each option."""
+    """Return a parameter of a chart, like that of `slider`, that radio buttons set, with a button for each option."""
     return {"name": name, "value": value, "bind": {"input": "radio", "options": options, "name": label}}
 
 

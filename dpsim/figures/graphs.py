@@ -31,12 +31,13 @@ BEND = 0.13  # bow of arrows that join the same two states, as a share of their 
 def draw_automaton(
     ax: Any, V: Mapping[State, int], mu: Policy, start: State, *, highlight: Sequence[Hashable] = ()
 ) -> pd.DataFrame:
-    """Return the transitions that a policy reaches from the start state, from the first letter on, and draw them.
+    """Return the transitions that a policy reaches from the start state, beginning with the first letter, and draw
+    them.
 
     Their columns are position, mismatches, state, letter, next_mismatches, next_state, probability, words, next_words.
-    Each circle is a state. In it are the numbers of letters written and of mismatches, separated by a bar, and below
-    them the last letter if it matters. The accepting states have two circles. Beside each circle, in grey, is V, the
-    number of words that are still open. Each arrow is a letter, with its probability in vermilion.
+    Each circle is a state. It contains the numbers of letters written and of mismatches, separated by a bar, and below
+    them the last letter if it matters. The accepting states have two circles. The grey number below each circle is V,
+    the number of words that are still open. Each arrow is a letter, with its probability in vermilion.
 
     Parameters
     ----------
@@ -78,8 +79,8 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     Parameters
     ----------
     ax : Axes
-    adjacency : array_like, shape (m, m), non-zero where the row may be followed by the column, except by itself
-    places, labels : array_like, shape (m, 2), and m str: centres of the circles, and short names
+    adjacency : array_like, shape (m, m), 0 on the diagonal, and non-zero where the chain may go from row to column
+    places, labels : array_like, shape (m, 2), the centres of the circles, and m str, their short names
     """
     feasible, centres = np.asarray(adjacency) > 0, np.asarray(places)
     for source, target in np.argwhere(feasible):
@@ -101,8 +102,9 @@ def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, 
 
 
 def _places(states: Collection[State]) -> dict[State, Array]:
-    """Return the places of the states. The number of letters written grows to the right. In each column the fewest
-    mismatches are on top; the states are spaced evenly, or over an alphabet by the number of mismatches."""
+    """Return the places of the states. The number of letters written grows to the right. In each column the states with
+    the fewest mismatches are at the top; the states are spaced evenly or, over an alphabet, according to their number
+    of mismatches."""
     places = {}
     for position in {state[0] for state in states}:
         column = [state for state in states if state[0] == position]
@@ -121,7 +123,7 @@ def _arrow(ax: Any, tail: Any, head: Any, bend: float, thick: bool = False) -> N
 
 
 def _label(ax: Any, tail: Array, head: Array, bend: float, along: float, letter: str, chance: str) -> None:
-    """Write a letter and its probability on a bowed arrow, at a share `along` of it."""
+    """Write a letter and its probability on a bowed arrow, at the fraction `along` of the way to its head."""
     reach = head - tail
     control = (tail + head) / 2 + bend * np.array([reach[1], -reach[0]])
     x, y = (1 - along) ** 2 * tail + 2 * along * (1 - along) * control + along**2 * head

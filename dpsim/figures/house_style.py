@@ -23,34 +23,34 @@ from PIL import Image
 from dpsim import checks, files
 
 WIDTHS = {1: 3.5, 2: 7.2}
-"""Widths in inches of a figure of one column, and of one across both."""
+"""The widths, in inches, of a figure of one column and of a figure across both columns."""
 
 TRUE = "black"
-"""What is true, or without privacy."""
+"""The colour of the truth, and of anything without privacy."""
 PAPER = "#0072B2"
-"""The paper's mechanism; its bound is the same blue, dashed."""
+"""The colour of the paper's mechanism. Its bound is the same blue, dashed."""
 OURS = "#D55E00"
-"""What is exact, or ours."""
+"""The colour of exact results and of our own."""
 OTHER = "#009E73"
-"""Another mechanism to compare with."""
+"""The colour of other mechanisms."""
 PUBLISHED = "0.45"
-"""Published points: hollow diamonds in grey, their value beside them."""
+"""The colour of published points, which are hollow grey diamonds with their values beside them."""
 
 DASHES: dict[str, Any] = {TRUE: "", PAPER: "", OURS: (1, 1), OTHER: (3, 1.25, 1.5, 1.25)}
-"""Dashes of each colour, as seaborn and ``ax.plot(..., dashes=...)`` take them: told apart in grey too."""
+"""The dashes of each colour, as seaborn and ``ax.plot(..., dashes=...)`` take them. They also differ in grey."""
 BOUND = (4, 1.5)
 """Dashes of a bound."""
 MARKERS = {TRUE: "X", PAPER: "o", OURS: "s", OTHER: "^"}
 """Marker of each colour."""
 
 BAND = {"alpha": 0.25, "linewidth": 0}
-"""Shaded bands: two standard errors either side, and the caption says so."""
+"""The look of shaded bands, which extend two standard errors to either side, as the caption says."""
 
 BANDED: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
 """Keywords with which seaborn draws the rows of `add_band` as a value and an interval, without random numbers."""
 
 SMALL = 8.5
-"""Points of the smallest text at print size."""
+"""The size of the smallest text in points, at print size."""
 
 LOOK = {
     "mathtext.fontset": "dejavusans",
@@ -65,11 +65,11 @@ LOOK = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "dpsim",
 } | {f"{axis}tick.{kind}.width": 0.6 for axis in "xy" for kind in ("major", "minor")}
-"""What differs from seaborn's theme."""
+"""The settings that differ from seaborn's theme."""
 
 
 def style() -> None:
-    """Set seaborn's theme in the project's colours: no text below 8.5 pt, thin lines, png at 200 dpi.
+    """Set seaborn's theme in the project's colours, with no text below 8.5 pt, thin lines, and png files at 200 dpi.
 
     Tables that are printed as text show all columns, as pandas does in a kernel but not if it was imported before one.
     """
@@ -84,7 +84,7 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
     Parameters
     ----------
     colours : mapping, TRUE, PAPER, OURS or OTHER for each name in the column that is both `hue` and `style`
-    bounds : collection of str, the names that are bounds and drawn dashed
+    bounds : collection of str, the names of the bounds, which are drawn dashed
     markers : bool, whether points are marked
 
     Examples
@@ -202,7 +202,7 @@ def mark_source(fig: Figure, text: str) -> None:
 
 
 def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
-    """Write output/name.png and .csv (the plotted numbers), and .pdf where the environment has PDF=1.
+    """Write output/name.png and .csv (the plotted numbers), and also .pdf if the environment variable PDF is 1.
 
     The files contain neither dates nor versions. A notebook then shows the png at half its size, and the figure is
     closed. Each file is drawn only once, so an artist whose place depends on another one (an arrow at a box) needs a
@@ -255,11 +255,11 @@ def save_table(data: pd.DataFrame, name: str, output: str) -> None:
 
 
 def save_numbers(numbers: Mapping[str, float], output: str) -> None:
-    """Write output/numbers.json, the key numbers of a run, for notebooks that do not check published numbers.
+    """Write the key numbers of a run to output/numbers.json, for notebooks that do not check published numbers.
 
     Parameters
     ----------
-    numbers : mapping of str to float, finite, units in the names
+    numbers : mapping of str to float, finite, with units in the names
     output : as in `save`
     """
     rounded = {str(name): json.loads(files.number(checks.scalar(name, value))) for name, value in numbers.items()}

@@ -22,9 +22,9 @@ from dpsim.datasets.roads import RoadChain
 from dpsim.figures.house_style import PAPER, SMALL, TRUE, mark_source, size
 
 UPRIGHT = 29.0
-"""Degrees that set Manhattan's avenues upright."""
+"""The rotation, in degrees, that sets Manhattan's avenues upright."""
 PER_CENT = 20.0
-"""The scale of differences runs from minus to plus this; what is beyond has the colour of its end."""
+"""The largest difference on the scale, in both directions. A larger one has the colour of the nearer end."""
 
 WIDEST = 5.0  # points, for the segment with the most traffic
 ASIDE = 60.0  # metres by which each further pass along a road is moved to the right of its direction
@@ -43,7 +43,7 @@ def compare_zones(
     true : array_like, shape (m,), positive: a probability of each group, drawn on a logarithmic scale
     others : array_like, shape (r, m)
         Distributions to compare with it. Their differences from `true` are drawn in per cent of it, on a linear scale
-        of plus and minus 20 %.
+        from -20 % to 20 %.
     labels : sequence of r str
     source : str, the text under the figure, from `datasets.trips_label`
     """
@@ -86,7 +86,7 @@ def zone_shapes(zones: Any, group: ArrayLike) -> Any:
 
 def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
     """Draw one value for each outline of `zone_shapes`, with norm and cmap, and return the input of a colour bar."""
-    paths = []  # for GeoPandas' own plot would draw the whole figure again for every map
+    paths = []  # because GeoPandas' own plot would draw the whole figure again for every map
     for shape in shapes:
         rings = [ring for part in shapely.get_parts(shape) for ring in (part.exterior, *part.interiors)]
         paths.append(Path.make_compound_path(*(Path(ring.coords, closed=True) for ring in rings)))
@@ -104,9 +104,9 @@ def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping
     Parameters
     ----------
     axes : sequence of Axes, one map for each trip
-    below : Axes of the segments: a column for each trip, in which differences from the true trip are in a box
+    below : Axes of the table, which has a column for each trip and a box around each difference from the true trip
     roads : RoadChain
-    trips : mapping of str to array_like of int, shape (steps + 1,), equally long, by name
+    trips : mapping, from each trip's name to its segments, array_like of int, shape (steps + 1,) for all trips
     """
     true, *_ = (np.asarray(trip) for trip in trips.values())
     below.set(xlim=(-1.7, len(trips) - 0.3), ylim=(0.4 - len(true), 1.5))
@@ -146,8 +146,8 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
 def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> None:
     """Draw a walk from midpoint to midpoint of its segments through the intersections, on a map of the network.
 
-    An open circle marks the start, a filled square the end. Each further pass along a road is moved aside.
-    states: (steps + 1,), in 0..n-1, consecutive ones equal or with a common intersection.
+    An open circle marks the start, and a filled square marks the end. Each further pass along a road is moved aside.
+    The states have shape (steps + 1,) and lie in 0..n-1. Consecutive states are equal or share an intersection.
     """
     visited, ends, passes = np.asarray(states).tolist(), _segment_ends(chain), list[tuple[float, ...]]()
     middle = ends.mean(axis=1)
@@ -178,7 +178,7 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> N
 
 def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> None:
     """Write the number of each segment that a walk visits near the middle of the segment, where it covers as little as
-    possible of texts and lines.
+    possible of the texts and lines.
 
     The layout of the figure must have been made, because it determines the distances in points.
     """
@@ -206,7 +206,7 @@ def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) 
 
 
 def _segment_ends(chain: RoadChain) -> Array:
-    """Return (n, 2, 2): the two ends of each segment, in metres."""
+    """Return the two ends of each segment in metres, shape (n, 2, 2)."""
     lon, lat, nodes = (chain.intersections[name] for name in ("lon", "lat", "node"))
     points = geopandas.GeoSeries.from_xy(lon, lat, index=nodes, crs="EPSG:4326")
     places = points.to_crs("EPSG:32617").get_coordinates()  # UTM zone 17N

@@ -1,4 +1,4 @@
-"""Drawings of private words: a small chart that moves, and the errors of both mechanisms."""
+"""Drawings of private words: a small interactive chart, and the errors of both mechanisms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ COLOURS = {"permute-and-flip": PAPER, "exponential": OTHER, "staircase": OURS}
 
 
 def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Moving:
-    """Return a chart that moves: the errors of each mechanism on one word, and the ratios to another word.
+    """Return an interactive chart of the errors of each mechanism on one word, and of the ratios of its probabilities
+    to those for another word.
 
     Parameters
     ----------
@@ -23,7 +24,7 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
         A row for each mechanism, epsilon of a grid, and release. The columns are mechanism, epsilon (promised), exact
         (the exact epsilon), released, probability (given the first word of the pair), ratio (of this probability to the
         probability given the second word).
-    pair, epsilon : sequence of two str, and float, the start of the slider
+    pair, epsilon : sequence of two str, the two words, and float, the start of the slider
     """
     grid, names = sorted(map(float, table["epsilon"].unique())), list(table["mechanism"].unique())
     mechanism, top = encode("mechanism", "nominal"), {"title": None, "orient": "top"}

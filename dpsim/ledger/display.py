@@ -33,11 +33,11 @@ PHRASES = {
     "slip": ("is a slip", "are slips"),
     "not tested": ("could not be tested", "could not be tested"),
 }
-"""What a sentence says of one claim with a word, and of several."""
+"""For each word, what a sentence says about one claim with this word, and what it says about several claims."""
 
 
 def by_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each paper a verdict, the kinds of its agreements, and how many of its rows have each word.
+    """Return for each paper a verdict, the kinds of the claims that agree, and how many of its rows have each word.
 
     Parameters
     ----------
@@ -48,8 +48,9 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         The index has the papers in the order of the rows. `verdict` is a sentence that counts the paper's claims under
-        each word and names the places of those that do not hold; `kinds` says which kinds of claims agree. For each of
-        VERDICTS a column counts the rows of the scoreboard, which are the rows that are judged.
+        each word and names the places of those that do not hold; `kinds` says which kinds of claims agree. For each
+        word of VERDICTS, a column counts the rows with this word on the scoreboard, which shows the rows that are
+        judged.
 
     Examples
     --------
@@ -83,8 +84,8 @@ def counts(paper: str) -> str:
 
 
 def _sentence(board: pd.DataFrame) -> str:
-    """Return a sentence that says how many claims of one paper have each word, and where the claims are that do not
-    hold."""
+    """Return a sentence that says how many claims of one paper have each word, and that names the places of the claims
+    that do not hold."""
     parts = []
     for word, (one, many) in PHRASES.items():
         places = board["where"][board["verdict"] == word]
@@ -96,7 +97,8 @@ def _sentence(board: pd.DataFrame) -> str:
 
 
 def _kinds(board: pd.DataFrame) -> str:
-    """Return how the agreements of one paper divide: "1 value, 4 bounds and 6 statements; 5 of them on an example"."""
+    """Return how many of the claims of one paper that agree are of each kind, for example "1 value, 4 bounds and 6
+    statements; 5 of them on an example"."""
     agreeing = board[board["verdict"] == "agrees"]
     if agreeing.empty:
         return ""
@@ -152,7 +154,7 @@ def _markdown_table(columns: dict[str, str], rows: Iterable[Iterable[Any]]) -> s
 
 
 def _site() -> str:
-    """Return the address of the project's site as pyproject.toml declares it, "" where it declares none."""
+    """Return the address of the project's site as pyproject.toml declares it, or "" if it declares none."""
     path = paths.root() / "pyproject.toml"
     declared = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {}) if path.is_file() else {}
     return str(declared.get("urls", {}).get("Documentation", "")).rstrip("/")
@@ -175,8 +177,8 @@ def site_anchor(heading: str) -> str:
 
 
 def summary(table: pd.DataFrame, folder: str = "") -> str:
-    """Return a Markdown table of each paper with its notebook, how many rows have each word, and which kinds of claims
-    agree.
+    """Return a Markdown table that says for each paper which notebook checks it, how many rows have each word, and
+    which kinds of claims agree.
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ def anchor(heading: str) -> str:
 
 
 def _judge_expected(paper: str) -> pd.DataFrame:
-    """Return the rows of a paper judged by what was verified, without a run."""
+    """Return the rows of a paper, judged by their verified values and not by those of a run."""
     checks.choice("paper", paper, papers().index)
     rows = published(paper)
     return judge(rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan}))
@@ -242,7 +244,7 @@ def _on_the_scoreboard(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _board(table: pd.DataFrame) -> Any:
-    """Return judged rows of one paper as its scoreboard."""
+    """Return the scoreboard of one paper, made from its judged rows."""
     board, paper = _on_the_scoreboard(table), str(table["paper"].iloc[0])
     rows = {row.Index: row for row in board.itertuples()}
     like = board.groupby(["where", "shown", "section", "sentence"], sort=False)
@@ -272,8 +274,8 @@ def _line(rows: list[Any]) -> dict[str, str]:
 
 
 def _says(row: Any) -> str:
-    """Return what the paper says: the quantity, and the printed number, what a statement allows, or the correct value
-    for a slip."""
+    """Return what the paper says: the quantity, followed by the printed number, by the limit that a statement allows,
+    or by the correct value for a slip."""
     said = row.printed
     if row.claim == "bound":
         said = f"{row.relation} {row.printed}"
@@ -285,7 +287,8 @@ def _says(row: Any) -> str:
 
 
 def _finds(row: Any) -> str:
-    """Return what was recorded, or the limit that a printed value should keep; seconds differ in each run."""
+    """Return what was recorded, or the limit that a printed value should keep. Measured seconds are left out, because
+    they differ in each run."""
     if is_seconds(row):
         return "measured in each run"
     if row.claim == "value" and row.relation:

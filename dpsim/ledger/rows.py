@@ -1,4 +1,4 @@
-"""The two tables of the ledger, which are read once and refused if a row could not be judged."""
+"""The two tables of the ledger, which are read once and rejected if any row cannot be judged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NEEDS = {
     "statement": {"published": [""]},
     "slip": {"published": [NUMBER], "relation": [""], "limit": [""]},
 }
-"""What columns must hold in a row with this kind of claim."""
+"""What the columns of a row must hold, for each kind of claim."""
 
 
 def papers() -> pd.DataFrame:
@@ -70,17 +70,17 @@ def published(paper: str = "") -> pd.DataFrame:
     Parameters
     ----------
     paper : str
-        The id of a paper, of which only the rows are returned; "" for all papers. The rows of other papers are not
-        read, so a mistake in them does not matter.
+        The id of the paper whose rows are returned, or "" for all papers. The rows of other papers are not read, so a
+        mistake in them does not matter.
 
     Returns
     -------
     DataFrame
-        Columns as in data/README.md. `published`, `expected`, `limit`, `draws` and `deviation` are numbers, NaN where
-        there is none; `printed` is the text of `published`, and `published_unit`, `expected_unit` and `limit_unit` are
-        the units of their last digits.
+        Columns as in data/README.md. `published`, `expected`, `limit`, `draws` and `deviation` are numbers, and NaN if
+        the field does not hold a number. The column `printed` is the text of `published`, and `published_unit`,
+        `expected_unit` and `limit_unit` are the units of their last digits.
 
-    Raises ValueError, which names the file, the row and the column, where a row could not be judged.
+    If a row could not be judged, a ValueError names the file, the row and the column.
 
     Examples
     --------

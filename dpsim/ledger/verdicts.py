@@ -1,4 +1,5 @@
-"""The words of the ledger: the values that a run recorded, and the word that follows from a row's claim and inputs."""
+"""The words of the ledger, each of which follows from the claim and the inputs of a row and the value that a run
+recorded for it."""
 
 from __future__ import annotations
 
@@ -41,10 +42,10 @@ RULE = (
     "random draws we allow three standard errors. *On an example* means that we tried only stand-in data or finitely "
     "many cases of a general claim, which proves nothing about the others."
 )
-"""The rule of the words in three sentences; data/README.md has the whole."""
+"""The rule for the words in three sentences; data/README.md has the whole rule."""
 
 FALSE_ALARM, SEEDS = 1e-3, 20
-"""The chance that any sampled row misses what was verified in that many full runs with other seeds, at most."""
+"""The largest probability that any sampled row misses its verified value in SEEDS full runs with other seeds."""
 
 
 def word(row: Any, value: float, error: float = 0.0) -> str:
@@ -93,8 +94,8 @@ def _holds(row: Any, value: float, error: float) -> bool:
 
 
 def _limit_excludes_what_is_printed(row: Any) -> bool:
-    """Return whether a row of a value has a printed number that violates its limit, which is a theorem or another
-    printed number."""
+    """Return whether a row claims a value and its printed number violates the row's limit, which comes from a theorem
+    or from another printed number."""
     if row.claim != "value" or math.isnan(row.limit):
         return False
     slack = row.published_unit / 2 + 3 * _error_of_the_paper(row)
@@ -113,7 +114,8 @@ def _beyond(relation: str, limit: float, value: float, slack: float) -> bool:
 
 
 def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> pd.DataFrame:
-    """Return the rows with columns reproduced, standard_error, word, shown, verdict and ok; the sentences are filled.
+    """Return the rows with added columns reproduced, standard_error, verdict, ok and shown, and with the numbers filled
+    into their sentences.
 
     Parameters
     ----------
@@ -127,10 +129,10 @@ def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> 
     Returns
     -------
     DataFrame
-        `verdict` is one of `VERDICTS` (or "not judged"), and `shown` is the same with the kind of claim. Where `ok` is
+        `verdict` is one of `VERDICTS` (or "not judged"), and `shown` is the verdict with the kind of claim. If `ok` is
         False, both say what is wrong. A row is not ok if it has no value. In a default run it is also not ok if its
         value differs from `expected`, the verified value, by more than the unit of the last digit and chance
-        (`FALSE_ALARM`) allow, or if the two give different words. Rows of seconds are always ok.
+        (`FALSE_ALARM`) allow, or if the two values lead to different words. Rows of seconds are always ok.
     """
     table, alarm = rows.join(values.rename(columns={"value": "reproduced"})), _alarm(how_many())
     filled = zip(table["sentence"], table["reproduced"], table["limit"])
@@ -157,7 +159,7 @@ def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
 
 
 def _with_kind(row: Any) -> str:
-    """Return the verdict of a row with its kind of claim: "agrees: statement, on an example"."""
+    """Return the verdict on a row with its kind of claim, for example "agrees: statement, on an example"."""
     if row.claim == "slip" or row.verdict.split(",")[0] not in VERDICTS:
         return str(row.verdict)
     said, comma, wrong = row.verdict.partition(",")
@@ -200,8 +202,8 @@ def record(row: str, value: float, *, standard_error: float | None = None, outpu
 
 
 def results(folder: Path) -> pd.DataFrame:
-    """Return value and standard_error (NaN for none) by id, read from results.json and any timings.json in a run's
-    folder.
+    """Return value and standard_error (NaN if there is none) by id, as read from results.json and timings.json in a
+    run's folder if these files exist.
 
     Parameters
     ----------
@@ -224,7 +226,8 @@ def results(folder: Path) -> pd.DataFrame:
 
 
 def parameters(folder: Path) -> dict[str, Any] | None:
-    """Return the parameters of a run that differ from the defaults, as its manifest says; None if there is no manifest.
+    """Return the parameters of a run that differ from the defaults, as its manifest says, or None if there is no
+    manifest.
 
     Parameters
     ----------
@@ -245,9 +248,9 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     Parameters
     ----------
     folder : Path, optional
-        The folder of the notebooks' results, <folder>/<notebook>/results.json, or the folder of a single run, of which
-        only the recorded rows are judged. None means the committed figures. A run whose manifest names parameters is
-        not compared with `expected`, which applies to default runs.
+        The folder of the notebooks' results, <folder>/<notebook>/results.json, or the folder of a single run. For a
+        single run, only the rows that it recorded are judged. None means the committed figures. A run whose manifest
+        names parameters is not compared with `expected`, which applies to default runs.
 
     Examples
     --------
@@ -272,8 +275,9 @@ def report(folder: Path | None = None) -> pd.DataFrame:
 
 
 class Found(float):
-    """A recorded value in a sentence or table. It is written with four digits unless the format asks for others, and
-    with a space before "%". The format "by", followed by another format, says how far the value falls or rises."""
+    """A recorded value in a sentence or table. It is written with four digits unless the format specifies a different
+    number, and with a space before "%". If the format begins with "by", the text says how far the value falls or
+    rises."""
 
     def __format__(self, spec: str) -> str:
         if spec.startswith("by"):
@@ -283,5 +287,6 @@ class Found(float):
 
 
 def _alarm(rows: int) -> float:
-    """Return how many standard errors a sampled value may be off for the family of rows and seeds (Bonferroni)."""
+    """Return by how many standard errors a sampled value may differ from the verified one, with Bonferroni's correction
+    for all rows and seeds."""
     return NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * SEEDS * rows))

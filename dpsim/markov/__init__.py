@@ -1,4 +1,4 @@
-"""Finite Markov chains: stationary distributions, coefficients, walks."""
+"""Finite Markov chains: their stationary distributions, their coefficients, and random walks on them."""
 
 import lazy_loader as _lazy
 

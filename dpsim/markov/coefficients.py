@@ -16,8 +16,8 @@ LARGEST_CONDITION = 1e12  # a fundamental matrix keeps at least four digits
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
-    """Return the total variation distance of probability vectors, which is half the 1-norm of p - q, shape (...), in
-    [0, 1].
+    """Return the total variation distance between probability vectors, which is half the 1-norm of p - q, shape (...),
+    in [0, 1].
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def ergodicity_coefficient(P: ArrayLike) -> Any:
 
 
 def fundamental_matrix(P: ArrayLike) -> Array:
-    """Return the fundamental matrix Z = (I - P - 1 pi^T)^(-1), in the form that Fallin et al. 2023 and Benvenuti et al.
-    2026 print, of chains with one closed class. It satisfies pi~ - pi = pi~ (P~ - P) Z for any other transition matrix
+    """Return the fundamental matrix Z = (I - P - 1 pi^T)^(-1) of a chain with one closed class, in the form given by
+    Fallin et al. 2023 and Benvenuti et al. 2026. It satisfies pi~ - pi = pi~ (P~ - P) Z for any other transition matrix
     P~.
 
-    A chain that is so nearly reducible that fewer than four digits would be right (condition number above 1e12) is
-    refused with ValueError.
+    Raise ValueError if the chain is so nearly reducible that fewer than four digits would be right (condition number
+    above 1e12).
 
     Parameters
     ----------

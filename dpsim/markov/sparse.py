@@ -19,7 +19,8 @@ LARGEST_ERROR = 1e-6  # in 1-norm; a result with a larger proven bound is refuse
 
 
 def square(name: str, matrix: Any) -> Any:
-    """Return square matrices (..., n, n), dense or sparse; a ValueError names the argument for anything else."""
+    """Return square matrices (..., n, n), dense or sparse; raise a ValueError that names the argument if they are not
+    square."""
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] == 0:
         raise ValueError(f"{name} must have shape (..., n, n) with n at least 1, got {matrix.shape}")
     return matrix
@@ -42,7 +43,8 @@ def stochastic(name: str, matrix: Any) -> Any:
 
 
 def classes(chain: Any) -> tuple[list[Integers], Integers]:
-    """Return the closed classes of a chain (dense or sparse), each as its states, and the transient states."""
+    """Return up to ten closed classes of a chain (dense or sparse), each as an array of its states, and the transient
+    states."""
     graph = sparse.csr_array(chain != 0)
     _, label = csgraph.connected_components(graph, directed=True, connection="strong")
     before, after = (label[states] for states in graph.nonzero())
@@ -52,7 +54,7 @@ def classes(chain: Any) -> tuple[list[Integers], Integers]:
 
 
 def closed_class(name: str, chain: Any) -> Integers:
-    """Return the states of the one closed class; ValueError naming the classes where there are several."""
+    """Return the states of the one closed class; if there are several, raise a ValueError that names the classes."""
     closed, transient = classes(chain)
     if len(closed) == 1:
         return closed[0]
@@ -70,8 +72,8 @@ def stationary(P: Any) -> Array:
     and usually below 1e-9.
 
     Damped power iteration runs until its steps are as small as rounding. Chains that mix too slowly for it are solved
-    by GMRES with an incomplete factorisation. When neither reaches the bound, the ValueError gives the number of
-    iterations, the residual and the bound.
+    by GMRES with an incomplete factorisation. If neither method has a proven error below 1e-6, a ValueError gives the
+    number of iterations, the residual and the error bound.
     """
     pi, steps = _power_iteration(P)
     residual, bound = _error_bound(P, pi)
@@ -104,13 +106,13 @@ def _power_iteration(P: Any) -> tuple[Array, int]:
 
 
 def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
-    """Return the residual ||pi P - pi||_1 and a proven bound on ||pi - exact||_1, infinite where none is found.
+    """Return the residual ||pi P - pi||_1 and a proven bound on ||pi - exact||_1, which is infinite if none is found.
 
     Proof: let j be the likeliest state, Q the matrix P without column j, r = pi P - pi, and d = -r (I - Q)^(-1) off j.
     Then pi - exact = d - (sum d) exact, so the error is at most 2 sum_x ``|r_x|`` h_x, where h is the expected number
-    of steps to j. GMRES finds some vector V. Where V - Q V >= c > 0 is verified entry by entry, h <= V / c holds
-    whatever GMRES did. The roundings of r and of V - Q V are bounded and included. (Here "exact" refers to the matrix P
-    after the rounding errors of its row sums are moved into column j.)
+    of steps to j. GMRES finds some vector V. If V - Q V >= c > 0 is verified entry by entry, then h <= V / c holds,
+    whatever GMRES did. The rounding errors of r and of V - Q V are bounded and included. (Here "exact" refers to the
+    matrix P after the rounding errors of its row sums are moved into column j.)
     """
     n = P.shape[0]
     j = int(np.argmax(pi))
@@ -145,7 +147,8 @@ def _solution_from_atom(P: Any, j: int, guess: Array) -> Array:
 
 
 def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
-    """Return GMRES's solution of A x = b, without a preconditioner or else with an incomplete LU factorisation."""
+    """Return GMRES's solution of A x = b, found without a preconditioner or, if that fails, with an incomplete LU
+    factorisation."""
     x, failed = sparse_linalg.gmres(A, b, x0=guess, rtol=tolerance, restart=40, maxiter=5)
     if failed:
         try:

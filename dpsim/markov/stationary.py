@@ -14,9 +14,9 @@ from dpsim import checks, streams
 from dpsim.checks import CLOSE, Array
 from dpsim.markov import sparse as markov_sparse
 
-SAFE = 1e-280  # with smaller pivots or probabilities the elimination is repeated on logarithms
-MIN_WORK_PER_THREAD = 1e7  # multiplications; below it a thread costs more than it saves
-DENSE_UP_TO = 400  # sparse chains of so many states are solved by elimination
+SAFE = 1e-280  # with smaller pivots or probabilities the elimination is repeated in logarithms
+MIN_WORK_PER_THREAD = 1e7  # multiplications; with fewer of them a thread costs more than it saves
+DENSE_UP_TO = 400  # sparse chains with at most this many states are solved by elimination
 
 
 def transition_matrix(counts: ArrayLike) -> Array:
@@ -44,20 +44,20 @@ def transition_matrix(counts: ArrayLike) -> Array:
 
 
 def stationary_distribution(P: Any) -> Array:
-    """Return the stationary distribution pi, the probability vector with pi P = pi, shape (..., n), of chains with one
-    closed class of states. Then pi is unique, and 0 on the transient states.
+    """Return the stationary distribution pi, shape (..., n), of chains with one closed class of states. It is the only
+    probability vector with pi P = pi, and it is 0 on the transient states.
 
     Dense chains are solved by elimination without subtractions (Grassmann, Taksar and Heyman 1985). Every entry has
-    full relative precision, also for nearly reducible and periodic chains, and an entry below 5e-324 is 0.0. Where the
-    elimination leaves the range of the floats, it is repeated on logarithms. Sparse chains with more than 400 states
-    are solved by damped power iteration, or by GMRES if they mix slowly, with a proven error in 1-norm below 1e-6, and
-    usually below 1e-9. A chain with several closed classes is refused with a ValueError that names them and the place
-    in the batch, and so is a sparse chain that mixes too slowly.
+    full relative precision, even for nearly reducible and periodic chains, and an entry below 5e-324 is 0.0. If the
+    elimination overflows or underflows, it is repeated in logarithms. Sparse chains with more than 400 states are
+    solved by damped power iteration, or by GMRES if they mix slowly, with a proven error in 1-norm below 1e-6, and
+    usually below 1e-9. Raise ValueError if a sparse chain mixes too slowly, or if a chain has several closed classes;
+    then the message names the classes and the place in the batch.
 
     Parameters
     ----------
     P : array_like, shape (..., n, n), or scipy.sparse, shape (n, n)
-        Transition matrices: rows on the simplex (sums within 1e-6 of 1 are renormalised).
+        Transition matrices, whose rows are on the simplex (sums within 1e-6 of 1 are renormalised).
 
     Examples
     --------
@@ -83,15 +83,15 @@ def stationary_distribution(P: Any) -> Array:
             every = all(list(each))
     if not every:
         chains = checks.simplex("P", P).reshape(chains.shape)  # its message names the row
-        for index in np.flatnonzero(~solved):  # with transient states, or beyond the floats
+        for index in np.flatnonzero(~solved):  # it has transient states, or leaves the range of the floats
             place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
             pi[index] = _on_closed_class(f"P[{place}]" if place else "P", chains[index], _log_gth)
     return pi.reshape(P.shape[:-1])
 
 
 def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
-    """Return the solution on the one closed class, with 0 elsewhere; ValueError naming the classes if there are
-    several."""
+    """Return the solution on the one closed class, with 0 elsewhere; if there are several, raise a ValueError that
+    names the classes."""
     closed = markov_sparse.closed_class(name, chain)
     pi = np.zeros(chain.shape[0])
     pi[closed] = solve(chain[closed][:, closed]) if len(closed) < chain.shape[0] else solve(chain)
@@ -127,7 +127,7 @@ def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
 @njit(nogil=True)
 def _eliminate(a):  # type: ignore[no-untyped-def]
     """Eliminate the states n-1 to 1 in place and return True, or False if a pivot is below SAFE. Each elimination
-    leaves the chain as it is seen on the remaining states."""
+    leaves the chain as it is observed only on the remaining states."""
     for k in range(a.shape[0] - 1, 0, -1):
         one = two = three = four = 0.0  # an addition waits for the previous one, so four sums are faster than one
         for j in range(0, k - 3, 4):
@@ -164,7 +164,7 @@ def _substitute(a, x):  # type: ignore[no-untyped-def]
 
 
 def _log_gth(chain: Array) -> Array:
-    """Return the stationary distribution of one irreducible chain by the same elimination on logarithms."""
+    """Return the stationary distribution of one irreducible chain by the same elimination in logarithms."""
     n = len(chain)
     with np.errstate(divide="ignore"):
         a = np.log(chain)

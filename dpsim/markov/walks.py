@@ -36,7 +36,7 @@ def random_walk(
     start : array_like of int; states that broadcast to ``(*batch, *size)``
     steps : int, at least 0
     size : int or sequence of int, optional; how many walks of each chain
-    rng : numpy.random.Generator or int, optional; None: a new one seeded by the operating system
+    rng : numpy.random.Generator or int, optional; None for a new one seeded by the operating system
     uniforms : array_like, optional
         Numbers in [0, 1) that broadcast to ``(*batch, *size, steps)``, one for each step. With the same numbers for
         several matrices, their walks use common random numbers. If None, the numbers are drawn from rng.

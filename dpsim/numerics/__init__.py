@@ -1,4 +1,4 @@
-"""Functions kept accurate where the usual formulas fail."""
+"""Functions that stay accurate where the usual formulas fail."""
 
 import lazy_loader as _lazy
 

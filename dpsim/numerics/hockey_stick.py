@@ -30,15 +30,15 @@ from scipy.special import expit
 from dpsim.checks import Array
 from dpsim.numerics.special import NODES, STIRLING, WEIGHTS, log1p_minus, minus_log1p, stirling_rest
 
-_NEGLIGIBLE = -60.0  # of log f below its maximum; the rest is less than 1e-22 of the integral
-# The declared error of log delta is absolute, or relative where log delta is huge. Inverses are rounded up by it.
+_NEGLIGIBLE = -60.0  # log f minus its maximum; the part beyond is less than 1e-22 of the integral
+# The declared error of log delta is absolute, or relative if log delta is huge. The inverses allow for this error.
 ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-12
 REPLACE, ADD_REMOVE = 0, 1  # the two pairs
 
 
 @njit
 def _log_density(d: float, a: float, c: float, q: float, r: float) -> float:
-    """Return log f(reference + d) - log f(reference), the form in the module's docstring."""
+    """Return log f(reference + d) - log f(reference), in the form given in the module's docstring."""
     z = math.expm1(-d)
     first = log1p_minus(z) if -0.4 < z < 0.6 else -d - z
     return a * first - c * log1p_minus(q * z) + r * z
@@ -112,17 +112,17 @@ def _growth(a: Array, t: Array) -> Array:
 
 
 def log_delta(epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Array:
-    """Return log delta(epsilon) of the pair REPLACE or ADD_REMOVE for epsilon >= 0 and a, t > 0; it may be -inf.
+    """Return log delta(epsilon) of the pair REPLACE or ADD_REMOVE for epsilon >= 0 and a, t > 0. It may be -inf.
 
     REPLACE is Beta(a+t, a) against Beta(a, a+t); x is the logit. ADD_REMOVE is Gamma(a) against Gamma(a+t), in the
     direction whose delta is larger, and its loss falls with x = log g. For both pairs the mode is at log(1 + t/a).
 
     Proof that the reverse direction never has a larger delta. With Z = dGamma(a+t) / dGamma(a) under Gamma(a) and y =
-    e^epsilon >= 1 the difference is G(y) = E(1 - y Z)_+ - E(Z - y)_+, with G(1) = 0 as E Z = 1, and G(y) -> 0 for large
-    y. G'' has the sign of log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u with u = epsilon / t and m^t =
-    Gamma(a+t) / Gamma(a): convex in u and 0 at 0, so that G is concave up to some y and convex from there on. On the
-    convex part G falls to 0 and is not negative; on the concave part it lies above its chord, whose ends are not
-    negative.
+    e^epsilon >= 1 the difference is G(y) = E(1 - y Z)_+ - E(Z - y)_+, with G(1) = 0 because E Z = 1, and G(y) -> 0 for
+    large y. G'' has the sign of log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u with u = epsilon / t and m^t =
+    Gamma(a+t) / Gamma(a). This function of u is convex, and 0 at u = 0, so G is concave up to some y and convex from
+    there on. On the convex part G decreases to 0 and is therefore nonnegative; on the concave part it lies above its
+    chord, whose endpoints are nonnegative.
     """
     epsilon, a, t = map(np.asarray, (epsilon, a, t))
     mode = np.log1p(t / a)
@@ -156,9 +156,9 @@ def epsilon_for(log_target: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) ->
 def scale_for(
     log_target: ArrayLike, epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int, lowest: Array, highest: Array
 ) -> Array:
-    """Return the largest x in [lowest, highest] with log delta(epsilon) <= log_target for (a x, t x).
+    """Return the largest x in [lowest, highest] with log delta(epsilon) <= log_target for the pair with a x and t x.
 
-    The result is rounded down. It is 0 when no x meets the condition, and `highest` when every x does.
+    The result is rounded down. It is 0 if no x meets the condition, and `highest` if every x does.
     """
 
     def excess(log_x: Array, epsilon: Array, a: Array, t: Array, goal: Array) -> Array:
@@ -198,7 +198,7 @@ def loss_cells(a: float, t: float, interval: float, count: int) -> Array:
 
 @njit(cache=True)
 def _fill_cells(a: float, t: float, interval: float, height: float, cells: Array) -> None:
-    """Add the three integrals of `loss_cells`; f at its mode is the height."""
+    """Add the three integrals of `loss_cells`. The height is the value of f at its mode."""
     c = 2.0 * a + t
     mode = math.log1p(t / a)
     narrow = min(1.0, math.sqrt(c / (a + t) / a))

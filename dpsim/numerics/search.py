@@ -1,11 +1,11 @@
-"""The two searches that several modules share for the point at which a condition changes: `last_kept` finds a real
-number, and `least_integer` finds an integer for each entry of an array.
+"""Two searches, shared by several modules, for the point at which a condition changes: `last_kept` finds a real number,
+and `least_integer` finds an integer for each entry of an array.
 
-For a single integer, the standard library's `bisect` does. The other searches have reasons of their own. `hockey_stick`
-solves an array of equations to the last bit. `boltzmann.epsilon` bisects to a relative precision and continues only
-with the pairs that have not reached it. `words.exact_epsilon` evaluates a bound that takes seconds, so it stops as soon
-as it is near enough. `mdp.concentration` only guesses a radius, which it then proves. `boltzmann.sampling` needs no
-accuracy, because its draws are exact for any tilt.
+For a single integer, the standard library's `bisect` is enough. The other modules have reasons for searches of their
+own. `hockey_stick` solves an array of equations to the last bit. `boltzmann.epsilon` bisects to a relative precision
+and continues only with the pairs that have not reached it. `words.exact_epsilon` evaluates a bound that takes seconds,
+so it stops as soon as it is near enough. `mdp.concentration` only guesses a radius, which it then proves.
+`boltzmann.sampling` needs no accuracy, because its draws are exact for any tilt.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dpsim.checks import Integers, Mask
 def last_kept(excess: Callable[[float], float], kept: float, broken: float, tolerance: float) -> float:
     """Return a point at which excess <= 0 was found, within the tolerance of the last such point towards `broken`.
 
-    excess <= 0 holds at `kept`, which may be on either side of `broken`, and changes its sign once between them.
-    `broken` is returned where excess <= 0 holds there too.
+    The excess must be at most 0 at `kept`, which may be on either side of `broken`, and change its sign only once
+    between them. If it is at most 0 at `broken` too, `broken` is returned.
     """
     excess = cache(excess)
     if excess(broken) <= 0.0:

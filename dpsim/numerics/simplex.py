@@ -1,4 +1,5 @@
-"""Exact Euclidean projections onto the simplex, and onto its part above public minima, in batches, by one sort each."""
+"""Exact Euclidean projections, in batches and by one sort each, onto the simplex and onto its part above public
+minima."""
 
 from __future__ import annotations
 
@@ -76,8 +77,8 @@ def project_to_bordered_simplex(
 
     bounds = np.where(inside, eta, 0.0)
     free = _nearest(points, np.ones(points.shape[:-1]), bounds, allowed)
-    # Where the solution without the second minimum violates it, that minimum is active at the solution, and the
-    # problem splits into two independent ones: 1 - eta_bar to share within W, eta_bar outside it.
+    # If the solution without the second minimum violates it, that minimum is active at the solution, and the
+    # problem splits into two independent ones, which distribute 1 - eta_bar within W and eta_bar outside W.
     shares = np.full(points.shape[:-1], eta_bar)
     split = _nearest(points, 1.0 - shares, bounds, inside) + _nearest(points, shares, 0.0 * bounds, outside)
     violated = np.where(outside, free, 0.0).sum(axis=-1) < eta_bar
@@ -126,7 +127,7 @@ def _nearest(points: Array, totals: Array, bounds: Array, allowed: Mask) -> Arra
 
 
 def _points(name: str, value: ArrayLike, low: float = -math.inf) -> Array:
-    """Return an array whose last axis has at least one category."""
+    """Return the value as an array; raise ValueError unless its last axis has at least one category."""
     points = checks.real(name, value, low)
     if points.ndim < 1 or points.shape[-1] == 0:
         raise ValueError(f"{name} must have at least one category on its last axis, got shape {points.shape}")

@@ -22,7 +22,7 @@ STIRLING = np.array([1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360
 
 
 def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
-    """Return log I_x(k p, k - k p), the log-probability that a Dirichlet coordinate of mean p is below x."""
+    """Return log I_x(k p, k - k p), the log-probability that a Dirichlet coordinate with mean p is below x."""
     x, p, k = (np.array(value) for value in np.broadcast_arrays(x, p, k))
     left = x < p
     mean = np.where(left, p, 0.5)
@@ -58,7 +58,7 @@ def log1p_minus(x: float) -> float:
 
 @vectorize(cache=True)
 def minus_log1p(u, ratio):  # type: ignore[no-untyped-def]
-    """Return u - log(1 + u) >= 0, given ratio = 1 + u, accurate near 0 and near -1."""
+    """Return u - log(1 + u) >= 0, given ratio = 1 + u. The result is accurate for u near 0 and near -1."""
     return -log1p_minus(u) if abs(u) < 0.4 else u - math.log(ratio)
 
 
@@ -82,7 +82,7 @@ def stirling_rest(z):  # type: ignore[no-untyped-def]
     """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
     if z < 10.0:
         return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
-    total, w = 0.0, 1.0 / (z * z) if z < 1e100 else 0.0  # z^2 may be beyond the floats
+    total, w = 0.0, 1.0 / (z * z) if z < 1e100 else 0.0  # z^2 may exceed the largest float
     for c in STIRLING[::-1]:
         total = total * w + c
     return total / z
@@ -101,15 +101,16 @@ def log_beta(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def _log1p_ratio(x: Array, y: Array) -> Array:
-    """Return log(1 + x / y), also where x / y is beyond the floats."""
+    """Return log(1 + x / y), even if x / y exceeds the largest float."""
     ratio = x / y
     return np.where(np.isinf(ratio), np.log(x) - np.log(y), np.log1p(ratio))
 
 
 def log_gamma_ratio(a: ArrayLike, t: ArrayLike) -> Array:
-    """Return log Gamma(a + t) - log Gamma(a) for a in [1e-300, 8e307] and t in [0, 8e307] (ValueError outside).
+    """Return log Gamma(a + t) - log Gamma(a) for a in [1e-300, 8e307] and t in [0, 8e307].
 
-    The two terms can nearly cancel, so their difference is computed by a formula without this cancellation.
+    The two terms can nearly cancel, so their difference is computed by a formula without this cancellation. Raise
+    ValueError if a or t is outside its range.
     """
     a, t = checks.real("a", a, SMALLEST_BETA, LARGEST_BETA), checks.real("t", t, 0.0, LARGEST_BETA)
     direct = gammaln(np.minimum(a, 12.0) + t) - gammaln(np.minimum(a, 12.0))
@@ -120,7 +121,7 @@ def log_gamma_ratio(a: ArrayLike, t: ArrayLike) -> Array:
 
 
 def log_minus_psi(x: Array) -> Array:
-    """Return log x - psi(x) for x > 0, by its asymptotic series where the two nearly cancel."""
+    """Return log x - psi(x) for x > 0, computed by its asymptotic series for x >= 12, where the two nearly cancel."""
     z = np.maximum(x, 12.0)
     w = 1.0 / (z * z)
     coefficients = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
@@ -130,22 +131,24 @@ def log_minus_psi(x: Array) -> Array:
 
 
 def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
-    """Return the x with P(X <= x) = tail for X ~ Beta(a, b), within 1e-9 of tail, or the nearest float below it.
+    """Return the x with P(X <= x) = tail for X ~ Beta(a, b), within 1e-9 of tail, or else the nearest float below this
+    x.
 
     a, b > 0 and tail in (0, 1) broadcast. SciPy's integral agrees with computations in forty digits, but its inverse
-    does not always: at a = 1000 and b = 1.3e8 the inverse of SciPy 1.17 is twice too large. So the inverse is used
-    where the integral confirms it, and bisection elsewhere.
+    does not always: at a = 1000 and b = 1.3e8 the inverse of SciPy 1.17 is twice too large. So the inverse is used if
+    the integral confirms it, and bisection if not.
     """
     return _quantile(betaincinv, betainc, a, b, tail)
 
 
 def beta_upper_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
-    """Return the x with P(X >= x) = tail, within 1e-9 of tail, or the nearest float above it, like `beta_quantile`."""
+    """Return the x with P(X >= x) = tail, like `beta_quantile`, within 1e-9 of tail, or else the nearest float above
+    this x."""
     return _quantile(betainccinv, betaincc, a, b, tail)
 
 
 def _quantile(inverse: Callable[..., Array], share: Callable[..., Array], *given: ArrayLike) -> Array:
-    """Return x = inverse(a, b, tail) where share(a, b, x) is tail. Elsewhere return one of the two neighbouring floats
+    """Return x = inverse(a, b, tail) if share(a, b, x) is tail. Otherwise return one of the two neighbouring floats
     between which share crosses tail: the lower one for the lower tail, and the upper one for the upper tail."""
     a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in given))
     x = np.array(inverse(a, b, tail))

@@ -1,4 +1,5 @@
-"""Runs notebooks with papermill, each in its own process: their parameters, keys of runs, and grids of parameters."""
+"""Runs notebooks with papermill, each in its own process, and handles their parameters, the keys of their runs, and
+grids."""
 
 import lazy_loader as _lazy
 

@@ -21,7 +21,7 @@ def folder(run: str) -> Path:
 
 
 def numbers(folder: Path) -> pd.DataFrame:
-    """Return the numbers of a run, with value and standard_error by id, from its ledger rows and its key numbers."""
+    """Return a table with value and standard_error, by id, of the ledger rows and the key numbers of a run."""
     found, path = ledger.results(folder), folder / "numbers.json"
     try:
         given = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
@@ -55,7 +55,7 @@ def tables(a: Path, b: Path) -> pd.DataFrame:
 
 
 def _change(left: pd.Series, right: pd.Series) -> float:
-    """Return the largest relative change of a column, which is infinite where text or missing values differ."""
+    """Return the largest relative change of a column, which is infinite if any text or missing value differs."""
     x, y = (pd.to_numeric(column, errors="coerce") for column in (left, right))
     change = (x - y).abs() / np.maximum(x.abs(), y.abs())
     return float(change.mask(left.astype(str) == right.astype(str), 0.0).fillna(np.inf).max())
@@ -66,7 +66,7 @@ def describe(a: str, b: str) -> str:
 
     Parameters
     ----------
-    a, b : str, folders, notebooks' names (for their committed figures), or <notebook>/<the beginning of a key>
+    a, b : str, each a folder, a notebook (for its committed figures), or <notebook>/<the beginning of a key>
     """
     left, right = folder(a), folder(b)
     parts = [f"A {left}\nB {right}"]

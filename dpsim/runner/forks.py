@@ -2,7 +2,7 @@
 
 `dpsim run` starts this file with the modules to import. The socket that is its standard input carries one byte for each
 notebook, together with two files: a file for the standard error of the notebook, and a socket from which its job is
-read and to which its progress is written, as lines of json. Nothing of dpsim is imported before a fork, so a notebook
+read and to which its progress is written, as lines of json. No part of dpsim is imported before a fork, so a notebook
 runs the sources that exist at that moment.
 """
 
@@ -23,7 +23,8 @@ from contextlib import suppress
 
 
 def serve() -> tuple[socket.socket, int]:
-    """Return once for each notebook, in a new process, with the notebook's two files; end when the runner has ended."""
+    """Return the two files of a notebook, once for each notebook and each time in a new process. The old process ends
+    when the runner has ended."""
     runner = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     while files := socket.recv_fds(runner, 1, 2)[1]:
@@ -92,7 +93,7 @@ def main() -> None:
     """Import the shared libraries, and execute each notebook in a process of its own."""
     finished: list[bool] = []
     atexit.register(leave, finished)  # registered first, so it runs after all others
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, no child can be waited for
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it is ignored, no child can be waited for
     gc.set_threshold(1_000_000)  # with the usual 700, a tenth of a run is spent looking for cycles
     # None makes an import fail. jsonschema and the kernel do not need these two modules, which take 1.5 s to import
     sys.modules.update(dict.fromkeys(("rfc3987_syntax", "debugpy")))  # type: ignore[arg-type]

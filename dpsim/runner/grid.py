@@ -66,8 +66,8 @@ def _values(text: str) -> list[str] | range:
 def gather(runs: list[Run]) -> Path:
     """Return the path of a csv table, written below build/sweeps, of the numbers that the runs of a grid recorded.
 
-    It has a row for each finished point and each number, with the parameters, id, value and standard_error. The numbers
-    are the notebook's ledger rows and the key numbers of its numbers.json.
+    It has a row for each finished point and each number, with the parameters, id, value and standard_error. These
+    numbers are the notebook's rows in the ledger and the key numbers in its numbers.json.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ LIBRARIES = (
     *("numba", "numpy", "opendp", "pandas", "papermill", "pyarrow", "pyogrio", "randomgen", "scipy", "seaborn"),
     "vl-convert-python",
 )
-"""Libraries that a notebook or the package imports, or that execute it. Their own requirements are added."""
+"""Libraries that a notebook or the package imports, or that execute a notebook. Their own requirements are added."""
 
 APART = ("__main__.py", "cli.py", "runner")
 """Parts of the package that start a run and cannot change what it computes."""
@@ -42,8 +42,8 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
 
     The hash covers the code cells and which of them hold the parameters, `values` (the overridden ones, from
     `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs (those of
-    `release` only where the cells may use it), the rows of the LEDGER of the notebook's paper, all other data, Python
-    and the installed versions of the libraries. For a notebook that reads the results of others it also covers these
+    `release` only if the cells may use it), the rows of the LEDGER for the notebook's paper, all other data, Python and
+    the installed versions of the libraries. For a notebook that reads the results of others it also covers these
     results and the whole LEDGER. It does not cover the prose, which changes no output. The stamps (inode, mtime, ctime)
     reveal a file that was changed and restored in the meantime, because nobody can set the ctime. The LEDGER has no
     stamps, because somebody may edit the rows of another paper during the run.

@@ -1,4 +1,4 @@
-"""The parameters of notebooks: they are read, parsed and checked before anything runs."""
+"""The parameters of notebooks, which are read, parsed and checked before anything runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Parameter:
 def load(name: str) -> dict[str, Any]:
     """Return a notebook's json, with each cell's source as one string.
 
-    A file that is not a notebook, for example after a merge with conflicts, raises ValueError.
+    Raise ValueError if the file is not a notebook, for example after a merge with conflicts.
     """
     path = notebook_path(name)
     try:
@@ -92,10 +92,10 @@ def parse(parameter: Parameter, text: str) -> Any:
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the values of the overridden parameters of a notebook, checked before anything runs.
 
-    overrides: parameters and values, as written on the command line. If a text is the path of an existing file or
-    folder, it becomes an absolute path, because the notebook runs in another folder.
+    The overrides are parameters with their values, as written on the command line. If a text is the path of an existing
+    file or folder, it becomes an absolute path, because the notebook runs in another folder.
 
-    ValueError is raised for unknown names (with the nearest known one), wrong types and wrong ranges. The ranges are
+    Raise ValueError for an unknown name (with the nearest known one), a wrong type or a wrong range. The ranges are
     checked by running the notebook's own cell tagged `checks`, which has its own messages.
     """
     known = notebook_parameters(name)

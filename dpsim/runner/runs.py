@@ -64,8 +64,8 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
     names : iterable of str, the notebooks; if it is empty, all notebooks
     overrides : iterable of (str, str), parameters and values, as written on the command line
     output : str, optional
-        The folder for the outputs, which go to <output>/<notebook>. With None, a run with default parameters writes to
-        figures/<notebook>, and any other run to build/runs/<notebook>/<key>.
+        The folder for the outputs, which go to <output>/<notebook>. If it is None, a run with default parameters writes
+        to figures/<notebook>, and any other run to build/runs/<notebook>/<key>.
 
     Examples
     --------
