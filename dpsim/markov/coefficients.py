@@ -78,7 +78,7 @@ def fundamental_matrix(P: ArrayLike) -> Array:
     condition = np.max(np.linalg.cond(A, np.inf))
     if not condition <= LARGEST_CONDITION:
         raise ValueError(
-            f"P must give I - P + 1 pi^T a condition number of at most {LARGEST_CONDITION:g}, "
+            f"P must give I - P - 1 pi^T a condition number of at most {LARGEST_CONDITION:g}, "
             f"got {condition:.2g}: the chain is too nearly reducible"
         )
     return np.asarray(np.linalg.inv(A))

@@ -566,7 +566,6 @@ moves = histograms().map(
 )
 states = st.integers(1, 5).map(lambda total: {"states": boltzmann_.configurations(total, 3)})
 add("boltzmann.space.index", non_negative, states, checked=False)
-add("boltzmann.space.ordered_pairs", non_negative, bins=st.integers(1, 5), checked=False)
 add("boltzmann.space.after_move", non_negative, moves, checked=False)
 add("boltzmann.space.neighbours", non_negative, states, checked=False)
 add("boltzmann.law.objective", between(high=0), histograms().map(lambda d: {**d, "z": d["x"][::-1]}))
