@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,3 +68,24 @@ def strip_labels(value: Any) -> tuple[Any, Callable[[Any], Any]]:
         kind, index, name = type(value), value.index, value.name
         return value.to_numpy(), lambda result: kind(result, index=index, name=name)
     return value, lambda result: result
+
+
+def round_up(value: float, spec: str = ".2f") -> str:
+    """Return a number as text that is never below it, for an epsilon or a delta that is promised.
+
+    Parameters
+    ----------
+    value : float
+        It counts as its shortest decimal form, so that 0.1 stays 0.1.
+    spec : str
+        The digits to keep, as in a format string: ".2f" for two decimals, ".3g" for three significant digits.
+
+    Examples
+    --------
+    >>> from dpsim.private import round_up
+    >>> round_up(1.11), round_up(1.1101), round_up(2.0000049, ".6g"), round_up(1.2e-9, ".1g")
+    ('1.11', '1.12', '2.00001', '2e-09')
+    """
+    with decimal.localcontext(rounding=decimal.ROUND_CEILING):
+        up = format(decimal.Decimal(repr(float(value))), spec)
+    return format(float(up), spec)

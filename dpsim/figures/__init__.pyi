@@ -7,6 +7,7 @@ from .house_style import (
     plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
+    round_up as round_up,
     save as save,
     save_table as save_table,
     save_numbers as save_numbers,
@@ -23,6 +24,9 @@ from .house_style import (
 from .maps import (
     compare_zones as compare_zones,
     draw_trips as draw_trips,
+)
+from .price import (
+    draw_price as draw_price,
 )
 from .graphs import (
     draw_automaton as draw_automaton,
@@ -57,6 +61,7 @@ from . import (
     house_style as house_style,
     maps as maps,
     graphs as graphs,
+    price as price,
     dirichlet as dirichlet,
     words as words,
     decisions as decisions,

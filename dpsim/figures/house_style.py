@@ -21,6 +21,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from PIL import Image
 
 from dpsim import checks, files
+from dpsim.private import round_up as round_up
 
 WIDTHS = {1: 3.5, 2: 7.2}
 """The widths, in inches, of a figure of one column and of a figure across both columns."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import decimal
 from typing import Any
 
-from dpsim.private import SIMULATION
+from dpsim.private import SIMULATION, round_up
 from dpsim.release import scratch
 from dpsim.release.labels import first_labels, visible
 from dpsim.release.noise import Noise
@@ -60,8 +59,9 @@ def in_words(chain: Any) -> str:
     lines = [
         *[SIMULATION] * s["simulation"],
         trust(chain),
-        f"Guarantee: {given}(epsilon, delta)-differential privacy with epsilon {_round_up(s['epsilon'], 6)}, "
-        f"delta {_round_up(s['delta'], 3)} ({proven}; the proofs are in dpsim.release.noise). The probability of any "
+        f"Guarantee: {given}(epsilon, delta)-differential privacy with "
+        f"epsilon {round_up(s['epsilon'], '.6g')}, delta {round_up(s['delta'], '.3g')} ({proven}; "
+        "the proofs are in dpsim.release.noise). The probability of any "
         "set of outputs is at most e^epsilon times its probability from a neighbouring table, plus delta.",
         f"Neighbours: two tables, one of which has one unit more. The unit is {unit.words}{moves}.",
         "If the unit is in both tables but with different events, the guarantee is twice epsilon and (1 + e^epsilon) "
@@ -115,8 +115,3 @@ def _of_the_long_run(chain: Any) -> list[str]:
         share, weak = float(chain.stationary()[chain.weak].sum()), f"({len(chain.weak)}): {first_labels(chain.weak)}"
         lines.append(f"{share:.1%} of the stationary distribution lies on states whose rows say nothing {weak}.")
     return lines
-
-
-def _round_up(value: float, digits: int) -> str:
-    up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING).create_decimal(decimal.Decimal(value))
-    return f"{float(up):.{digits}g}"
