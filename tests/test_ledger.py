@@ -10,20 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import nbclient
 import nbformat
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 from PIL import Image
-from toy_project import notebook
+from toy_project import FORKS, notebook
 
-from dpsim import figures, ledger, paths
+from dpsim import figures, ledger, paths, runner
 from dpsim.cli import main
 from dpsim.figures import explore, house_style
 from dpsim.ledger import display as display_of
+from dpsim.ledger import recording
 from dpsim.ledger import rows as rows_of
+from dpsim.ledger import tables as tables_of
 from dpsim.ledger import verdicts as words_of
 
 
@@ -232,7 +236,7 @@ def test_no_draw_of_ours_can_turn_a_verdict() -> None:
     alarm = words_of._alarm(len(table))
     for id, row in table[table["standard_error"] > 0].iterrows():
         for value in np.linspace(-1, 1, 41) * alarm * row["standard_error"] + row["reproduced"]:
-            assert ledger.word(row, value, row["standard_error"]) == row["verdict"], (id, value, "take more draws")
+            assert ledger.verdict(row, value, row["standard_error"]) == row["verdict"], (id, value, "take more draws")
 
 
 @functools.cache
@@ -265,38 +269,155 @@ def test_a_correction_is_told_to_be_sent_and_nothing_else_is() -> None:
     assert set(table.loc[table["sent"] != "", "verdict"]) <= {"contradicted", "slip", "differs"}
 
 
+@pytest.fixture(autouse=True)
+def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test begin like a process that has recorded and shown nothing."""
+    monkeypatch.setattr(recording, "_runs", {})
+    monkeypatch.setattr(recording, "_shown", set())
+    recording._usual_parameters.cache_clear()
+
+
 @pytest.mark.parametrize("paper", list(ledger.papers().index))
 def test_the_scoreboard_says_what_the_report_says_and_leads_to_headings(paper: str) -> None:
-    text = ledger.scoreboard(paper).to_html()
     table = ledger.report().query("paper == @paper")
     board = table.query("inputs != 'none'")
+    for row in table.dropna(subset="reproduced").itertuples():
+        error = None if math.isnan(row.standard_error) else row.standard_error
+        ledger.record(row.Index, row.reproduced, standard_error=error)
+    text = ledger.scoreboard(paper).to_html()
+    assert display_of.GREY not in text, "this run has recorded every row"
     for row in board.itertuples():
-        assert f">{row.shown}</a>" in text
+        assert f">{row.shown}<" in text or f">{row.shown}.<br>" in text
+        told = html.escape(row.sentence.replace("`", ""), quote=False)
+        assert (told in re.sub("</?code>", "", text)) == (row.verdict in display_of.FAILING), row.Index
     assert {html.unescape(place) for place in re.findall('href="#([^"]+)"', text)} == {
         ledger.anchor(section) for section in board["section"]
     }
+    assert text.count('href="../figures/REPORT.md"') == 1
     verdict = ledger.by_paper(table).loc[paper, "verdict"]
-    assert verdict in text and ledger.counts(paper) == f"{verdict[:-1]} ([scoreboard](#The-verdict))."
+    assert ledger.counts(paper) == f"{verdict[:-1]} ([scoreboard](#The-verdict))."
+    assert f"Of the paper's {len(board)} claims, " in text
     for sentence in table.query("inputs == 'none'")["sentence"]:
         assert sentence not in text
-    for word in set(board["verdict"]):
-        assert f"<b>{word}</b>: {ledger.VERDICTS[word]}" in text
 
 
-def test_rows_that_share_a_sentence_share_a_line_and_recorded_values_fill_it() -> None:
+STYLED = re.compile(r"<(th|td|caption)\b([^>]*)>")
+
+
+@pytest.mark.parametrize("paper", list(ledger.papers().index))
+def test_a_notebook_that_is_not_trusted_keeps_the_alignment(paper: str) -> None:
+    """JupyterLab drops style sheets and ids there, but keeps the style of an element."""
+    text = ledger.scoreboard(paper).to_html()
+    assert "<style" not in text and " id=" not in text
+    cells = STYLED.findall(text)
+    assert {name for name, _ in cells} == {"th", "td", "caption"}
+    assert {inside.strip() for _, inside in cells} == {f'style="{tables_of.LEFT}"'}
+    assert "text-align: left" in tables_of.LEFT
+
+
+def test_rows_that_share_a_sentence_share_a_line() -> None:
     rows = pd.concat([row(section="Laplace's noise")] * 3).set_axis(["a", "b", "c"])
-    values, board_of = recorded({"a": 2.26, "b": 2.3, "c": 2.5}), display_of._board
-    said = rows.assign(sentence="{found} of {limit:.1%}.", limit=0.5, relation="at least")
-    board = board_of(ledger.judge(said, values, default=False)).to_html()
-    assert "2.26 of 50.0 %." in board and "2.3 of 50.0 %." in board
-    assert {html.unescape(place) for place in re.findall('href="#([^"]+)"', board)} == {"Laplace's-noise"}
-    chosen = rows.assign(sentence="Elsewhere.", inputs="chosen")
-    board = board_of(ledger.judge(chosen, values, default=False)).to_html()
-    assert board.count("Elsewhere.") == 1 and "2.26 to 2.5" in board
-    assert "2.26; 2.3" in board_of(ledger.judge(chosen[:2], values, default=False)).to_html()
+    values = recorded({"a": 2.26, "b": 2.3, "c": 2.5})
+
+    def board(rows: pd.DataFrame) -> str:
+        table = ledger.judge(rows, values, default=False)
+        return display_of.board(table.assign(recorded=True, template=rows["sentence"]), "")
+
+    said = rows.assign(sentence="It is {found}.")
+    assert "It is" not in board(said[:1]), "the reason for what agrees is in the report"
+    assert "It is 2.3." in board(said) and "It is 2.5." in board(said)
+    assert {html.unescape(place) for place in re.findall('href="#([^"]+)"', board(said))} == {"Laplace's-noise"}
+    chosen = rows.assign(sentence="Elsewhere, {found}.", inputs="chosen")
+    assert board(chosen).count("not tested: value") == 1 and "2.26 to 2.5" in board(chosen)
+    assert "2.26; 2.3" in board(chosen[:2]) and "Similar claims share a line" in board(chosen)
+    assert "Similar claims" not in board(chosen[:1])
     Found = words_of.Found
     assert f"{Found(0.026):.1%} {Found(-50.0)} {Found(0.012345)}" == "2.6 % -50 0.01235"
     assert f"{Found(-0.762):by.2f}, {Found(3.0):by}" == "falls by 0.76, rises by 3"
+
+
+def found_on(text: str, quantity: str) -> str:
+    """Return the cell "we find" of a scoreboard's line."""
+    (line,) = [line for line in text.splitlines() if line.startswith("<tr><td") and quantity in line]
+    return re.findall("<td[^>]*>(.*?)</td>", line)[2]
+
+
+def test_the_scoreboard_shows_what_was_recorded_and_in_grey_what_was_not() -> None:
+    quantity = "distance of two stationary distributions"
+    board = ledger.scoreboard("fallin2023")
+    usual = found_on(board.to_html(), quantity)
+    assert usual == f'<span style="{display_of.GREY}">0.49</span>'
+    ledger.record("fallin2023.lemma3", 0.75)
+    assert found_on(board.to_html(), quantity) == "0.75"
+    assert "in grey" in board.to_html()
+    ledger.record("fallin2023.lemma3", 1.25)
+    assert found_on(board.to_html(), quantity) == "1.25" and "not tested" in board.to_html()
+    assert "2 of the numbers" not in board.to_html() and "1 of the numbers of this run differ" in board.to_html()
+
+
+LINES = [
+    'from dpsim import ledger\nledger.record("fallin2023.theorem3", 0.25)',
+    'ledger.scoreboard("fallin2023")',
+    'ledger.record("fallin2023.lemma3", scale / 4, output=output)',
+]
+"""A notebook that records a row, shows the scoreboard, and then records another row."""
+
+
+def scoreboards(made: nbformat.NotebookNode) -> list[str]:
+    """Return the scoreboards among the outputs of a notebook."""
+    outputs = [output for cell in made.cells for output in cell.get("outputs", [])]
+    return [
+        output["data"]["text/html"] for output in outputs if "we find" in output.get("data", {}).get("text/html", "")
+    ]
+
+
+def check_the_scoreboard(text: str) -> None:
+    """Check the scoreboard of LINES with the parameters scale = 2 and seed = 8."""
+    assert found_on(text, "distance of two stationary distributions") == "0.5"
+    assert found_on(text, "mean error of the stationary distribution as a share") == "0.25"
+    assert display_of.GREY in found_on(text, "largest delta of the figure")
+    assert "Run with scale = 2.0, seed = 8; all other parameters as usual." in text
+
+
+def test_papermill_puts_what_is_recorded_below_into_the_scoreboard_above(toy: Path) -> None:
+    path = toy / "notebooks" / "matrix_dirichlet.ipynb"
+    notebook(path, *LINES)
+    texts = []
+    for _ in range(2):
+        papermill.execute_notebook(path, toy / "made.ipynb", {"scale": 2.0, "seed": 8}, progress_bar=False)
+        texts += scoreboards(nbformat.read(toy / "made.ipynb", 4))
+    check_the_scoreboard(texts[0])
+    assert texts == texts[:1] * 2, "and no id differs from run to run"
+    client = nbclient.NotebookClient(nbformat.read(path, 4), kernel_name="python3")  # as `nbconvert --execute`
+    (text,) = scoreboards(client.execute())
+    assert found_on(text, "distance of two stationary distributions") == "0.25" and "Run with" not in text
+
+
+def test_a_run_puts_what_is_recorded_below_into_the_scoreboard_above(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook(toy / "notebooks" / "matrix_dirichlet.ipynb", *LINES)
+    monkeypatch.setattr(runner.runs, "_Forks", FORKS)  # with the environment of this project
+    (ran,) = runner.run(runner.plan(["matrix_dirichlet"], [("scale", "2"), ("seed", "8")]))
+    assert ran.status == "done", ran.message
+    (made,) = (toy / "build" / "runs" / "matrix_dirichlet").rglob("matrix_dirichlet.ipynb")
+    (text,) = scoreboards(nbformat.read(made, 4))
+    check_the_scoreboard(text)
+
+
+def test_a_parameter_that_changes_in_a_session_begins_a_new_run(toy: Path) -> None:
+    """JupyterLab: run all, change a parameter, which may be saved, and run all again without restarting the kernel."""
+    path = toy / "notebooks" / "matrix_dirichlet.ipynb"
+    notebook(path, *LINES)
+    made = nbformat.read(path, 4)
+    saved = f"path = {str(path)!r}\ntext = open(path).read()\nopen(path, 'w').write(text.replace('= 1.0', '= 2.0'))"
+    again = 'ledger.scoreboard("fallin2023")', 'ledger.record("fallin2023.lemma3", scale / 4)'
+    made.cells += [nbformat.v4.new_code_cell(source) for source in (f"{saved}\nscale = 2.0", *again)]
+    first, second = scoreboards(nbclient.NotebookClient(made, kernel_name="python3").execute())
+    assert first == second, "both are the same board"
+    assert found_on(second, "distance of two stationary distributions") == "0.5"
+    assert display_of.GREY in found_on(second, "mean error of the stationary distribution as a share")
+    assert "Run with scale = 2.0; all other parameters as usual." in second
 
 
 def test_the_verdict_of_a_paper_counts_its_claims_by_word_and_kind() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsim import checks, files, paths
+from dpsim import paths
 from dpsim.ledger.rows import how_many, papers, published
 
 VERDICTS = {
@@ -48,8 +48,8 @@ FALSE_ALARM, SEEDS = 1e-3, 20
 """The largest probability that any sampled row misses its verified value in SEEDS full runs with other seeds."""
 
 
-def word(row: Any, value: float, error: float = 0.0) -> str:
-    """Return the word for a row when the reproduced number is `value`, with the standard error `error`.
+def verdict(row: Any, value: float, error: float = 0.0) -> str:
+    """Return the verdict on a row when the reproduced number is `value`, with the standard error `error`.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def word(row: Any, value: float, error: float = 0.0) -> str:
     --------
     >>> from dpsim import ledger
     >>> row = next(ledger.published().query("claim == 'bound' and inputs == 'paper'").itertuples())
-    >>> ledger.word(row, row.published), ledger.word(row, 2 * row.published)
+    >>> ledger.verdict(row, row.published), ledger.verdict(row, 2 * row.published)
     ('agrees', 'differs')
     """
     if row.inputs == "none":
@@ -79,6 +79,10 @@ def word(row: Any, value: float, error: float = 0.0) -> str:
     if row.claim == "slip":
         return "slip"
     return "contradicted" if row.inputs == "any" else "differs"
+
+
+word = verdict
+"""The name that `verdict` had before."""
 
 
 def _holds(row: Any, value: float, error: float) -> bool:
@@ -149,13 +153,13 @@ def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
         return "not judged", True
     if math.isnan(value):
         return "not recorded", False
-    verdict = word(row, value, error)
+    found = verdict(row, value, error)
     if not default:
-        return verdict, True
+        return found, True
     if abs(value - row.expected) > row.expected_unit + alarm * error:
-        return f"{verdict}, MISSES EXPECTED {row.expected:g}", False
-    verified = word(row, row.expected, error)
-    return (verdict, True) if verified == verdict else (f"{verdict}, EXPECTED {verified.upper()}", False)
+        return f"{found}, MISSES EXPECTED {row.expected:g}", False
+    verified = verdict(row, row.expected, error)
+    return (found, True) if verified == found else (f"{found}, EXPECTED {verified.upper()}", False)
 
 
 def _with_kind(row: Any) -> str:
@@ -170,35 +174,6 @@ def _with_kind(row: Any) -> str:
 def is_seconds(row: Any) -> bool:
     """Return whether a row holds seconds. They differ in every run, so they are kept apart and not judged."""
     return bool(row.inputs == "none" and row.unit == "s")
-
-
-def record(row: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
-    """Record the reproduced value of one ledger row, to six significant digits.
-
-    Parameters
-    ----------
-    row : str
-        The id of a row of data/published.csv.
-    value : float
-        Finite.
-    standard_error : float, optional
-        The standard error of a value that was estimated from random draws.
-    output : str
-        The folder of results.json; "" writes nothing. Rows of seconds go to timings.json, so that results.json is the
-        same in every run.
-    """
-    rows = published(row.partition(".")[0])
-    if row not in rows.index:
-        raise ValueError(f"row must be an id of {paths.data() / 'published.csv'}, got {row!r}")
-    found = {"value": json.loads(files.number(checks.scalar(f"value of {row}", value))), "standard_error": None}
-    if standard_error is not None:
-        error = checks.scalar(f"standard_error of {row}", standard_error, 0)
-        found["standard_error"] = json.loads(files.number(error))
-    if output:
-        path = Path(output) / ("timings.json" if is_seconds(rows.loc[row]) else "results.json")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        files.write_json(path, dict(sorted((held | {row: found}).items())))
 
 
 def results(folder: Path) -> pd.DataFrame:
