@@ -1,4 +1,4 @@
-"""Section 6.1: (6) for the grades, and for all inputs that round to the printed ones."""
+"""Section 6.1: (6) for the grades, and for inputs that round to the printed ones."""
 
 from itertools import product
 
@@ -19,6 +19,8 @@ ks = np.linspace(20.55, 20.65, 21)
 etas = np.linspace(0.0725, 0.0735, 21)
 gammas = np.linspace(0.00035, 0.00045, 21)
 largest = max(epsilon(*inputs) for inputs in product(ks, etas, gammas))
-print(f"epsilon printed 2.255, from the printed inputs {epsilon(20.6, 0.073, 0.0004):.3f}")
+print(
+    f"epsilon printed 2.255, from the printed inputs {epsilon(20.6, 0.073, 0.0004):.3f}"
+)
 print(f"from all inputs that round to them: at most {largest:.3f}")
 assert largest < 2.2545

@@ -1,4 +1,4 @@
-"""Lemma 1: it holds, but its proof splits the outputs into two sets that leave some out."""
+"""Lemma 1 holds, but its proof splits the outputs into sets that leave some out."""
 
 import numpy as np
 

@@ -19,7 +19,9 @@ for n, epsilon in table.items():
     minima = []
     for N in (10_000, most):
         minima += [brentq(lambda c: smallest_epsilon(c, N, n) - epsilon, 0.5, 100)]
-    print(f"{n} zones, {epsilon}: a minimum of {minima[0]:.1f} to {minima[1]:.1f} trips")
+    print(
+        f"{n} zones, {epsilon}: a minimum of {minima[0]:.1f} to {minima[1]:.1f} trips"
+    )
     print(f"  in rows of 10,000 to {most:,} trips")
 print(f"from a minimum of 1 trip: at least {smallest_epsilon(1, 5, 2):.1f}")
 print(f"from 2 trips: at most {smallest_epsilon(2, most, 63):.1f}")

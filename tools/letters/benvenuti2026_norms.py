@@ -22,7 +22,7 @@ moved = np.array([[0.90, 0.05, 0.05], P[1], P[2]])
 distance = np.abs(stationary(moved) - stationary(P)).sum()
 Z = np.linalg.inv(np.eye(3) - P - stationary(P))
 row, column = np.multiply(sums(Z), sums(moved - P))
-print(f"Lemma 5: distance {distance:.3f}, by row sums {row:.3f}, by columns {column:.3f}")
+print(f"Lemma 5: distance {distance:.3f}; by rows {row:.3f}, by columns {column:.3f}")
 assert column < distance < row
 
 S = np.array([[7, 1, 1, 1], [7, 1, 1, 1], [1, 1, 7, 1], [1, 1, 7, 1]]) / 10
@@ -35,5 +35,5 @@ assert row < tau < column
 pairs = np.random.default_rng(1).dirichlet(np.ones(4), size=(10_000, 2, 4))
 change = [abs(half_distance(A) - half_distance(B)) for A, B in pairs]
 by_rows = [sums(A - B)[0] for A, B in pairs]
-print(f"half the distance of rows: change over row sum {np.divide(change, by_rows).max():.2f}")
+print(f"half the distance: change over row sum {np.divide(change, by_rows).max():.2f}")
 assert np.all(np.less_equal(change, by_rows))

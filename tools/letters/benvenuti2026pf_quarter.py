@@ -4,11 +4,14 @@ import numpy as np
 from scipy.optimize import linprog
 
 lengths = np.arange(1, 15)
-printed = ((0.5, 12.7, 0.05), (5, 0.62, 0.005))  # epsilon, error, half of its last digit
+printed = (
+    (0.5, 12.7, 0.05),
+    (5, 0.62, 0.005),
+)  # epsilon, error, half of its last digit
 
 
 def largest_reduction(b, epsilon=3):
-    """Return the largest share 1 / (1 + Z) that counts N(1), ..., N(14) of words allow."""
+    """Return the largest share 1 / (1 + Z) that counts N(1) to N(14) of words allow."""
     rows, limits = [], []
     for at, error, half in printed:
         weights = np.exp(-at * lengths / (2 * b))
@@ -21,6 +24,8 @@ def largest_reduction(b, epsilon=3):
 print("expected errors 12.7 at epsilon 0.5 and 0.62 at 5, n = 14: at epsilon 3")
 for b in range(1, 8):
     share = largest_reduction(b)
-    print(f"b = {b}: ", f"at most {share:.0%}" if share else "no words have these errors")
+    print(
+        f"b = {b}: ", f"at most {share:.0%}" if share else "no words have these errors"
+    )
     assert (share is not None) == (b < 6) and (b > 1 or share < 0.19)
 print("printed: at least 25 %")

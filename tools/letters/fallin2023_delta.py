@@ -12,7 +12,10 @@ for protected in (2, 6):
     draws = rng.dirichlet([k * eta] * protected + rest, size=300_000)
     sampled = np.mean(draws[:, :protected].min(axis=1) < gamma)
     deltas += [1 - inside]
-    print(f"a row of {protected} protected entries, k = {k}: delta_i {1 - inside:.3f}", end=", ")
+    print(
+        f"a row of {protected} protected entries, k = {k}: delta_i {1 - inside:.3f}",
+        end=", ",
+    )
     print(f"sampled {sampled:.4f}")
     assert abs(sampled - deltas[-1]) < 0.002
 print(f"1 - max min {min(deltas):.3f}, max (1 - min) {max(deltas):.3f}")

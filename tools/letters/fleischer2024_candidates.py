@@ -29,9 +29,10 @@ people = np.linalg.matrix_power(T, 500)[0]
 assert np.allclose(np.log(people), [log_probability(z, x, t, True) for z in states])
 pi = np.exp(log_probability((2, 0, 0), x, t, False))
 walked = people[states.index((2, 0, 0))]
-print(f"x = {x}, t = {t}: (2, 0, 0) has pi = {pi:.2f}; if people are drawn, {walked:.2f}")
+print(f"x = {x}, t = {t}: (2, 0, 0) has pi {pi:.2f}; if people are drawn, {walked:.2f}")
 
 seen = [(10, 8, 5, 11, 16), (6, 7, 10, 13, 14), (7, 10, 11, 9, 13)]
 for people in (False, True):
     fit = sum(log_probability(z, (1, 2, 3, 20, 24), 100, people) for z in seen)
-    print(f"three at t = 100, {'people' if people else 'bins'}: log-likelihood {fit:.0f}")
+    drawn = "people" if people else "bins"
+    print(f"three histograms, t = 100, {drawn} drawn: log-likelihood {fit:.0f}")
