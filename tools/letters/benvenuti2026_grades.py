@@ -19,8 +19,7 @@ ks = np.linspace(20.55, 20.65, 21)
 etas = np.linspace(0.0725, 0.0735, 21)
 gammas = np.linspace(0.00035, 0.00045, 21)
 largest = max(epsilon(*inputs) for inputs in product(ks, etas, gammas))
-print(
-    f"epsilon printed 2.255, from the printed inputs {epsilon(20.6, 0.073, 0.0004):.3f}"
-)
+formula = epsilon(20.6, 0.073, 0.0004)
+print(f"epsilon printed 2.255, from the printed inputs {formula:.3f}")
 print(f"from all inputs that round to them: at most {largest:.3f}")
 assert largest < 2.2545

@@ -15,16 +15,18 @@ def smallest_epsilon(records, N, n, gamma=1e-8):
     return ratio + shift * np.log((1 - (n - 1) * gamma) / gamma)
 
 
+def excess(records, N, n, epsilon):
+    return smallest_epsilon(records, N, n) - epsilon
+
+
 for n, epsilon in table.items():
-    minima = []
-    for N in (10_000, most):
-        minima += [brentq(lambda c: smallest_epsilon(c, N, n) - epsilon, 0.5, 100)]
-    print(
-        f"{n} zones, {epsilon}: a minimum of {minima[0]:.1f} to {minima[1]:.1f} trips"
-    )
-    print(f"  in rows of 10,000 to {most:,} trips")
-print(f"from a minimum of 1 trip: at least {smallest_epsilon(1, 5, 2):.1f}")
+    low, high = (brentq(excess, 0.5, 100, (N, n, epsilon)) for N in (10_000, most))
+    print(f"{n} zones, {epsilon}: a minimum of {low:.1f} to {high:.1f} trips")
+print(f"in rows of 10,000 to {most:,} trips")
+ends = [smallest_epsilon(1, N, 63) for N in (10_000, most)]
+print(f"from a minimum of 1 trip: {ends[0]:.1f} to {ends[1]:.1f}", end="; ")
 print(f"from 2 trips: at most {smallest_epsilon(2, most, 63):.1f}")
+
 
 rng = np.random.default_rng(1)
 for counts in ([500, 300, 1], [501, 300, 0]):  # one record changed

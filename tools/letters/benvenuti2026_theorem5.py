@@ -32,8 +32,6 @@ print(f"counts {counts.tolist()}")
 print(f"E|tau(P) - tau(P~)| {moved:.3f}, Theorem 5 allows {printed:.3f}")
 print(f"  sum of sqrt(2 L_i) / 2: {np.sqrt(2 * by_row).sum() / 2:.3f}")
 print(f"E||P - P~||: row sums {row_sums:.2f}, column sums {column_sums:.2f}")
-print(
-    f"  Lemma 6 allows {printed:.3f}; sqrt(2 sum L_i): {np.sqrt(2 * by_row.sum()):.2f}"
-)
+print(f"  Lemma 6 allows {printed:.3f}")
 assert 2 * printed < moved < np.sqrt(2 * by_row).sum() / 2
 assert 2 * printed < column_sums < row_sums < np.sqrt(2 * by_row.sum())

@@ -31,8 +31,6 @@ error = np.sqrt(flip * (n - flip) / 2000)
 print(f"two words, expected errors {exponential:.2f} and {flip:.2f}", end=", ")
 print(f"standard error of the mean of 2,000 words {error:.2f}")
 least = 0.615 / (2 - 0.615 / n)
-print(
-    f"printed 0.62 and 0.28: beside 0.62, that is 0.615 or more, at least {least:.3f}"
-)
+print(f"printed 0.62 and 0.28; beside 0.62 (0.615 or more) at least {least:.3f}")
 print("the reduction of expected errors: less than 50 %, printed 55.7 %")
 assert smallest > 1 - 1e-9 and least > 0.285

@@ -24,8 +24,7 @@ def largest_reduction(b, epsilon=3):
 print("expected errors 12.7 at epsilon 0.5 and 0.62 at 5, n = 14: at epsilon 3")
 for b in range(1, 8):
     share = largest_reduction(b)
-    print(
-        f"b = {b}: ", f"at most {share:.0%}" if share else "no words have these errors"
-    )
+    found = f"at most {share:.0%}" if share else "no words have these errors"
+    print(f"b = {b}: {found}")
     assert (share is not None) == (b < 6) and (b > 1 or share < 0.19)
 print("printed: at least 25 %")

@@ -19,9 +19,7 @@ print(f"P {P.tolist()}")
 print(f"first row changed to {moved[0].tolist()}: distance {distance:.3f}")
 for name, sign in (("I - P - 1 pi^T", -1), ("I - P + 1 pi^T", 1)):
     Z = np.linalg.inv(np.eye(3) - P + sign * pi)
-    rows, columns = (
-        np.abs(Z).sum(axis=axis).max() * np.abs(moved - P).sum(axis=axis).max()
-        for axis in (1, 0)
-    )
+    sums = [[np.abs(M).sum(axis=axis).max() for axis in (1, 0)] for M in (Z, moved - P)]
+    rows, columns = np.prod(sums, axis=0)
     print(f"inverse of {name}: row sums give {rows:.3f}, column sums {columns:.3f}")
     assert columns < distance < rows

@@ -33,8 +33,6 @@ assert true - 5 * error > 2 * delta
 for k, most in ((10, 6), (98.7, 6)):  # Section V
     epsilon, delta = theorem1(k, 0.025, 0.10, 0.051, 0.001, most=most)
     true, error = true_delta(epsilon, k, 0.025, 0.10, rows=32)
-    print(
-        f"Section V, 32 rows of 2 to {most} entries, k = {k}: stated ({epsilon:.2f}, "
-    )
-    print(f"{delta:.2g}), true delta {true:.3f}, error {error:.4f}")
+    print(f"Section V, 32 rows of 2 to {most} entries, k = {k}:")
+    print(f"stated ({epsilon:.2f}, {delta:.2g}), true {true:.3f}, error {error:.4f}")
     assert true - 5 * error > 2 * delta

@@ -21,12 +21,8 @@ print("x = (1, 0, 1), probability of the optimum in the limit")
 for ratio in (1 / 2, 1 / 16):
     one, two, three = (given(ratio, chains) for chains in (1, 2, 3))
     print(f"exp(-2 / t) = 1/{1 / ratio:.0f}, t = {-2 / np.log(ratio):.2f}: {one:.2f},")
-    print(
-        f"  given that 2 independent chains agree {two:.2f}, that 3 agree {three:.2f}"
-    )
-print(
-    f"copies of one chain at 1/2: {levels(0.5)[0]:.2f}, given that they agree", end=" "
-)
-print(f"{levels(0.5)[0] / levels(0.5).sum():.2f}")
+    print(f"  given that 2 independent chains agree {two:.2f}, that 3 do {three:.2f}")
+copies = levels(0.5)[0] / levels(0.5).sum()  # they agree with probability 1
+print(f"copies of one chain at 1/2: {levels(0.5)[0]:.2f}, if they agree {copies:.2f}")
 assert given(1 / 2, 3) < given(1 / 2, 2) < given(1 / 2, 1)
 assert given(1 / 16, 1) < given(1 / 16, 2) < given(1 / 16, 3)
