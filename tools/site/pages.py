@@ -172,10 +172,11 @@ def letters() -> dict[str, str]:
     """Return a page for each letter to a paper's authors, with its scripts: name -> Markdown."""
     found = {}
     for letter in sorted((paths.root() / "tools" / "letters").glob("*.md")):
-        parts = [letter.read_text(encoding="utf-8"), "## The scripts"]
-        for script in sorted(letter.parent.glob(f"{letter.stem}_*.py")):
-            code = script.read_text(encoding="utf-8")
-            parts += [f"### {script.name}", f"```python\n{code}```"]
+        text = letter.read_text(encoding="utf-8")
+        parts = [text, "## The scripts"]
+        for name in re.findall(r"`(\w+\.py)`", text):
+            code = letter.with_name(name).read_text(encoding="utf-8")
+            parts += [f"### {name}", f"```python\n{code}```"]
         found[f"letters/{letter.name}"] = "\n\n".join(parts) + "\n"
     return found
 
