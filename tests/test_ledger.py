@@ -149,6 +149,13 @@ MISTAKES = [
     ("limit", "2", "must be empty for a bound"),
     ("expected", "", "must be the value that was verified here"),
     ("expected", "nan", "must be a number"),
+    ("draws", "0", "column draws: must be at least 1, got '0'"),
+    ("draws", "-5", "column draws: must be at least 1, got '-5'"),
+    ("deviation", "-1", "column deviation: must be at least 0, got '-1'"),
+    ("sentence", "It is {fuond}.", "column sentence: must hold only {found} and {limit} in braces"),
+    ("sentence", "It is {found:.2q}.", "column sentence: must hold only {found} and {limit} in braces"),
+    ("sentence", "It is {.", "column sentence: must hold only {found} and {limit} in braces"),
+    ("sentence", "It is {}.", "column sentence: must hold only {found} and {limit} in braces"),
     ("draws", "2000", "column deviation: must be given together with draws"),
     ("relation", "equal to", "must be at most or at least for a bound"),
     ("section", " ", "must be a text, got ' '"),
@@ -196,6 +203,13 @@ def test_a_stray_comma_a_lost_quote_and_another_header_name_the_file(toy: Path) 
         with pytest.raises(ValueError, match=re.escape(message)) as refused:
             ledger.published()
         assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "id,notebook\n", "id,notebook,reference,address,answer\na,b\n"])
+def test_papers_that_cannot_be_read_are_refused_by_name(toy: Path, text: str) -> None:
+    (toy / "data" / "papers.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"papers\.csv(: the columns must be id,notebook|, line 2: 2 columns instead)"):
+        ledger.papers()
 
 
 def test_a_mistake_in_the_rows_of_another_paper_does_not_stop_a_run(toy: Path) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 
 from dpsim import checks, paths
-from dpsim.ledger.rows import papers, published
+from dpsim.ledger.rows import Found, papers, published
 from dpsim.ledger.tables import LEFT, html_table, markdown_table
-from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, Found, is_seconds, judge
+from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, is_seconds, judge
 
 JUDGED = tuple(kind for kind in CLAIMS if kind != "slip")
 """The kinds of claim that can agree, in the order in which they are counted."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dpsim import paths
-from dpsim.ledger.rows import how_many, papers, published
+from dpsim.ledger.rows import Found, how_many, papers, published
 
 VERDICTS = {
     "agrees": "our result confirms the claim",
@@ -247,18 +247,6 @@ def report(folder: Path | None = None) -> pd.DataFrame:
             f"row: name the folder of a run (default runs record their rows in {paths.figures()})"
         )
     return table
-
-
-class Found(float):
-    """A recorded value in a sentence or table. It is written with four digits unless the format specifies a different
-    number, and with a space before "%". If the format begins with "by", the text says how far the value falls or
-    rises."""
-
-    def __format__(self, spec: str) -> str:
-        if spec.startswith("by"):
-            return f"{'falls' if self < 0 else 'rises'} by {Found(abs(self)):{spec[2:]}}"
-        whole = self == np.round(self) and abs(self) < 1e9
-        return float.__format__(self, spec or (".0f" if whole else ".4g")).replace("%", " %")
 
 
 def _alarm(rows: int) -> float:
