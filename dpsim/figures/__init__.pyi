@@ -38,6 +38,7 @@ from .explore import (
     Moving as Moving,
     embedded as embedded,
     slider as slider,
+    note as note,
     save_moving as save_moving,
     manhattan as manhattan,
     which_mechanism as which_mechanism,
