@@ -139,12 +139,25 @@ def report(results: Path | None) -> Output:
     missing = [] if results else _missing_pictures()
     lines += [f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` draws it" for path in missing]
     if results is None:
-        text = f"# Published and reproduced\n\n{ledger.LEGEND}\n{ledger.markdown(table, '../notebooks')}"
-        files.write_text(paths.figures() / "REPORT.md", text)
+        claims = ledger.markdown(table, "../notebooks")
+        files.write_text(paths.figures() / "REPORT.md", f"{OPENING}\n{ledger.LEGEND}\n## The claims\n\n{claims}")
     elif (used := ledger.parameters(results)) is not None:
         told = ", ".join(f"{name} = {json.dumps(value)}" for name, value in used.items())
         lines.append(f"run with {told}; all other parameters as usual" if told else "run with default parameters")
     return lines, int(len(bad) + len(missing) > 0)
+
+
+OPENING = """\
+# What the papers report, and what we find
+
+![A dot for each claim of the papers: our number divided by the number that the paper \
+reports, or by the limit that it states.](00_overview/fig4_numbers.png)
+
+*All claims at once.* Each dot is our number divided by the number that the paper \
+reports, or by the limit that it states. The claims that are contradicted and the slips \
+are named.
+"""
+"""The beginning of REPORT.md."""
 
 
 def _missing_pictures() -> list[Path]:

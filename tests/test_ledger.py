@@ -149,6 +149,13 @@ MISTAKES = [
     ("limit", "2", "must be empty for a bound"),
     ("expected", "", "must be the value that was verified here"),
     ("expected", "nan", "must be a number"),
+    ("draws", "0", "column draws: must be at least 1, got '0'"),
+    ("draws", "-5", "column draws: must be at least 1, got '-5'"),
+    ("deviation", "-1", "column deviation: must be at least 0, got '-1'"),
+    ("sentence", "It is {fuond}.", "column sentence: must hold only {found} and {limit} in braces"),
+    ("sentence", "It is {found:.2q}.", "column sentence: must hold only {found} and {limit} in braces"),
+    ("sentence", "It is {.", "column sentence: must hold only {found} and {limit} in braces"),
+    ("sentence", "It is {}.", "column sentence: must hold only {found} and {limit} in braces"),
     ("draws", "2000", "column deviation: must be given together with draws"),
     ("relation", "equal to", "must be at most or at least for a bound"),
     ("section", " ", "must be a text, got ' '"),
@@ -196,6 +203,13 @@ def test_a_stray_comma_a_lost_quote_and_another_header_name_the_file(toy: Path) 
         with pytest.raises(ValueError, match=re.escape(message)) as refused:
             ledger.published()
         assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "id,notebook\n", "id,notebook,reference,address,answer\na,b\n"])
+def test_papers_that_cannot_be_read_are_refused_by_name(toy: Path, text: str) -> None:
+    (toy / "data" / "papers.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"papers\.csv(: the columns must be id,notebook|, line 2: 2 columns instead)"):
+        ledger.papers()
 
 
 def test_a_mistake_in_the_rows_of_another_paper_does_not_stop_a_run(toy: Path) -> None:
@@ -420,26 +434,20 @@ def test_a_parameter_that_changes_in_a_session_begins_a_new_run(toy: Path) -> No
     assert "Run with scale = 2.0; all other parameters as usual." in second
 
 
-def test_the_verdict_of_a_paper_counts_its_claims_by_word_and_kind() -> None:
+def test_the_verdict_of_a_paper_counts_its_claims_by_word() -> None:
     rows = pd.concat([row()] * 4).set_axis(list("abcd"))
 
-    def said(*values: float, **more: object) -> tuple[str, str]:
+    def said(*values: float, **more: object) -> str:
         found = ledger.judge(rows[: len(values)].assign(**more), recorded(dict(zip("abcd", values))), default=False)
-        counted = ledger.by_paper(found).iloc[0]
-        return str(counted["verdict"]), str(counted["kinds"])
+        return str(ledger.by_paper(found).iloc[0]["verdict"])
 
-    assert said(2.26) == ("Of the paper's 1 claim, 1 agrees with our results.", "1 value")
-    assert said(2.26, 2.3)[0] == "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1)."
-    assert said(-1.0, -1.0, inputs="example", **FALLS) == (
-        "Of the paper's 2 claims, 2 agree with our results.",
-        "2 trends; all of them on an example",
-    )
+    assert said(2.26) == "Of the paper's 1 claim, 1 agrees with our results."
+    assert said(2.26, 2.3) == "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1)."
     kinds = {"inputs": ["any", "example", "chosen", "paper"], "claim": ["value", "bound", "value", "slip"]}
     kinds |= {"relation": ["", "at most", "", ""], "where": ["A", "B", "C", "D"]}
     assert said(2.3, 2.26, 2.26, 2.3, **kinds) == (
         "Of the paper's 4 claims, 1 agrees with our results, 1 is contradicted (A), 1 is a slip (D), and 1 could not "
-        "be tested.",
-        "1 bound, on an example",
+        "be tested."
     )
     assert said(2.26, 2.26, inputs=["paper", "none"]) == said(2.26)
 
@@ -510,10 +518,29 @@ def test_a_run_with_other_parameters_is_judged_by_what_it_recorded(toy: Path) ->
     assert shown.exit_code == 2 and "fallin2023.nobody" in shown.output
 
 
-def test_the_readme_counts_agreements_by_kind(toy: Path) -> None:
-    fleischer(toy, {"fleischer2024.space.6": 6.0, "fleischer2024.cold": 0.5})
-    text = ledger.summary(ledger.report(), "notebooks")
-    assert "machine mechanism | 1 | 1 statement, on an example | 0 | 0 | 0 | 0 |" in text
+def test_the_readme_counts_verdicts_and_leaves_out_those_that_no_claim_has() -> None:
+    table = ledger.report()
+    head, _, *lines = ledger.summary(table, "notebooks").splitlines()
+    words = [word for word in ledger.VERDICTS if (table["verdict"] == word).any()]
+    assert head == f"| notebook | paper | {' | '.join(words)} |" and len(lines) == len(ledger.papers())
+    first = table[table["paper"] == ledger.papers().index[0]]
+    counted = [str((first["verdict"] == word).sum()) for word in words]
+    assert lines[0].endswith(f" | {' | '.join(counted)} |")
+    none = ledger.summary(ledger.judge(row(), recorded({"benvenuti2026.fig1.eps_min": 2.26})))
+    assert none.splitlines()[0] == "| notebook | paper | agrees |"
+
+
+def test_the_report_opens_with_the_picture_explains_the_words_once_and_prints_an_answer(toy: Path) -> None:
+    path = toy / "data" / "papers.csv"
+    path.write_text(
+        re.sub(r"(,https://arxiv.org/abs/2602\S*?),$", r'\1,"They agree, with thanks."', path.read_text(), flags=re.M)
+    )
+    assert CliRunner().invoke(main, ["report"]).exit_code == 1, "nothing has been run"
+    text = (toy / "figures" / "REPORT.md").read_text(encoding="utf-8")
+    assert text.index("](00_overview/fig4_numbers.png)") < text.index("## What the words mean") < text.index("###")
+    for word, told in [*ledger.VERDICTS.items(), *((kind, ledger.CLAIMS[kind]) for kind in display_of.JUDGED)]:
+        assert text.count(f"| `{word}` | {' | '.join(told)} |") == 1
+    assert text.count("**The authors' answer.** They agree, with thanks.\n\n| where |") == 1
 
 
 def test_seconds_are_shown_alike_with_and_without_a_run_of_this_machine() -> None:

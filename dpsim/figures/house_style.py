@@ -3,6 +3,7 @@ tables."""
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -11,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 from PIL import Image
 
 from dpsim import checks, files
+from dpsim.ledger.tables import LEFT, RIGHT, Table, html_table
 from dpsim.private import round_up as round_up
 
 WIDTHS = {1: 3.5, 2: 7.2}
@@ -84,7 +88,9 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
 
     Parameters
     ----------
-    colours : mapping, TRUE, PAPER, OURS or OTHER for each name in the column that is both `hue` and `style`
+    colours : mapping, a colour for each name in the column that is both `hue` and `style`
+        TRUE, PAPER, OURS and OTHER have dashes and a marker of their own; any other colour that matplotlib knows is
+        drawn as a solid line with round markers.
     bounds : collection of str, the names of the bounds, which are drawn dashed
     markers : bool, whether points are marked
 
@@ -94,9 +100,14 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
     >>> figures.looks({"exact": figures.PAPER, "bound": figures.PAPER}, bounds=["bound"])["dashes"]
     {'exact': '', 'bound': (4, 1.5)}
     """
-    dashes = {name: BOUND if name in bounds else DASHES[colour] for name, colour in colours.items()}
-    marks = {"markers": {name: MARKERS[colour] for name, colour in colours.items()}} if markers else {}
-    return {"palette": dict(colours), "dashes": dashes, **marks}
+    for name, colour in colours.items():
+        if not is_color_like(colour):
+            raise ValueError(f"colours must be colours that matplotlib knows, got {colour!r} for {name!r}")
+    dashes = {name: BOUND if name in bounds else DASHES.get(colour, "") for name, colour in colours.items()}
+    found: dict[str, Any] = {"palette": dict(colours), "dashes": dashes}
+    if markers:
+        found["markers"] = {name: MARKERS.get(colour, "o") for name, colour in colours.items()}
+    return found
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
@@ -158,6 +169,29 @@ def add_band(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
     """
     ends = [table.assign(**{value: table[value] + side * 2.0 * table[error]}) for side in (-1, 1)]
     return pd.concat([table, *ends], ignore_index=True)
+
+
+def draw_means(
+    ax: Any,
+    x: Sequence[float],
+    means: Sequence[float],
+    standard_errors: Sequence[float],
+    colour: str,
+    **look: Any,
+) -> None:
+    """Draw means as a line in the style of its colour, with a band of two standard errors to either side.
+
+    Parameters
+    ----------
+    ax : Axes
+    x, means, standard_errors : sequence of float
+    colour : str
+    look : keywords of ``ax.plot``, for example `label`
+    """
+    middle = np.asarray(means, dtype=float)
+    reach = 2 * np.asarray(standard_errors, dtype=float)
+    ax.plot(x, middle, color=colour, **({"dashes": DASHES.get(colour, "")} | look))
+    ax.fill_between(x, middle - reach, middle + reach, color=colour, **BAND)
 
 
 def plain_ticks(axis: Any, values: Sequence[float]) -> None:
@@ -255,14 +289,45 @@ def save_table(data: pd.DataFrame, name: str, output: str) -> None:
     files.write_csv(folder / f"{name}.csv", data)
 
 
+def show_table(table: pd.DataFrame, form: str = ".4g", forms: Mapping[str, str] | None = None) -> Table:
+    """Return a table that Jupyter shows without its index, with words at the left of their columns and numbers at the
+    right.
+
+    Parameters
+    ----------
+    table : DataFrame
+    form : str
+        The format of numbers, for example ".3f".
+    forms : mapping, optional
+        The formats of some columns, by name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpsim import figures
+    >>> table = pd.DataFrame({"zones": [63, 45], "error": [0.01234, 0.2]})
+    >>> print(figures.show_table(table, ".2f", {"zones": "d"}))
+    zones | error
+    63 | 0.01
+    45 | 0.20
+    """
+    numbers = set(table.select_dtypes("number").columns)
+    styles = {str(name): RIGHT if name in numbers else LEFT for name in table}
+    spec = dict.fromkeys(numbers, form) | dict(forms or {})
+    columns = [[html.escape(format(value, spec.get(name, ""))) for value in table[name]] for name in table]
+    return Table(html_table(styles, zip(*columns)))
+
+
 def save_numbers(numbers: Mapping[str, float], output: str) -> None:
     """Write the key numbers of a run to output/numbers.json, for notebooks that do not check published numbers.
 
     Parameters
     ----------
-    numbers : mapping of str to float, finite, with units in the names
+    numbers : mapping of str to float, at least one; finite, with units in the names
     output : as in `save`
     """
+    if not numbers:
+        raise ValueError("numbers must hold at least one number, got {}")
     rounded = {str(name): json.loads(files.number(checks.scalar(name, value))) for name, value in numbers.items()}
     if output:
         Path(output).mkdir(parents=True, exist_ok=True)

@@ -11,20 +11,29 @@ from typing import Any
 import pandas as pd
 
 from dpsim import checks, paths
-from dpsim.ledger.rows import papers, published
+from dpsim.ledger.rows import Found, papers, published
 from dpsim.ledger.tables import LEFT, html_table, markdown_table
-from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, Found, is_seconds, judge
+from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, is_seconds, judge
 
 JUDGED = tuple(kind for kind in CLAIMS if kind != "slip")
-"""The kinds of claim that can agree, in the order in which they are counted."""
+"""The kinds of claim that can agree, in the order in which they are explained."""
 
-LEGEND = (
-    "".join(f"- `{word}`: {meaning}.\n" for word, meaning in VERDICTS.items())
-    + "\nThe kind of claim is written behind the word:\n\n"
-    + "".join(f"- `{kind}`: {CLAIMS[kind]}.\n" for kind in JUDGED)
-    + f"\n{RULE}\n"
+LEGEND = "\n".join(
+    [
+        "## What the words mean\n",
+        markdown_table(
+            dict.fromkeys(("verdict", "meaning", "example"), "---"),
+            [(f"`{word}`", *told) for word, told in VERDICTS.items()],
+        ),
+        "The kind of claim follows the verdict, for example `agrees: bound`.\n",
+        markdown_table(
+            dict.fromkeys(("kind of claim", "what is compared", "example"), "---"),
+            [(f"`{kind}`", *CLAIMS[kind]) for kind in JUDGED],
+        ),
+        f"{RULE}\n",
+    ]
 )
-"""What the words and the kinds of claim mean, as Markdown."""
+"""What the verdicts and the kinds of claim mean, as Markdown."""
 
 FAILING = ("contradicted", "differs", "slip")
 """The verdicts whose reason the scoreboard shows."""
@@ -46,7 +55,7 @@ PHRASES = {
 
 
 def by_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each paper a verdict, the kinds of the claims that agree, and how many of its rows have each word.
+    """Return for each paper a verdict, and how many of its rows have each word.
 
     Parameters
     ----------
@@ -57,20 +66,20 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         The index has the papers in the order of the rows. `verdict` is a sentence that counts the paper's claims under
-        each word and names the places of those that do not hold; `kinds` says which kinds of claims agree. For each
-        word of VERDICTS, a column counts the rows with this word on the scoreboard, which shows the rows that are
-        judged.
+        each word and names the places of those that do not hold. For each word of VERDICTS, a column counts the rows
+        with this word on the scoreboard, which shows the rows that are judged.
 
     Examples
     --------
     >>> from dpsim import ledger
     >>> ledger.by_paper(ledger.report()).columns.tolist()
-    ['verdict', 'kinds', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
+    ['verdict', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
     """
     parts = dict(list(_on_the_scoreboard(table).groupby("paper", sort=False)))
-    said = {"verdict": map(_sentence, parts.values()), "kinds": map(_kinds, parts.values())}
-    words = {word: [int((part["verdict"] == word).sum()) for part in parts.values()] for word in VERDICTS}
-    return pd.DataFrame(said | words, index=pd.Index(parts, name="paper"))
+    found: dict[str, list[Any]] = {"verdict": [_sentence(part) for part in parts.values()]}
+    for word in VERDICTS:
+        found[word] = [int((part["verdict"] == word).sum()) for part in parts.values()]
+    return pd.DataFrame(found, index=pd.Index(parts, name="paper"))
 
 
 def counts(paper: str) -> str:
@@ -105,28 +114,14 @@ def _sentence(board: pd.DataFrame, *, named: bool = True) -> str:
     return f"Of the paper's {_number(len(board), 'claim')}, {listed}."
 
 
-def _kinds(board: pd.DataFrame) -> str:
-    """Return how many of the claims of one paper that agree are of each kind, for example "1 value, 4 bounds and 6
-    statements; 5 of them on an example"."""
-    agreeing = board[board["verdict"] == "agrees"]
-    if agreeing.empty:
-        return ""
-    found = agreeing["claim"].value_counts()
-    *first, last = [_number(int(found[kind]), kind) for kind in JUDGED if kind in found]
-    examples = int((agreeing["inputs"] == "example").sum())
-    share = "all" if examples == len(agreeing) else str(examples)
-    behind = f"; {share} of them on an example" if examples and len(agreeing) > 1 else ""
-    behind = ", on an example" if examples and len(agreeing) == 1 else behind
-    return f"{', '.join(first)} and {last}{behind}" if first else f"{last}{behind}"
-
-
 def _number(count: int, what: str) -> str:
     """Return a count with its noun."""
     return f"{count} {what}{'s' * (count != 1)}"
 
 
 def markdown(table: pd.DataFrame, folder: str = "") -> str:
-    """Return the judged rows as Markdown, a table for each paper, free of measured seconds and dates.
+    """Return the judged rows as Markdown, a table for each paper below what its authors have answered, free of
+    measured seconds and dates.
 
     Parameters
     ----------
@@ -152,7 +147,9 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
             place = f"{site}/notebooks/{name}.html#{site_anchor(row.section)}" if site else f"{folder}/{name}.ipynb"
             where = f"[{row.where}]({place})" if folder else row.where
             rows.append([where, _says(row), _finds(row), row.shown, row.sentence])
-        parts.append(f"### {reference}\n\n{markdown_table(columns, rows)}")
+        answer = declared.loc[paper, "answer"]
+        told = f"**The authors' answer.** {answer}\n\n" if answer else ""
+        parts.append(f"### {reference}\n\n{told}{markdown_table(columns, rows)}")
     return "\n".join(parts)
 
 
@@ -180,8 +177,8 @@ def site_anchor(heading: str) -> str:
 
 
 def summary(table: pd.DataFrame, folder: str = "") -> str:
-    """Return a Markdown table that says for each paper which notebook checks it, how many rows have each word, and
-    which kinds of claims agree.
+    """Return a Markdown table that says for each paper which notebook checks it, and how many of its claims have each
+    verdict. A verdict that no claim has is left out.
 
     Parameters
     ----------
@@ -196,14 +193,16 @@ def summary(table: pd.DataFrame, folder: str = "") -> str:
     >>> ledger.summary(ledger.report()).startswith("| notebook | paper | agrees |")
     True
     """
-    declared, rows = papers(), []
-    columns = {"notebook": "---", "paper": "---", "agrees": "---:", "kinds of claim that agree": "---"}
-    for paper, counted in by_paper(table).iterrows():
+    declared = papers()
+    counted = by_paper(table)
+    words = [word for word in VERDICTS if word == "agrees" or counted[word].any()]
+    rows = []
+    for paper, found in counted.iterrows():
         name, reference = declared.loc[paper, ["notebook", "reference"]]
         shown = f"[`{name}`]({folder}/{name}.ipynb)" if folder else f"`{name}`"
-        agrees, *others = counted[list(VERDICTS)]
-        rows.append([shown, reference, agrees, counted["kinds"], *others])
-    return markdown_table(columns | {word: "---:" for word in VERDICTS if word != "agrees"}, rows)
+        rows.append([shown, reference, *found[words]])
+    columns = {"notebook": "---", "paper": "---"} | dict.fromkeys(words, "---:")
+    return markdown_table(columns, rows)
 
 
 def anchor(heading: str) -> str:

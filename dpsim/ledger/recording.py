@@ -118,7 +118,7 @@ def scoreboard(paper: str) -> Scoreboard:
     Examples
     --------
     >>> from dpsim import ledger
-    >>> "<table" in ledger.scoreboard("fallin2023").to_html()
+    >>> "<table" in ledger.scoreboard(ledger.papers().index[0]).to_html()
     True
     """
     checks.choice("paper", paper, papers().index)

@@ -12,11 +12,7 @@ RIGHT = "text-align: right; vertical-align: top"
 notebook that is not trusted, which every fresh clone is."""
 
 
-def html_table(
-    columns: Mapping[str, str],
-    rows: Iterable[Sequence[str]],
-    caption: str = "",
-) -> str:
+def html_table(columns: Mapping[str, str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
     """Return a table as HTML.
 
     Parameters
@@ -75,5 +71,8 @@ class Table:
     def __init__(self, text: str) -> None:
         self.html = text
 
+    def __str__(self) -> str:
+        return plain_table(self.html)
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": self.html, "text/plain": plain_table(self.html)}
+        return {"text/html": self.html, "text/plain": str(self)}
