@@ -48,6 +48,7 @@ REFUSALS = [
     (["quick", "-p", "label=a=b", "-p", "draws=0"], "draws must be an integer from 1 to 100, got 0"),
     (["quick", "-p", "draws", "2.5"], "draws must be an integer"),
     (["quick", "-p", "scale", "wide"], "scale must be a number (float), got 'wide'"),
+    (["quick", "-p", "scale", "nan"], "scale must be a number (float), got 'nan'"),
     (["quick", "-p", "fast", "maybe"], "fast must be true or false"),
     (["quick", "-p", "bins", "1,two"], "bins must be "),
     (["quick", "-p", "bins", "[1"], "bins must be a list like 1,2,3"),
@@ -162,6 +163,13 @@ LISTS = [("int", "1, 2", [1, 2]), ("float", "[0.5, 1]", [0.5, 1.0]), ("str", "a,
 @pytest.mark.parametrize("kind, text, value", VALUES + [(f"list[{kind}]", *rest) for kind, *rest in LISTS])
 def test_values_on_the_command_line_take_the_parameters_type(kind: str, text: str, value: object) -> None:
     assert runner.parameters.parse(runner.parameters.Parameter("x", kind, None, ""), text) == value
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "[-Infinity]"])
+def test_numbers_that_are_not_finite_are_refused_by_their_text(text: str) -> None:
+    """A notebook refused them as "got 0"."""
+    with pytest.raises(ValueError, match=r"x must be a number \(float\), got '-?(nan|inf)"):
+        runner.parameters.parse(runner.parameters.Parameter("x", "list[float]", None, ""), text)
 
 
 def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alone(toy: Path) -> None:
