@@ -1,4 +1,4 @@
-"""The command line: run, report, list, data, release, plan, diff."""
+"""The command line: run, report, list, data, release, plan."""
 
 from __future__ import annotations
 
@@ -245,14 +245,6 @@ def plan(**options: Any) -> Output:
     from dpsim.release.command import plan_lines
 
     return plan_lines(**options), 0
-
-
-@main.command()
-@click.argument("run_a")
-@click.argument("run_b")
-def diff(run_a: str, run_b: str) -> Output:
-    """Compare the numbers of two runs. A run is a folder, a notebook, or <notebook>/<key> in build/runs."""
-    return [runner.describe(run_a, run_b)], 0
 
 
 class Progress:

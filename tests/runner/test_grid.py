@@ -66,7 +66,6 @@ def test_a_sweep_that_is_interrupted_goes_on_and_gives_one_row_for_each_point_an
     assert values["k"].to_dict() == {0: 24, 1: 24} and values["first", 0] != values["first", 1]
     first, second = (run.output for run in runner.plan_grid("quick", ["seed=0:2"], [("scale", "2")]))
     assert runner.diff.values(first, second).loc["mean", "difference"] == 0
-    assert runner.diff.folder(str(first)) == first
 
 
 @pytest.mark.filterwarnings("default")  # of an extra, which the other tests never load

@@ -188,13 +188,9 @@ def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alon
     assert other.status == "done" and written(folder) == before
     assert set(written(other.output)) == names | {"manifest.json", "quick.ipynb"}
     assert ran(("seed", "8")).status == "unchanged"
-    tables = runner.diff.tables(folder, other.output)
-    assert tables.loc["fig1_draws.csv", "largest_relative_change"] > 0
     values = runner.diff.values(folder, other.output)
     assert values["difference"]["k"] == 0
     assert values["standard_errors"]["first"] == pytest.approx(values["difference"]["first"] / 2**0.5) != 0
-    shown = CliRunner().invoke(main, ["diff", "quick", f"quick/{other.output.name[:6]}"])
-    assert shown.exit_code == 0 and "changed: x" in shown.output
 
 
 def test_an_output_folder_is_ones_own_or_of_a_run_before(toy: Path) -> None:
