@@ -108,6 +108,10 @@ SHARED = "papermill", "ipykernel.inprocess.ipkernel", "numba", "scipy.stats", "s
 imported only once, except on macOS, where they do not survive a fork."""
 
 
+MOST_JOBS = 1024
+"""The largest number of notebooks that may run at the same time."""
+
+
 def run(
     runs: list[Run], jobs: int | None = None, *, force: bool = False, tell: Callable[[Run], object] = lambda run: None
 ) -> list[Run]:
@@ -123,7 +127,7 @@ def run(
     force : bool, whether to run current notebooks too
     tell : callable, ``tell(run)`` is called at every cell, wait and end
     """
-    workers = streams.cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024)
+    workers = streams.cores() if jobs is None else checks.integer("jobs", jobs, 1, MOST_JOBS)
     files.need_locks("running notebooks with dpsim")
     workers = max(1, min(workers, len(runs)))
     main = threading.current_thread() is threading.main_thread()  # Dask runs points in other threads
