@@ -83,6 +83,10 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
             target = record = Path(output).resolve() / name
             if target.is_relative_to(figures.resolve()):
                 raise ValueError(f"output must be outside {figures}, which only default runs write, got {output}")
+        for place in (target, record, _previous(target)):
+            if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
+                raise ValueError(f"output must be a folder, and {place} is a file or a link: move it away")
+        if output is not None:
             ours = all((target / file).is_file() for file in ("manifest.json", f"{name}.ipynb"))
             if os.path.lexists(target) and not ours:
                 raise ValueError(f"output must be a new folder or that of an earlier run: {target} holds other files")

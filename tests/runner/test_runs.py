@@ -208,6 +208,22 @@ def test_an_output_folder_is_ones_own_or_of_a_run_before(toy: Path) -> None:
     assert (mine / "thesis.txt").read_text() == "years of work"
 
 
+PLACES = ["figures/quick", "figures/.quick.previous", "build/runs/quick/default", "mine/quick"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_file_at_the_place_of_an_output_is_refused_before_anything_runs(toy: Path, place: str, kind: str) -> None:
+    """The run ended with an error of the system, and so did every later one, with the file beside the output."""
+    path = toy / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (toy / "elsewhere").mkdir()
+    path.write_text("mine") if kind == "file" else path.symlink_to(toy / "elsewhere")
+    result = CliRunner().invoke(main, ["run", *(["--output", "mine"] if "mine" in place else [])])
+    assert result.exit_code == 2 and f"{place} is a file or a link" in result.output
+    assert os.path.lexists(path) and not (toy / "build/locks").exists()
+
+
 def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: Path) -> None:
     notebook(toy / "notebooks" / "broken.ipynb", "1 + 1", "raise RuntimeError('the reason')")
     result = CliRunner().invoke(main, ["run", "-j", "2"])
