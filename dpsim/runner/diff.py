@@ -8,18 +8,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpsim import ledger
+from dpsim import files, ledger
 
 
 def numbers(folder: Path) -> pd.DataFrame:
     """Return a table with value and standard_error, by id, of the ledger rows and the key numbers of a run."""
     found = ledger.results(folder)
-    path = folder / "numbers.json"
-    try:
-        given = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
-        return pd.DataFrame({"value": given}, dtype=float).combine_first(found)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} must hold numbers by name: {error}") from error
+    for name in ("numbers.json", f"numbers_{files.OWNER_ONLY}.json"):
+        path = folder / name
+        try:
+            given = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
+            found = pd.DataFrame({"value": given}, dtype=float).combine_first(found)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path} must hold numbers by name: {error}") from error
+    return found
 
 
 def values(a: Path, b: Path) -> pd.DataFrame:

@@ -19,7 +19,7 @@ import pandas as pd
 from dpsim import checks, files, paths
 from dpsim.runner.diff import numbers
 from dpsim.runner.parameters import notebook_parameters
-from dpsim.runner.runs import Run, plan
+from dpsim.runner.runs import Run, holds_owner_only, plan
 from dpsim.runner.runs import run as run_here
 
 MOST_RUNS = 100_000
@@ -88,7 +88,8 @@ def gather(runs: list[Run]) -> Path:
     """Return the path of a csv table, written below build/sweeps, of the numbers that the runs of a grid recorded.
 
     It has a row for each finished point and each number, with the parameters, id, value and standard_error. These
-    numbers are the notebook's rows in the ledger and the key numbers in its numbers.json.
+    numbers are the notebook's rows in the ledger and the key numbers in its numbers.json. If a run shows somebody's
+    data, nobody but the owner can read the table.
 
     Parameters
     ----------
@@ -102,7 +103,9 @@ def gather(runs: list[Run]) -> Path:
     identity = hashlib.sha256(json.dumps([run.parameters for run in runs]).encode()).hexdigest()[:16]
     path = paths.build() / "sweeps" / f"{runs[0].name}-{identity}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.write_csv(path, pd.DataFrame(rows, columns=[*runs[0].parameters, "id", "value", "standard_error", "run"]))
+    table = pd.DataFrame(rows, columns=[*runs[0].parameters, "id", "value", "standard_error", "run"])
+    owner_only = any(holds_owner_only(run.output) for run in runs)
+    files.write_csv(path, table, owner_only=owner_only)
     return path
 
 

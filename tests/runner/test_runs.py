@@ -224,6 +224,38 @@ def test_a_file_at_the_place_of_an_output_is_refused_before_anything_runs(toy: P
     assert os.path.lexists(path) and not (toy / "build/locks").exists()
 
 
+OF_THE_OWNER = """\
+path = folder / "figa1_release_OWNER_ONLY.csv"
+path.touch(mode=0o600)
+path.write_text("true\\n0.5\\n")
+stage = oct(folder.stat().st_mode)[-2:]
+assert stage == "00", stage
+(folder / "numbers_OWNER_ONLY.json").write_text('{"error": 0.25}')
+"""
+
+
+def test_a_run_that_shows_somebodys_data_is_only_for_its_owner(toy: Path) -> None:
+    """The true probabilities of one's own table were in files that everybody could read."""
+    assert ran(("seed", "3")).output.stat().st_mode & 0o077 == (toy / "data").stat().st_mode & 0o077
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, OF_THE_OWNER)
+    run = ran(("seed", "3"))
+    assert run.status == "done" and run.output.stat().st_mode & 0o777 == 0o700
+    for name in ("quick.ipynb", "figa1_release_OWNER_ONLY.csv"):
+        assert (run.output / name).stat().st_mode & 0o777 == 0o600
+    assert ran(("seed", "3")).status == "unchanged"
+    swept = runner.gather(runner.run(runner.plan_grid("quick", ["seed=3:5"])))
+    assert swept.stat().st_mode & 0o777 == 0o600 and "error,0.25" in swept.read_text()
+    refused = ran()
+    assert refused.status == "failed" and "use --output DIR" in refused.message
+    assert written(toy / "figures") == {} and not [*(toy / "figures").iterdir()]
+    (mine,) = runner.run(runner.plan(["quick"], output="mine"))
+    assert mine.status == "done" and mine.output.stat().st_mode & 0o777 == 0o700
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, OF_THE_OWNER, "1 / 0")
+    assert ran(("seed", "3")).status == "failed"
+    (failed,) = (toy / "build/runs/quick").glob("failed-*.ipynb")
+    assert failed.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: Path) -> None:
     notebook(toy / "notebooks" / "broken.ipynb", "1 + 1", "raise RuntimeError('the reason')")
     result = CliRunner().invoke(main, ["run", "-j", "2"])
