@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from dpsim import checks, files, paths, runner
+from dpsim import __version__, checks, files, paths, runner
 
 Output = tuple[Iterable[str], int]
 """Lines that a command prints when it has done everything, and its exit code."""
@@ -59,6 +59,7 @@ class WithParameters(click.Command):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="dpsim %(version)s (the distribution dpsim-compendium)")
 def main() -> None:
     """A living compendium of private Markov chains. Run its notebooks, and compare their results with the papers."""
 
@@ -99,6 +100,7 @@ def run(
     """
     if (grid or dask) and (len(names) != 1 or not grid or output is not None or force):
         raise ValueError("a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force")
+    files.need_locks("running notebooks with dpsim", "JupyterLab and papermill run them on this system, too")
     if jobs is not None:
         checks.integer("jobs", jobs, 1, runner.runs.MOST_JOBS)
     runs = _planned_sweep(names[0], grid, parameter) if grid else runner.plan(names, parameter, output)

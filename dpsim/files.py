@@ -46,12 +46,13 @@ def replacing(path: Path, *, owner_only: bool = False) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def need_locks(what: str) -> None:
-    """Raise ImportError on a system where `lock` does not work; `what` is the beginning of its message."""
+def need_locks(what: str, instead: str = "") -> None:
+    """Raise ImportError on a system where `lock` does not work. `what` begins the message, and `instead` says what
+    works there."""
     if importlib.util.find_spec("fcntl") is None:
         raise ImportError(
-            f"{what} needs Linux, macOS or, on Windows, the Windows Subsystem for Linux (WSL): "
-            "files cannot be locked here"
+            f"{what} needs Linux, macOS or, on Windows, the Windows Subsystem for Linux (WSL), "
+            f"because files cannot be locked here{instead and f': {instead}'}"
         )
 
 

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from toy_project import ROOT
 
+import dpsim
 from dpsim import load_release, runner
 from dpsim.cli import main
 
@@ -77,3 +78,15 @@ def test_there_is_no_command_that_nobody_needs() -> None:
     """`dpsim diff X X` reported differences."""
     result = CliRunner().invoke(main, ["diff", "a", "a"])
     assert result.exit_code == 2 and "No such command 'diff'" in result.output
+
+
+def test_a_list_of_categories_that_is_missing_is_refused_as_missing(tmp_path: Path) -> None:
+    """It was refused as text that cannot be read as UTF-8."""
+    ends = ["--origin", "a", "--destination", "b", "--epsilon", "1", "--output", str(tmp_path / "out")]
+    result = CliRunner().invoke(main, ["release", "t.csv", *ends, "--categories", "none.txt"])
+    assert result.exit_code == 2 and "there is no such file" in result.output and "UTF-8" not in result.output
+
+
+def test_the_command_says_its_version_and_whose_it_is() -> None:
+    result = CliRunner().invoke(main, ["--version"])
+    assert result.exit_code == 0 and result.output == f"dpsim {dpsim.__version__} (the distribution dpsim-compendium)\n"
