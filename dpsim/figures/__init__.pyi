@@ -52,7 +52,7 @@ from .words import (
     neighbours as neighbours,
     draw_errors as draw_errors,
 )
-from .decisions import (
+from .mdp_policy_synthesis import (
     K_TICKS as K_TICKS,
     draw_startups as draw_startups,
     draw_plans as draw_plans,
@@ -67,5 +67,5 @@ from . import (
     price as price,
     dirichlet as dirichlet,
     words as words,
-    decisions as decisions,
+    mdp_policy_synthesis as mdp_policy_synthesis,
 )

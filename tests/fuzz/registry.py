@@ -68,7 +68,7 @@ LEFT_OUT = {
         release.owner.* release.report.* datasets.taxi.known_zones datasets.taxi.trips_label datasets.fetch.*
         ledger.* runner.* files.* paths.* cli.*""",
     "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a browser tests/site": """
-        figures.words.* figures.decisions.* figures.graphs.draw_* figures.maps.* figures.dirichlet.*
+        figures.words.* figures.mdp_policy_synthesis.* figures.graphs.draw_* figures.maps.* figures.dirichlet.*
         figures.explore.* figures.house_style.looks
         figures.house_style.shorten
         figures.house_style.plain_ticks figures.house_style.add_band figures.house_style.mark_*
