@@ -28,6 +28,9 @@ from .maps import (
 from .price import (
     draw_price as draw_price,
 )
+from .release import (
+    draw_release as draw_release,
+)
 from .graphs import (
     draw_automaton as draw_automaton,
     draw_chain as draw_chain,
@@ -62,6 +65,7 @@ from . import (
     maps as maps,
     graphs as graphs,
     price as price,
+    release as release,
     dirichlet as dirichlet,
     words as words,
     decisions as decisions,
