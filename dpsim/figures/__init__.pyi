@@ -40,8 +40,13 @@ from .explore import (
     embedded as embedded,
     slider as slider,
     save_moving as save_moving,
+)
+from .overview import (
+    odds_chart as odds_chart,
+    draw_releases as draw_releases,
     manhattan as manhattan,
-    which_mechanism as which_mechanism,
+    draw_ratios as draw_ratios,
+    claims_chart as claims_chart,
 )
 from .dirichlet import (
     beta_densities as beta_densities,
@@ -61,6 +66,7 @@ from .decisions import (
 )
 from . import (
     explore as explore,
+    overview as overview,
     house_style as house_style,
     maps as maps,
     graphs as graphs,
