@@ -112,6 +112,7 @@ def draw_releases(table: pd.DataFrame) -> Figure:
         ax.plot(part["grade"], part["true"], "_", color=TRUE, ms=12, mew=1.2)
         ax.set_title(name, fontsize=SMALL)
         ax.axhline(0, color="0.7", lw=0.6, zorder=0)
+        ax.margins(x=0.12)
     for ax in axes[:, 0]:
         ax.set_ylabel("students")
     for ax in axes[-1]:
@@ -139,7 +140,7 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     colour = encode(
         "size",
         "nominal",
-        title="too many or too few, of 100,000 taxis",
+        title="too many or too few, of 100,000 taxis (surrogate data)",
         scale=scale,
         legend=legend,
     )
@@ -160,7 +161,7 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     by = ["mechanism", "epsilon"]
     number = "format(datum.total, ',.2r')"
     headline = note(number, by, ["total"], baseline="top", x=10, y=6, fontSize=22, fontWeight="bold")
-    words = "['of 100,000 taxis in', 'the wrong zone, ε = ' + datum.epsilon]"
+    words = "['of 100,000 taxis', 'in the wrong zone', 'at ε = ' + datum.epsilon]"
     below = note(words, by, ["total"], baseline="top", x=10, y=34)
     look = {
         "layer": [shapes, headline, below],
