@@ -4,12 +4,14 @@ from .house_style import (
     looks as looks,
     shorten as shorten,
     add_band as add_band,
+    draw_means as draw_means,
     plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
     round_up as round_up,
     save as save,
     save_table as save_table,
+    show_table as show_table,
     save_numbers as save_numbers,
     TRUE as TRUE,
     PAPER as PAPER,
@@ -39,6 +41,7 @@ from .explore import (
     Moving as Moving,
     embedded as embedded,
     slider as slider,
+    note as note,
     save_moving as save_moving,
 )
 from .overview import (
