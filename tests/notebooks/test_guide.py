@@ -92,12 +92,15 @@ def test_a_run_on_your_own_table_shows_its_truth_only_to_you(tmp_path: Path) -> 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     made = tmp_path / "out" / NAME
-    private = made / "OWNER_ONLY"
-    assert stat.S_IMODE(private.stat().st_mode) == 0o700
-    open_tables = {path.stem for path in made.glob("*.csv")}
-    assert open_tables == {"figa4_audit"}, "a table that depends on the data"
-    assert {path.name for path in made.glob("*.json")} == {"manifest.json"}
-    truth = pd.read_csv(private / "figa1_release.csv")["true"]
+    assert stat.S_IMODE(made.stat().st_mode) & 0o077 == 0
+    opened = {path.stem for path in made.iterdir() if path.suffix in {".csv", ".png"}}
+    marked = {stem for stem in opened if stem.endswith("OWNER_ONLY")}
+    assert opened - marked == {"figa4_audit"}, "a table that depends on the data"
+    numbers = {path.name for path in made.glob("*.json")}
+    assert numbers == {"manifest.json", "numbers_OWNER_ONLY.json"}
+    table = made / "figa1_release_OWNER_ONLY.csv"
+    assert stat.S_IMODE(table.stat().st_mode) == 0o600
+    truth = pd.read_csv(table)["true"]
     shares = pd.crosstab(clicks["from"], clicks["to"], normalize="index")
     np.testing.assert_allclose(np.sort(truth), np.sort(shares, axis=None), atol=1e-5)
 
