@@ -1,9 +1,11 @@
-"""The drawings of the overview: Ann's count, releases of a class, Manhattan, the errors of the papers' mechanisms, and
-all claims."""
+"""The drawings of the overview: Ann's count, releases of a class, Manhattan, the errors
+of the papers' mechanisms, and all claims."""
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -30,19 +32,23 @@ VERDICTS = {
 }
 """The colour and the symbol of each verdict."""
 
-FEWER = ["below 0.1", "0.1 to 1", "1 to 10", "10 to 100", "above 100"]
+TOLD = ("where", "quantity", "printed", "shown", "sentence")
+"""The columns that the mouse shows."""
+
+CLASSES = ["below 0.1", "0.1 to 1", "1 to 10", "10 to 100", "above 100"]
 SHADES = ["#fddcb8", "#fdae6b", "#f57f20", "#d94701", "#7f2704"]
 """The classes of the map of Manhattan and their colours."""
 
 
 def odds_chart(doubt: pd.DataFrame) -> Moving:
-    """Return the chart of a published count with and without Ann, with a slider for epsilon.
+    """Return the chart of a published count with and without Ann, with a slider for
+    epsilon.
 
     Parameters
     ----------
     doubt : DataFrame
-        Columns epsilon, published (the number), without and with (its probability without Ann and with her), odds (the
-        ratio of the two), limit (e^epsilon).
+        Columns epsilon, published (the number), without and with (its probability
+        without Ann and with her), odds (the ratio of the two), limit (e^epsilon).
     """
     where = {"field": "published", "type": "ordinal"}
     shown = {"domain": ["without", "with"], "range": [TRUE, PAPER]}
@@ -83,7 +89,8 @@ def odds_chart(doubt: pd.DataFrame) -> Moving:
         "encoding": {"y": {"field": "end", **log}},
     }
     most = "format(ceil(100 * exp(epsilon)) / 100, ',.2f')"
-    says = "'ε = ' + format(epsilon, '.1f') + ': the odds change by a factor of at most ' + "
+    says = "'ε = ' + format(epsilon, '.1f') + "
+    says += "': the odds change by a factor of at most ' + "
     spec = {
         "params": [slider("epsilon", "ε ", 1, 0.1, 5, 0.1)],
         "title": {"text": {"expr": says + most}, "anchor": "start"},
@@ -101,8 +108,9 @@ def draw_releases(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        Columns mechanism, of_a_paper (whether a paper of this project proposes it), grade, true (students), and five
-        quantiles of the released numbers: low, lower, middle, upper, high. Eight mechanisms at most.
+        Columns mechanism, of_a_paper (whether a paper of this project proposes it),
+        grade, true (students), and five quantiles of the released numbers: low, lower,
+        middle, upper, high. There are at most eight mechanisms.
     """
     fig, axes = plt.subplots(2, 4, figsize=size(2, 3.6), sharex=True, sharey=True)
     for ax, (name, part) in zip(axes.flat, table.groupby("mechanism", sort=False)):
@@ -121,22 +129,26 @@ def draw_releases(table: pd.DataFrame) -> Figure:
 
 
 def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
-    """Return maps of Manhattan, one for each mechanism, that show where taxis are in the wrong zone.
+    """Return maps of Manhattan, one for each mechanism, that show where taxis are in
+    the wrong zone.
 
     Parameters
     ----------
     zones : GeoDataFrame, the zones and their outlines in degrees
     shares : DataFrame
-        Columns mechanism, epsilon, zone, wrong (of 100,000 taxis, by how many the zone's private number differs from
-        the true one), total (of 100,000 taxis, how many are in the wrong zone: the same in all zones).
+        Columns mechanism, epsilon, zone, wrong (of 100,000 taxis, by how many the
+        zone's private number differs from the true one), total (of 100,000 taxis, how many are
+        in the wrong zone, the same number for all zones).
     """
     ways = list(dict.fromkeys(shares["mechanism"]))
     epsilons = sorted(map(float, shares["epsilon"].unique()))
-    outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
-    sizes = pd.cut(shares["wrong"], [-1, 0.1, 1, 10, 100, float("inf")], labels=FEWER, right=False)
+    metres = functools.partial(json.loads, parse_float=lambda x: round(float(x), 5))
+    outlines = metres(zones.to_json())["features"]
+    ends = [-1, 0.1, 1, 10, 100, math.inf]
+    sizes = pd.cut(shares["wrong"], ends, labels=CLASSES, right=False)
     shares = shares.assign(size=sizes)
     legend = {"orient": "bottom", "titleLimit": 400}
-    scale = {"domain": FEWER, "range": SHADES}
+    scale = {"domain": CLASSES, "range": SHADES}
     colour = encode(
         "size",
         "nominal",
@@ -160,7 +172,8 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     }
     by = ["mechanism", "epsilon"]
     number = "format(datum.total, ',.2r')"
-    headline = note(number, by, ["total"], baseline="top", x=10, y=6, fontSize=22, fontWeight="bold")
+    bold = {"fontSize": 22, "fontWeight": "bold"}
+    headline = note(number, by, ["total"], baseline="top", x=10, y=6, **bold)
     words = "['of 100,000 taxis', 'in the wrong zone', 'at ε = ' + datum.epsilon]"
     below = note(words, by, ["total"], baseline="top", x=10, y=34)
     look = {
@@ -184,22 +197,23 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
         "resolve": {"scale": {"color": "shared"}},
     }
     alt = (
-        f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured by how many of 100,000 taxis "
-        "are too many or too few in a zone, at a chosen epsilon."
+        f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured "
+        "by how many of 100,000 taxis are too many or too few in a zone, at a chosen "
+        "epsilon."
     )
     return Moving(spec, alt)
 
 
 def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
-    """Return the picture of how many times larger the error of each paper's mechanism is than that of the best other
-    one.
+    """Return the picture of how many times larger the error of each paper's mechanism
+    is than that of the best other one.
 
     Parameters
     ----------
     ratios : DataFrame, columns subject and ratio, a row for each epsilon
     mechanisms : DataFrame
-        Columns theirs, best (the names of the two mechanisms) and times (the range of the ratios in words), a row for
-        each subject, in the order of the picture.
+        Columns theirs, best (the names of the two mechanisms) and times (the range of
+        the ratios in words), a row for each subject, in the order of the picture.
     """
     fig, ax = plt.subplots(figsize=size(2, 3.6), layout="none")
     fig.subplots_adjust(left=0.54, right=0.98, top=0.97, bottom=0.15)
@@ -216,20 +230,23 @@ def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
         ax.plot(part, [y] * len(part), "o", color=PAPER, ms=5)
         ax.text(1.3 * part.max(), y, row["times"], va="center", size=SMALL)
     ax.axvline(1, color=TRUE, lw=0.8, zorder=0)
-    ax.set(xscale="log", xlim=(0.5, 4000), yticks=[], ylim=(len(mechanisms) - 0.5, -1.5))
+    ax.set(xscale="log", xlim=(0.5, 4000))
+    ax.set(yticks=[], ylim=(len(mechanisms) - 0.5, -1.5))
     ax.set_xlabel("error of the paper's ÷ error of the other")
     plain_ticks(ax.xaxis, (0.5, 1, 2, 5, 10, 50, 200))
     return fig
 
 
 def claims_chart(claims: pd.DataFrame) -> Moving:
-    """Return the chart of all claims of the papers: a dot for each, with a panel for each kind of claim.
+    """Return the chart of all claims of the papers: a dot for each, with a panel for
+    each kind of claim.
 
     Parameters
     ----------
     claims : DataFrame
-        Columns paper, where, quantity, printed, verdict, shown, sentence, kind ("values", "bounds", "statements" or
-        "no ratio"), ratio (our number over the paper's), label (what is written beside the dot), line (its height).
+        Columns paper, where, quantity, printed, verdict, shown, sentence, kind
+        ("values", "bounds", "statements" or "no ratio"), ratio (our number over the paper's), label
+        (the words beside the dot), line (the height of the dot).
     """
     panels = [
         _panel(claims, "values", 190, "our number ÷ printed"),
@@ -249,7 +266,8 @@ def claims_chart(claims: pd.DataFrame) -> Moving:
         "y": _line(claims) | {"field": "first"},
         "text": {"field": "paper"},
     }
-    panels[0]["layer"].append({"transform": _ends(), "mark": look, "encoding": encoding})
+    names = {"transform": _ends(), "mark": look, "encoding": encoding}
+    panels[0]["layer"].append(names)
     spec = embedded(claims) | {"hconcat": panels, "spacing": 12}
     alt = "Every claim of the papers, a dot each: our number over the printed one, by kind of claim."
     return Moving(spec, alt)
@@ -279,13 +297,16 @@ def _ends() -> list[dict[str, Any]]:
 
 
 def _panel(claims: pd.DataFrame, kind: str, width: int, title: str) -> dict[str, Any]:
-    """Return the claims of one kind: a dot each, with the line at 1 and the labels of what does not hold."""
+    """Return the claims of one kind: a dot each, with the line at 1 and the labels of
+    those that do not hold."""
     there = [verdict for verdict in VERDICTS if verdict in claims["verdict"].array]
     colours, symbols = zip(*(VERDICTS[verdict] for verdict in there))
     word = encode("verdict", "nominal", legend={"title": None, "orient": "top"})
     log = {"type": "log", "domain": [0.02, 8], "nice": False}
     axis = {"values": [0.1, 0.5, 1, 2, 5], "format": "~g", "labelOverlap": False}
-    x = {"value": 8} if kind == "no ratio" else encode("ratio", scale=log, title=title, axis=axis)
+    x = encode("ratio", scale=log, title=title, axis=axis)
+    if kind == "no ratio":
+        x = {"value": 8}
     y = _line(claims)
     mine = {"transform": [{"filter": f"datum.kind == '{kind}'"}]}
     dots = mine | {
@@ -293,7 +314,7 @@ def _panel(claims: pd.DataFrame, kind: str, width: int, title: str) -> dict[str,
         "encoding": {
             "x": x,
             "y": y,
-            "tooltip": [{"field": name} for name in ("where", "quantity", "printed", "shown", "sentence")],
+            "tooltip": [{"field": name} for name in TOLD],
             "color": word | {"scale": {"domain": there, "range": colours}},
             "shape": word | {"scale": {"domain": there, "range": symbols}},
         },
