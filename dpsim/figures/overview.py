@@ -137,8 +137,8 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     zones : GeoDataFrame, the zones and their outlines in degrees
     shares : DataFrame
         Columns mechanism, epsilon, zone, wrong (of 100,000 taxis, by how many the
-        zone's private number differs from the true one), total (of 100,000 taxis, how many are
-        in the wrong zone, the same number for all zones).
+        zone's private number differs from the true one), total (of 100,000 taxis, how
+        many are in the wrong zone, the same number for all zones).
     """
     ways = list(dict.fromkeys(shares["mechanism"]))
     epsilons = sorted(map(float, shares["epsilon"].unique()))
@@ -197,8 +197,8 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
         "resolve": {"scale": {"color": "shared"}},
     }
     alt = (
-        f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured "
-        "by how many of 100,000 taxis are too many or too few in a zone, at a chosen "
+        f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured"
+        " by how many of 100,000 taxis are too many or too few in a zone, at a chosen "
         "epsilon."
     )
     return Moving(spec, alt)
@@ -245,8 +245,8 @@ def claims_chart(claims: pd.DataFrame) -> Moving:
     ----------
     claims : DataFrame
         Columns paper, where, quantity, printed, verdict, shown, sentence, kind
-        ("values", "bounds", "statements" or "no ratio"), ratio (our number over the paper's), label
-        (the words beside the dot), line (the height of the dot).
+        ("values", "bounds", "statements" or "no ratio"), ratio (our number over the
+        paper's), label (the words beside the dot), line (the height of the dot).
     """
     panels = [
         _panel(claims, "values", 190, "our number ÷ printed"),
