@@ -44,6 +44,12 @@ from .dirichlet import (
     beta_densities as beta_densities,
     stationary_errors as stationary_errors,
 )
+from .data_driven_markov import (
+    draw_grades as draw_grades,
+    draw_stationary as draw_stationary,
+    draw_sampled_delta as draw_sampled_delta,
+    draw_exact_epsilon as draw_exact_epsilon,
+)
 from .words import (
     COLOURS as COLOURS,
     neighbours as neighbours,
@@ -63,6 +69,7 @@ from . import (
     graphs as graphs,
     price as price,
     dirichlet as dirichlet,
+    data_driven_markov as data_driven_markov,
     words as words,
     decisions as decisions,
 )
