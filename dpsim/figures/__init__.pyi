@@ -48,7 +48,6 @@ from .data_driven_markov import (
     draw_grades as draw_grades,
     draw_stationary as draw_stationary,
     draw_sampled_delta as draw_sampled_delta,
-    draw_exact_epsilon as draw_exact_epsilon,
 )
 from .words import (
     COLOURS as COLOURS,

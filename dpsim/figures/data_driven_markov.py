@@ -1,5 +1,4 @@
-"""Drawings of the notebook `data_driven_markov`: Figures 1, 3 and 4 of Benvenuti et al. 2026, and the exact epsilon of
-the Dirichlet mechanism."""
+"""Drawings of the notebook `data_driven_markov`: Figures 1, 3 and 4 of Benvenuti et al. 2026."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from dpsim.figures.house_style import (
     OURS,
     PAPER,
     PUBLISHED,
-    TRUE,
     mark_published,
     mark_source,
     size,
@@ -105,31 +103,4 @@ def draw_sampled_delta(table: pd.DataFrame, names: dict[str, str]) -> Figure:
     ax.set(xscale="log", yscale="log", xlabel="draws at each point, $M$", ylim=(0.003, 20))
     ax.set_ylabel(r"$\mathbb{E}\,|\hat\delta-\delta|\,/\,\delta$")
     ax.legend()
-    return fig
-
-
-def draw_exact_epsilon(profile: pd.DataFrame, by_k: pd.DataFrame, floor: float, least_k: float) -> Figure:
-    """Return delta against the exact and the promised epsilon, beside the exact epsilon
-    against k.
-
-    Parameters
-    ----------
-    profile : DataFrame, columns delta, epsilon_theorem1_best_gamma, epsilon_exact
-    by_k : DataFrame, columns k, epsilon_exact
-    floor : float, the privacy floor
-    least_k : float, the smallest k that Assumption 4 allows
-    """
-    fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.8))
-    best, delta = profile["epsilon_theorem1_best_gamma"], profile["delta"]
-    left.plot(best, delta, "--", color=PAPER, label=r"Theorem 1, best $\gamma$")
-    left.plot(profile["epsilon_exact"], delta, color=OURS, label="exact")
-    mark_published(left, 2.255, 0.0026, "published", offset=(6, 2))
-    left.set(xlabel=r"$\epsilon$", ylabel=r"$\delta$", yscale="log", xlim=(0, None))
-    left.legend()
-    right.plot(by_k["k"], by_k["epsilon_exact"], color=OURS, label="exact")
-    right.axhline(floor, color=TRUE, lw=0.8, ls=":", label=f"privacy floor {floor:.2f}")
-    right.axvline(least_k, color=PAPER, lw=0.8, ls="--", label="smallest $k$ allowed")
-    label = r"$\epsilon$ at $\delta=10^{-6}$"
-    right.set(xlabel="$k$", ylabel=label, xscale="log", ylim=(1, None))
-    right.legend()
     return fig

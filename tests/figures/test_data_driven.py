@@ -52,17 +52,3 @@ def test_the_sampled_delta_has_bars_and_an_exact_line_for_each_delta():
     expected = [f"{kind}, δ = {value}" for kind in ("exact", "sampled") for value in ("0.002", "0.02")]
     assert sorted(labels(ax)) == sorted(expected)
     plt.close(figure)
-
-
-def test_the_exact_epsilon_has_both_profiles_the_floor_and_the_smallest_k():
-    profile = pd.DataFrame({"delta": [1e-6, 1e-3]})
-    profile = profile.assign(epsilon_theorem1_best_gamma=[3.0, 2.0], epsilon_exact=[1.7, 0.8])
-    by_k = pd.DataFrame({"k": [1.0, 20.0], "epsilon_exact": [1.6, 1.7]})
-    figure = figures.draw_exact_epsilon(profile, by_k, 1.55, 20.6)
-    left, right = figure.axes
-    assert [line.get_xdata().tolist() for line in left.lines[:2]] == [[3.0, 2.0], [1.7, 0.8]]
-    assert right.lines[0].get_ydata().tolist() == [1.6, 1.7]
-    assert right.lines[1].get_ydata() == [1.55, 1.55]
-    assert right.lines[2].get_xdata() == [20.6, 20.6]
-    assert "privacy floor 1.55" in labels(right)
-    plt.close(figure)
