@@ -55,6 +55,11 @@ from .dirichlet import (
     beta_densities as beta_densities,
     stationary_errors as stationary_errors,
 )
+from .data_driven_markov import (
+    draw_grades as draw_grades,
+    draw_stationary as draw_stationary,
+    draw_sampled_delta as draw_sampled_delta,
+)
 from .words import (
     COLOURS as COLOURS,
     neighbours as neighbours,
@@ -76,6 +81,7 @@ from . import (
     price as price,
     release as release,
     dirichlet as dirichlet,
+    data_driven_markov as data_driven_markov,
     words as words,
     mdp_policy_synthesis as mdp_policy_synthesis,
 )

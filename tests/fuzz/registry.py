@@ -68,8 +68,9 @@ LEFT_OUT = {
         release.owner.* release.report.* datasets.taxi.known_zones datasets.taxi.trips_label datasets.fetch.*
         ledger.* runner.* files.* paths.* cli.*""",
     "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a browser tests/site": """
-        figures.words.* figures.mdp_policy_synthesis.* figures.graphs.draw_* figures.maps.* figures.dirichlet.*
-        figures.explore.* figures.overview.* figures.release.* figures.house_style.looks
+        figures.data_driven_markov.* figures.dirichlet.* figures.explore.* figures.graphs.draw_*
+        figures.house_style.looks figures.maps.* figures.mdp_policy_synthesis.* figures.overview.*
+        figures.release.* figures.words.*
         figures.house_style.shorten
         figures.house_style.plain_ticks figures.house_style.add_band figures.house_style.mark_*
         figures.house_style.save* figures.house_style.draw_means figures.house_style.show_table figures.price.*""",
