@@ -44,9 +44,10 @@ from .dirichlet import (
     beta_densities as beta_densities,
     stationary_errors as stationary_errors,
 )
-from .words import (
+from .permute_and_flip import (
     COLOURS as COLOURS,
     neighbours as neighbours,
+    draw_drives as draw_drives,
     draw_errors as draw_errors,
 )
 from .decisions import (
@@ -63,6 +64,6 @@ from . import (
     graphs as graphs,
     price as price,
     dirichlet as dirichlet,
-    words as words,
+    permute_and_flip as permute_and_flip,
     decisions as decisions,
 )
