@@ -62,7 +62,7 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     title = f"released word, from nearer to {pair[0]} to nearer to {pair[1]}"
     word = encode("released", "nominal", sort=None, title=title, axis=letters)
     log, ticks = {"type": "log", "nice": False, "padding": 14}, {"format": "~r", "tickCount": 5, **steady}
-    ratio = encode("ratio", title=f"ratio to that of {pair[1]}", scale=log, axis=ticks)
+    ratio = encode("ratio", title=f"times as probable as from {pair[1]}", scale=log, axis=ticks)
     end = {"y": ratio | {"field": "end", "aggregate": "mean"}}
     below: list[dict[str, Any]] = []
     dashed = {"color": TRUE, "strokeDash": [6, 3]}
