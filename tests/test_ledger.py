@@ -6,24 +6,29 @@ import io
 import json
 import math
 import re
+import stat
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import nbclient
 import nbformat
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 from PIL import Image
-from toy_project import notebook
+from toy_project import FORKS, notebook
 
-from dpsim import figures, ledger, paths
+from dpsim import figures, ledger, paths, runner
 from dpsim.cli import main
 from dpsim.figures import explore, house_style
 from dpsim.ledger import display as display_of
+from dpsim.ledger import recording
 from dpsim.ledger import rows as rows_of
+from dpsim.ledger import tables as tables_of
 from dpsim.ledger import verdicts as words_of
 
 
@@ -145,6 +150,13 @@ MISTAKES = [
     ("limit", "2", "must be empty for a bound"),
     ("expected", "", "must be the value that was verified here"),
     ("expected", "nan", "must be a number"),
+    ("draws", "0", "column draws: must be at least 1, got '0'"),
+    ("draws", "-5", "column draws: must be at least 1, got '-5'"),
+    ("deviation", "-1", "column deviation: must be at least 0, got '-1'"),
+    ("sentence", "It is {fuond}.", "column sentence: must hold only {found} and {limit} in braces"),
+    ("sentence", "It is {found:.2q}.", "column sentence: must hold only {found} and {limit} in braces"),
+    ("sentence", "It is {.", "column sentence: must hold only {found} and {limit} in braces"),
+    ("sentence", "It is {}.", "column sentence: must hold only {found} and {limit} in braces"),
     ("draws", "2000", "column deviation: must be given together with draws"),
     ("relation", "equal to", "must be at most or at least for a bound"),
     ("section", " ", "must be a text, got ' '"),
@@ -194,6 +206,13 @@ def test_a_stray_comma_a_lost_quote_and_another_header_name_the_file(toy: Path) 
         assert str(path) in str(refused.value)
 
 
+@pytest.mark.parametrize("text", ["", "id,notebook\n", "id,notebook,reference,address,answer\na,b\n"])
+def test_papers_that_cannot_be_read_are_refused_by_name(toy: Path, text: str) -> None:
+    (toy / "data" / "papers.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"papers\.csv(: the columns must be id,notebook|, line 2: 2 columns instead)"):
+        ledger.papers()
+
+
 def test_a_mistake_in_the_rows_of_another_paper_does_not_stop_a_run(toy: Path) -> None:
     edited(toy, "gohari2020.close", "claim", "rounded")
     ledger.record("fallin2023.eps.k9", 1.16, output=str(toy / "out"))
@@ -232,7 +251,7 @@ def test_no_draw_of_ours_can_turn_a_verdict() -> None:
     alarm = words_of._alarm(len(table))
     for id, row in table[table["standard_error"] > 0].iterrows():
         for value in np.linspace(-1, 1, 41) * alarm * row["standard_error"] + row["reproduced"]:
-            assert ledger.word(row, value, row["standard_error"]) == row["verdict"], (id, value, "take more draws")
+            assert ledger.verdict(row, value, row["standard_error"]) == row["verdict"], (id, value, "take more draws")
 
 
 @functools.cache
@@ -265,60 +284,171 @@ def test_a_correction_is_told_to_be_sent_and_nothing_else_is() -> None:
     assert set(table.loc[table["sent"] != "", "verdict"]) <= {"contradicted", "slip", "differs"}
 
 
+@pytest.fixture(autouse=True)
+def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test begin like a process that has recorded and shown nothing."""
+    monkeypatch.setattr(recording, "_runs", {})
+    monkeypatch.setattr(recording, "_shown", set())
+    recording._usual_parameters.cache_clear()
+
+
 @pytest.mark.parametrize("paper", list(ledger.papers().index))
 def test_the_scoreboard_says_what_the_report_says_and_leads_to_headings(paper: str) -> None:
-    text = ledger.scoreboard(paper).to_html()
     table = ledger.report().query("paper == @paper")
     board = table.query("inputs != 'none'")
+    for row in table.dropna(subset="reproduced").itertuples():
+        error = None if math.isnan(row.standard_error) else row.standard_error
+        ledger.record(row.Index, row.reproduced, standard_error=error)
+    text = ledger.scoreboard(paper).to_html()
+    assert display_of.GREY not in text, "this run has recorded every row"
     for row in board.itertuples():
-        assert f">{row.shown}</a>" in text
+        assert f">{row.shown}<" in text or f">{row.shown}.<br>" in text
+        told = html.escape(row.sentence.replace("`", ""), quote=False)
+        assert (told in re.sub("</?code>", "", text)) == (row.verdict in display_of.FAILING), row.Index
     assert {html.unescape(place) for place in re.findall('href="#([^"]+)"', text)} == {
         ledger.anchor(section) for section in board["section"]
     }
+    assert text.count('href="../figures/REPORT.md"') == 1
     verdict = ledger.by_paper(table).loc[paper, "verdict"]
-    assert verdict in text and ledger.counts(paper) == f"{verdict[:-1]} ([scoreboard](#The-verdict))."
+    assert ledger.counts(paper) == f"{verdict[:-1]} ([scoreboard](#The-verdict))."
+    assert f"Of the paper's {len(board)} claims, " in text
     for sentence in table.query("inputs == 'none'")["sentence"]:
         assert sentence not in text
-    for word in set(board["verdict"]):
-        assert f"<b>{word}</b>: {ledger.VERDICTS[word]}" in text
 
 
-def test_rows_that_share_a_sentence_share_a_line_and_recorded_values_fill_it() -> None:
+STYLED = re.compile(r"<(th|td|caption)\b([^>]*)>")
+
+
+@pytest.mark.parametrize("paper", list(ledger.papers().index))
+def test_a_notebook_that_is_not_trusted_keeps_the_alignment(paper: str) -> None:
+    """JupyterLab drops style sheets and ids there, but keeps the style of an element."""
+    text = ledger.scoreboard(paper).to_html()
+    assert "<style" not in text and " id=" not in text
+    cells = STYLED.findall(text)
+    assert {name for name, _ in cells} == {"th", "td", "caption"}
+    assert {inside.strip() for _, inside in cells} == {f'style="{tables_of.LEFT}"'}
+    assert "text-align: left" in tables_of.LEFT
+
+
+def test_rows_that_share_a_sentence_share_a_line() -> None:
     rows = pd.concat([row(section="Laplace's noise")] * 3).set_axis(["a", "b", "c"])
-    values, board_of = recorded({"a": 2.26, "b": 2.3, "c": 2.5}), display_of._board
-    said = rows.assign(sentence="{found} of {limit:.1%}.", limit=0.5, relation="at least")
-    board = board_of(ledger.judge(said, values, default=False)).to_html()
-    assert "2.26 of 50.0 %." in board and "2.3 of 50.0 %." in board
-    assert {html.unescape(place) for place in re.findall('href="#([^"]+)"', board)} == {"Laplace's-noise"}
-    chosen = rows.assign(sentence="Elsewhere.", inputs="chosen")
-    board = board_of(ledger.judge(chosen, values, default=False)).to_html()
-    assert board.count("Elsewhere.") == 1 and "2.26 to 2.5" in board
-    assert "2.26; 2.3" in board_of(ledger.judge(chosen[:2], values, default=False)).to_html()
+    values = recorded({"a": 2.26, "b": 2.3, "c": 2.5})
+
+    def board(rows: pd.DataFrame) -> str:
+        table = ledger.judge(rows, values, default=False)
+        return display_of.board(table.assign(recorded=True, template=rows["sentence"]), "")
+
+    said = rows.assign(sentence="It is {found}.")
+    assert "It is" not in board(said[:1]), "the reason for what agrees is in the report"
+    assert "It is 2.3." in board(said) and "It is 2.5." in board(said)
+    assert {html.unescape(place) for place in re.findall('href="#([^"]+)"', board(said))} == {"Laplace's-noise"}
+    chosen = rows.assign(sentence="Elsewhere, {found}.", inputs="chosen")
+    assert board(chosen).count("not tested: value") == 1 and "2.26 to 2.5" in board(chosen)
+    assert "2.26; 2.3" in board(chosen[:2]) and "Similar claims share a line" in board(chosen)
+    assert "Similar claims" not in board(chosen[:1])
     Found = words_of.Found
     assert f"{Found(0.026):.1%} {Found(-50.0)} {Found(0.012345)}" == "2.6 % -50 0.01235"
     assert f"{Found(-0.762):by.2f}, {Found(3.0):by}" == "falls by 0.76, rises by 3"
 
 
-def test_the_verdict_of_a_paper_counts_its_claims_by_word_and_kind() -> None:
+def found_on(text: str, quantity: str) -> str:
+    """Return the cell "we find" of a scoreboard's line."""
+    (line,) = [line for line in text.splitlines() if line.startswith("<tr><td") and quantity in line]
+    return re.findall("<td[^>]*>(.*?)</td>", line)[2]
+
+
+def test_the_scoreboard_shows_what_was_recorded_and_in_grey_what_was_not() -> None:
+    quantity = "distance of two stationary distributions"
+    board = ledger.scoreboard("fallin2023")
+    usual = found_on(board.to_html(), quantity)
+    assert usual == f'<span style="{display_of.GREY}">0.49</span>'
+    ledger.record("fallin2023.lemma3", 0.75)
+    assert found_on(board.to_html(), quantity) == "0.75"
+    assert "in grey" in board.to_html()
+    ledger.record("fallin2023.lemma3", 1.25)
+    assert found_on(board.to_html(), quantity) == "1.25" and "not tested" in board.to_html()
+    assert "2 of the numbers" not in board.to_html() and "1 of the numbers of this run differ" in board.to_html()
+
+
+LINES = [
+    'from dpsim import ledger\nledger.record("fallin2023.theorem3", 0.25)',
+    'ledger.scoreboard("fallin2023")',
+    'ledger.record("fallin2023.lemma3", scale / 4, output=output)',
+]
+"""A notebook that records a row, shows the scoreboard, and then records another row."""
+
+
+def scoreboards(made: nbformat.NotebookNode) -> list[str]:
+    """Return the scoreboards among the outputs of a notebook."""
+    outputs = [output for cell in made.cells for output in cell.get("outputs", [])]
+    return [
+        output["data"]["text/html"] for output in outputs if "we find" in output.get("data", {}).get("text/html", "")
+    ]
+
+
+def check_the_scoreboard(text: str) -> None:
+    """Check the scoreboard of LINES with the parameters scale = 2 and seed = 8."""
+    assert found_on(text, "distance of two stationary distributions") == "0.5"
+    assert found_on(text, "mean error of the stationary distribution as a share") == "0.25"
+    assert display_of.GREY in found_on(text, "largest delta of the figure")
+    assert "Run with scale = 2.0, seed = 8; all other parameters as usual." in text
+
+
+def test_papermill_puts_what_is_recorded_below_into_the_scoreboard_above(toy: Path) -> None:
+    path = toy / "notebooks" / "matrix_dirichlet.ipynb"
+    notebook(path, *LINES)
+    texts = []
+    for _ in range(2):
+        papermill.execute_notebook(path, toy / "made.ipynb", {"scale": 2.0, "seed": 8}, progress_bar=False)
+        texts += scoreboards(nbformat.read(toy / "made.ipynb", 4))
+    check_the_scoreboard(texts[0])
+    assert texts == texts[:1] * 2, "and no id differs from run to run"
+    client = nbclient.NotebookClient(nbformat.read(path, 4), kernel_name="python3")  # as `nbconvert --execute`
+    (text,) = scoreboards(client.execute())
+    assert found_on(text, "distance of two stationary distributions") == "0.25" and "Run with" not in text
+
+
+def test_a_run_puts_what_is_recorded_below_into_the_scoreboard_above(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook(toy / "notebooks" / "matrix_dirichlet.ipynb", *LINES)
+    monkeypatch.setattr(runner.runs, "_Forks", FORKS)  # with the environment of this project
+    (ran,) = runner.run(runner.plan(["matrix_dirichlet"], [("scale", "2"), ("seed", "8")]))
+    assert ran.status == "done", ran.message
+    (made,) = (toy / "build" / "runs" / "matrix_dirichlet").rglob("matrix_dirichlet.ipynb")
+    (text,) = scoreboards(nbformat.read(made, 4))
+    check_the_scoreboard(text)
+
+
+def test_a_parameter_that_changes_in_a_session_begins_a_new_run(toy: Path) -> None:
+    """JupyterLab: run all, change a parameter, which may be saved, and run all again without restarting the kernel."""
+    path = toy / "notebooks" / "matrix_dirichlet.ipynb"
+    notebook(path, *LINES)
+    made = nbformat.read(path, 4)
+    saved = f"path = {str(path)!r}\ntext = open(path).read()\nopen(path, 'w').write(text.replace('= 1.0', '= 2.0'))"
+    again = 'ledger.scoreboard("fallin2023")', 'ledger.record("fallin2023.lemma3", scale / 4)'
+    made.cells += [nbformat.v4.new_code_cell(source) for source in (f"{saved}\nscale = 2.0", *again)]
+    first, second = scoreboards(nbclient.NotebookClient(made, kernel_name="python3").execute())
+    assert first == second, "both are the same board"
+    assert found_on(second, "distance of two stationary distributions") == "0.5"
+    assert display_of.GREY in found_on(second, "mean error of the stationary distribution as a share")
+    assert "Run with scale = 2.0; all other parameters as usual." in second
+
+
+def test_the_verdict_of_a_paper_counts_its_claims_by_word() -> None:
     rows = pd.concat([row()] * 4).set_axis(list("abcd"))
 
-    def said(*values: float, **more: object) -> tuple[str, str]:
+    def said(*values: float, **more: object) -> str:
         found = ledger.judge(rows[: len(values)].assign(**more), recorded(dict(zip("abcd", values))), default=False)
-        counted = ledger.by_paper(found).iloc[0]
-        return str(counted["verdict"]), str(counted["kinds"])
+        return str(ledger.by_paper(found).iloc[0]["verdict"])
 
-    assert said(2.26) == ("Of the paper's 1 claim, 1 agrees with our results.", "1 value")
-    assert said(2.26, 2.3)[0] == "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1)."
-    assert said(-1.0, -1.0, inputs="example", **FALLS) == (
-        "Of the paper's 2 claims, 2 agree with our results.",
-        "2 trends; all of them on an example",
-    )
+    assert said(2.26) == "Of the paper's 1 claim, 1 agrees with our results."
+    assert said(2.26, 2.3) == "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1)."
     kinds = {"inputs": ["any", "example", "chosen", "paper"], "claim": ["value", "bound", "value", "slip"]}
     kinds |= {"relation": ["", "at most", "", ""], "where": ["A", "B", "C", "D"]}
     assert said(2.3, 2.26, 2.26, 2.3, **kinds) == (
         "Of the paper's 4 claims, 1 agrees with our results, 1 is contradicted (A), 1 is a slip (D), and 1 could not "
-        "be tested.",
-        "1 bound, on an example",
+        "be tested."
     )
     assert said(2.26, 2.26, inputs=["paper", "none"]) == said(2.26)
 
@@ -389,10 +519,29 @@ def test_a_run_with_other_parameters_is_judged_by_what_it_recorded(toy: Path) ->
     assert shown.exit_code == 2 and "fallin2023.nobody" in shown.output
 
 
-def test_the_readme_counts_agreements_by_kind(toy: Path) -> None:
-    fleischer(toy, {"fleischer2024.space.6": 6.0, "fleischer2024.cold": 0.5})
-    text = ledger.summary(ledger.report(), "notebooks")
-    assert "machine mechanism | 1 | 1 statement, on an example | 0 | 0 | 0 | 0 |" in text
+def test_the_readme_counts_verdicts_and_leaves_out_those_that_no_claim_has() -> None:
+    table = ledger.report()
+    head, _, *lines = ledger.summary(table, "notebooks").splitlines()
+    words = [word for word in ledger.VERDICTS if (table["verdict"] == word).any()]
+    assert head == f"| notebook | paper | {' | '.join(words)} |" and len(lines) == len(ledger.papers())
+    first = table[table["paper"] == ledger.papers().index[0]]
+    counted = [str((first["verdict"] == word).sum()) for word in words]
+    assert lines[0].endswith(f" | {' | '.join(counted)} |")
+    none = ledger.summary(ledger.judge(row(), recorded({"benvenuti2026.fig1.eps_min": 2.26})))
+    assert none.splitlines()[0] == "| notebook | paper | agrees |"
+
+
+def test_the_report_opens_with_the_picture_explains_the_words_once_and_prints_an_answer(toy: Path) -> None:
+    path = toy / "data" / "papers.csv"
+    path.write_text(
+        re.sub(r"(,https://arxiv.org/abs/2602\S*?),$", r'\1,"They agree, with thanks."', path.read_text(), flags=re.M)
+    )
+    assert CliRunner().invoke(main, ["report"]).exit_code == 1, "nothing has been run"
+    text = (toy / "figures" / "REPORT.md").read_text(encoding="utf-8")
+    assert text.index("](00_overview/fig4_numbers.png)") < text.index("## What the words mean") < text.index("###")
+    for word, told in [*ledger.VERDICTS.items(), *((kind, ledger.CLAIMS[kind]) for kind in display_of.JUDGED)]:
+        assert text.count(f"| `{word}` | {' | '.join(told)} |") == 1
+    assert text.count("**The authors' answer.** They agree, with thanks.\n\n| where |") == 1
 
 
 def test_seconds_are_shown_alike_with_and_without_a_run_of_this_machine() -> None:
@@ -469,6 +618,27 @@ def test_a_figure_without_the_house_style_is_saved_and_stays_as_it_is(tmp_path: 
         assert saved.size == (100, 50)
     assert fig.canvas is canvas and fig.dpi == 50
     plt.close(fig)
+
+
+def test_a_figure_that_shows_somebodys_data_is_marked_and_only_for_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody could read the true probabilities in a csv without a mark."""
+    monkeypatch.setenv("PDF", "1")
+    fig, table = drawn_figure(), pd.DataFrame({"true": [1 / 3], "private": [0.25]})
+    figures.save(fig, "figa1_release", table, str(tmp_path), owner_only=True)
+    figures.save_numbers({"row_error": 0.1}, str(tmp_path), owner_only=True)
+    names = [f"figa1_release_OWNER_ONLY.{ending}" for ending in ("csv", "pdf", "png")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "numbers_OWNER_ONLY.json"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+    note = "for the owner of the data only: not private"
+    assert (tmp_path / names[0]).read_text() == f"true,private,note\n0.333333,0.25,{note}\n"
+    assert fig.get_suptitle() == note
+    assert list(table) == ["true", "private"]
+    small = plt.figure(figsize=figures.size(1, 2))
+    figures.save(small, "figa2_small", table, str(tmp_path), owner_only=True)
+    box = small._suptitle.get_window_extent()  # type: ignore[attr-defined]
+    assert small.bbox.x0 < box.x0 and box.x1 < small.bbox.x1
 
 
 def test_a_page_shows_the_saved_picture_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,7 +172,7 @@ def codecheck() -> str:
 
 def verdicts() -> str:
     """Return README's table of the papers' verdicts."""
-    return f"{ledger.summary(ledger.report(), 'notebooks')}\n{ledger.LEGEND}\n"
+    return f"{ledger.summary(ledger.report(), 'notebooks')}\n"
 
 
 def index() -> str:

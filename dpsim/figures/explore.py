@@ -144,12 +144,15 @@ def which_mechanism(errors: pd.DataFrame) -> Moving:
     ----------
     errors : DataFrame
         Columns subject (the release and its data), mechanism, epsilon, error, metric (the kind of error). The first
-        mechanism of a subject is the paper's, and each mechanism has the same colour and symbol in all panels.
+        mechanism of a subject is the paper's, and each mechanism has the same colour and symbol in all panels. There
+        are at most eight mechanisms.
     """
     first = errors.drop_duplicates("subject")["mechanism"]
     names = list(dict.fromkeys([*first, *errors["mechanism"]]))
     looks = [(PAPER, "circle"), ("#7f7f7f", "diamond"), (OTHER, "triangle-up"), ("#E69F00", "square")]
     looks += [("#CC79A7", "triangle-down"), (OURS, "cross"), ("#56B4E9", "triangle-left"), ("brown", "triangle-right")]
+    if len(names) > len(looks):
+        raise ValueError(f"errors must have at most {len(looks)} mechanisms, got {', '.join(map(repr, names))}")
     colours, symbols = zip(*looks[: len(names)])
     legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 220}
     mechanism = encode("mechanism", "nominal", legend=legend)

@@ -3,6 +3,7 @@ tables."""
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -11,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 from PIL import Image
 
 from dpsim import checks, files
+from dpsim.ledger.tables import LEFT, RIGHT, Table, html_table
 from dpsim.private import round_up as round_up
 
 WIDTHS = {1: 3.5, 2: 7.2}
@@ -84,7 +88,9 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
 
     Parameters
     ----------
-    colours : mapping, TRUE, PAPER, OURS or OTHER for each name in the column that is both `hue` and `style`
+    colours : mapping, a colour for each name in the column that is both `hue` and `style`
+        TRUE, PAPER, OURS and OTHER have dashes and a marker of their own; any other colour that matplotlib knows is
+        drawn as a solid line with round markers.
     bounds : collection of str, the names of the bounds, which are drawn dashed
     markers : bool, whether points are marked
 
@@ -94,9 +100,14 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
     >>> figures.looks({"exact": figures.PAPER, "bound": figures.PAPER}, bounds=["bound"])["dashes"]
     {'exact': '', 'bound': (4, 1.5)}
     """
-    dashes = {name: BOUND if name in bounds else DASHES[colour] for name, colour in colours.items()}
-    marks = {"markers": {name: MARKERS[colour] for name, colour in colours.items()}} if markers else {}
-    return {"palette": dict(colours), "dashes": dashes, **marks}
+    for name, colour in colours.items():
+        if not is_color_like(colour):
+            raise ValueError(f"colours must be colours that matplotlib knows, got {colour!r} for {name!r}")
+    dashes = {name: BOUND if name in bounds else DASHES.get(colour, "") for name, colour in colours.items()}
+    found: dict[str, Any] = {"palette": dict(colours), "dashes": dashes}
+    if markers:
+        found["markers"] = {name: MARKERS.get(colour, "o") for name, colour in colours.items()}
+    return found
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
@@ -160,6 +171,29 @@ def add_band(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
     return pd.concat([table, *ends], ignore_index=True)
 
 
+def draw_means(
+    ax: Any,
+    x: Sequence[float],
+    means: Sequence[float],
+    standard_errors: Sequence[float],
+    colour: str,
+    **look: Any,
+) -> None:
+    """Draw means as a line in the style of its colour, with a band of two standard errors to either side.
+
+    Parameters
+    ----------
+    ax : Axes
+    x, means, standard_errors : sequence of float
+    colour : str
+    look : keywords of ``ax.plot``, for example `label`
+    """
+    middle = np.asarray(means, dtype=float)
+    reach = 2 * np.asarray(standard_errors, dtype=float)
+    ax.plot(x, middle, color=colour, **({"dashes": DASHES.get(colour, "")} | look))
+    ax.fill_between(x, middle - reach, middle + reach, color=colour, **BAND)
+
+
 def plain_ticks(axis: Any, values: Sequence[float]) -> None:
     """Write only these values, as plain numbers, on a logarithmic axis, or every second one if there is too little
     room.
@@ -202,7 +236,7 @@ def mark_source(fig: Figure, text: str) -> None:
     fig.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color="0.35")
 
 
-def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
+def save(fig: Figure, name: str, data: pd.DataFrame, output: str, *, owner_only: bool = False) -> None:
     """Write output/name.png and .csv (the plotted numbers), and also .pdf if the environment variable PDF is 1.
 
     The files contain neither dates nor versions. A notebook then shows the png at half its size, and the figure is
@@ -215,6 +249,9 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     name : str, like "fig1_kl": lower-case letters, digits and underscores
     data : DataFrame, tidy, the plotted numbers as `shorten` returns them, with units in the column names
     output : str, the folder of the results; "" writes nothing
+    owner_only : bool, whether the figure shows somebody's data
+        The files are then called name_OWNER_ONLY, say inside that they are only for the owner of the data, and can be
+        read by nobody else (mode 0600).
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
@@ -222,16 +259,21 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
         raise ValueError(f"data must hold the plotted numbers of {name}, got an empty table")
     if not output:
         return
-    save_table(data, name, output)
+    save_table(data, name, output, owner_only=owner_only)
+    if owner_only:
+        name = f"{name}_{files.OWNER_ONLY}"
+        fig.suptitle(files.OWNER_NOTE, fontsize=SMALL, color=OURS)
     folder, canvas, dpi, wanted = Path(output), fig.canvas, fig.dpi, plt.rcParams["savefig.dpi"]
     fig.dpi = dpi if wanted == "figure" else wanted
-    with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
+    with files.replacing(
+        folder / f"{name}.png", owner_only=owner_only
+    ) as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
     if os.environ.get("PDF") == "1":
         from matplotlib.backends.backend_pdf import FigureCanvasPdf  # its import takes as long as drawing a figure
 
         fig.set_layout_engine("none")  # the png's layout is also that of the pdf
-        with files.replacing(folder / f"{name}.pdf") as partial:
+        with files.replacing(folder / f"{name}.pdf", owner_only=owner_only) as partial:
             FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
     fig.set_canvas(canvas)
     fig.dpi = dpi
@@ -241,29 +283,66 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
             display(picture.reduce(2))  # type: ignore[no-untyped-call]
 
 
-def save_table(data: pd.DataFrame, name: str, output: str) -> None:
+def save_table(data: pd.DataFrame, name: str, output: str, *, owner_only: bool = False) -> None:
     """Write output/name.csv (six significant digits) for a table without a figure.
 
     Parameters
     ----------
-    data, name, output : as in `save`
+    data, name, output, owner_only : as in `save`
     """
     if not output:
         return
+    if owner_only:
+        name = f"{name}_{files.OWNER_ONLY}"
+        data = data.assign(note=files.OWNER_NOTE)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    files.write_csv(folder / f"{name}.csv", data)
+    files.write_csv(folder / f"{name}.csv", data, owner_only=owner_only)
 
 
-def save_numbers(numbers: Mapping[str, float], output: str) -> None:
+def show_table(table: pd.DataFrame, form: str = ".4g", forms: Mapping[str, str] | None = None) -> Table:
+    """Return a table that Jupyter shows without its index, with words at the left of their columns and numbers at the
+    right.
+
+    Parameters
+    ----------
+    table : DataFrame
+    form : str
+        The format of numbers, for example ".3f".
+    forms : mapping, optional
+        The formats of some columns, by name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dpsim import figures
+    >>> table = pd.DataFrame({"zones": [63, 45], "error": [0.01234, 0.2]})
+    >>> print(figures.show_table(table, ".2f", {"zones": "d"}))
+    zones | error
+    63 | 0.01
+    45 | 0.20
+    """
+    numbers = set(table.select_dtypes("number").columns)
+    styles = {str(name): RIGHT if name in numbers else LEFT for name in table}
+    spec = dict.fromkeys(numbers, form) | dict(forms or {})
+    columns = [[html.escape(format(value, spec.get(name, ""))) for value in table[name]] for name in table]
+    return Table(html_table(styles, zip(*columns)))
+
+
+def save_numbers(numbers: Mapping[str, float], output: str, *, owner_only: bool = False) -> None:
     """Write the key numbers of a run to output/numbers.json, for notebooks that do not check published numbers.
 
     Parameters
     ----------
-    numbers : mapping of str to float, finite, with units in the names
+    numbers : mapping of str to float, at least one; finite, with units in the names
     output : as in `save`
+    owner_only : bool, whether they are computed from somebody's data and not private
+        The file is then called numbers_OWNER_ONLY.json, and nobody else can read it (mode 0600).
     """
+    if not numbers:
+        raise ValueError("numbers must hold at least one number, got {}")
     rounded = {str(name): json.loads(files.number(checks.scalar(name, value))) for name, value in numbers.items()}
     if output:
         Path(output).mkdir(parents=True, exist_ok=True)
-        files.write_json(Path(output) / "numbers.json", rounded)
+        name = f"numbers_{files.OWNER_ONLY}.json" if owner_only else "numbers.json"
+        files.write_json(Path(output) / name, rounded, owner_only=owner_only)

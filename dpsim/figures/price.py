@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsim import checks
-from dpsim.figures.house_style import BAND, DASHES, SMALL, plain_ticks, size
+from dpsim.figures.house_style import SMALL, draw_means, plain_ticks, size
 from dpsim.private import round_up
 
 EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -53,9 +53,14 @@ def draw_price(
     fig, ax = plt.subplots(figsize=size(2, 3.2))
     for name, colour in colours.items():
         part = table[table["mechanism"] == name].sort_values("epsilon")
-        ax.plot(part["epsilon"], part["error"], color=colour, dashes=DASHES.get(colour, ""), label=name)
-        low, high = (part["error"] + side * 2 * part["standard_error"] for side in (-1, 1))
-        ax.fill_between(part["epsilon"], low, high, color=colour, **BAND)
+        draw_means(
+            ax,
+            part["epsilon"],
+            part["error"],
+            part["standard_error"],
+            colour,
+            label=name,
+        )
     if without is not None:
         ax.axhline(without, color="0.5", lw=0.8, ls=":")
         ax.annotate(

@@ -7,8 +7,8 @@ from .verdicts import (
     CLAIMS as CLAIMS,
     RULE as RULE,
     SEEDS as SEEDS,
-    record as record,
     results as results,
+    verdict as verdict,
     word as word,
     judge as judge,
     report as report,
@@ -18,9 +18,12 @@ from .display import (
     LEGEND as LEGEND,
     by_paper as by_paper,
     counts as counts,
-    scoreboard as scoreboard,
     summary as summary,
     markdown as markdown,
     anchor as anchor,
     site_anchor as site_anchor,
+)
+from .recording import (
+    record as record,
+    scoreboard as scoreboard,
 )

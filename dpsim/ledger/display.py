@@ -6,25 +6,43 @@ import html
 import math
 import re
 import tomllib
-from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from dpsim import checks, paths
-from dpsim.ledger.rows import papers, published
-from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, Found, is_seconds, judge
+from dpsim.ledger.rows import Found, papers, published
+from dpsim.ledger.tables import LEFT, html_table, markdown_table
+from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, is_seconds, judge
 
 JUDGED = tuple(kind for kind in CLAIMS if kind != "slip")
-"""The kinds of claim that can agree, in the order in which they are counted."""
+"""The kinds of claim that can agree, in the order in which they are explained."""
 
-LEGEND = (
-    "".join(f"- `{word}`: {meaning}.\n" for word, meaning in VERDICTS.items())
-    + "\nThe kind of claim is written behind the word:\n\n"
-    + "".join(f"- `{kind}`: {CLAIMS[kind]}.\n" for kind in JUDGED)
-    + f"\n{RULE}\n"
+LEGEND = "\n".join(
+    [
+        "## What the words mean\n",
+        markdown_table(
+            dict.fromkeys(("verdict", "meaning", "example"), "---"),
+            [(f"`{word}`", *told) for word, told in VERDICTS.items()],
+        ),
+        "The kind of claim follows the verdict, for example `agrees: bound`.\n",
+        markdown_table(
+            dict.fromkeys(("kind of claim", "what is compared", "example"), "---"),
+            [(f"`{kind}`", *CLAIMS[kind]) for kind in JUDGED],
+        ),
+        f"{RULE}\n",
+    ]
 )
-"""What the words and the kinds of claim mean, as Markdown."""
+"""What the verdicts and the kinds of claim mean, as Markdown."""
+
+FAILING = ("contradicted", "differs", "slip")
+"""The verdicts whose reason the scoreboard shows."""
+
+GREY = "color: #767676"
+"""The style of what this run has not recorded; it can be read on white and on black."""
+
+REPORT = "../figures/REPORT.md"
+"""The report, as a notebook links to it."""
 
 PHRASES = {
     "agrees": ("agrees with our results", "agree with our results"),
@@ -37,7 +55,7 @@ PHRASES = {
 
 
 def by_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each paper a verdict, the kinds of the claims that agree, and how many of its rows have each word.
+    """Return for each paper a verdict, and how many of its rows have each word.
 
     Parameters
     ----------
@@ -48,20 +66,20 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         The index has the papers in the order of the rows. `verdict` is a sentence that counts the paper's claims under
-        each word and names the places of those that do not hold; `kinds` says which kinds of claims agree. For each
-        word of VERDICTS, a column counts the rows with this word on the scoreboard, which shows the rows that are
-        judged.
+        each word and names the places of those that do not hold. For each word of VERDICTS, a column counts the rows
+        with this word on the scoreboard, which shows the rows that are judged.
 
     Examples
     --------
     >>> from dpsim import ledger
     >>> ledger.by_paper(ledger.report()).columns.tolist()
-    ['verdict', 'kinds', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
+    ['verdict', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
     """
     parts = dict(list(_on_the_scoreboard(table).groupby("paper", sort=False)))
-    said = {"verdict": map(_sentence, parts.values()), "kinds": map(_kinds, parts.values())}
-    words = {word: [int((part["verdict"] == word).sum()) for part in parts.values()] for word in VERDICTS}
-    return pd.DataFrame(said | words, index=pd.Index(parts, name="paper"))
+    found: dict[str, list[Any]] = {"verdict": [_sentence(part) for part in parts.values()]}
+    for word in VERDICTS:
+        found[word] = [int((part["verdict"] == word).sum()) for part in parts.values()]
+    return pd.DataFrame(found, index=pd.Index(parts, name="paper"))
 
 
 def counts(paper: str) -> str:
@@ -83,32 +101,17 @@ def counts(paper: str) -> str:
     return f"{sentence} ([scoreboard](#The-verdict))."
 
 
-def _sentence(board: pd.DataFrame) -> str:
+def _sentence(board: pd.DataFrame, *, named: bool = True) -> str:
     """Return a sentence that says how many claims of one paper have each word, and that names the places of the claims
-    that do not hold."""
+    that do not hold unless `named` is False."""
     parts = []
     for word, (one, many) in PHRASES.items():
         places = board["where"][board["verdict"] == word]
-        named = "" if word in ("agrees", "not tested") else f" ({'; '.join(dict.fromkeys(places))})"
-        parts += [f"{len(places)} {one if len(places) == 1 else many}{named}"] if len(places) else []
+        among = f" ({'; '.join(dict.fromkeys(places))})" if named and word in FAILING else ""
+        parts += [f"{len(places)} {one if len(places) == 1 else many}{among}"] if len(places) else []
     *first, last = parts or ["none was tested"]
     listed = f"{', '.join(first)}{',' * (len(first) > 1)} and {last}" if first else last
     return f"Of the paper's {_number(len(board), 'claim')}, {listed}."
-
-
-def _kinds(board: pd.DataFrame) -> str:
-    """Return how many of the claims of one paper that agree are of each kind, for example "1 value, 4 bounds and 6
-    statements; 5 of them on an example"."""
-    agreeing = board[board["verdict"] == "agrees"]
-    if agreeing.empty:
-        return ""
-    found = agreeing["claim"].value_counts()
-    *first, last = [_number(int(found[kind]), kind) for kind in JUDGED if kind in found]
-    examples = int((agreeing["inputs"] == "example").sum())
-    share = "all" if examples == len(agreeing) else str(examples)
-    behind = f"; {share} of them on an example" if examples and len(agreeing) > 1 else ""
-    behind = ", on an example" if examples and len(agreeing) == 1 else behind
-    return f"{', '.join(first)} and {last}{behind}" if first else f"{last}{behind}"
 
 
 def _number(count: int, what: str) -> str:
@@ -117,7 +120,8 @@ def _number(count: int, what: str) -> str:
 
 
 def markdown(table: pd.DataFrame, folder: str = "") -> str:
-    """Return the judged rows as Markdown, a table for each paper, free of measured seconds and dates.
+    """Return the judged rows as Markdown, a table for each paper below what its authors have answered, free of
+    measured seconds and dates.
 
     Parameters
     ----------
@@ -143,14 +147,10 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
             place = f"{site}/notebooks/{name}.html#{site_anchor(row.section)}" if site else f"{folder}/{name}.ipynb"
             where = f"[{row.where}]({place})" if folder else row.where
             rows.append([where, _says(row), _finds(row), row.shown, row.sentence])
-        parts.append(f"### {reference}\n\n{_markdown_table(columns, rows)}")
+        answer = declared.loc[paper, "answer"]
+        told = f"**The authors' answer.** {answer}\n\n" if answer else ""
+        parts.append(f"### {reference}\n\n{told}{markdown_table(columns, rows)}")
     return "\n".join(parts)
-
-
-def _markdown_table(columns: dict[str, str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return a Markdown table. The columns are given by name, each with the mark that aligns it."""
-    lines = [[str(cell).replace("|", "\\|") for cell in cells] for cells in (columns, columns.values(), *rows)]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _site() -> str:
@@ -177,8 +177,8 @@ def site_anchor(heading: str) -> str:
 
 
 def summary(table: pd.DataFrame, folder: str = "") -> str:
-    """Return a Markdown table that says for each paper which notebook checks it, how many rows have each word, and
-    which kinds of claims agree.
+    """Return a Markdown table that says for each paper which notebook checks it, and how many of its claims have each
+    verdict. A verdict that no claim has is left out.
 
     Parameters
     ----------
@@ -193,32 +193,16 @@ def summary(table: pd.DataFrame, folder: str = "") -> str:
     >>> ledger.summary(ledger.report()).startswith("| notebook | paper | agrees |")
     True
     """
-    declared, rows = papers(), []
-    columns = {"notebook": "---", "paper": "---", "agrees": "---:", "kinds of claim that agree": "---"}
-    for paper, counted in by_paper(table).iterrows():
+    declared = papers()
+    counted = by_paper(table)
+    words = [word for word in VERDICTS if word == "agrees" or counted[word].any()]
+    rows = []
+    for paper, found in counted.iterrows():
         name, reference = declared.loc[paper, ["notebook", "reference"]]
         shown = f"[`{name}`]({folder}/{name}.ipynb)" if folder else f"`{name}`"
-        agrees, *others = counted[list(VERDICTS)]
-        rows.append([shown, reference, agrees, counted["kinds"], *others])
-    return _markdown_table(columns | {word: "---:" for word in VERDICTS if word != "agrees"}, rows)
-
-
-def scoreboard(paper: str) -> Any:
-    """Return the paper's claims as a table for its notebook, made from data/published.csv alone.
-
-    Parameters
-    ----------
-    paper : str
-        As in data/published.csv.
-
-    Returns
-    -------
-    object that Jupyter shows
-        A table of the place of each claim, what the paper says, what was verified, the word with the kind of claim, and
-        a sentence. The word links to the heading (column `section`) under which the claim is checked. Rows with the
-        same word, kind and sentence share a line. The caption counts the words and explains them.
-    """
-    return _board(_judge_expected(paper))
+        rows.append([shown, reference, *found[words]])
+    columns = {"notebook": "---", "paper": "---"} | dict.fromkeys(words, "---:")
+    return markdown_table(columns, rows)
 
 
 def anchor(heading: str) -> str:
@@ -243,34 +227,53 @@ def _on_the_scoreboard(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["inputs"] != "none"]
 
 
-def _board(table: pd.DataFrame) -> Any:
-    """Return the scoreboard of one paper, made from its judged rows."""
-    board, paper = _on_the_scoreboard(table), str(table["paper"].iloc[0])
-    rows = {row.Index: row for row in board.itertuples()}
-    like = board.groupby(["where", "shown", "section", "sentence"], sort=False)
-    lines = [_line([rows[index] for index in part.index]) for _, part in like]
-    meanings = [f"<b>{word}</b>: {meaning}. " for word, meaning in VERDICTS.items() if word in set(board["verdict"])]
-    meanings.append("<br>The kind of claim is written behind the word. ")
-    meanings += [f"<b>{kind}</b>: {CLAIMS[kind]}. " for kind in JUDGED if kind in set(board["claim"])]
-    rule = re.sub(r"\*(.+?)\*", r"<i>\1</i>", RULE)
-    agreeing = f" Those that agree are {_kinds(board)}." if (board["verdict"] == "agrees").any() else ""
-    about = f"<details><summary>What the words mean</summary>{''.join(meanings)}<br>{rule}</details>"
-    caption = f"{_sentence(board)}{agreeing} Similar claims share a line.{about}"
-    styler = pd.DataFrame(lines).style.hide(axis="index").set_caption(caption).set_uuid(f"scoreboard_{paper}")
-    left = "text-align: left; vertical-align: top; white-space: normal"
-    styler = styler.set_table_styles([{"selector": "th, td, caption", "props": left}])
-    return styler.set_table_attributes('class="dataframe"')
+def board(table: pd.DataFrame, about: str) -> str:
+    """Return the scoreboard of one paper as HTML.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The paper's rows as `judge` returns them, with the columns `recorded` (whether this run recorded the row) and
+        `template` (its sentence before the numbers were filled in).
+    about : str
+        A sentence about the run, or "".
+    """
+    table = _on_the_scoreboard(table)
+    fails = table["verdict"].isin(FAILING)
+    table = table.assign(
+        reason=table["sentence"].where(fails, ""), like=table["sentence"].where(fails, table["template"])
+    )
+    rows = {row.Index: row for row in table.itertuples()}
+    alike = table.groupby(["where", "shown", "section", "like", "recorded"], sort=False)
+    lines = [_line([rows[index] for index in part.index]) for _, part in alike]
+    said = [_sentence(table, named=False)]
+    if len(lines) < len(table):
+        said.append("Similar claims share a line.")
+    said.append(html.escape(about, quote=False))
+    if not table["recorded"].all():
+        said.append(f'A number <span style="{GREY}">in grey</span> is from a run with the usual parameters.')
+    said.append(f'The reasons for all verdicts, and what the words mean, are in <a href="{REPORT}">the report</a>.')
+    columns = dict.fromkeys(("where", "the paper says", "we find", "verdict"), LEFT)
+    return html_table(columns, lines, " ".join(filter(None, said)))
 
 
-def _line(rows: list[Any]) -> dict[str, str]:
-    """Return one line of the scoreboard, as HTML, for rows that share their word and their sentence."""
+def _line(rows: list[Any]) -> list[str]:
+    """Return the cells of one line of the scoreboard, as HTML, for rows with the same verdict and reason."""
     first, *rest = rows
     until = "; " if len(rows) == 2 else " to "
-    says, found = (until.join([text(first), *map(text, rest[-1:])]) for text in (_says, _finds))
-    cells = {"where": first.where, "the paper says": says, "we find": found, "verdict": "", "why": first.sentence}
-    shown = {name: html.escape(str(text), quote=False) for name, text in cells.items()}
-    word = f'<a href="#{html.escape(anchor(first.section))}">{first.shown}</a>'
-    return shown | {"verdict": word, "why": re.sub("`(.+?)`", r"<code>\1</code>", shown["why"])}
+    ends = [first, *rest[-1:]]
+    says = html.escape(until.join(map(_says, ends)), quote=False)
+    finds = html.escape(until.join(map(_finds, ends)), quote=False)
+    where = f'<a href="#{html.escape(anchor(first.section))}">{html.escape(first.where, quote=False)}</a>'
+    shown = first.shown
+    if not first.recorded:
+        finds = f'<span style="{GREY}">{finds}</span>'
+        shown = f'<span style="{GREY}">{shown}</span>'
+    if first.reason:
+        reason = html.escape(first.reason, quote=False)
+        reason = re.sub("`(.+?)`", r"<code>\1</code>", reason)
+        shown = f"{shown}.<br>{reason}"
+    return [where, says, finds, shown]
 
 
 def _says(row: Any) -> str:

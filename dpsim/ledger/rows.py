@@ -9,9 +9,13 @@ from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from dpsim import paths
+
+PAPER = ("id", "notebook", "reference", "address", "answer")
+"""The columns of data/papers.csv."""
 
 NUMBER, TEXT = "a number", "a text"
 
@@ -51,8 +55,8 @@ def papers() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `notebook` is the notebook that checks the paper's rows, `reference` gives authors, year and subject, and
-        `address` is the address of the paper in CITATION.cff.
+        `notebook` is the notebook that checks the paper's rows, `reference` gives authors, year and subject,
+        `address` is the address of the paper in CITATION.cff, and `answer` is what its authors answered, or "".
 
     Examples
     --------
@@ -60,8 +64,14 @@ def papers() -> pd.DataFrame:
     >>> set(ledger.papers().index) == set(ledger.published()["paper"])
     True
     """
-    head, *rows = [fields for _, fields in _lines(paths.data() / "papers.csv")]
-    return pd.DataFrame(rows, columns=head, dtype=str).set_index("id")
+    path = paths.data() / "papers.csv"
+    (_, head), *lines = _lines(path) or [(0, [])]
+    if head != list(PAPER):
+        raise ValueError(f"{path}: the columns must be {','.join(PAPER)}, got {','.join(head)}")
+    for line, fields in lines:
+        if len(fields) != len(PAPER):
+            raise ValueError(f"{path}, line {line}: {len(fields)} columns instead of {len(PAPER)}")
+    return pd.DataFrame([fields for _, fields in lines], columns=head, dtype=str).set_index("id")
 
 
 def published(paper: str = "") -> pd.DataFrame:
@@ -161,12 +171,32 @@ def _mistakes(row: dict[str, str], papers: Sequence[str], above: Collection[str]
         yield "id", "must begin with the paper and a dot"
     if not row["expected"] and not (row["inputs"] == "none" and row["unit"] == "s"):
         yield "expected", "must be the value that was verified here, and only seconds have none"
+    if row["draws"] and not _number(row["draws"]) >= 1:
+        yield "draws", f"must be at least 1, got {row['draws']!r}"
+    if row["deviation"] and not _number(row["deviation"]) >= 0:
+        yield "deviation", f"must be at least 0, got {row['deviation']!r}"
     if bool(row["draws"]) != bool(row["deviation"]):
         yield "deviation", "must be given together with draws: the standard deviation of one of them"
+    try:
+        row["sentence"].format(found=Found(1), limit=Found(1))
+    except (ValueError, LookupError, AttributeError, TypeError):
+        yield "sentence", f"must hold only {{found}} and {{limit}} in braces, with formats, got {row['sentence']!r}"
     if claim != "bound" and bool(row["limit"]) != bool(row["relation"]):
         yield "limit", "must be given together with relation"
     if claim == "statement" and row["inputs"] in ("any", "paper", "example") and not row["limit"]:
         yield "limit", "must be the number that a statement allows"
+
+
+class Found(float):
+    """A recorded value in a sentence or table. It is written with four digits unless the format specifies a different
+    number, and with a space before "%". If the format begins with "by", the text says how far the value falls or
+    rises."""
+
+    def __format__(self, spec: str) -> str:
+        if spec.startswith("by"):
+            return f"{'falls' if self < 0 else 'rises'} by {Found(abs(self)):{spec[2:]}}"
+        whole = self == np.round(self) and abs(self) < 1e9
+        return float.__format__(self, spec or (".0f" if whole else ".4g")).replace("%", " %")
 
 
 def _number(text: str) -> float:

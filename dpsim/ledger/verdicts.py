@@ -12,44 +12,77 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsim import checks, files, paths
-from dpsim.ledger.rows import how_many, papers, published
+from dpsim import paths
+from dpsim.ledger.rows import Found, how_many, papers, published
 
 VERDICTS = {
-    "agrees": "our result confirms the claim",
-    "differs": "from the paper's own inputs we compute another result, but nothing excludes the printed one",
-    "contradicted": "a proof, another printed statement or a counterexample excludes the printed claim",
-    "slip": "a formula or line is wrong as printed, and a small correction repairs it without changing a theorem",
-    "not tested": "the answer depends on data that replace the paper's, on an input that we chose or that the paper "
-    "does not state, or on a formula or number that our copy of the paper may have lost",
+    "agrees": (
+        "Our result confirms the claim.",
+        "The paper reports a divergence of 0.103. We compute 0.1027, which rounds to it.",
+    ),
+    "differs": (
+        "From the inputs that the paper states we compute another result, but nothing "
+        "rules out the result of the paper.",
+        "The paper reports a mean error of 0.17 for inputs that it states. We compute 0.21 for them.",
+    ),
+    "contradicted": (
+        "A proof, a counterexample or another sentence of the paper rules out the claim.",
+        "The paper reports that the expected error falls by 56 %. A theorem allows a fall of at most 50 %.",
+    ),
+    "slip": (
+        "A formula or a line is wrong as it stands, and a small correction repairs it without changing a theorem.",
+        "The loop of an algorithm begins at 1. Its probabilities add up to 1 only if it begins at 0.",
+    ),
+    "not tested": (
+        "The answer depends on data that the paper does not publish, on an input that it "
+        "does not state, or on a formula that may be incomplete in our copy of the paper.",
+        "The paper reports an error for 40 zones, but not which zones of the city it merged.",
+    ),
 }
-"""The five words, and what they mean."""
+"""The five verdicts, each with its meaning and an example."""
 
 CLAIMS = {
-    "value": "a printed number, which agrees if our number rounds to it",
-    "bound": "a printed upper or lower limit, which agrees if our number keeps it, however far away that number is "
-    "(both numbers of a printed pair of ε and δ are upper limits)",
-    "trend": "a direction, which agrees if our number rises or falls as the paper says, from one end of the range to "
-    "the other",
-    "statement": "a theorem or a sentence without a number, which agrees if our number keeps the limit that follows "
-    "from it",
-    "slip": "a formula or line that is wrong as printed",
+    "value": (
+        "The paper reports a number. It agrees if our number equals it after rounding.",
+        "The smallest ε is 2.26.",
+    ),
+    "bound": (
+        "The paper reports an upper or a lower limit. It agrees if our number does not "
+        "exceed an upper limit, or does not fall below a lower one, however far away it "
+        "is. A reported pair of ε and δ is two upper limits.",
+        "The δ of the release is at most 0.019. (The true δ may be much smaller.)",
+    ),
+    "trend": (
+        "The paper says that something rises or falls. It agrees if our number does so "
+        "from one end of the range to the other.",
+        "The error falls as ε grows.",
+    ),
+    "statement": (
+        "A theorem, or a sentence without a number of its own. We compute a number for "
+        "which it gives a limit, and it agrees if the number stays within the limit.",
+        "A theorem says that a distance is at most its bound, so the distance divided by the bound is at most 1.",
+    ),
+    "slip": (
+        "A formula or a line that may be wrong as it stands. We compute what it gives, and what it should give.",
+        "Line 7 of an algorithm should give probabilities whose sum is 1.",
+    ),
 }
-"""The kinds of claim, and what is compared before a word is given."""
+"""The kinds of claim, each with what is compared and an example."""
 
 RULE = (
-    "Each claim is read in the way most favourable to the paper, and claims of one kind are read in one way. For "
-    "random draws we allow three standard errors. *On an example* means that we tried only stand-in data or finitely "
-    "many cases of a general claim, which proves nothing about the others."
+    "Each claim is read in the way most favourable to the paper. *On an example* means "
+    "that a general claim was tried on stand-in data or on finitely many cases. It held "
+    "there, which proves nothing about the other cases. Where a number was sampled, we "
+    "allow for three standard errors."
 )
-"""The rule for the words in three sentences; data/README.md has the whole rule."""
+"""What holds for all verdicts; data/LEDGER.md has the whole rule."""
 
 FALSE_ALARM, SEEDS = 1e-3, 20
 """The largest probability that any sampled row misses its verified value in SEEDS full runs with other seeds."""
 
 
-def word(row: Any, value: float, error: float = 0.0) -> str:
-    """Return the word for a row when the reproduced number is `value`, with the standard error `error`.
+def verdict(row: Any, value: float, error: float = 0.0) -> str:
+    """Return the verdict on a row when the reproduced number is `value`, with the standard error `error`.
 
     Parameters
     ----------
@@ -61,7 +94,7 @@ def word(row: Any, value: float, error: float = 0.0) -> str:
     --------
     >>> from dpsim import ledger
     >>> row = next(ledger.published().query("claim == 'bound' and inputs == 'paper'").itertuples())
-    >>> ledger.word(row, row.published), ledger.word(row, 2 * row.published)
+    >>> ledger.verdict(row, row.published), ledger.verdict(row, 2 * row.published)
     ('agrees', 'differs')
     """
     if row.inputs == "none":
@@ -79,6 +112,10 @@ def word(row: Any, value: float, error: float = 0.0) -> str:
     if row.claim == "slip":
         return "slip"
     return "contradicted" if row.inputs == "any" else "differs"
+
+
+word = verdict
+"""The name that `verdict` had before."""
 
 
 def _holds(row: Any, value: float, error: float) -> bool:
@@ -149,13 +186,13 @@ def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
         return "not judged", True
     if math.isnan(value):
         return "not recorded", False
-    verdict = word(row, value, error)
+    found = verdict(row, value, error)
     if not default:
-        return verdict, True
+        return found, True
     if abs(value - row.expected) > row.expected_unit + alarm * error:
-        return f"{verdict}, MISSES EXPECTED {row.expected:g}", False
-    verified = word(row, row.expected, error)
-    return (verdict, True) if verified == verdict else (f"{verdict}, EXPECTED {verified.upper()}", False)
+        return f"{found}, MISSES EXPECTED {row.expected:g}", False
+    verified = verdict(row, row.expected, error)
+    return (found, True) if verified == found else (f"{found}, EXPECTED {verified.upper()}", False)
 
 
 def _with_kind(row: Any) -> str:
@@ -170,35 +207,6 @@ def _with_kind(row: Any) -> str:
 def is_seconds(row: Any) -> bool:
     """Return whether a row holds seconds. They differ in every run, so they are kept apart and not judged."""
     return bool(row.inputs == "none" and row.unit == "s")
-
-
-def record(row: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
-    """Record the reproduced value of one ledger row, to six significant digits.
-
-    Parameters
-    ----------
-    row : str
-        The id of a row of data/published.csv.
-    value : float
-        Finite.
-    standard_error : float, optional
-        The standard error of a value that was estimated from random draws.
-    output : str
-        The folder of results.json; "" writes nothing. Rows of seconds go to timings.json, so that results.json is the
-        same in every run.
-    """
-    rows = published(row.partition(".")[0])
-    if row not in rows.index:
-        raise ValueError(f"row must be an id of {paths.data() / 'published.csv'}, got {row!r}")
-    found = {"value": json.loads(files.number(checks.scalar(f"value of {row}", value))), "standard_error": None}
-    if standard_error is not None:
-        error = checks.scalar(f"standard_error of {row}", standard_error, 0)
-        found["standard_error"] = json.loads(files.number(error))
-    if output:
-        path = Path(output) / ("timings.json" if is_seconds(rows.loc[row]) else "results.json")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        files.write_json(path, dict(sorted((held | {row: found}).items())))
 
 
 def results(folder: Path) -> pd.DataFrame:
@@ -272,18 +280,6 @@ def report(folder: Path | None = None) -> pd.DataFrame:
             f"row: name the folder of a run (default runs record their rows in {paths.figures()})"
         )
     return table
-
-
-class Found(float):
-    """A recorded value in a sentence or table. It is written with four digits unless the format specifies a different
-    number, and with a space before "%". If the format begins with "by", the text says how far the value falls or
-    rises."""
-
-    def __format__(self, spec: str) -> str:
-        if spec.startswith("by"):
-            return f"{'falls' if self < 0 else 'rises'} by {Found(abs(self)):{spec[2:]}}"
-        whole = self == np.round(self) and abs(self) < 1e9
-        return float.__format__(self, spec or (".0f" if whole else ".4g")).replace("%", " %")
 
 
 def _alarm(rows: int) -> float:

@@ -34,6 +34,7 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill has no type hints
         client = BlockingInProcessKernelClient(kernel=kernel, session=kernel.session)
         client.start_channels()
         number = 0
+        displays: dict[str, list[Any]] = {}
         for cell in nb_man.nb.cells:
             number += "injected-parameters" not in cell.metadata.get("tags", [])
             tell(events, cell=number, cells=len(nb_man.nb.cells) - 1)
@@ -47,6 +48,11 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill has no type hints
                     last["text"] += content["text"]
                 elif message["msg_type"] in SHOWN:
                     cell.outputs.append(output_from_msg(message))
+                    if display_id := content.get("transient", {}).get("display_id"):
+                        displays.setdefault(display_id, []).append(cell.outputs[-1])
+                elif message["msg_type"] == "update_display_data":
+                    for shown in displays.get(content["transient"]["display_id"], ()):
+                        shown.update(data=content["data"], metadata=content["metadata"])
                 if message["msg_type"] == "error":
                     tell(events, message="raised {ename}: {evalue}".format(**content)[:5_000])  # below 64 KiB as json
                     return

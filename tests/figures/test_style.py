@@ -2,11 +2,14 @@
 
 import json
 import math
+import re
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+import seaborn as sns
+from matplotlib.colors import to_hex
 
 from dpsim import figures
 
@@ -21,6 +24,31 @@ def test_no_text_is_smaller_than_a_reader_needs():
 def test_what_is_compared_differs_in_dashes_and_markers():
     looks = figures.looks({"a": figures.PAPER, "b": figures.OTHER, "c": figures.OURS}, markers=True)
     assert len({str(dash) for dash in looks["dashes"].values()}) == len(set(looks["markers"].values())) == 3
+
+
+def test_any_colour_that_matplotlib_knows_has_a_look(ax):
+    table = pd.DataFrame({"x": [0, 1] * 3, "y": range(6), "name": np.repeat(["a", "b", "c"], 2)})
+    colours = {"a": "red", "b": "#9AD9C3", "c": figures.OURS}
+    sns.lineplot(table, x="x", y="y", hue="name", style="name", ax=ax, **figures.looks(colours, markers=True))
+    drawn = [to_hex(line.get_color()).upper() for line in ax.lines[:3]]
+    assert drawn == ["#FF0000", "#9AD9C3", figures.OURS]
+    with pytest.raises(ValueError, match="colours must be colours that matplotlib knows, got 'nice' for 'a'"):
+        figures.looks({"a": "nice"})
+
+
+def test_a_band_is_two_standard_errors_to_either_side(ax):
+    figures.draw_means(ax, [1, 2], [1.0, 2.0], [0.25, 0.5], figures.OURS, label="ours")
+    (line,), (band,) = ax.lines, ax.collections
+    assert line.get_ydata().tolist() == [1.0, 2.0] and line.get_label() == "ours" and line.is_dashed()
+    assert {tuple(point) for point in band.get_paths()[0].vertices} >= {(1, 0.5), (1, 1.5), (2, 1.0), (2, 3.0)}
+
+
+def test_a_table_keeps_its_alignment_without_a_style_sheet_and_its_digits():
+    table = pd.DataFrame({"way <1>": ["a & b", "c"], "trips": [1234, 5], "error": [0.01234, 1 / 3]})
+    shown = figures.show_table(table, ".2f", {"trips": ",d"})._repr_mimebundle_()
+    assert shown["text/plain"] == "way <1> | trips | error\na & b | 1,234 | 0.01\nc | 5 | 0.33"
+    styles = re.findall(r'<t[hd] style="text-align: (\w+); vertical-align: top">', shown["text/html"])
+    assert styles == ["left", "right", "right"] * 3 and "way &lt;1&gt;" in shown["text/html"]
 
 
 def test_many_values_leave_room_for_each_other(ax):
@@ -57,6 +85,14 @@ def test_charts_name_the_font_that_comes_with_the_project_and_hold_their_numbers
         assert looks["paper"] in (figures.PAPER, "circle")
 
 
+def test_a_ninth_mechanism_is_refused_by_name():
+    table = pd.DataFrame({"subject": "s", "mechanism": [f"m{i}" for i in range(9)], "epsilon": 1.0, "error": 1.0})
+    table["metric"] = "metric"
+    with pytest.raises(ValueError, match=r"errors must have at most 8 mechanisms, got 'm0', .*'m8'"):
+        figures.which_mechanism(table)
+    figures.which_mechanism(table[:8])
+
+
 def test_key_numbers_are_written_with_ten_digits_and_only_on_request(tmp_path):
     figures.save_numbers({"delta": 1 / 3, "rows": 12}, "")
     assert list(tmp_path.iterdir()) == []
@@ -68,4 +104,10 @@ def test_key_numbers_are_written_with_ten_digits_and_only_on_request(tmp_path):
 def test_what_is_no_number_is_refused(numbers, tmp_path):
     with pytest.raises(ValueError, match="delta must be"):
         figures.save_numbers(numbers, str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_numbers_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"numbers must hold at least one number, got \{\}"):
+        figures.save_numbers({}, str(tmp_path))
     assert list(tmp_path.iterdir()) == []

@@ -72,7 +72,7 @@ LEFT_OUT = {
         figures.explore.* figures.house_style.looks
         figures.house_style.shorten
         figures.house_style.plain_ticks figures.house_style.add_band figures.house_style.mark_*
-        figures.house_style.save*""",
+        figures.house_style.save* figures.house_style.draw_means figures.house_style.show_table figures.price.*""",
     "has no argument": """
         streams.cores
         datasets.taxi.counts_file datasets.*.checksums datasets.*.load_sources datasets.*.load_grades

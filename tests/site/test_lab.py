@@ -18,6 +18,7 @@ import psutil
 import pytest
 from toy_project import ROOT
 
+from dpsim import ledger
 from dpsim.figures import explore
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -168,3 +169,28 @@ def test_a_chart_looks_the_same_in_the_dark_theme(lab: Callable[[str], str], pag
         drawn[theme] = _when_still(partial(canvas.evaluate, "(drawing) => drawing.toDataURL()"))
     assert len(drawn["JupyterLab Light"]) > 5_000  # not an empty drawing
     assert drawn["JupyterLab Dark"] == drawn["JupyterLab Light"]
+
+
+def test_the_scoreboard_is_aligned_before_it_is_trusted_and_then_shows_what_is_recorded_below(
+    lab: Callable[[str], str], page: Any, copy: Path
+) -> None:
+    shown = nbformat.v4.new_output("display_data", {"text/html": ledger.scoreboard("fallin2023").to_html()})
+    board = nbformat.v4.new_code_cell('from dpsim import ledger\nledger.scoreboard("fallin2023")', outputs=[shown])
+    recorded = nbformat.v4.new_code_cell('ledger.record("fallin2023.lemma3", 0.8125)')
+    heading = nbformat.v4.new_markdown_cell("## Theorem 3")
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
+    made = nbformat.v4.new_notebook(cells=[board, recorded, heading], metadata=kernel)
+    nbformat.write(made, copy / "notebooks" / "board.ipynb")
+    page.goto(lab("board.ipynb"))
+    table = page.locator(".jp-Notebook .jp-OutputArea table")
+    table.wait_for()
+    for part in ("caption", "th", "td"):
+        styles = "(e) => [getComputedStyle(e).textAlign, getComputedStyle(e).verticalAlign]"
+        assert table.locator(part).last.evaluate(styles) == ["left", "top"]
+    assert table.locator("a").count() > 10
+    assert table.locator("span").first.evaluate("(e) => getComputedStyle(e).color") == "rgb(118, 118, 118)"
+    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    sync_api.expect(table).to_contain_text("0.8125")
+    sync_api.expect(page.locator(".jp-Notebook .jp-OutputArea table")).to_have_count(1)

@@ -121,9 +121,12 @@ def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(toy: Path, monke
     row = ledger.report().loc["author2030.fig1.one"]
     assert row["verdict"] == "agrees" and row["ok"]
     for away in np.linspace(-5, 5, 41) * row["standard_error"]:  # as test_ledger asks of every sampled row
-        assert ledger.word(row, row["reproduced"] + away, row["standard_error"]) == "agrees", "take more draws"
+        assert ledger.verdict(row, row["reproduced"] + away, row["standard_error"]) == "agrees", "take more draws"
     path.write_text(notebooks.refreshed("count"), encoding="utf-8")
-    assert 10 <= len(nbformat.read(path, 4).cells) <= 15
+    outputs = [output for cell in nbformat.read(path, 4).cells for output in cell.get("outputs", [])]
+    (board,) = [output.data["text/html"] for output in outputs if "the paper says" in str(output.get("data"))]
+    assert "agrees: value" in board and "in grey" not in board, "it stands above the cell that records the row"
+    assert 15 <= len(nbformat.read(path, 4).cells) <= 20
 
 
 JUPYTER = {"": "share/jupyter", "_CONFIG": "etc/jupyter"}

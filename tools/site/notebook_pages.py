@@ -145,7 +145,7 @@ def with_site_links(markdown: str, page: str = "") -> str:
     Files of the project that are pages here become links. page: the notebook's own page, seen from one level above the
     notebooks; "" on that page.
     """
-    files = (r"tools/errata/(\w+)\.md", r"notes/\2"), (r"data/README\.md", "data"), (r"figures/REPORT\.md", "report")
+    files = (r"tools/letters/(\w+)\.md", r"letters/\2"), (r"data/README\.md", "data"), (r"figures/REPORT\.md", "report")
     up = "" if page else "../"
     for file, place in files:
         markdown = re.sub(rf"(?<!\[)(`{file}`)", rf'<a href="{up}{place}.html">\1</a>', markdown)
