@@ -60,9 +60,10 @@ from .data_driven_markov import (
     draw_stationary as draw_stationary,
     draw_sampled_delta as draw_sampled_delta,
 )
-from .words import (
+from .permute_and_flip import (
     COLOURS as COLOURS,
     neighbours as neighbours,
+    draw_drives as draw_drives,
     draw_errors as draw_errors,
 )
 from .mdp_policy_synthesis import (
@@ -82,6 +83,6 @@ from . import (
     release as release,
     dirichlet as dirichlet,
     data_driven_markov as data_driven_markov,
-    words as words,
+    permute_and_flip as permute_and_flip,
     mdp_policy_synthesis as mdp_policy_synthesis,
 )
