@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import functools
 import hashlib
 import importlib.metadata
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -41,9 +39,8 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     """Return the hash of everything that decides the outputs of a run, and the time stamps of the files behind it.
 
     The hash covers the code cells and which of them hold the parameters, `values` (the overridden ones, from
-    `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs (those of
-    `release` only if the cells may use it), the rows of the LEDGER for the notebook's paper, all other data, Python and
-    the installed versions of the libraries. For a notebook that reads the results of others it also covers these
+    `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs, the rows of
+    the LEDGER for the notebook's paper, all other data, Python and the installed versions of the libraries. For a notebook that reads the results of others it also covers these
     results and the whole LEDGER. It does not cover the prose, which changes no output. The stamps (inode, mtime, ctime)
     reveal a file that was changed and restored in the meantime, because nobody can set the ctime. The LEDGER has no
     stamps, because somebody may edit the rows of another paper during the run.
@@ -55,9 +52,6 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
     read -= tables | {paths.data() / "README.md"}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    beside = [module.read_text(encoding="utf-8") for module in paths.notebooks().glob("*.py")]
-    if not any(map(_may_release, [*(cell["source"] for cell in code), *beside])):
-        read = {f for f in read if not f.is_relative_to(package / "release")}
     if paths.stage(name):
         made = [f for f in paths.figures().glob("[!.]*/*") if paths.stage(f.parent.name) < paths.stage(name)]
         read |= {f for f in made if not f.name.startswith("timings")}  # measured times, which differ in every run
@@ -75,22 +69,6 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
         "python": sys.version,
     }
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest(), stamps
-
-
-RELEASE = (
-    r"\bdpsim\s*(\bas\b|\.\s*(load_release|release|cli)\b)|from dpsim import .*(\*|\b(load_release|release|cli)\b)"
-)
-"""Code that may use `release`, if each of its imports is on one line."""
-
-
-@functools.cache  # parsing a notebook takes 0.1 s, at every point of a grid
-def _may_release(code: str) -> bool:
-    """Return whether code may use `release`, which no other part of dpsim imports; True if it cannot be parsed."""
-    try:
-        imports = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return True
-    return bool(re.search(RELEASE, "\n".join([code, *map(ast.unparse, imports)])))
 
 
 def _rows(name: str) -> list[dict[str, str]]:
