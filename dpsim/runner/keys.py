@@ -32,6 +32,9 @@ APART = ("__main__.py", "cli.py", "runner")
 LEDGER = ("papers.csv", "published.csv")
 """Tables of data/ from which a notebook reads only the rows of its paper."""
 
+UNREAD = ("README.md", "known_answers.csv")
+"""Files of data/ that no notebook reads."""
+
 Stamps = dict[str, tuple[int, int, int]]
 
 
@@ -40,17 +43,18 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
 
     The hash covers the code cells and which of them hold the parameters, `values` (the overridden ones, from
     `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs, the rows of
-    the LEDGER for the notebook's paper, all other data, Python and the installed versions of the libraries. For a notebook that reads the results of others it also covers these
-    results and the whole LEDGER. It does not cover the prose, which changes no output. The stamps (inode, mtime, ctime)
-    reveal a file that was changed and restored in the meantime, because nobody can set the ctime. The LEDGER has no
-    stamps, because somebody may edit the rows of another paper during the run.
+    the LEDGER for the notebook's paper, all other tables, Python and the installed versions of the libraries. For a
+    notebook that reads the results of others it also covers these results and the whole LEDGER. It covers neither the
+    prose, which changes no output, nor UNREAD. The stamps (inode, mtime, ctime) reveal a file that was changed and
+    restored in the meantime, because nobody can set the ctime. The LEDGER has no stamps, because somebody may edit the
+    rows of another paper during the run.
     """
     package, root = Path(__file__).parents[1], paths.root()
     read = {f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")}
     read = {f for f in read if f.relative_to(package).parts[0] not in APART}
     tables = {paths.data() / table for table in LEDGER}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
-    read -= tables | {paths.data() / "README.md"}
+    read -= tables | {paths.data() / file for file in UNREAD}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     if paths.stage(name):
         made = [f for f in paths.figures().glob("[!.]*/*") if paths.stage(f.parent.name) < paths.stage(name)]
