@@ -21,6 +21,7 @@ from dpsim.datasets.tables import read_bytes, read_table
 ENDS = ["origin", "destination"]
 TRIP_COLUMNS = [*ENDS, "trips"]
 MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by one")
+"""The rules by which `merge_zones` can merge zones."""
 
 
 def load_taxi_zones() -> Any:

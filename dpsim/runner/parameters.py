@@ -1,4 +1,4 @@
-"""The parameters of notebooks, which are read, parsed and checked before anything runs."""
+"""The parameters of notebooks: how they are declared, and how values from the command line are parsed and checked."""
 
 from __future__ import annotations
 

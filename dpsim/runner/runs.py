@@ -1,4 +1,5 @@
-"""Runs notebooks, each in its own process. Current notebooks are skipped, and outputs appear only when complete."""
+"""Plans and runs notebooks, each in its own process. Current ones are skipped, and outputs appear only when
+complete."""
 
 from __future__ import annotations
 
