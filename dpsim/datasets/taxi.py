@@ -46,7 +46,8 @@ def load_zone_adjacency() -> Mask:
     """
     zones = pd.Index(load_taxi_zones()["zone"])
     pairs = read_table("nyc/zone_adjacency.csv")
-    one, other = zones.get_indexer(pairs["zone"]), zones.get_indexer(pairs["neighbour"])
+    one = zones.get_indexer(pairs["zone"])
+    other = zones.get_indexer(pairs["neighbour"])
     touches = np.zeros((len(zones), len(zones)), dtype=bool)
     touches[one, other] = touches[other, one] = True
     return touches
@@ -242,7 +243,8 @@ def merge_zones(
 
 def _next_pair(counts: Integers, touches: Mask, group: Integers, rule: str) -> tuple[int, int]:
     """Return the two groups to join next, among the groups that have a neighbour."""
-    departures, zones = counts.sum(axis=1), np.bincount(group, minlength=len(counts))
+    departures = counts.sum(axis=1)
+    zones = np.bincount(group, minlength=len(counts))
     movable = np.flatnonzero(touches.any(axis=1))
     positive = np.where(counts > 0, counts, np.iinfo(np.int64).max)
     rarest = positive.min(axis=1)

@@ -49,7 +49,8 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     restored in the meantime, because nobody can set the ctime. The LEDGER has no stamps, because somebody may edit the
     rows of another paper during the run.
     """
-    package, root = Path(__file__).parents[1], paths.root()
+    package = Path(__file__).parents[1]
+    root = paths.root()
     read = {f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")}
     read = {f for f in read if f.relative_to(package).parts[0] not in APART}
     tables = {paths.data() / table for table in LEDGER}
@@ -61,7 +62,8 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
         read |= {f for f in made if not f.name.startswith("timings")}  # measured times, which differ in every run
     for text in (value for value in values.values() if isinstance(value, str)):  # one may ask for a downloaded table
         read |= set((paths.build() / "data").glob("*.csv"))
-        read |= {Path(text), *Path(text).rglob("*")} if os.path.isabs(text) and os.path.exists(text) else set()
+        if os.path.isabs(text) and os.path.exists(text):
+            read |= {Path(text), *Path(text).rglob("*")}
     stats = {os.path.relpath(f, root): f.stat() for f in read}
     stamps = {f: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for f, s in stats.items()}
     whole = {
@@ -86,7 +88,8 @@ def _rows(name: str) -> list[dict[str, str]]:
 @functools.cache  # the metadata of 90 packages take 0.1 s, at every point of a grid
 def versions() -> dict[str, str]:
     """Return the installed versions, by name, of LIBRARIES and of every distribution that they need."""
-    found, names = {}, list(LIBRARIES)
+    found = {}
+    names = list(LIBRARIES)
     for name in map(canonicalize_name, names):  # the list grows during the loop
         with suppress(importlib.metadata.PackageNotFoundError):
             about = importlib.metadata.metadata(name)  # once, because every access reads it anew

@@ -75,7 +75,9 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
     >>> [run.status for run in runner.plan([paths.notebook_names()[1]])]
     ['planned']
     """
-    overrides, figures, planned = list(overrides), paths.figures(), []
+    overrides = list(overrides)
+    figures = paths.figures()
+    planned = []
     for name in sorted(dict.fromkeys(names) or paths.notebook_names(), key=paths.stage):
         values = resolve(name, overrides)
         key, _ = fingerprint(name, load(name), values)
@@ -155,7 +157,8 @@ async def _all(
 
     Further signals change nothing.
     """
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
 
     def stop(*_: object) -> None:
         if task and not loop.is_closed():
@@ -163,7 +166,8 @@ async def _all(
 
     for sign in heard:
         signal.signal(sign, stop)
-    free, threads = asyncio.Semaphore(workers), max(1, streams.cores() // workers)
+    free = asyncio.Semaphore(workers)
+    threads = max(1, streams.cores() // workers)
     shared = SHARED if len(runs) > 1 and sys.platform != "darwin" else ()
 
     async def one(run: Run) -> None:
