@@ -218,7 +218,8 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
     staging = run.output.with_name(f".{run.output.name}.{os.getpid()}.partial")
     staging.mkdir(parents=True)
     mode = stat.S_IMODE(staging.stat().st_mode)
-    staging.chmod(mode & ~0o077)  # nobody else can read it before it is known to show nobody's data
+    with suppress(PermissionError):  # on a file system without modes
+        staging.chmod(mode & ~0o077)  # nobody else can read it before it is known to show nobody's data
     executed = staging / f"{run.name}.ipynb"
     try:
         files.write_json(executed, notebook)
@@ -234,7 +235,8 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
             changed = sorted({name for name, _ in before[1].items() ^ after[1].items()})
             raise ValueError(f"{', '.join(changed) or 'a version'} changed while it ran: run it again")
         if not holds_owner_only(staging):
-            staging.chmod(mode)
+            with suppress(PermissionError):
+                staging.chmod(mode)
         elif run.output == run.record:
             executed.chmod(0o600)
         else:
