@@ -39,7 +39,8 @@ def privatize(
     Parameters
     ----------
     histogram : array_like or Series (bins,) of int
-        The secret counts. Their total and number of bins are public; an error that refuses other counts is not private.
+        The secret counts. Their total, number of bins and labels are public; an error that refuses other counts is not
+        private.
     epsilon : float in (0, 1000], the epsilon for neighbours, between which one person changes bin
     total, bins : int, public: N >= 1 people, n >= 2 bins
     steps : int, optional
@@ -100,7 +101,7 @@ def privatize(
     statement = (
         f"Neighbours are histograms of {total} people in {bins} bins between which one person changed bin: "
         f"epsilon {spent!r} {bound}, delta {delta!r}{f' {bound}' if delta else ''}, by {chosen.name}. "
-        f"The total, the bins and the weights are public.{same}"
+        f"The total, the bins, their labels and the weights are public.{same}"
     )
     return private.result(
         labelled(counts), statement, epsilon=spent, delta=delta, simulation=simulation, **chosen.parameters

@@ -45,6 +45,7 @@ def privatize(
     Parameters
     ----------
     P : array_like, Series or DataFrame, shape (n,) or (rows, n); probability vectors
+        Its shape and its labels are public, and the release has the same.
     epsilon : float, in (0, 1e30]
     delta : float, in (0, 1)
     support : array_like of bool, broadcast to P
@@ -139,7 +140,9 @@ def privatize(
     promised = f"({private.round_up(epsilon, '.6g')}, {private.round_up(delta, '.6g')})"
     statement = (
         f"{promised}-differentially private, {'exact' if exact else 'a proven upper bound'}; "
-        f"neighbours: {adjacency}. It holds {where} drawn from Dir(k P), k = {_range(k)}."
+        f"neighbours: {adjacency}. It holds {where} drawn from Dir(k P), k = {_range(k)}. "
+        "Everything but the entries of P is public, labels included. What the rounding of floats may reveal is not "
+        "covered."
     )
     value = labelled(mechanism.dirichlet_mechanism(means, k, rng=generator))
     parameters = {"k": k, "eta": eta, "shift": checks.plain(shift)}
