@@ -227,6 +227,13 @@ def test_shapes_zeros_and_rows():
     assert (logs[:, 2, 0] == 0.0).all()
 
 
+def test_each_row_is_drawn_in_logarithms_if_it_needs_them():
+    """With parameters of 0.0001 nearly every Gamma variable underflows, whatever the other rows need."""
+    for k in ([100.0, 2e-4], [2e-4, 100.0]):
+        x = dirichlet.dirichlet_mechanism(np.full((2, 2), 0.5), k, size=200, rng=np.random.default_rng(3))
+        assert np.isfinite(x).all() and x.sum(axis=-1) == pytest.approx(1.0)
+
+
 def test_huge_k_returns_the_mean():
     assert dirichlet.dirichlet_mechanism([0.25, 0.75], 1e20) == pytest.approx([0.25, 0.75], rel=1e-8)
 

@@ -304,6 +304,14 @@ def test_lines_that_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.Monkey
         assert counts.report["damaged"] == 2 and counts.report["missing"] == 1 and counts.report["rows"] == 6
 
 
+def test_the_end_of_a_line_that_is_too_long_makes_no_row_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_, "MOST_BYTES", 20)
+    for last, damaged in (("c," + "d" * 18, 0), ("c," + "d" * 19, 1), ("c," + "d" * 99, 1)):
+        (tmp_path / "t.csv").write_text(f"from,to\na,b\n{last}")
+        counts = count_transitions(tmp_path / "t.csv", "from", "to")
+        assert counts.report["damaged"] == damaged and counts.trips["trips"].sum() == 2 - damaged
+
+
 def test_a_long_header(tmp_path: Path) -> None:
     """Of a header above 64 KiB a part was read, and a false message given."""
     names = ",".join(f"a_long_column_{i:05}" for i in range(4000))
