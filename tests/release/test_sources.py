@@ -156,6 +156,13 @@ def test_names_of_folders_are_no_columns(tmp_path: Path, kind: str) -> None:
         counted(tmp_path, unit=Unit(1, "u"))
 
 
+def test_columns_with_several_levels_of_names_are_refused() -> None:
+    """They ended in an AttributeError."""
+    table = pd.DataFrame([["a", "b"]], columns=pd.MultiIndex.from_tuples([("trip", "from"), ("trip", "to")]))
+    with pytest.raises(ValueError, match="source: each column must have one name, got 2 levels of names"):
+        count_transitions(table, "trip", "to")
+
+
 # --- no type is guessed -----------------------------------------------------------------------------------------------
 
 
