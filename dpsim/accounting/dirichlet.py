@@ -59,7 +59,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpsim import checks
+from dpsim import checks, private
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick, search
 
@@ -249,7 +249,7 @@ def _calibrate(
         floor = _floor(d, border, step, pair)
         which = f"no {name}" if floor >= e else f"so little above it no {name} in range"
         raise ValueError(
-            f"epsilon must be above the privacy floor {floor:.6g} at delta {d:g}, "
+            f"epsilon must be above the privacy floor {private.round_up(floor, '.6g')} at delta {d:g}, "
             f"got {e:g}: {which} reaches it; {hint(e, d, step, pair)}"
         )
     return scale
@@ -268,7 +268,8 @@ def _minimum_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
     widest = 0.5 * (1.0 - shift)
     if widest <= 0.0 or _floor(delta, widest, shift, pair) >= epsilon:
         return f"no public minimum eta does at shift {shift:g}"
-    return f"a public minimum eta above {_reaching(epsilon, delta, shift, pair, widest):.4g} would"
+    reaching = private.round_up(_reaching(epsilon, delta, shift, pair, widest), ".4g")
+    return f"a public minimum eta above {reaching} would"
 
 
 def _pseudo_count_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
@@ -276,7 +277,8 @@ def _pseudo_count_hint(epsilon: float, delta: float, shift: float, pair: int) ->
     largest = 1.0 / _SMALLEST_SHARE
     if _floor(delta, largest, shift, pair) >= epsilon:
         return f"no pseudo-count alpha up to {largest:g} does"
-    return f"a pseudo-count alpha above {_reaching(epsilon, delta, shift, pair, largest):.4g} would"
+    reaching = private.round_up(_reaching(epsilon, delta, shift, pair, largest), ".4g")
+    return f"a pseudo-count alpha above {reaching} would"
 
 
 def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float) -> float:

@@ -45,7 +45,8 @@ def privatize(
     Parameters
     ----------
     P : array_like, Series or DataFrame, shape (n,) or (rows, n); probability vectors
-        Its shape and its labels are public, and the release has the same.
+        Its shape and its labels are public, and the release has the same. Arrays of float32 or float16 are refused,
+        because their rounding moves neighbours further apart: for 10^7 records by up to 1.19 / N instead of 1 / N.
     epsilon : float, in (0, 1e30]
     delta : float, in (0, 1)
     support : array_like of bool, broadcast to P
@@ -101,6 +102,12 @@ def privatize(
     (array([0.2, 0.3, 0.5]), True)
     """
     values, labelled = private.strip_labels(P)
+    kind = getattr(values, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind == "f" and kind.itemsize < 8:
+        raise ValueError(
+            f"P must have entries of at least 64 bits, got {kind}: its rounding moves neighbours further apart than b "
+            "or records say, so compute P in float64"
+        )
     vectors = checks.simplex("P", values)
     if vectors.ndim > 2:
         raise ValueError(f"P must be one vector or one matrix, got shape {vectors.shape}")
@@ -241,8 +248,9 @@ def _largest_k(epsilon: float, delta: float, eta: float, shifts: Array, together
         return matrix.largest_k(epsilon, delta, shift=shift, eta=eta, least=least)
     cost = float(accounting.exact_epsilon(delta, least, shift=shift, eta=eta).max())
     if epsilon < cost:
+        reached = private.round_up(cost, ".6g")
         raise ValueError(
-            f"epsilon must be at least {cost:.6g} at delta {delta:g} for the public minimum eta = {eta:g}, "
+            f"epsilon must be at least {reached} at delta {delta:g} for the public minimum eta = {eta:g}, "
             f"got {epsilon:g}: less needs k eta below {least * eta:g}; "
             "a larger minimum, more records or a smaller b reach it"
         )

@@ -251,6 +251,20 @@ def test_arguments_are_checked(name, public, change):
         dirichlet.privatize(**{"P": [0.2, 0.3, 0.5], "epsilon": 2.0, "delta": 1e-2, **public, **change})
 
 
+def test_coarse_floats_are_refused():
+    """In float32 one of 10^7 records moves neighbours by up to 1.19 / N."""
+    N = 10**7
+    many = np.arange(N * 6 // 10, N * 6 // 10 + 50)
+    moved = np.diff((many / N).astype(np.float32).astype(float))
+    assert np.diff(many / N).max() == pytest.approx(1 / N, rel=1e-8) and moved.max() > 1.19 / N
+    near = np.array([0.6, 0.2, 0.2])
+    public = {"support": True, "eta": 0.1, "records": N}
+    for kind in (np.float32, np.float16):
+        with pytest.raises(ValueError, match=r"^P must have entries of at least 64 bits, got float"):
+            dirichlet.privatize(near.astype(kind), 1.0, 1e-6, **public)
+    dirichlet.privatize(near, 1.0, 1e-6, **public)
+
+
 def test_what_the_guarantee_rests_on_is_asked_for():
     with pytest.raises(TypeError, match=r"'support' and 'eta'"):
         dirichlet.privatize([0.5, 0.5], 1.0, 1e-4, records=100)

@@ -51,7 +51,8 @@ LEFT_OUT = {
         markov.sparse.square dirichlet.matrix.largest_k boltzmann.sampling.refuse_large_tables
         boltzmann.sampling.draw_limit boltzmann.sampling.limit_error boltzmann.sampling.step_error
         boltzmann.private_histogram.rounding_delta boltzmann.zero_sum_noise.one_zero_sum_laplace
-        numerics.exact_draws.* words.automaton.draw_error boltzmann.epsilon.log_normalisers boltzmann.mixing.enough_steps
+        numerics.exact_draws.* words.automaton.draw_error boltzmann.epsilon.log_normalisers
+        boltzmann.mixing.enough_steps
         boltzmann.epsilon.losses boltzmann.epsilon.hockey_stick_sums accounting.dirichlet.minimum_and_shift
         accounting.dirichlet.beta_parameters accounting.noise_scales.laplace_delta
         dirichlet.mechanism.dirichlet_parameters dirichlet.mechanism.gamma_constants dirichlet.mechanism.count_below
