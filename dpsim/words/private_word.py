@@ -56,7 +56,7 @@ def privatize(
         As in `HammingAutomaton`. They are public, and private words follow the adjacency too. With ANYWHERE nothing
         about the first letter is public.
     mechanism : {"staircase", "exponential", "permute-and-flip"}, optional
-        None takes the one with the smallest known error at the same exact epsilon (see Notes).
+        None takes the mechanism with the smallest known error at the same guarantee (see Notes).
     public_labels : bool
         Whether the index and the name of a Series are public. By default the release has a fresh index and no name.
         With True it keeps them, and the statement says that they are public.
@@ -75,7 +75,10 @@ def privatize(
     every case that was tried, but this is not proved in general. On a network with b = 1, the exponential mechanism had
     the smaller mean error in every case that was tried. For b > 1 permute-and-flip is chosen, because its error is
     never larger at the same promised epsilon. For up to 1,000 words on a network the epsilon is exact and found by
-    enumeration. For more words it is a proven upper bound, whose computation takes some seconds.
+    enumeration. For more words it is a proven upper bound, whose computation takes seconds for each promised epsilon
+    that is tried. A longer word may need fewer tries. On the default roads at an epsilon of 0.5, for example, the bound
+    for 10 segments is good enough to raise the promise, which takes nine tries. For 14 segments it is not, so the
+    search ends after two.
 
     Examples
     --------
