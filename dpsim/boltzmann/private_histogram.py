@@ -59,8 +59,9 @@ def privatize(
         concern only the other bins, which share the rest of the total.
     mechanism : {"boltzmann", "laplace"}, optional
         The Boltzmann machine, or `add_zero_sum_laplace` followed by the projection onto the nearest valid histogram.
-        None takes the mechanism with the smallest known error at the same guarantee. This is "laplace", whose noise does not grow with N, unless `steps` or `weights` ask for the Boltzmann machine. (For two
-        or three people the Boltzmann machine can be better.)
+        None takes the mechanism with the smallest known error at the same guarantee. This is "laplace", whose noise
+        does not grow with N, unless `steps` or `weights` ask for the Boltzmann machine. (For two or three people the
+        Boltzmann machine can be better.)
     rng : Generator, int or None; None uses the operating system's entropy, anything else makes a simulation
 
     Notes
