@@ -53,7 +53,7 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     read = {f for f in read if f.relative_to(package).parts[0] not in APART}
     tables = {paths.data() / table for table in LEDGER}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
-    read -= tables | {paths.data() / "README.md"}
+    read -= tables | set(paths.data().glob("*.md"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     beside = [module.read_text(encoding="utf-8") for module in paths.notebooks().glob("*.py")]
     if not any(map(_may_release, [*(cell["source"] for cell in code), *beside])):

@@ -89,6 +89,7 @@ EDITS: dict[str, tuple[bool, Edit]] = {
         (cells[0], []), (cells[1], ["parameters"]))])),
     "a new table": (True, written("b\n", "data/new.csv")),
     "prose about the data": (False, written("# Tables\n", "data/README.md")),
+    "prose about the ledger": (False, written("# Rows\n", "data/LEDGER.md")),
     "python": (True, lambda _, patch: patch.setattr(sys, "version", sys.version.replace("3.", "3.9", 1))),
     **{name: (True, installed(name)) for name in ("numpy", "dp_accounting", "ibis_framework")},
     "test tools, extras": (False, installed("pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate")),
