@@ -46,8 +46,12 @@ types:
 pytest:  # a worker a core, so a thread a worker
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TESTS) $(OPTIONS)
 
-lab: env  ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab --ServerApp.root_dir=. notebooks/00_overview.ipynb
+lab: env  ## open the notebooks in JupyterLab (OPTIONS="--no-browser" for options of its own)
+	@case "$$(id -u) $(OPTIONS)" in \
+	  *--allow-root*|[1-9]*) ;; \
+	  *) echo "JupyterLab does not start for root. Use another user or, in a container, make lab OPTIONS=--allow-root"; exit 1 ;; \
+	esac
+	$(BIN)/jupyter lab --ServerApp.root_dir=. $(OPTIONS) notebooks/00_overview.ipynb
 
 notebooks: env  ## run all notebooks and refresh what is committed: their outputs, the report, README's table
 	$(RUN) run

@@ -1,4 +1,4 @@
-"""The command line: run, report, list, data, release, plan, diff."""
+"""The command line: run, report, list, data, release, plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from dpsim import files, paths, runner
+from dpsim import __version__, checks, files, paths, runner
 
 Output = tuple[Iterable[str], int]
 """Lines that a command prints when it has done everything, and its exit code."""
@@ -59,6 +59,7 @@ class WithParameters(click.Command):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="dpsim %(version)s (the distribution dpsim-compendium)")
 def main() -> None:
     """A living compendium of private Markov chains. Run its notebooks, and compare their results with the papers."""
 
@@ -77,7 +78,10 @@ def main() -> None:
 @click.option("--force", is_flag=True, help="Run even if nothing has changed.")
 @click.option("--output", metavar="DIR", help="Write the results into DIR/<notebook>.")
 @click.option(
-    "--grid", multiple=True, metavar="NAME=VALUES", help="Run a sweep (seed=0:100, zones=30,40,50); repeatable."
+    "--grid",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="Run a sweep (seed=0:100, zones=30,40,50, or lists k=1,2/3,4); repeatable.",
 )
 @click.option("--dask", metavar="ADDRESS", help="Run a sweep on the workers of a Dask scheduler (needs `make extras`).")
 def run(
@@ -96,7 +100,10 @@ def run(
     """
     if (grid or dask) and (len(names) != 1 or not grid or output is not None or force):
         raise ValueError("a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force")
-    runs = runner.plan_grid(names[0], grid, parameter) if grid else runner.plan(names, parameter, output)
+    files.need_locks("running notebooks with dpsim", "JupyterLab and papermill run them on this system, too")
+    if jobs is not None:
+        checks.integer("jobs", jobs, 1, runner.runs.MOST_JOBS)
+    runs = _planned_sweep(names[0], grid, parameter) if grid else runner.plan(names, parameter, output)
     if not runs:
         raise ValueError(f"there are no notebooks in {paths.notebooks()}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops the runs as Ctrl-C does
@@ -118,6 +125,29 @@ def run(
     if counts["interrupted"]:
         lines.append("interrupted: run the same command again to continue")
     return lines, 130 if counts["interrupted"] else 1 if counts["failed"] else 0
+
+
+def _planned_sweep(name: str, grid: tuple[str, ...], fixed: tuple[tuple[str, str], ...]) -> list[runner.Run]:
+    """Return the runs of a sweep, after telling how many there are. While they are planned, show how far this is."""
+    live = _is_live()
+
+    def tell(planned: int, points: int) -> None:
+        if live and planned % 10 == 0:
+            click.echo(f"\r\033[Kplanned {planned} of {points} points", err=True, nl=False)
+        elif planned % 1000 == 0:
+            click.echo(f"planned {planned} of {points} points", err=True)
+
+    try:
+        runs = runner.plan_grid(name, grid, fixed, tell)
+    finally:
+        click.echo("\r\033[K" * live, err=True, nl=False)
+    click.echo(f"{name}: a sweep of {len(runs)} runs (those that are current are not run again)", err=True)
+    return runs
+
+
+def _is_live() -> bool:
+    """Return whether standard error is a terminal on which a line can change."""
+    return sys.stderr.isatty() and not os.environ.get("CI")
 
 
 @main.command()
@@ -260,14 +290,6 @@ def plan(**options: Any) -> Output:
     return plan_lines(**options), 0
 
 
-@main.command()
-@click.argument("run_a")
-@click.argument("run_b")
-def diff(run_a: str, run_b: str) -> Output:
-    """Compare the numbers of two runs. A run is a folder, a notebook, or <notebook>/<key> in build/runs."""
-    return [runner.describe(run_a, run_b)], 0
-
-
 class Progress:
     """Shows the progress of the runs: one line that changes on a terminal, and a line for each wait and each end
     elsewhere and in CI."""
@@ -275,7 +297,7 @@ class Progress:
     def __init__(self, total: int) -> None:
         self.running: dict[Path, str] = {}
         self.ended, self.total = 0, total
-        self.live = sys.stderr.isatty() and not os.environ.get("CI")
+        self.live = _is_live()
 
     def hear(self, run: runner.Run) -> None:
         """Show the progress of a run, or how it ended."""

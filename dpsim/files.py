@@ -20,27 +20,39 @@ WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
 """The pattern of text that is a whole number written as a float; for example, the label 97.0 means 97."""
 
 
+OWNER_ONLY = "OWNER_ONLY"
+"""The mark in the name of a file or folder that shows the data and is only for their owner."""
+
+OWNER_NOTE = "for the owner of the data only: not private"
+"""The mark inside such a file."""
+
+
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, owner_only: bool = False) -> Iterator[Path]:
     """Yield a path beside `path` to write to. When the block ends without an error, the new file replaces `path`.
 
     When the block raises, `path` stays as it was and nothing is left beside it. Two processes may write at once,
-    because each has its own partial file, and the file of the last one to finish remains.
+    because each has its own partial file, and the file of the last one to finish remains. With `owner_only`, the file
+    has the mode 0600 from the beginning, so that nobody else can ever read it.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
+        if owner_only:
+            partial.unlink(missing_ok=True)  # left by a killed run, or a link, which must not be followed
+            os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield partial
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
 
 
-def need_locks(what: str) -> None:
-    """Raise ImportError on a system where `lock` does not work; `what` is the beginning of its message."""
+def need_locks(what: str, instead: str = "") -> None:
+    """Raise ImportError on a system where `lock` does not work. `what` begins the message, and `instead` says what
+    works there."""
     if importlib.util.find_spec("fcntl") is None:
         raise ImportError(
-            f"{what} needs Linux, macOS or, on Windows, the Windows Subsystem for Linux (WSL): "
-            "files cannot be locked here"
+            f"{what} needs Linux, macOS or, on Windows, the Windows Subsystem for Linux (WSL), "
+            f"because files cannot be locked here{instead and f': {instead}'}"
         )
 
 
@@ -63,15 +75,15 @@ def lock(path: Path, flags: int) -> int:
     return descriptor
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, owner_only: bool = False) -> None:
     """Write a text file in UTF-8, either whole or not at all."""
-    with replacing(path) as partial:
+    with replacing(path, owner_only=owner_only) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, *, owner_only: bool = False) -> None:
     """Write a value as indented json, either whole or not at all."""
-    write_text(path, json.dumps(value, indent=2) + "\n")
+    write_text(path, json.dumps(value, indent=2) + "\n", owner_only=owner_only)
 
 
 def number(value: float) -> str:
@@ -81,9 +93,9 @@ def number(value: float) -> str:
     return f"{kept + 0.0:.0f}" if kept.is_integer() and abs(kept) < 2**53 else f"{kept:.6g}"
 
 
-def write_csv(path: Path, table: pd.DataFrame) -> None:
+def write_csv(path: Path, table: pd.DataFrame, *, owner_only: bool = False) -> None:
     """Write a table as csv, with each number formatted by `number`; the file is written either whole or not at all."""
-    with replacing(path) as partial:
+    with replacing(path, owner_only=owner_only) as partial:
         table.to_csv(partial, index=False, float_format=number, lineterminator="\n")
 
 

@@ -1,6 +1,7 @@
 """The command line where standard output or the records of a run are broken: one line, and files as they should be."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 from toy_project import ROOT
 
-from dpsim import load_release
+import dpsim
+from dpsim import load_release, runner
 from dpsim.cli import main
 
 FULL = Path("/dev/full")
@@ -43,13 +45,10 @@ def test_figures_are_written_though_standard_output_is_full(toy: Path) -> None:
     assert (toy / "figures/quick/fig1_draws.csv").is_file()
 
 
-@pytest.mark.parametrize(
-    "words", [["diff", "matrix_dirichlet", "matrix_dirichlet"], ["report", "--results", "figures"]]
-)
-def test_a_comparison_says_that_standard_output_is_full(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_says_that_standard_output_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    assert "but not its output" in said_nowhere(*words)
+    assert "but not its output" in said_nowhere("report", "--results", "figures")
 
 
 DAMAGES = {
@@ -67,10 +66,27 @@ DAMAGES = {
 def test_damaged_results_are_refused_in_one_line_that_names_the_file(tmp_path: Path, kind: str, file: str) -> None:
     if (kind, file) == ("numbers of nothing", "numbers.json"):
         pytest.skip("which is what this file holds")
-    for run in ("a", "b"):
-        (tmp_path / run).mkdir()
-        (tmp_path / run / "results.json").write_text("{}")
-    damaged = tmp_path / "b" / file
+    (tmp_path / "results.json").write_text("{}")
+    damaged = tmp_path / file
     damaged.write_text(DAMAGES[kind], encoding="utf-8", errors="surrogateescape")
-    result = CliRunner().invoke(main, ["diff", str(tmp_path / "a"), str(tmp_path / "b")])
-    assert result.exit_code == 2 and len(result.output.splitlines()) == 1 and str(damaged) in result.output
+    with pytest.raises(ValueError, match=re.escape(str(damaged))) as refusal:
+        runner.diff.numbers(tmp_path)
+    assert len(str(refusal.value).splitlines()) == 1
+
+
+def test_there_is_no_command_that_nobody_needs() -> None:
+    """`dpsim diff X X` reported differences."""
+    result = CliRunner().invoke(main, ["diff", "a", "a"])
+    assert result.exit_code == 2 and "No such command 'diff'" in result.output
+
+
+def test_a_list_of_categories_that_is_missing_is_refused_as_missing(tmp_path: Path) -> None:
+    """It was refused as text that cannot be read as UTF-8."""
+    ends = ["--origin", "a", "--destination", "b", "--epsilon", "1", "--output", str(tmp_path / "out")]
+    result = CliRunner().invoke(main, ["release", "t.csv", *ends, "--categories", "none.txt"])
+    assert result.exit_code == 2 and "there is no such file" in result.output and "UTF-8" not in result.output
+
+
+def test_the_command_says_its_version_and_whose_it_is() -> None:
+    result = CliRunner().invoke(main, ["--version"])
+    assert result.exit_code == 0 and result.output == f"dpsim {dpsim.__version__} (the distribution dpsim-compendium)\n"

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -564,6 +565,8 @@ def test_record_refuses_unknown_rows_and_values_that_are_not_finite(tmp_path: Pa
     held = {"fallin2023.eps.k9": {"value": 1.1678, "standard_error": 0.1}}
     assert json.loads((tmp_path / "results.json").read_text()) == held, "six digits"
     assert set(json.loads((tmp_path / "timings.json").read_text())) == {"gohari2020.time.base"}
+    ledger.record("fallin2023.eps.k9", 3.0, output=str(tmp_path / "whole"))
+    assert '"value": 3,\n' in (tmp_path / "whole" / "results.json").read_text(), "and not 3.0"
     assert set(ledger.results(tmp_path).index) == {"fallin2023.eps.k9", "gohari2020.time.base"}
 
 
@@ -621,6 +624,27 @@ def test_a_figure_without_the_house_style_is_saved_and_stays_as_it_is(tmp_path: 
         assert saved.size == (100, 50)
     assert fig.canvas is canvas and fig.dpi == 50
     plt.close(fig)
+
+
+def test_a_figure_that_shows_somebodys_data_is_marked_and_only_for_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody could read the true probabilities in a csv without a mark."""
+    monkeypatch.setenv("PDF", "1")
+    fig, table = drawn_figure(), pd.DataFrame({"true": [1 / 3], "private": [0.25]})
+    figures.save(fig, "figa1_release", table, str(tmp_path), owner_only=True)
+    figures.save_numbers({"row_error": 0.1}, str(tmp_path), owner_only=True)
+    names = [f"figa1_release_OWNER_ONLY.{ending}" for ending in ("csv", "pdf", "png")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "numbers_OWNER_ONLY.json"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+    note = "for the owner of the data only: not private"
+    assert (tmp_path / names[0]).read_text() == f"true,private,note\n0.333333,0.25,{note}\n"
+    assert fig.get_suptitle() == note
+    assert list(table) == ["true", "private"]
+    small = plt.figure(figsize=figures.size(1, 2))
+    figures.save(small, "figa2_small", table, str(tmp_path), owner_only=True)
+    box = small._suptitle.get_window_extent()  # type: ignore[attr-defined]
+    assert small.bbox.x0 < box.x0 and box.x1 < small.bbox.x1
 
 
 def test_a_page_shows_the_saved_picture_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

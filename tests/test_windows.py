@@ -18,10 +18,10 @@ import builtins, importlib.util, os, sys
 
 there, found = builtins.__import__, importlib.util.find_spec
 
-def refuse(name, space=None, *rest):
+def refuse(name, space=None, *rest, **named):
     if name in {LACKING} and str((space or {{}}).get("__name__", "")).partition(".")[0] in ("dpsim", "__main__"):
         raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-    return there(name, space, *rest)
+    return there(name, space, *rest, **named)
 
 builtins.__import__ = refuse  # for this project's modules alone: libraries look at the system instead
 importlib.util.find_spec = lambda name, package=None: None if name in {LACKING} else found(name, package)
@@ -46,6 +46,18 @@ for call in (
         call()
     except ImportError as error:
         print(error)
+"""
+
+COMMANDS = """\
+import click.testing
+import pandas as pd
+
+pd.DataFrame({"from": ["a", "b"] * 50, "to": ["b", "a"] * 50}).to_csv("table.csv", index=False)
+open("states.txt", "w").write("a\\nb\\n")
+columns = ["release", "table.csv", "--origin", "from", "--destination", "to", "--categories", "states.txt"]
+for words in (columns, [*columns, "--check"], ["run", "your_own_chain", "--grid", "seed=0:100000"]):
+    result = click.testing.CliRunner().invoke(cli.main, words)
+    print(result.exit_code, result.output.replace(chr(10), "; "))
 """
 
 
@@ -77,3 +89,12 @@ def test_notebooks_import_what_they_need_and_what_writes_says_what_it_needs(tmp_
 def test_the_simulation_refuses_what_windows_lacks(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="No module named 'fcntl'"):
         executed(f"{NO_WINDOWS}import dpsim.runner.forks", tmp_path)
+
+
+def test_commands_that_cannot_work_are_refused_first_and_say_what_works(tmp_path: Path) -> None:
+    """`dpsim release --output` was refused when everything else had been chosen."""
+    program = NO_WINDOWS + "from dpsim import cli\n" + COMMANDS
+    release, check, sweep = executed(program, tmp_path).splitlines()
+    assert release.startswith("2 dpsim: writing a release needs") and "`dpsim release --check` works" in release
+    assert check.startswith("0 only --check works on this system") and "100 events counted" in check
+    assert sweep.startswith("2 dpsim: running notebooks with dpsim needs") and "JupyterLab and papermill" in sweep

@@ -30,6 +30,9 @@ from .maps import (
 from .price import (
     draw_price as draw_price,
 )
+from .release import (
+    draw_release as draw_release,
+)
 from .graphs import (
     draw_automaton as draw_automaton,
     draw_chain as draw_chain,
@@ -40,8 +43,13 @@ from .explore import (
     slider as slider,
     note as note,
     save_moving as save_moving,
+)
+from .overview import (
+    odds_chart as odds_chart,
+    draw_releases as draw_releases,
     manhattan as manhattan,
-    which_mechanism as which_mechanism,
+    draw_ratios as draw_ratios,
+    claims_chart as claims_chart,
 )
 from .dirichlet import (
     beta_densities as beta_densities,
@@ -61,10 +69,12 @@ from .decisions import (
 )
 from . import (
     explore as explore,
+    overview as overview,
     house_style as house_style,
     maps as maps,
     graphs as graphs,
     price as price,
+    release as release,
     dirichlet as dirichlet,
     words as words,
     decisions as decisions,

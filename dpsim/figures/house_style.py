@@ -236,7 +236,7 @@ def mark_source(fig: Figure, text: str) -> None:
     fig.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color="0.35")
 
 
-def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
+def save(fig: Figure, name: str, data: pd.DataFrame, output: str, *, owner_only: bool = False) -> None:
     """Write output/name.png and .csv (the plotted numbers), and also .pdf if the environment variable PDF is 1.
 
     The files contain neither dates nor versions. A notebook then shows the png at half its size, and the figure is
@@ -249,6 +249,9 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
     name : str, like "fig1_kl": lower-case letters, digits and underscores
     data : DataFrame, tidy, the plotted numbers as `shorten` returns them, with units in the column names
     output : str, the folder of the results; "" writes nothing
+    owner_only : bool, whether the figure shows somebody's data
+        The files are then called name_OWNER_ONLY, say inside that they are only for the owner of the data, and can be
+        read by nobody else (mode 0600).
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
@@ -256,16 +259,21 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
         raise ValueError(f"data must hold the plotted numbers of {name}, got an empty table")
     if not output:
         return
-    save_table(data, name, output)
+    save_table(data, name, output, owner_only=owner_only)
+    if owner_only:
+        name = f"{name}_{files.OWNER_ONLY}"
+        fig.suptitle(files.OWNER_NOTE, fontsize=SMALL, color=OURS)
     folder, canvas, dpi, wanted = Path(output), fig.canvas, fig.dpi, plt.rcParams["savefig.dpi"]
     fig.dpi = dpi if wanted == "figure" else wanted
-    with files.replacing(folder / f"{name}.png") as partial:  # not savefig, which would draw each of them twice
+    with files.replacing(
+        folder / f"{name}.png", owner_only=owner_only
+    ) as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
     if os.environ.get("PDF") == "1":
         from matplotlib.backends.backend_pdf import FigureCanvasPdf  # its import takes as long as drawing a figure
 
         fig.set_layout_engine("none")  # the png's layout is also that of the pdf
-        with files.replacing(folder / f"{name}.pdf") as partial:
+        with files.replacing(folder / f"{name}.pdf", owner_only=owner_only) as partial:
             FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
     fig.set_canvas(canvas)
     fig.dpi = dpi
@@ -275,18 +283,21 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str) -> None:
             display(picture.reduce(2))  # type: ignore[no-untyped-call]
 
 
-def save_table(data: pd.DataFrame, name: str, output: str) -> None:
+def save_table(data: pd.DataFrame, name: str, output: str, *, owner_only: bool = False) -> None:
     """Write output/name.csv (six significant digits) for a table without a figure.
 
     Parameters
     ----------
-    data, name, output : as in `save`
+    data, name, output, owner_only : as in `save`
     """
     if not output:
         return
+    if owner_only:
+        name = f"{name}_{files.OWNER_ONLY}"
+        data = data.assign(note=files.OWNER_NOTE)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    files.write_csv(folder / f"{name}.csv", data)
+    files.write_csv(folder / f"{name}.csv", data, owner_only=owner_only)
 
 
 def show_table(table: pd.DataFrame, form: str = ".4g", forms: Mapping[str, str] | None = None) -> Table:
@@ -318,17 +329,20 @@ def show_table(table: pd.DataFrame, form: str = ".4g", forms: Mapping[str, str] 
     return Table(html_table(styles, zip(*columns)))
 
 
-def save_numbers(numbers: Mapping[str, float], output: str) -> None:
+def save_numbers(numbers: Mapping[str, float], output: str, *, owner_only: bool = False) -> None:
     """Write the key numbers of a run to output/numbers.json, for notebooks that do not check published numbers.
 
     Parameters
     ----------
     numbers : mapping of str to float, at least one; finite, with units in the names
     output : as in `save`
+    owner_only : bool, whether they are computed from somebody's data and not private
+        The file is then called numbers_OWNER_ONLY.json, and nobody else can read it (mode 0600).
     """
     if not numbers:
         raise ValueError("numbers must hold at least one number, got {}")
     rounded = {str(name): json.loads(files.number(checks.scalar(name, value))) for name, value in numbers.items()}
     if output:
         Path(output).mkdir(parents=True, exist_ok=True)
-        files.write_json(Path(output) / "numbers.json", rounded)
+        name = f"numbers_{files.OWNER_ONLY}.json" if owner_only else "numbers.json"
+        files.write_json(Path(output) / name, rounded, owner_only=owner_only)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsim.files import need_locks
 from dpsim.release import files, owner, planning, sources
 from dpsim.release.budget import Limit, loss_limit, spend
 from dpsim.release.chain import PrivateChain, losses, release_chain
@@ -105,6 +106,11 @@ class Options:
         return count_trajectories(source, time=self.visits[1], place=self.visits[2], **known)
 
 
+WRITING = "writing a release"
+WITHOUT_LOCKS = "`dpsim release --check` works, and so does dpsim.release.privatize without output and budget"
+"""What is said on a system where files cannot be locked."""
+
+
 def privatize(
     source: Any,
     *,
@@ -145,6 +151,8 @@ def privatize(
     >>> chain.stationary().round(2).tolist()
     [0.5, 0.5]
     """
+    if output is not None:
+        need_locks(WRITING, WITHOUT_LOCKS)
     options = Options(
         origin=origin,
         destination=destination,
@@ -191,8 +199,15 @@ def release_lines(
     """Make and write a release, or with `check` only count the events, and return the lines that may be published.
 
     All other lines go to the owner through `tell`. options: the arguments of `Options`. If the release is refused, a
-    ValueError is raised and nothing is left behind.
+    ValueError is raised and nothing is left behind. On a system where files cannot be locked, everything but a check is
+    refused before anything else.
     """
+    try:
+        need_locks(WRITING, WITHOUT_LOCKS)
+    except ImportError as error:
+        if not check:
+            raise
+        tell(f"only --check works on this system: {error}")
     if check:
         _counts_aloud(source, Options(**options), tell)
         found = sources.found_files(source)

@@ -88,7 +88,6 @@ def prepare(output: str | os.PathLike[str], budget: str | os.PathLike[str] | Non
     file = Path(os.path.realpath(budget or os.curdir))
     if {Path(os.path.realpath(folder)) for folder in place} & {file, *file.parents} and budget is not None:
         raise ValueError(f"budget must be a file outside the folders of the release, got {os.fspath(budget)!r}")
-    files.need_locks("writing a release")
     with ExitStack() as at_the_end:
         try:
             hidden.mkdir(mode=0o700, exist_ok=True)

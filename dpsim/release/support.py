@@ -118,6 +118,8 @@ def declare(
 
 def read_categories(file: str | os.PathLike[str]) -> list[Any]:
     """Return the labels in the lines of a public file, as integers if all of them are integers."""
+    if not os.path.exists(file):
+        raise ValueError(f"categories: {os.fspath(file)!r} cannot be read, because there is no such file")
     try:
         if os.fspath(file).lower().endswith(sources.ENDINGS):
             raise ValueError("its name is that of a table: write one label per line, without a header, to a .txt file")

@@ -11,9 +11,6 @@ from .grid import (
     plan_grid as plan_grid,
     run_on_cluster as run_on_cluster,
 )
-from .diff import (
-    describe as describe,
-)
 from . import (
     diff as diff,
     grid as grid,

@@ -18,21 +18,29 @@ import pandas as pd
 
 from dpsim import checks, files, paths
 from dpsim.runner.diff import numbers
-from dpsim.runner.runs import Run, plan
+from dpsim.runner.parameters import notebook_parameters
+from dpsim.runner.runs import Run, holds_owner_only, plan
 from dpsim.runner.runs import run as run_here
 
 MOST_RUNS = 100_000
 """The number of points that a grid may have; a larger number is a typing error."""
 
 
-def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] = ()) -> list[Run]:
+def plan_grid(
+    name: str,
+    grids: Iterable[str],
+    fixed: Iterable[tuple[str, str]] = (),
+    tell: Callable[[int, int], object] = lambda planned, points: None,
+) -> list[Run]:
     """Return the runs of a notebook at each point of the product of grids. Like `plan`, it writes nothing.
 
     Parameters
     ----------
     name : str, of the notebook
-    grids : iterable of str, NAME=VALUES with values like a,b,c, or integers like a:b or a:b:step (up to b - 1)
+    grids : iterable of str, NAME=VALUES with values like a,b,c, integers like a:b or a:b:step (up to b - 1), or, for a
+        parameter that is a list, lists like 1,2/3,4
     fixed : iterable of (str, str), parameters and their values that are the same at every point
+    tell : callable, ``tell(planned, points)`` is called when a point is planned, which takes about 30 ms
 
     Examples
     --------
@@ -40,20 +48,33 @@ def plan_grid(name: str, grids: Iterable[str], fixed: Iterable[tuple[str, str]] 
     >>> [run.parameters for run in runner.plan_grid(paths.notebook_names()[1], ["seed=5:7"])]
     [{'seed': 5}, {'seed': 6}]
     """
+    known = notebook_parameters(name)
     axes: dict[str, list[str] | range] = {parameter: [value] for parameter, value in fixed}
     for grid in grids:
         parameter, _, text = grid.partition("=")
         if not text or parameter in axes:
-            raise ValueError(f"grid must be NAME=VALUES, like seed=0:100, each name once and not with -p, got {grid!r}")
-        axes[parameter] = _values(text)
-    checks.integer("points of the grid", math.prod(map(len, axes.values())), 1, MOST_RUNS)
-    planned = [plan([name], zip(axes, map(str, values)))[0] for values in itertools.product(*axes.values())]
-    return list({run.output: run for run in planned}.values())
+            raise ValueError(f"grid must be NAME=VALUES, like {LIKE}, each name once and not with -p, got {grid!r}")
+        kind = known[parameter].type if parameter in known else "str"  # `plan` refuses an unknown name
+        axes[parameter] = _values(kind, text)
+    points = math.prod(map(len, axes.values()))
+    checks.integer("points of the grid", points, 1, MOST_RUNS)
+    planned: dict[Path, Run] = {}
+    for number, values in enumerate(itertools.product(*axes.values()), 1):
+        (run,) = plan([name], zip(axes, map(str, values)))
+        planned[run.output] = run
+        tell(number, points)
+    return list(planned.values())
 
 
-def _values(text: str) -> list[str] | range:
-    """Return the values of one axis of a grid, listed or as a range of integers."""
-    if ":" not in text:
+LIKE = "seed=0:100 or zones=30,40 or, for lists, k=1,2/3,4"
+"""The forms of a grid, for messages."""
+
+
+def _values(kind: str, text: str) -> list[str] | range:
+    """Return the values of one axis of a grid for a type of parameter; numbers may be given as a range of integers."""
+    if kind.startswith("list["):
+        return [value.strip() for value in text.split("/")]
+    if ":" not in text or kind not in ("int", "float"):
         return [value.strip() for value in text.split(",")]
     try:
         values = range(*map(int, text.split(":")))
@@ -67,7 +88,8 @@ def gather(runs: list[Run]) -> Path:
     """Return the path of a csv table, written below build/sweeps, of the numbers that the runs of a grid recorded.
 
     It has a row for each finished point and each number, with the parameters, id, value and standard_error. These
-    numbers are the notebook's rows in the ledger and the key numbers in its numbers.json.
+    numbers are the notebook's rows in the ledger and the key numbers in its numbers.json. If a run shows somebody's
+    data, nobody but the owner can read the table.
 
     Parameters
     ----------
@@ -81,7 +103,9 @@ def gather(runs: list[Run]) -> Path:
     identity = hashlib.sha256(json.dumps([run.parameters for run in runs]).encode()).hexdigest()[:16]
     path = paths.build() / "sweeps" / f"{runs[0].name}-{identity}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    files.write_csv(path, pd.DataFrame(rows, columns=[*runs[0].parameters, "id", "value", "standard_error", "run"]))
+    table = pd.DataFrame(rows, columns=[*runs[0].parameters, "id", "value", "standard_error", "run"])
+    owner_only = any(holds_owner_only(run.output) for run in runs)
+    files.write_csv(path, table, owner_only=owner_only)
     return path
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import difflib
 import json
+import math
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,11 @@ class Parameter:
     type: str
     default: Any
     help: str
+
+    @property
+    def may_name_a_file(self) -> bool:
+        """Whether the value may name a file or a folder, which the comment says with one of these two words."""
+        return self.type == "str" and re.search(r"\b(file|folder)\b", self.help) is not None
 
 
 def load(name: str) -> dict[str, Any]:
@@ -80,20 +87,25 @@ def parse(parameter: Parameter, text: str) -> Any:
     try:
         if kind.startswith("list["):
             items = json.loads(text) if text.lstrip().startswith("[") else text.split(",") if text else []
-            inner = Parameter(parameter.name, kind[5:-1], None, "")
-            return [parse(inner, str(item).strip()) for item in items]
-        if kind == "bool":
+        elif kind == "bool":
             return {"true": True, "false": False}[text.lower()]
-        return {"str": str, "int": int, "float": float}[kind](text)
+        else:
+            value: Any = {"str": str, "int": int, "float": float}[kind](text)
+            if kind == "float" and not math.isfinite(value):
+                raise ValueError(f"{text} is not finite")
+            return value
     except (RecursionError, KeyError, ValueError) as error:
         raise ValueError(f"{parameter.name} must be {TYPES[kind]} ({kind}), got {text[:80]!r}") from error
+    inner = Parameter(parameter.name, kind[5:-1], None, "")
+    return [parse(inner, str(item).strip()) for item in items]
 
 
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the values of the overridden parameters of a notebook, checked before anything runs.
 
-    The overrides are parameters with their values, as written on the command line. If a text is the path of an existing
-    file or folder, it becomes an absolute path, because the notebook runs in another folder.
+    The overrides are parameters with their values, as written on the command line. The path of an existing file or
+    folder becomes absolute, because the notebook runs in another folder. This happens only to parameters whose comment
+    says that they may name a file or a folder, so that a column called `trips` stays a column beside a folder `trips`.
 
     Raise ValueError for an unknown name (with the nearest known one), a wrong type or a wrong range. The ranges are
     checked by running the notebook's own cell tagged `checks`, which has its own messages.
@@ -107,7 +119,7 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if given in values:
             raise ValueError(f"{given} must be given once, got -p {given} twice")
         values[given] = value = parse(known[given], text)
-        if isinstance(value, str) and value != known[given].default and os.path.exists(value):
+        if known[given].may_name_a_file and value != known[given].default and os.path.exists(value):
             values[given] = str(Path(value).resolve())
     for source in _cells_with_tag(name, "checks"):
         body = ast.parse(source).body

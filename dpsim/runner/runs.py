@@ -10,6 +10,7 @@ import platform
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -83,6 +84,10 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
             target = record = Path(output).resolve() / name
             if target.is_relative_to(figures.resolve()):
                 raise ValueError(f"output must be outside {figures}, which only default runs write, got {output}")
+        for place in (target, record, _previous(target)):
+            if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
+                raise ValueError(f"output must be a folder, and {place} is a file or a link: move it away")
+        if output is not None:
             ours = all((target / file).is_file() for file in ("manifest.json", f"{name}.ipynb"))
             if os.path.lexists(target) and not ours:
                 raise ValueError(f"output must be a new folder or that of an earlier run: {target} holds other files")
@@ -108,6 +113,10 @@ SHARED = "papermill", "ipykernel.inprocess.ipkernel", "numba", "scipy.stats", "s
 imported only once, except on macOS, where they do not survive a fork."""
 
 
+MOST_JOBS = 1024
+"""The largest number of notebooks that may run at the same time."""
+
+
 def run(
     runs: list[Run], jobs: int | None = None, *, force: bool = False, tell: Callable[[Run], object] = lambda run: None
 ) -> list[Run]:
@@ -123,7 +132,7 @@ def run(
     force : bool, whether to run current notebooks too
     tell : callable, ``tell(run)`` is called at every cell, wait and end
     """
-    workers = streams.cores() if jobs is None else checks.integer("jobs", jobs, 1, 1024)
+    workers = streams.cores() if jobs is None else checks.integer("jobs", jobs, 1, MOST_JOBS)
     files.need_locks("running notebooks with dpsim")
     workers = max(1, min(workers, len(runs)))
     main = threading.current_thread() is threading.main_thread()  # Dask runs points in other threads
@@ -189,7 +198,11 @@ async def _lock(run: Run, tell: Callable[[Run], object]) -> int:
 
 
 async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]) -> None:
-    """Execute a notebook in a folder beside its output, and replace the output by this folder when it is complete."""
+    """Execute a notebook in a folder beside its output, and replace the output by this folder when it is complete.
+
+    If a file in the folder is only for the owner of the data, nobody else can read the folder, and it is not published
+    in figures/.
+    """
     run.message, notebook = "", load(run.name)
     before = fingerprint(run.name, notebook, run.parameters)  # under the lock, from the files that will be read
     run.key = before[0]
@@ -199,6 +212,8 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
         return
     staging = run.output.with_name(f".{run.output.name}.{os.getpid()}.partial")
     staging.mkdir(parents=True)
+    mode = stat.S_IMODE(staging.stat().st_mode)
+    staging.chmod(mode & ~0o077)  # nobody else can read it before it is known to show nobody's data
     executed = staging / f"{run.name}.ipynb"
     try:
         files.write_json(executed, notebook)
@@ -206,12 +221,19 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
         if run.message:
             kept = paths.build() / "runs" / run.name / f"failed-{run.key[:16]}.ipynb"
             kept.parent.mkdir(parents=True, exist_ok=True)
+            executed.chmod(0o600)  # it may show somebody's data
             shutil.move(executed, kept)
             raise ValueError(f"{run.message} (see {kept})")
         after = fingerprint(run.name, notebook, run.parameters)
         if before != after:
             changed = sorted({name for name, _ in before[1].items() ^ after[1].items()})
             raise ValueError(f"{', '.join(changed) or 'a version'} changed while it ran: run it again")
+        if not holds_owner_only(staging):
+            staging.chmod(mode)
+        elif run.output == run.record:
+            executed.chmod(0o600)
+        else:
+            raise ValueError(f"it shows data that only their owner may see, not {run.output}: use --output DIR")
         made = [f for f in sorted(staging.rglob("*")) if f.is_file() and f != executed]
         manifest = _manifest(run, {str(f.relative_to(staging)): files.sha256(f) for f in made})
         home = staging if run.record == run.output else run.record
@@ -224,6 +246,11 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
         run.status = "done"
     finally:
         _tidy(run.output)
+
+
+def holds_owner_only(folder: Path) -> bool:
+    """Return whether a folder holds a file that is only for the owner of the data, as the file's name says."""
+    return any(files.OWNER_ONLY in path.name for path in folder.rglob("*"))
 
 
 def _previous(output: Path) -> Path:

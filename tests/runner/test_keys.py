@@ -11,9 +11,9 @@ from typing import Any
 
 import nbformat
 import pytest
-from toy_project import BODY, ROOT, notebook
+from toy_project import BODY, PARAMETERS, ROOT, notebook
 
-from dpsim import files, runner
+from dpsim import files, paths, runner
 from dpsim.runner import keys, parameters, runs
 
 PACKAGE = ROOT / "dpsim"
@@ -153,6 +153,24 @@ def test_the_key_sees_parameters_and_the_files_that_one_names(toy: Path, said: s
         found.append((key(**values), key(seed=2), key()))
     (one, *others), (two, *same) = found
     assert one != two and others == same and len({one, *others}) == 3
+
+
+def test_a_text_beside_a_file_of_its_name_stays_a_text(toy: Path) -> None:
+    """`-p count trips` beside a folder `trips` became the path of the folder."""
+    notebook(toy / "notebooks" / "quick.ipynb", parameters=PARAMETERS + 'count: str = ""  # a column')
+    (toy / "trips").mkdir()
+    (toy / "plain").touch()
+    given = [("count", "trips"), ("label", "trips")]
+    assert parameters.resolve("quick", given) == {"count": "trips", "label": str(toy / "trips")}
+    assert parameters.resolve("quick", [("label", "plain")]) == {"label": "plain"}  # the default
+
+
+def test_the_notebooks_say_which_of_their_parameters_may_name_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DPSIM_ROOT", raising=False)
+    every = [(name, each) for name in paths.notebook_names() for each in runner.notebook_parameters(name).values()]
+    found = {(name, each.name) for name, each in every if each.may_name_a_file and each.name != "output"}
+    mine = {("your_own_chain", "events_path"), ("your_own_chain", "categories")}
+    assert found == mine | {("data_driven_markov", "trips")}
 
 
 def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(toy: Path) -> None:

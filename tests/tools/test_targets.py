@@ -1,8 +1,11 @@
-"""What `make fuzz`, `make audit` and `make bench` start is there: tests that are collected, commands that answer."""
+"""What `make fuzz`, `make audit` and `make bench` start is there: tests that are collected, commands that answer.
+`make lab` takes options, and tells root why JupyterLab does not start."""
 
+import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from toy_project import ROOT
@@ -18,3 +21,18 @@ def test_what_a_target_starts_is_there(target: str) -> None:
         asked = [*words, "--collect-only", "-qq", "-n", "0"] if module == "pytest" else ["--help"]
         done = subprocess.run([sys.executable, "-m", module, *asked], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    "user, options, starts", [(0, "", False), (0, "--allow-root", True), (7, "--no-browser", True)]
+)
+def test_lab_takes_options_and_tells_root_what_to_do(tmp_path: Path, user: int, options: str, starts: bool) -> None:
+    for name, line in {"jupyter": 'echo "$@"', "id": f"echo {user}"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    command = ["make", "--no-print-directory", "-o", "env", "lab", f"BIN={tmp_path}", f"OPTIONS={options}"]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+    assert (done.returncode == 0) == starts
+    said = f"lab --ServerApp.root_dir=. {options} notebooks/00_overview.ipynb" if starts else "OPTIONS=--allow-root"
+    assert said in done.stdout

@@ -188,7 +188,7 @@ def _is_anchor(cell: Any) -> bool:
 
 
 PAGES = {
-    r"tools/errata/(\w+)\.md": r"notes/\1",
+    r"tools/letters/(\w+)\.md": r"letters/\1",
     r"data/README\.md": "data",
     r"data/LEDGER\.md": "ledger",
     r"figures/REPORT\.md": "report",

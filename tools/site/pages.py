@@ -66,7 +66,7 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
         "notebooks/index.md": notebook_list(notebooks),
         "report.md": published_and_reproduced(),
         "errata.md": errata(notebooks),
-        **notes(),
+        **letters(),
         "data.md": _without_local_links((paths.data() / "README.md").read_text(encoding="utf-8")),
         "ledger.md": _without_local_links((paths.data() / "LEDGER.md").read_text(encoding="utf-8")),
         "notebooks/terms.md": (paths.notebooks() / "terms.md").read_text(encoding="utf-8"),
@@ -97,7 +97,8 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
             *cards,
             "</div>",
             "What the papers report, and what we find: [every number](report.md), and [what does not hold](errata.md). "
-            "To change a parameter: [run it yourself](run.md). Words that you do not know: "
+            "To change a parameter: [run it yourself](run.md). Which mechanism should I use? "
+            "[The overview](notebooks/00_overview.ipynb) says which one, and when. Words that you do not know: "
             "[the terms](notebooks/terms.md).",
             toctree(pages),
         ]
@@ -194,20 +195,25 @@ def errata(notebooks: Mapping[str, Any]) -> str:
             parts += [f'<div id="{_place(row.Index)}"></div>', f"### {escape(row.where)}: {escape(row.quantity)}"]
             parts += [_erratum(row, notebooks)]
     parts += [
-        "## Notes to the authors",
-        "The statement, the smallest case, and a script that shows it without this project.",
+        "## Letters to the authors",
+        "For each paper a letter of one page: what could be confirmed, what we believe to be wrong, with a script for "
+        "each point that needs only NumPy and SciPy, and what we ask for.",
     ]
-    made = notes()
+    made = letters()
     parts += ["\n".join(f"- [{text.splitlines()[0].lstrip('# ')}]({name})" for name, text in made.items())]
     return "\n\n".join([*parts, toctree(list(made))])
 
 
-def notes() -> dict[str, str]:
-    """Return a page for each note on an erratum, with its script: name -> Markdown."""
+def letters() -> dict[str, str]:
+    """Return a page for each letter to a paper's authors, with its scripts: name -> Markdown."""
     found = {}
-    for path in sorted((paths.root() / "tools" / "errata").glob("*.md")):
-        script = path.with_suffix(".py").read_text(encoding="utf-8")
-        found[f"notes/{path.name}"] = f"{path.read_text(encoding='utf-8')}\n## The script\n\n```python\n{script}```\n"
+    for letter in sorted((paths.root() / "tools" / "letters").glob("*.md")):
+        text = letter.read_text(encoding="utf-8")
+        parts = [text, "## The scripts"]
+        for name in re.findall(r"`(\w+\.py)`", text):
+            code = letter.with_name(name).read_text(encoding="utf-8")
+            parts += [f"### {name}", f"```python\n{code}```"]
+        found[f"letters/{letter.name}"] = "\n\n".join(parts) + "\n"
     return found
 
 
