@@ -56,6 +56,7 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     tables = {paths.data() / table for table in LEDGER}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
     read -= tables | {paths.data() / file for file in UNREAD}
+    read -= set(paths.data().glob("*.md"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     if paths.stage(name):
         made = [f for f in paths.figures().glob("[!.]*/*") if paths.stage(f.parent.name) < paths.stage(name)]

@@ -89,7 +89,7 @@ EDITS: dict[str, tuple[bool, Edit]] = {
         (cells[0], []), (cells[1], ["parameters"]))])),
     "a new table": (True, written("b\n", "data/new.csv")),
     "prose about the data, and what others may test against": (
-        False, written("# Tables\n", "data/README.md", "data/known_answers.csv")),
+        False, written("# Tables\n", "data/README.md", "data/LEDGER.md", "data/known_answers.csv")),
     "python": (True, lambda _, patch: patch.setattr(sys, "version", sys.version.replace("3.", "3.9", 1))),
     **{name: (True, installed(name)) for name in ("numpy", "dp_accounting", "ibis_framework")},
     "test tools, extras": (False, installed("pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate")),
