@@ -1,7 +1,9 @@
-"""Known answers for the tests of any library: `python -m tools.verify.known_answers` writes data/known_answers.csv.
+"""Known answers for the tests of any library: `python -m tools.verify.known_answers`
+writes data/known_answers.csv.
 
-Every value is computed in 50 digits by two methods that share no formula and do not use dpsim; where they disagree,
-nothing is written. `--check` computes all of them again and compares the bytes. It takes two to three minutes.
+Every value is computed in 50 digits by two methods that share no formula and do not use
+dpsim; where they disagree, nothing is written. `--check` computes all of them again and
+compares the bytes. It takes two to three minutes.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from pathlib import Path
 
 import mpmath as mp
 
-from tools.verify.answers import histograms, integer_noise, real_noise, selection, simplex
+from tools.verify.answers import histograms, integer_noise, real_noise, simplex, words
 from tools.verify.answers.answer import DIGITS
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 TABLE = "known_answers.csv"
-FAMILIES = (selection, integer_noise, real_noise, simplex, histograms)
+FAMILIES = (words, integer_noise, real_noise, simplex, histograms)
 COLUMNS = (
     *("id", "mechanism", "parameters", "neighbours", "quantity", "given"),
     *("low", "high", "method", "second_method"),
@@ -65,7 +67,8 @@ def main() -> int:
         write(table)
     same = (DATA / TABLE).read_text(encoding="utf-8") == table
     number = len(table.splitlines()) - 1
-    print(f"{number} answers, each by two methods, {'as' if same else 'NOT as'} in data/{TABLE}")
+    compared = "as" if same else "NOT as"
+    print(f"{number} answers, each by two methods, {compared} in data/{TABLE}")
     return int(not same)
 
 

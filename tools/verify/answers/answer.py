@@ -1,13 +1,13 @@
-"""One known answer: what it is about, its value by two methods, and its row in the table."""
+"""One known answer: what it is about, its value by two methods, and its row in the
+table."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpmath as mp
 
@@ -21,52 +21,59 @@ AGREEMENT = mp.mpf(10) ** -20
 """The largest relative difference of the two methods."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A value, by two methods that share no formula."""
+Profile = Callable[[Any], Any]
+"""Delta at any epsilon."""
+
+
+class About(NamedTuple):
+    """A mechanism, its parameters, and what neighbours are (nothing for the answers
+    that need none)."""
 
     mechanism: str
     parameters: Mapping[str, Any]
+    neighbours: str = ""
+
+
+class Answer(NamedTuple):
+    """A value by two methods that share no formula, and the names of the methods."""
+
+    about: About
     quantity: str
     given: Mapping[str, Any]
-    value: Any
-    second: Any
-    method: str
-    second_method: str
-    neighbours: str = ""
+    values: tuple[Any, Any]
+    methods: tuple[str, str]
 
     @property
     def id(self) -> str:
         """Return a name made of what the answer is about."""
-        numbers = [*self.parameters.items(), *self.given.items()]
+        numbers = [*self.about.parameters.items(), *self.given.items()]
         parts = [_named(name, number) for name, number in numbers]
-        return "_".join(filter(None, map(_slug, [self.mechanism, *parts, self.quantity])))
+        return "_".join(filter(None, map(_slug, [self.about.mechanism, *parts, self.quantity])))
 
     def row(self) -> dict[str, str]:
         """Return the row of the table; ValueError where the two methods disagree."""
-        difference = abs(self.value - self.second)
-        if not difference <= AGREEMENT * abs(self.value):
-            raise ValueError(
-                f"{self.id}: {mp.nstr(self.value, 25)} by {self.method}, "
-                f"{mp.nstr(self.second, 25)} by {self.second_method}"
-            )
-        low, high = ends(self.value)
+        first, second = self.values
+        if not abs(first - second) <= AGREEMENT * abs(first):
+            found = (f"{mp.nstr(x, 25)} by {how}" for x, how in zip(self.values, self.methods))
+            raise ValueError(f"{self.id}: {', '.join(found)}")
+        low, high = ends(first)
         return {
             "id": self.id,
-            "mechanism": self.mechanism,
-            "parameters": json.dumps(self.parameters),
-            "neighbours": self.neighbours,
+            "mechanism": self.about.mechanism,
+            "parameters": json.dumps(self.about.parameters),
+            "neighbours": self.about.neighbours,
             "quantity": self.quantity,
             "given": json.dumps(self.given),
             "low": low,
             "high": high,
-            "method": self.method,
-            "second_method": self.second_method,
+            "method": self.methods[0],
+            "second_method": self.methods[1],
         }
 
 
 def ends(value: Any) -> tuple[str, str]:
-    """Return the nearest decimals of 15 digits below and above; twice the same where the value is one of them."""
+    """Return the nearest decimals of 15 digits below and above; twice the same where
+    the value is one of them."""
     digits = Decimal(mp.nstr(value, DIGITS - 10, min_fixed=0, max_fixed=0))
     if not digits:
         return "0", "0"
@@ -80,15 +87,17 @@ def ends(value: Any) -> tuple[str, str]:
 
 
 def exact(number: float) -> Any:
-    """Return the decimal number that is written in the table, not the float next to it."""
+    """Return the decimal number that is written in the table, not the float next to
+    it."""
     return mp.mpf(repr(number))
 
 
 def least_epsilon(losses: Mapping[Any, Any], delta: Any) -> Any:
-    """Return the smallest epsilon >= 0 whose delta is at most the given one, from privacy losses and their mass.
+    """Return the smallest epsilon >= 0 whose delta is at most the given one, from
+    privacy losses and their mass.
 
-    With A the mass of the losses above epsilon and B the sum of its parts divided by e^loss, delta(epsilon) is
-    A - e^epsilon B until epsilon meets the next loss.
+    With A the mass of the losses above epsilon and B the sum of its parts divided by
+    e^loss, delta(epsilon) is A - e^epsilon B until epsilon meets the next loss.
     """
     above = mp.mpf(0)
     divided = mp.mpf(0)
@@ -108,53 +117,53 @@ def delta_of(losses: Mapping[Any, Any], epsilon: Any) -> Any:
     return mp.fsum(mass * -mp.expm1(epsilon - loss) for loss, mass in losses.items() if loss > epsilon)
 
 
-def corrected(epsilon: Any, delta: Any, first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Any:
-    """Return where the second method's profile has this delta, by a step of Newton's method.
+def corrected(epsilon: Any, delta: Any, first: Profile, second: Profile) -> Any:
+    """Return where the second method's profile has this delta, by a step of Newton's
+    method.
 
-    It begins where the first profile has it, and takes the slope from there. If the profiles are equal up to a
-    relative error r, so are the two epsilons up to a multiple of r.
+    It begins where the first profile has it, and takes the slope from there. If the
+    profiles are equal up to a relative error r, so are the two epsilons up to a
+    multiple of r.
     """
     width = epsilon * mp.mpf(10) ** -20
     slope = (first(epsilon + width) - first(epsilon - width)) / (2 * width)
     return epsilon + (delta - second(epsilon)) / slope
 
 
-def root(profile: Callable[[Any], Any], delta: float, near: float) -> Any:
+def root(profile: Profile, delta: float, near: float) -> Any:
     """Return the epsilon at which a profile has this delta, near a first guess."""
     start = mp.mpf(near)
     return mp.findroot(lambda epsilon: mp.log(profile(epsilon) / exact(delta)), (start, start * 0.99))
 
 
 def profile_answers(
-    about: tuple[str, dict[str, Any], str],
-    profiles: tuple[Callable[[Any], Any], Callable[[Any], Any]],
+    about: About,
+    profiles: tuple[Profile, Profile],
     methods: tuple[str, str],
     epsilons: Sequence[float],
     found: Mapping[float, Any],
 ) -> Iterator[Answer]:
-    """Yield the deltas at some epsilons, and the epsilons that the first method found at some deltas.
-
-    about: the mechanism, its parameters and what neighbours are.
-    """
-    name, parameters, neighbours = about
+    """Yield the deltas at some epsilons, and the epsilons that the first method found
+    at some deltas."""
     first, second = profiles
     for epsilon in epsilons:
-        value = first(exact(epsilon))
-        again = second(exact(epsilon))
-        yield Answer(name, parameters, "delta", {"epsilon": epsilon}, value, again, *methods, neighbours)
+        values = (first(exact(epsilon)), second(exact(epsilon)))
+        yield Answer(about, "delta", {"epsilon": epsilon}, values, methods)
     for delta, value in found.items():
-        again = corrected(value, exact(delta), first, second)
-        yield Answer(name, parameters, "epsilon", {"delta": delta}, value, again, *methods, neighbours)
+        values = (value, corrected(value, exact(delta), first, second))
+        yield Answer(about, "epsilon", {"delta": delta}, values, methods)
 
 
 def _text(number: Decimal) -> str:
-    """Return a decimal without superfluous zeros, with an exponent where it is far from 1."""
+    """Return a decimal without superfluous zeros, with an exponent where it is far from
+    1."""
     number = number.normalize()
     return f"{number:f}" if -5 < number.adjusted() < 15 else f"{number:e}"
 
 
 def _named(name: str, value: Any) -> str:
-    """Return a part of a name: a text as it is, numbers behind what they are, and nothing for a matrix."""
+    """Return a part of a name: a text as it is, numbers behind what they are, and
+    nothing for a matrix."""
     if isinstance(value, list):
         return f"{name}{'-'.join(map(str, value))}" if not isinstance(value[0], list) else ""
     return value if isinstance(value, str) else f"{name}{value}"

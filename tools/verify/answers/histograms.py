@@ -1,8 +1,10 @@
-"""Answers about the Boltzmann machine mechanism on histograms of N people in n bins (Fleischer 2024).
+"""Answers about the Boltzmann machine mechanism on histograms of N people in n bins
+(Fleischer 2024).
 
-The limit has P(z | x) proportional to exp(-|z - x|^2 / t). A step of the chain draws an ordered pair of different bins,
-proposes to move one person from the first to the second (nothing happens if the first is empty), and accepts with
-probability min(1, exp((|z - x|^2 - |z' - x|^2) / t)), z' being the proposal.
+The limit has P(z | x) proportional to exp(-|z - x|^2 / t). A step of the chain draws an
+ordered pair of different bins, proposes to move one person from the first to the second
+(nothing happens if the first is empty), and accepts with probability min(1, exp((|z -
+x|^2 - |z' - x|^2) / t)), z' being the proposal.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from typing import Any
 
 import mpmath as mp
 
-from tools.verify.answers.answer import Answer, delta_of, exact, least_epsilon
+from tools.verify.answers.answer import About, Answer, delta_of, exact, least_epsilon
 
 Histogram = tuple[int, ...]
 Losses = dict[Any, Any]
 
+NAME = "Boltzmann machine"
 MOVED = "Two histograms of the same total; one person is in another bin."
 ENUMERATION = "sum over every histogram, for every pair of neighbours"
 BIN_BY_BIN = "sums over the histograms, bin by bin, for every pair of neighbours"
@@ -40,7 +43,8 @@ def moved(z: Histogram, i: int, j: int) -> Histogram:
 
 
 def moves(z: Histogram) -> list[Histogram]:
-    """Return the histograms that a move of a person reaches, one for each ordered pair of bins that allows it."""
+    """Return the histograms that a move of a person reaches, one for each ordered pair
+    of bins that allows it."""
     return [moved(z, i, j) for i, j in permutations(range(len(z)), 2) if z[i]]
 
 
@@ -58,7 +62,8 @@ def limit(x: Histogram, t: Any) -> dict[Histogram, Any]:
 
 
 def enumerated_losses(people: int, bins: int, t: Any) -> Iterator[Losses]:
-    """Yield the losses and their mass for every pair of neighbours, from the probability of every histogram."""
+    """Yield the losses and their mass for every pair of neighbours, from the
+    probability of every histogram."""
     for x in histograms(people, bins):
         for y in moves(x):
             found: Losses = {}
@@ -69,7 +74,8 @@ def enumerated_losses(people: int, bins: int, t: Any) -> Iterator[Losses]:
 
 
 def sums_of_bins(own: Histogram, people: int, t: Any) -> list[Any]:
-    """Return the sum of the weights of all counts in these bins, for every total from 0 to `people`."""
+    """Return the sum of the weights of all counts in these bins, for every total from 0
+    to `people`."""
     sums = [mp.mpf(1)] + [mp.mpf(0)] * people
     for centre in own:
         terms = [weight(count, centre, t) for count in range(people + 1)]
@@ -80,7 +86,8 @@ def sums_of_bins(own: Histogram, people: int, t: Any) -> list[Any]:
 
 
 def binned_losses(people: int, bins: int, t: Any) -> Iterator[Losses]:
-    """Yield the same bin by bin. A loss depends on the normalisers and on z_i - z_j, if a person left bin i for j."""
+    """Yield the same bin by bin. A loss depends on the normalisers and on z_i - z_j, if
+    a person left bin i for j."""
     for x in histograms(people, bins):
         normaliser = sums_of_bins(x, people, t)[people]
         for i, j in permutations(range(bins), 2):
@@ -144,7 +151,8 @@ def after_steps(x: Histogram, t: Any, steps: int) -> dict[Histogram, Any]:
 
 @cache
 def eigenvectors(x: Histogram, t: Any) -> tuple[Any, Any]:
-    """Return the eigenvalues and the eigenvectors of the chain, made symmetric by the limit's square roots."""
+    """Return the eigenvalues and the eigenvectors of the chain, made symmetric by the
+    limit's square roots."""
     rows = chain(x, t)
     states = list(rows)
     around = limit(x, t)
@@ -180,16 +188,9 @@ def delta_after_steps(laws: dict[Histogram, dict[Histogram, Any]], epsilon: Any)
     )
 
 
-def answers() -> Iterator[Answer]:
-    """Yield every answer about histograms."""
-    yield from limit_answers()
-    yield from step_answers()
-
-
 def limit_answers() -> Iterator[Answer]:
     """Yield the answers about one draw of the limit."""
-    name = "Boltzmann machine"
-    methods = (ENUMERATION, BIN_BY_BIN)
+    ways = (ENUMERATION, BIN_BY_BIN)
     cases: list[tuple[int, int, float, list[float], list[float]]] = [
         (2, 3, 10, [0, 0.01], [0]),
         (2, 3, 0.5, [0], []),
@@ -198,34 +199,55 @@ def limit_answers() -> Iterator[Answer]:
         (3, 4, 4, [0, 0.001], [1]),
     ]
     for people, bins, t, deltas, epsilons in cases:
-        about = {"people": people, "bins": bins, "t": t}
+        about = About(NAME, {"people": people, "bins": bins, "t": t}, MOVED)
         first = list(enumerated_losses(people, bins, exact(t)))
         second = list(binned_losses(people, bins, exact(t)))
         for delta in deltas:
             value = max(least_epsilon(losses, exact(delta)) for losses in first)
             again = max(least_epsilon(losses, exact(delta)) for losses in second)
-            yield Answer(name, about, "epsilon", {"delta": delta}, value, again, *methods, MOVED)
+            yield Answer(about, "epsilon", {"delta": delta}, (value, again), ways)
         for epsilon in epsilons:
             value = max(delta_of(losses, exact(epsilon)) for losses in first)
             again = max(delta_of(losses, exact(epsilon)) for losses in second)
-            yield Answer(name, about, "delta", {"epsilon": epsilon}, value, again, *methods, MOVED)
+            yield Answer(about, "delta", {"epsilon": epsilon}, (value, again), ways)
+
+
+def release_answers() -> Iterator[Answer]:
+    """Yield the answers about the release of one histogram."""
+    ways = ("sum over every histogram", "sums over the histograms, bin by bin")
     for x, t in [((1, 1, 0), 10), ((3, 2, 1), 4)]:
-        about = {"histogram": list(x), "t": t}
-        ways = ("sum over every histogram", "sums over the histograms, bin by bin")
-        value = enumerated_error(x, exact(t))
-        again = binned_error(x, exact(t))
-        yield Answer(name, about, "expected error", {"error": "|z - x|_1"}, value, again, *ways)
-        value = limit(x, exact(t))[x]
-        again = 1 / sums_of_bins(x, sum(x), exact(t))[sum(x)]
-        yield Answer(name, about, "probability", {"output": list(x)}, value, again, *ways)
+        about = About(NAME, {"histogram": list(x), "t": t})
+        values = (enumerated_error(x, exact(t)), binned_error(x, exact(t)))
+        yield Answer(about, "expected error", {"error": "|z - x|_1"}, values, ways)
+        people = sum(x)
+        again = 1 / sums_of_bins(x, people, exact(t))[people]
+        values = (limit(x, exact(t))[x], again)
+        yield Answer(about, "probability", {"output": list(x)}, values, ways)
 
 
 def step_answers() -> Iterator[Answer]:
     """Yield the answers about the chain, started at the true histogram."""
-    for people, bins, t, steps, epsilon in [(2, 3, 10, 1, 0.5), (2, 3, 10, 10, 0.3), (4, 3, 4, 3, 1), (4, 3, 4, 30, 1)]:
-        about = {"people": people, "bins": bins, "t": t, "steps": steps}
+    ways = (STEP_BY_STEP, EIGENVALUES)
+    for people, bins, t, steps, epsilon in [
+        (2, 3, 10, 1, 0.5),
+        (2, 3, 10, 10, 0.3),
+        (4, 3, 4, 3, 1),
+        (4, 3, 4, 30, 1),
+    ]:
+        parameters = {"people": people, "bins": bins, "t": t, "steps": steps}
+        about = About(NAME, parameters, MOVED)
         starts = histograms(people, bins)
-        value = delta_after_steps({x: after_steps(x, exact(t), steps) for x in starts}, exact(epsilon))
-        again = delta_after_steps({x: by_eigenvalues(x, exact(t), steps) for x in starts}, exact(epsilon))
-        ways = (STEP_BY_STEP, EIGENVALUES)
-        yield Answer("Boltzmann machine", about, "delta", {"epsilon": epsilon}, value, again, *ways, MOVED)
+        stepped = {x: after_steps(x, exact(t), steps) for x in starts}
+        powers = {x: by_eigenvalues(x, exact(t), steps) for x in starts}
+        values = (
+            delta_after_steps(stepped, exact(epsilon)),
+            delta_after_steps(powers, exact(epsilon)),
+        )
+        yield Answer(about, "delta", {"epsilon": epsilon}, values, ways)
+
+
+def answers() -> Iterator[Answer]:
+    """Yield every answer about histograms."""
+    yield from limit_answers()
+    yield from release_answers()
+    yield from step_answers()
