@@ -34,6 +34,10 @@ APART = ("__main__.py", "cli.py", "runner")
 LEDGER = ("papers.csv", "published.csv")
 """Tables of data/ from which a notebook reads only the rows of its paper."""
 
+UNREAD = ("README.md", "known_answers.csv", "checksums.txt")
+"""Files of data/ that change no output: prose, answers for tests, and the checksums of
+tables that are in the key themselves."""
+
 Stamps = dict[str, tuple[int, int, int]]
 
 
@@ -42,9 +46,10 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
 
     The hash covers the code cells and which of them hold the parameters, `values` (the overridden ones, from
     `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs (those of
-    `release` only if the cells may use it), the rows of the LEDGER for the notebook's paper, all other data, Python and
-    the installed versions of the libraries. For a notebook that reads the results of others it also covers these
-    results and the whole LEDGER. It does not cover the prose, which changes no output. The stamps (inode, mtime, ctime)
+    `release` only if the cells may use it), the rows of the LEDGER for the notebook's paper, all other data but what is
+    UNREAD, Python and the installed versions of the libraries. For a notebook that reads the results of others it also
+    covers these results and the whole LEDGER. It does not cover the prose, which changes no output. The stamps (inode,
+    mtime, ctime)
     reveal a file that was changed and restored in the meantime, because nobody can set the ctime. The LEDGER has no
     stamps, because somebody may edit the rows of another paper during the run.
     """
@@ -53,7 +58,7 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     read = {f for f in read if f.relative_to(package).parts[0] not in APART}
     tables = {paths.data() / table for table in LEDGER}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
-    read -= tables | {paths.data() / "README.md"}
+    read -= tables | {paths.data() / name for name in UNREAD}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     beside = [module.read_text(encoding="utf-8") for module in paths.notebooks().glob("*.py")]
     if not any(map(_may_release, [*(cell["source"] for cell in code), *beside])):
