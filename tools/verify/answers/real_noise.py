@@ -114,7 +114,27 @@ def gaussian_answers() -> Iterator[Answer]:
         yield from profile_answers(about, (first, second), ways, epsilons, found)
 
 
+def error_answers() -> Iterator[Answer]:
+    """Yield the answers about the noise itself."""
+    given = {"error": "absolute value of the noise"}
+
+    def laplace(z: Any) -> Any:
+        return z * mp.exp(-z / 3) / 3
+
+    values = (mp.mpf(3), mp.quad(laplace, [0, 3, 10, 50, 150, 600]))
+    ways = ("scale", "quadrature over the noise")
+    yield Answer(About("Laplace", {"scale": 3}), "expected error", given, values, ways)
+
+    def gaussian(z: Any) -> Any:
+        return 2 * z * mp.npdf(z, 0, 3)
+
+    values = (3 * mp.sqrt(2 / mp.pi), mp.quad(gaussian, [0, 3, 10, 30, 60]))
+    ways = ("sigma sqrt(2 / pi)", "quadrature over the noise")
+    yield Answer(About("Gaussian", {"sigma": 3}), "expected error", given, values, ways)
+
+
 def answers() -> Iterator[Answer]:
     """Yield every answer about Laplace and Gaussian noise."""
     yield from laplace_answers()
     yield from gaussian_answers()
+    yield from error_answers()
