@@ -370,7 +370,7 @@ def of_one_histogram(row, x, t):
         place = boltzmann.configuration_index(row.given["output"], sum(x))
         yield row.equal("log_stationary", mass[place])
     else:
-        yield row.equal("log_stationary", mass @ np.abs(space - x).sum(axis=1))
+        yield row.equal("log_stationary", mass @ ((space - x) ** 2).sum(axis=1))
 
 
 def largest_limit_delta(people, bins, t, epsilon):

@@ -294,6 +294,8 @@ def scipy_exponential(row):
 
 def scipy_laplace(row):
     """laplace, at the largest output whose loss is above epsilon."""
+    if row.about.get("entries") != 1 or (row.quantity == "epsilon" and pure(row)):
+        return
     scale, change = row.about["scale"], row.about["change"]
 
     def profile(at):
@@ -301,8 +303,7 @@ def scipy_laplace(row):
         noise = stats.laplace(scale=scale)
         return float(noise.cdf(end) - math.exp(at) * noise.cdf(end - change))
 
-    if row.about.get("entries") == 1 and (row.quantity == "delta" or not pure(row)):
-        yield row.profile("SciPy, laplace.cdf", profile)
+    yield row.profile("SciPy, laplace.cdf", profile)
 
 
 def scipy_gaussian(row):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import answers
 import explore
 import interface
 import measurements
@@ -54,6 +55,7 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
         "report.md": published_and_reproduced(),
         "errata.md": errata(notebooks),
         **notes(),
+        "known_answers.md": answers.page(),
         "data.md": (paths.data() / "README.md").read_text(encoding="utf-8"),
         **interface.pages(),
     }
@@ -69,7 +71,7 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
     title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
     verdicts = ledger.by_paper(ledger.report())["verdict"].rename(index=ledger.papers()["notebook"])
     cards = [_card(name, nb, figures[name], verdicts.get(name, "")) for name, nb in notebooks.items()]
-    pages = ["explore", "notebooks/index", "report", "errata", "run", "api/index", "data"]
+    pages = ["explore", "notebooks/index", "report", "errata", "run", "api/index", "data", "known_answers"]
     pages += ["measurements"] if measurements.texts() else []
     return "\n\n".join(
         [

@@ -170,5 +170,5 @@ def _named(name: str, value: Any) -> str:
 
 
 def _slug(text: str) -> str:
-    """Return a text in small letters, digits, dots and hyphens."""
-    return re.sub(r"[^a-z0-9.+-]+", "-", text.lower()).strip("-")
+    """Return a text in small letters, digits, dots and single hyphens."""
+    return re.sub(r"-+", "-", re.sub(r"[^a-z0-9.+-]", "-", text.lower())).strip("-")
