@@ -39,7 +39,12 @@ MECHANISMS = {
 }
 """A line on each mechanism, in the order of the table."""
 
-JOINED = {"epsilon": " at ", "delta": " at ", "probability": ": ", "expected error": ": "}
+JOINED = {
+    "epsilon": " at ",
+    "delta": " at ",
+    "probability": ": ",
+    "expected error": ": ",
+}
 """What joins a quantity and that on which it depends."""
 
 
@@ -75,7 +80,8 @@ def _table(rows: list[dict[str, str]]) -> str:
         parameters = _listed(json.loads(row["parameters"]))
         given = json.loads(row["given"])
         quantity = row["quantity"] + JOINED[row["quantity"]] + _listed(given)
-        cells = [escape(parameters), escape(quantity), row["low"], row["high"]]
+        ends = [f'<span class="whole">{row[end]}</span>' for end in ("low", "high")]
+        cells = [escape(parameters), escape(quantity), *ends]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
