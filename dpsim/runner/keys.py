@@ -32,8 +32,9 @@ APART = ("__main__.py", "cli.py", "runner")
 LEDGER = ("papers.csv", "published.csv")
 """Tables of data/ from which a notebook reads only the rows of its paper."""
 
-UNREAD = ("README.md", "known_answers.csv")
-"""Files of data/ that no notebook reads."""
+UNREAD = ("README.md", "LEDGER.md", "known_answers.csv", "checksums.txt")
+"""Files of data/ that change no output: prose, answers for tests, and the checksums of tables that are in the key
+themselves."""
 
 Stamps = dict[str, tuple[int, int, int]]
 
@@ -56,7 +57,6 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     tables = {paths.data() / table for table in LEDGER}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
     read -= tables | {paths.data() / file for file in UNREAD}
-    read -= set(paths.data().glob("*.md"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     if paths.stage(name):
         made = [f for f in paths.figures().glob("[!.]*/*") if paths.stage(f.parent.name) < paths.stage(name)]

@@ -90,6 +90,7 @@ EDITS: dict[str, tuple[bool, Edit]] = {
     "a new table": (True, written("b\n", "data/new.csv")),
     "prose about the data, and what others may test against": (
         False, written("# Tables\n", "data/README.md", "data/LEDGER.md", "data/known_answers.csv")),
+    "sums of tables that are in the key themselves": (False, written("1  a.csv\n", "data/checksums.txt")),
     "python": (True, lambda _, patch: patch.setattr(sys, "version", sys.version.replace("3.", "3.9", 1))),
     **{name: (True, installed(name)) for name in ("numpy", "dp_accounting", "ibis_framework")},
     "test tools, extras": (False, installed("pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate")),
@@ -159,8 +160,8 @@ def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(to
     assert seen(published, "two,4\n", "two,4\ntwo.b,two,5\n") == {"other", "00_overview"}
     assert seen(papers, "two,other\n", "two,other\nthree,apart\n") == {"apart", "00_overview"}
     assert seen(published, "two.b,two", "two.b,three") == {"other", "apart", "00_overview"}
-    (toy / "data" / "checksums.txt").write_text("1  a.csv\n")
-    assert seen(toy / "data" / "checksums.txt", "1", "2") == set(names)
+    (toy / "data" / "sources.csv").write_text("a.csv,1\n")
+    assert seen(toy / "data" / "sources.csv", "1", "2") == set(names)
 
 
 def test_the_overview_follows_the_others_results_but_not_their_seconds(toy: Path) -> None:
