@@ -45,6 +45,9 @@ from .explore import (
 )
 from .dirichlet import (
     beta_densities as beta_densities,
+)
+from .matrix_dirichlet import (
+    draw_walks as draw_walks,
     stationary_errors as stationary_errors,
 )
 from .words import (
@@ -66,6 +69,7 @@ from . import (
     graphs as graphs,
     price as price,
     dirichlet as dirichlet,
+    matrix_dirichlet as matrix_dirichlet,
     words as words,
     decisions as decisions,
 )
