@@ -71,8 +71,8 @@ def beta_densities(
         corner = {"x": {"value": WIDTH // 2 - 80}, "y": {"value": 215}}  # below all lines
         cost[2]["mark"] = {"type": "text", "fontSize": 14, "align": "right"}
         cost[2]["encoding"] = corner | {"text": encode("told", "nominal")}
-        chosen = {"filter": f"abs(datum['{every}'] - v_{every}) < 1e-9"}
-        cost = [layer | {"transform": [chosen, *layer.get("transform", [])]} for layer in cost]
+        picked = {"filter": f"abs(datum['{every}'] - v_{every}) < 1e-9"}
+        cost = [layer | {"transform": [picked, *layer.get("transform", [])]} for layer in cost]
         dashes = {"domain": options[every], "range": [[1, 0], [6, 3], [2, 2]]}
         line: dict[str, Any] = {"field": every, "type": "nominal", "scale": dashes}
         line["legend"] = {"title": f"{every} =", "orient": "top", "symbolStrokeColor": OURS}
