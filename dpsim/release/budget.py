@@ -133,7 +133,9 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
         book = read_json(path)
         if not isinstance(book["version"], int) or book["version"] != VERSION:
             raise ValueError(f"its version is {book['version']!r}, not {VERSION}: start a new file with what is left")
-        most, releases, column = loss_limit("limit", *book["limit"]), book["releases"], book["column"]
+        most = loss_limit("limit", *book["limit"])
+        releases = book["releases"]
+        column = book["column"]
         if not isinstance(releases, list) or not isinstance(column, str | None):
             raise TypeError("releases must be a list and column a name or null")
         for release in releases:

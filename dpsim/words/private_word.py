@@ -62,9 +62,11 @@ def privatize(
     epsilon of permute-and-flip is more than half of its promised epsilon, and at the same exact epsilon its error is
     larger. For b > 1 the staircase with its best offset equals the smallest possible error (`least_expected_error`) in
     every case that was tried, but this is not proved in general. On a network with b = 1, the exponential mechanism had
-    the smaller mean error in every case that was tried. For b > 1 permute-and-flip is chosen, because its error is
-    never larger at the same promised epsilon. For up to 1,000 words on a network the epsilon is exact and found by
-    enumeration. For more words it is a proven upper bound, whose computation takes some seconds.
+    the smaller mean error in every case that was tried. Where nothing better than its promise
+    can be proved, and for b > 1, permute-and-flip is chosen, because its error is never larger
+    at the same promised epsilon. For up to 1,000 words on a network the epsilon is exact and
+    found by enumeration. For more words it is a proven upper bound, whose computation takes
+    some seconds.
 
     Examples
     --------
@@ -81,8 +83,10 @@ def privatize(
     bare, labelled = _strip_labels(word)
     automaton = HammingAutomaton(bare, letters=space)
     length = len(automaton.codes)
-    mechanism = mechanism or _best_known(space, min(b, length))
-    law, spent, exact = calibrate_law(space, length, epsilon, b, mechanism)
+    tried = mechanism or _best_known(space, min(b, length))
+    law, spent, exact = calibrate_law(space, length, epsilon, b, tried)
+    if mechanism is None and space.chain and not exact and law.epsilon <= epsilon:
+        law, spent = law._replace(mechanism="permute-and-flip"), epsilon  # by its theorem
     released = automaton.sample(sample_distances(law, automaton.log_counts, (), generator), generator)
     kind, place = "exact" if exact else "a proven upper bound", "network" if space.chain else "alphabet"
     statement = (

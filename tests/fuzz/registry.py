@@ -68,9 +68,9 @@ LEFT_OUT = {
         release.owner.* release.report.* datasets.taxi.known_zones datasets.taxi.trips_label datasets.fetch.*
         ledger.* runner.* files.* paths.* cli.*""",
     "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a browser tests/site": """
-        figures.words.* figures.decisions.* figures.graphs.draw_* figures.maps.* figures.dirichlet.*
-        figures.matrix_dirichlet.*
-        figures.explore.* figures.house_style.looks
+        figures.data_driven_markov.* figures.dirichlet.* figures.explore.* figures.graphs.draw_*
+        figures.house_style.looks figures.maps.* figures.matrix_dirichlet.* figures.mdp_policy_synthesis.* figures.overview.*
+        figures.permute_and_flip.* figures.release.*
         figures.house_style.shorten
         figures.house_style.plain_ticks figures.house_style.add_band figures.house_style.mark_*
         figures.house_style.save* figures.house_style.draw_means figures.house_style.show_table figures.price.*""",
@@ -658,6 +658,9 @@ add("words.private_word.privatize", non_negative, for_release, call=lambda **kw:
 spaces_of_words = st.sampled_from([{"letters": 3}, {"letters": "abc"}, {"adjacency": RING, "start": 0}, {"letters": 1}])
 spent = st.tuples(spaces_of_words, law(), st.integers(1, 4)).map(lambda x: {**x[0], **x[1], "length": x[2]})
 add("words.exact_epsilon.exact_word_epsilon", between(0, 60), spent)
+bounded = spent.map(lambda x: {name: x[name] for name in x if name != "mechanism"})
+add("words.exact_epsilon.word_epsilon_bounds", between(0, 60), bounded,
+    call=lambda **kw: list(words_.word_epsilon_bounds(**kw).values()))  # fmt: skip
 add("words.space.word_space", anything, spaces_of_words, checked=False)  # text is an alphabet
 
 add("words.laws.least_expected_error", between(0, 12), n=st.integers(1, 12), m=st.integers(2, 30),

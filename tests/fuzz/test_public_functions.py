@@ -160,11 +160,19 @@ NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, label
     "numerics.simplex.project_to_bordered_simplex": {"protected", "support"},
     "numerics.simplex.project_to_simplex": {"support"},
     "words.exact_epsilon.exact_word_epsilon": {"adjacency"},  # as of words.automaton.HammingAutomaton
+    "words.exact_epsilon.word_epsilon_bounds": {"adjacency"},  # likewise
     "release.chain.release_chain": {"totals"},  # a mapping
 }
 
 WELCOME = {  # what is no real number, and yet means something
-    *((f"words.{name}", "letters", "text") for name in ("exact_epsilon.exact_word_epsilon", "private_word.privatize")),
+    *(
+        (f"words.{name}", "letters", "text")
+        for name in (
+            "exact_epsilon.exact_word_epsilon",
+            "exact_epsilon.word_epsilon_bounds",
+            "private_word.privatize",
+        )
+    ),
     *((name, place, kind) for name, place in LABELLED.items() for kind in NO_NUMBERS),
     *((f"checks.{name}", end, kind) for name in ("real", "scalar", "integer", "integers") for end in ("low", "high")
       for kind in NO_NUMBERS),

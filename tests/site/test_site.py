@@ -8,6 +8,7 @@ import gzip
 import http.server
 import importlib
 import importlib.util
+import math
 import os
 import re
 import shutil
@@ -343,15 +344,16 @@ def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(page: Any, origi
     assert charts.count() == len(stills) > 0
     page.wait_for_function(f"document.querySelectorAll('figure.moving.ready').length == {len(stills)}")
 
-    chart = page.locator("figure#fig3-manhattan")
-    table = pd.read_csv(paths.figures() / "00_overview" / "fig3_manhattan.csv")
+    chart = page.locator("figure#fig2-manhattan")
+    table = pd.read_csv(paths.figures() / "00_overview" / "fig2_manhattan.csv")
     chart.locator('input[type="radio"]').first.focus()
     page.keyboard.press("ArrowRight")
     epsilon = float(chart.locator('input[type="radio"]:checked').input_value())
     assert epsilon == float(chart.locator('input[type="radio"]').nth(1).input_value())
     sync_api.expect(chart.locator("svg")).to_contain_text(f"ε = {epsilon:g}")
-    for mean in table[table["epsilon"] == epsilon].groupby("mechanism")["gap"].mean():
-        sync_api.expect(chart.locator("svg")).to_contain_text(f"{mean:.3g} %")
+    for total in table[table["epsilon"] == epsilon].groupby("mechanism")["total"].mean():
+        digits = 1 - math.floor(math.log10(total))  # two of them
+        sync_api.expect(chart.locator("svg")).to_contain_text(f"{round(total, digits):,g}")
 
 
 def test_charts_stand_still_without_scripts(browser: Any, origin: str) -> None:
@@ -449,11 +451,11 @@ def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) ->
 
     page.goto(start)
     page.locator('article a[href$="explore.html"]').last.tap()
-    answer = page.locator("figure#fig2-which")
+    maps = page.locator("figure#fig2-manhattan")
     sync_api.expect(page.locator("figure#fig0-ann svg")).to_be_in_viewport()
-    table = pd.read_csv(paths.figures() / "00_overview" / "fig2_which.csv")
+    table = pd.read_csv(paths.figures() / "00_overview" / "fig2_manhattan.csv")
     for mechanism in table["mechanism"].unique():
-        sync_api.expect(answer.locator("svg")).to_contain_text(mechanism)
+        sync_api.expect(maps.locator("svg")).to_contain_text(mechanism)
     assert not [url for url in asked if not url.startswith(("file:", "data:", "blob:"))]
     context.close()
 

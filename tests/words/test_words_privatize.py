@@ -89,6 +89,27 @@ def test_a_large_network_spends_a_proven_bound(monkeypatch):
     assert calibrate_law(space, 5, 2.0, 1, "exponential")[0].epsilon == 2.0  # and where nothing better can be computed
 
 
+def test_where_only_the_promise_is_known_permute_and_flip_is_used(monkeypatch):
+    """At the same promise its error is never larger, so the exponential mechanism would be
+    the wrong choice."""
+    where = {"adjacency": FOUR, "start": 0, "rng": 1}
+    word = list(next(feasible(5, adjacency=FOUR, start=0)))
+    small = words.privatize(word, epsilon=2.0, b=1, **where)
+    assert small.parameters["mechanism"] == "exponential"
+    monkeypatch.setattr(exact_epsilon, "ENUMERATED", 0)
+    bounded = words.privatize(word, epsilon=2.0, b=1, **where)
+    assert bounded.parameters["mechanism"] == "exponential"
+    assert bounded.parameters["promised_epsilon"] > 2.0
+    monkeypatch.setattr(normaliser_bound, "NARROW", 0)  # so that nothing can be proved
+    for b in (1, 2):
+        promised = words.privatize(word, epsilon=2.0, b=b, **where)
+        assert promised.parameters["mechanism"] == "permute-and-flip"
+        assert promised.parameters["promised_epsilon"] == promised.epsilon == 2.0
+        assert "epsilon 2.0 (a proven upper bound)" in promised.statement
+    asked = words.privatize(word, epsilon=2.0, b=1, mechanism="exponential", **where)
+    assert asked.parameters["mechanism"] == "exponential"
+
+
 @pytest.mark.parametrize(("n", "m", "b"), [(5, 2, 1), (5, 2, 2), (6, 3, 3), (3, 2, 5)])
 def test_the_default_errs_least_at_an_equal_epsilon(n, m, b):
     log_counts = log_integers(words.alphabet_counts(n, m))

@@ -81,7 +81,7 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
             "</div>",
             "What does not hold as printed: the [errata](errata.md). Every number side by side: [published and "
             "reproduced](report.md). To change a parameter: [run it yourself](run.md). Which mechanism should I use? "
-            "The first chart of [Explore](explore.md).",
+            "[The overview](notebooks/00_overview.ipynb) says which one, and when.",
             toctree(pages),
         ]
     )
