@@ -53,6 +53,9 @@ from .overview import (
 )
 from .dirichlet import (
     beta_densities as beta_densities,
+)
+from .matrix_dirichlet import (
+    draw_walks as draw_walks,
     stationary_errors as stationary_errors,
 )
 from .data_driven_markov import (
@@ -82,6 +85,7 @@ from . import (
     price as price,
     release as release,
     dirichlet as dirichlet,
+    matrix_dirichlet as matrix_dirichlet,
     data_driven_markov as data_driven_markov,
     permute_and_flip as permute_and_flip,
     mdp_policy_synthesis as mdp_policy_synthesis,
