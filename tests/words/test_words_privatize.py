@@ -168,7 +168,7 @@ def test_where_only_the_promise_is_known_permute_and_flip_is_used(monkeypatch):
         promised = words.privatize(word, epsilon=2.0, b=b, **where)
         assert promised.parameters["mechanism"] == "permute-and-flip"
         assert promised.epsilon == 2.0
-            assert 2.0 - 1e-8 < promised.parameters["promised_epsilon"] < 2.0  # the rest covers the draws
+        assert 2.0 - 1e-8 < promised.parameters["promised_epsilon"] < 2.0  # less by the draws' share
         assert "epsilon 2.0 (a proven upper bound)" in promised.statement
     asked = words.privatize(word, epsilon=2.0, b=1, mechanism="exponential", **where)
     assert asked.parameters["mechanism"] == "exponential"
