@@ -53,14 +53,23 @@ from .overview import (
 )
 from .dirichlet import (
     beta_densities as beta_densities,
+)
+from .matrix_dirichlet import (
+    draw_walks as draw_walks,
     stationary_errors as stationary_errors,
 )
-from .words import (
+from .data_driven_markov import (
+    draw_grades as draw_grades,
+    draw_stationary as draw_stationary,
+    draw_sampled_delta as draw_sampled_delta,
+)
+from .permute_and_flip import (
     COLOURS as COLOURS,
     neighbours as neighbours,
+    draw_drives as draw_drives,
     draw_errors as draw_errors,
 )
-from .decisions import (
+from .mdp_policy_synthesis import (
     K_TICKS as K_TICKS,
     draw_startups as draw_startups,
     draw_plans as draw_plans,
@@ -76,6 +85,8 @@ from . import (
     price as price,
     release as release,
     dirichlet as dirichlet,
-    words as words,
-    decisions as decisions,
+    matrix_dirichlet as matrix_dirichlet,
+    data_driven_markov as data_driven_markov,
+    permute_and_flip as permute_and_flip,
+    mdp_policy_synthesis as mdp_policy_synthesis,
 )

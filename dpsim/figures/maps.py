@@ -3,6 +3,7 @@ in metres of the UTM zones."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
@@ -143,7 +144,7 @@ def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping
 def draw_network(ax: Any, chain: RoadChain) -> None:
     """Draw the segments of the chain as straight grey lines, as wide as their
     traffic."""
-    ends = _segment_ends(chain)
+    ends = segment_ends(chain)
     traffic = chain.segments["aadt_2022"].to_numpy(float)
     widths = WIDEST * traffic / traffic.max()
     ax.add_collection(LineCollection(list(ends), linewidths=widths, colors="0.78", capstyle="round", zorder=1))
@@ -162,13 +163,7 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> N
     along a road is moved aside. The states have shape (steps + 1,) and lie in 0..n-1.
     Consecutive states are equal or share an intersection.
     """
-    visited, ends, passes = np.asarray(states).tolist(), _segment_ends(chain), list[tuple[float, ...]]()
-    middle = ends.mean(axis=1)
-    stops = [middle[visited[0]]]
-    for before, after in pairwise(visited):
-        if before != after:
-            shared = [end for end in ends[before] if (end == ends[after]).all(axis=1).any()]
-            stops += [shared[0], middle[after]]
+    stops, passes = walk_stops(chain, states), list[tuple[float, ...]]()
     corners = stops[:1]
     for tail, head in pairwise(stops):
         there, back = (*tail, *head), (*head, *tail)
@@ -189,9 +184,24 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> N
     ax.plot(*line[-1], "s", ms=3.2, color=colour, zorder=8)
 
 
-def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> None:
+def walk_stops(chain: RoadChain, states: ArrayLike) -> list[Array]:
+    """Return the points that a walk passes: the middle of each segment, and in between
+    the intersection that it shares with the next one."""
+    visited, ends = np.asarray(states).tolist(), segment_ends(chain)
+    middle = ends.mean(axis=1)
+    stops = [middle[visited[0]]]
+    for before, after in pairwise(visited):
+        if before != after:
+            shared = [end for end in ends[before] if (end == ends[after]).all(axis=1).any()]
+            stops += [shared[0], middle[after]]
+    return stops
+
+
+def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str, repeats: bool = False) -> None:
     """Write the number of each segment that a walk visits near the middle of the
-    segment, where it covers as little as possible of the texts and lines.
+    segment, where it covers as little as possible of the texts and lines. With
+    `repeats` it is followed by how often the walk visits the segment, if this is more
+    than once.
 
     The layout of the figure must have been made, because it determines the distances in
     points.
@@ -201,10 +211,12 @@ def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) 
     lines += [piece for roads in ax.collections for piece in roads.get_segments()]
     ink = [shapely.LineString(ax.transData.transform(line)) for line in lines if len(line) > 1]
     taken = [shapely.box(*text.get_window_extent().extents) for text in ax.texts if text.get_text()]
-    visited = list(dict.fromkeys(np.asarray(states).tolist()))
-    middle = _segment_ends(chain)[visited].mean(axis=1)
+    visits = Counter(np.asarray(states).tolist())
+    visited = list(visits)
+    middle = segment_ends(chain)[visited].mean(axis=1)
     for state, place, anchor in zip(visited, middle, ax.transData.transform(middle)):
-        text = ax.annotate(f"{state}", place, (0, 0), textcoords="offset points", ha="center", va="center")
+        name = f"{state} ({visits[state]}×)" if repeats and visits[state] > 1 else f"{state}"
+        text = ax.annotate(name, place, (0, 0), textcoords="offset points", ha="center", va="center")
         text.set(fontsize=SMALL, color=colour, path_effects=HALO, zorder=9)
         half, choices = text.get_window_extent().size / 2, []
         for distance, side in product((4.0, 8.0, 14.0, 20.0), SIDES):
@@ -219,7 +231,7 @@ def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) 
         taken.append(box)
 
 
-def _segment_ends(chain: RoadChain) -> Array:
+def segment_ends(chain: RoadChain) -> Array:
     """Return the two ends of each segment in metres, shape (n, 2, 2)."""
     lon, lat, nodes = (chain.intersections[name] for name in ("lon", "lat", "node"))
     points = geopandas.GeoSeries.from_xy(lon, lat, index=nodes, crs="EPSG:4326")

@@ -164,9 +164,11 @@ def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
     """Return the largest share (...) by which permute-and-flip can lower the exponential mechanism's error, over all
     counts.
 
-    It is (1 - exp(-epsilon n / (2 b))) / 2, which is always below one half ("up to a factor of two", McKenna and
-    Sheldon 2020). Proof: Z >= 1 + q_l where N_l > 0, so the ratio Z / (1 + Z - q_l) of `expected_error_floor` is at
-    least (1 + q_l) / 2 >= (1 + q_n) / 2. The limit is attained by a word whose only alternative is at distance n.
+    It is (1 - exp(-epsilon n / (2 b))) / 2, which is always below one half. (The abstract of
+    McKenna and Sheldon 2020 states "improvements up to a factor of two".) Proof: Z >= 1 + q_l
+    where N_l > 0, so the ratio Z / (1 + Z - q_l) of `expected_error_floor` is at least
+    (1 + q_l) / 2 >= (1 + q_n) / 2. The limit is attained by a word whose only alternative is
+    at distance n.
 
     Parameters
     ----------

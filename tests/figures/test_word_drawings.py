@@ -4,9 +4,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 
-from dpsim import datasets
-from dpsim.figures import draw_errors, draw_trips
+from dpsim import datasets, figures
+from dpsim.figures import draw_drives, draw_errors, draw_trips
+from dpsim.figures.permute_and_flip import FIXED
 
 
 def test_expected_and_published_errors_are_drawn(axes):
@@ -32,4 +34,34 @@ def test_trips_are_written_step_by_step():
     cells = [text for text in axes[2].texts if text.get_text().isdigit() and text.get_position()[0] >= 0]
     assert [text.get_text() for text in cells] == [str(segment) for segment in true + other]
     assert [text.get_bbox_patch() is not None for text in cells] == [False] * (2 * len(true) - 1) + [True]
+    plt.close(figure)
+
+
+def test_drives_are_drawn_with_what_no_other_segment_can_replace():
+    figure, axes = plt.subplots(1, 3)
+    roads = datasets.load_gainesville()
+    true = [3, 4, 5, 6]
+    private = [3, 4, 24, 4]
+    fixed = [False, True, False, True]
+    draw_drives(axes[:2], axes[2], roads, {"true": true, "private": private}, fixed)
+    # on the maps: the pink segments, the true drive under the private one, passes counted
+    pink = [lines for lines in axes[0].collections if lines.get_zorder() == 3]
+    ends = figures.maps.segment_ends(roads)
+    np.testing.assert_array_equal(np.array(pink[0].get_segments()), ends[[4, 6]])
+    stops = [np.array(figures.maps.walk_stops(roads, drive)) for drive in (true, private)]
+    drawn = [line.get_xydata() for line in axes[1].lines if line.get_zorder() in (3, 4)]
+    for path in stops:
+        assert any(len(path) == len(line) and (path == line).all() for line in drawn)
+    named = {text.get_text() for text in axes[1].texts} - {""}
+    assert named == {"3", "4 (2×)", "24", "1 km"}
+    # in the table: each segment, a box where the drive differs, pink where nothing else fits
+    cells = {text.get_position(): text for text in axes[2].texts}
+    for row, drive in enumerate((true, private), start=1):
+        for step, segment in enumerate(drive):
+            text = cells[step, -row]
+            box = text.get_bbox_patch()
+            assert text.get_text() == f"{segment}"
+            assert (box is not None) == (fixed[step] if row == 1 else segment != true[step])
+            if row == 1 and box:
+                assert to_hex(box.get_facecolor()).upper() == FIXED
     plt.close(figure)

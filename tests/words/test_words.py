@@ -294,6 +294,40 @@ def test_bounds_of_the_epsilon_hold_where_it_is_known(adjacency, n, mechanism):
             assert bound == pytest.approx(exact, abs=2e-3)
 
 
+@pytest.mark.parametrize("b", [1, 2])
+@pytest.mark.parametrize("where", [{"letters": 3}, {"letters": 1}, {"adjacency": FOUR, "start": 0}])
+def test_word_epsilon_bounds_are_exact_or_proven(where, b, monkeypatch):
+    exact = {k: exact_word_epsilon(5, 3.0, mechanism=k, b=b, **where) for k in MECHANISMS}
+    assert words.word_epsilon_bounds(5, 3.0, b=b, **where) == exact
+    monkeypatch.setattr(exact_epsilon, "ENUMERATED", 0)  # as on a large chain
+    bounds = words.word_epsilon_bounds(5, 3.0, b=b, **where)
+    if "letters" in where:
+        assert bounds == exact
+    elif b > 1:
+        assert bounds == dict.fromkeys(MECHANISMS, 3.0)
+    else:
+        for name in MECHANISMS:
+            law = Law(name, 3.0, 1)
+            assert bounds[name] == exact_epsilon._upper(word_space(**where).chain, 5, law)
+            assert exact[name] - 1e-12 <= bounds[name] < 3.0
+        assert words.word_epsilon_bounds(5, 1e4, **where) == dict.fromkeys(MECHANISMS, 1e4)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"length": 0}, "length must be an integer of at least 1, got 0"),
+        ({"epsilon": -1.0}, "epsilon must be"),
+        ({"b": 0}, "b must be an integer of at least 1, got 0"),
+        ({"letters": None}, "letters must be given"),
+    ],
+)
+def test_word_epsilon_bounds_refuse_bad_input(bad, message):
+    good = {"length": 3, "epsilon": 1.0, "b": 1, "letters": 2}
+    with pytest.raises(ValueError, match=message):
+        words.word_epsilon_bounds(**(good | bad))
+
+
 def test_bounds_on_messages_hold_for_every_word():
     """A step's bounds exchanged, or its shared terms, and some word's message leaves its interval."""
     rng = np.random.default_rng(22)

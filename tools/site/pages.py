@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import answers
 import explore
 import interface
 import measurements
@@ -71,6 +72,7 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
         "report.md": published_and_reproduced(),
         "errata.md": errata(notebooks),
         **letters(),
+        "known_answers.md": answers.page(),
         "data.md": _without_local_links((paths.data() / "README.md").read_text(encoding="utf-8")),
         "ledger.md": _without_local_links((paths.data() / "LEDGER.md").read_text(encoding="utf-8")),
         "notebooks/terms.md": (paths.notebooks() / "terms.md").read_text(encoding="utf-8"),
@@ -88,7 +90,17 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
     each notebook with a link to each figure."""
     title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
     cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
-    pages = ["explore", "notebooks/index", "All claims <report>", "errata", "run", "api/index", "data", "ledger"]
+    pages = [
+        "explore",
+        "notebooks/index",
+        "All claims <report>",
+        "errata",
+        "run",
+        "api/index",
+        "data",
+        "ledger",
+        "known_answers",
+    ]
     pages += ["measurements"] if measurements.texts() else []
     return "\n\n".join(
         [

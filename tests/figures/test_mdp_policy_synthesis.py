@@ -39,10 +39,11 @@ def test_no_box_of_the_startups_lies_on_an_arrow(ax):
 
 DECISIONS = ["k", "epsilon", "true_runs", "neighbour_runs", "low", "high", "true", "neighbour"]
 PLANS = [(k, k / 2, 0.6, 0.4, low, low + 0.5, 0.6 - low, 0.4) for k in (5.0, 10.0) for low in (0.0, 0.5)]
-WORDS = ["mechanism", "epsilon", "exact", "released", "probability", "ratio"]
+WORDS = ["mechanism", "epsilon", "exact", "released", "wrong", "probability", "ratio"]
+TWO = [("a", 0, 0.7), ("b", 1, 0.3)]
 LAWS = [
-    (kind, epsilon, epsilon / 2, word, p, p / (1 - p))
-    for kind, epsilon, (word, p) in itertools.product(MECHANISMS[:2], [1.0, 1.5], [("a", 0.7), ("b", 0.3)])
+    (kind, epsilon, epsilon / 2, word, wrong, p, p / (1 - p))
+    for kind, epsilon, (word, wrong, p) in itertools.product(MECHANISMS[:2], [1.0, 1.5], TWO)
 ]
 
 
