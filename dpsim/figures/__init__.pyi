@@ -59,6 +59,13 @@ from .decisions import (
     plan_chart as plan_chart,
     draw_values as draw_values,
 )
+from .boltzmann_histograms import (
+    walk_chart as walk_chart,
+    draw_candidates as draw_candidates,
+    draw_releases as draw_releases,
+    draw_two_chains as draw_two_chains,
+    draw_replications as draw_replications,
+)
 from . import (
     explore as explore,
     house_style as house_style,
@@ -68,4 +75,5 @@ from . import (
     dirichlet as dirichlet,
     words as words,
     decisions as decisions,
+    boltzmann_histograms as boltzmann_histograms,
 )
