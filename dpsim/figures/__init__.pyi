@@ -76,6 +76,13 @@ from .mdp_policy_synthesis import (
     plan_chart as plan_chart,
     draw_values as draw_values,
 )
+from .boltzmann_histograms import (
+    walk_chart as walk_chart,
+    draw_candidates as draw_candidates,
+    draw_samples as draw_samples,
+    draw_two_chains as draw_two_chains,
+    draw_replications as draw_replications,
+)
 from . import (
     explore as explore,
     overview as overview,
@@ -89,4 +96,5 @@ from . import (
     data_driven_markov as data_driven_markov,
     permute_and_flip as permute_and_flip,
     mdp_policy_synthesis as mdp_policy_synthesis,
+    boltzmann_histograms as boltzmann_histograms,
 )

@@ -163,7 +163,7 @@ def test_a_target_below_the_floor_is_refused_with_what_would_reach_it():
     with pytest.raises(ValueError, match="no public minimum eta does"):
         accounting.calibrate_k(1e-4, 1e-6, **GRADES)
     for epsilon, delta, alpha, message in (
-        (1e-300, 1e-12, 0.5, r"no kappa reaches it; a pseudo-count alpha above 5e\+11 would"),
+        (1e-300, 1e-12, 0.5, r"no kappa reaches it; a pseudo-count alpha above 5\.001e\+11 would"),
         (1e-300, 1e-100, 0.5, r"no pseudo-count alpha up to 1e\+18 does"),
         (1e-7, 1e-300, 6.681e9, "so little above it no kappa in range reaches it"),
     ):
