@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim.figures import draw_candidates, draw_samples, draw_replications, draw_two_chains, walk_chart
+from dpsim.figures import draw_candidates, draw_replications, draw_samples, draw_two_chains, walk_chart
 
 LAWS = ["from x", "from y"]
 
