@@ -212,13 +212,14 @@ def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
     ----------
     ratios : DataFrame, columns subject and ratio, a row for each epsilon
     mechanisms : DataFrame
-        Columns theirs, best (the names of the two mechanisms) and times (the range of
-        the ratios in words), a row for each subject, in the order of the picture.
+        Columns theirs, best (the names of the two mechanisms), epsilon and times (the
+        ranges of the epsilons and of the ratios in words), a row for each subject, in
+        the order of the picture.
     """
     fig, ax = plt.subplots(figsize=size(2, 3.6), layout="none")
-    fig.subplots_adjust(left=0.54, right=0.98, top=0.97, bottom=0.15)
-    head = {"released": None, "the paper's": "theirs", "best other": "best"}
-    for x, (title, column) in zip((0.005, 0.2, 0.35), head.items()):
+    fig.subplots_adjust(left=0.585, right=0.98, top=0.97, bottom=0.15)
+    head = {"released": None, "the paper's": "theirs", "best other": "best", "at ε": "epsilon"}
+    for x, (title, column) in zip((0.005, 0.195, 0.34, 0.485), head.items()):
         cells = mechanisms.index if column is None else mechanisms[column]
         for y, cell in enumerate([title, *cells], start=-1):
             weight = "bold" if y < 0 else "normal"

@@ -69,5 +69,5 @@ def _draw_stationary(ax: Any, bars: pd.DataFrame) -> None:
     names = [str(state)[:8] for state in shown.index[named]]
     ax.set_xticks(named, names, rotation=90)
     ax.set_xlabel("states, the busiest first")
-    ax.set_ylabel("stationary probability:\ntrue less released (%)")
+    ax.set_ylabel("true value minus released value,\nin % of the released value")
     ax.legend(loc="lower left")
