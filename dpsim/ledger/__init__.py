@@ -1,4 +1,4 @@
-"""The ledger, which shows every published number beside the reproduced one, with a word that follows from a stated
+"""The ledger, which shows every published number beside the reproduced one, with a verdict that follows from a stated
 rule."""
 
 import lazy_loader as _lazy

@@ -277,7 +277,7 @@ def _line(rows: list[Any]) -> list[str]:
 
 
 def _says(row: Any) -> str:
-    """Return what the paper says: the quantity, followed by the printed number, by the limit that a statement allows,
+    """Return what the paper says: the quantity, followed by the published number, by the limit that a statement allows,
     or by the correct value for a slip."""
     said = row.printed
     if row.claim == "bound":
@@ -290,7 +290,7 @@ def _says(row: Any) -> str:
 
 
 def _finds(row: Any) -> str:
-    """Return what was recorded, or the limit that a printed value should keep. Measured seconds are left out, because
+    """Return what was recorded, or the limit of a published value. Measured seconds are left out, because
     they differ in each run."""
     if is_seconds(row):
         return "measured in each run"

@@ -125,7 +125,7 @@ def run(
 ) -> list[Run]:
     """Return the runs, each with its final status, after executing them. The overview runs after all other notebooks.
 
-    KeyboardInterrupt stops the notebooks. The outputs of finished notebooks are kept, so the next run continues with
+    KeyboardInterrupt stops the notebooks. The outputs of finished notebooks remain, so the next run continues with
     the others.
 
     Parameters

@@ -109,8 +109,7 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
             *cards,
             "</div>",
             "[One page](report.md) compares what the papers report with what we find, and [another](errata.md) "
-            "lists what "
-            "does not hold. To change a parameter, [run the project yourself](run.md). "
+            "lists what does not hold. To change a parameter, [run the project yourself](run.md). "
             "[The overview](notebooks/00_overview.ipynb) says which mechanism to use, and when, and "
             "[the terms](notebooks/terms.md) explain the words.",
             toctree(pages),
@@ -142,8 +141,8 @@ def run_it_yourself() -> str:
 
 
 def _on_the_site(markdown: str) -> str:
-    """Return a block of the README: commands within the page's width, links to what is a page here, others as "
-    "words."""
+    """Return a block of the README: commands within the page's width, links to what is a page here, others as
+    words."""
     if markdown.startswith(("```\n", "```sh\n")):
         return re.sub(r"^```\n", "```sh\n", markdown)
     markdown = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", markdown)  # images of other origins stay out
@@ -170,8 +169,8 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
 
 
 def published_and_reproduced() -> str:
-    """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its "
-    "erratum."""
+    """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its
+    erratum."""
     table = ledger.report()
     summary = ledger.summary(table)
     wrong = table["sent"] != ""
@@ -198,8 +197,8 @@ def errata(notebooks: Mapping[str, Any]) -> str:
     parts = [
         "# Errata",
         "This page lists the claims of the papers that are contradicted, and slips that a small correction "
-        "repairs. In "
-        "each case, the paper's notebook computes a number that settles the question, for the smallest example. "
+        "repairs. In each case, "
+        "the paper's notebook computes a number that settles the question, for the smallest example. "
         "The notebooks also list "
         "gaps in proofs and misprints without a number of their own.",
     ]
@@ -214,8 +213,7 @@ def errata(notebooks: Mapping[str, Any]) -> str:
     parts += [
         "## Letters to the authors",
         "For each paper there is a letter of one page. It says what we could confirm, what we believe to be "
-        "wrong, and "
-        "what we ask for. Each point has a script that needs only NumPy and SciPy.",
+        "wrong, and what we ask for. Each point has a script that needs only NumPy and SciPy.",
     ]
     made = letters()
     parts += ["\n".join(f"- [{text.splitlines()[0].lstrip('# ')}]({name})" for name, text in made.items())]
