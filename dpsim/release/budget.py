@@ -42,7 +42,7 @@ class Limit(NamedTuple):
 def spend(
     file: str | os.PathLike[str], *, epsilon: float, delta: float, unit: Unit, limit: Limit | None, dry: bool = False
 ) -> None:
-    """Record a release before it is drawn.
+    """Record a release before it is sampled.
 
     file: the budget file. If it does not exist, it is made for this unit and this limit, which must be given. If it
     exists, the unit must have the column that is recorded in it, and a limit, if one is given, must equal the recorded
