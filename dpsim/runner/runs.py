@@ -1,5 +1,5 @@
-"""Plans and runs notebooks, each in its own process. Current ones are skipped, and outputs appear only when
-complete."""
+"""Plans and runs notebooks, each in its own process. Runs that are current are skipped, and outputs
+appear only when they are complete."""
 
 from __future__ import annotations
 
