@@ -1,6 +1,6 @@
-"""dpsim: mechanisms, accounting and bounds behind a living compendium of private Markov chains.
+"""dpsim: mechanisms, accounting and bounds for a living compendium of private Markov chains.
 
-The subpackages load when they are first used, so that `import dpsim` costs nothing.
+The subpackages load when they are first used, so that `import dpsim` takes almost no time.
 """
 
 import lazy_loader as _lazy

@@ -49,7 +49,8 @@ def real(
 
 
 def numeric(name: str, value: Any) -> Array:
-    """Return the value as a float array, finite or not, and refuse values that are not real numbers, as `real` does."""
+    """Return the value as a float array, finite or not; raise ValueError, as `real` does, if it is not of real
+    numbers."""
     kind = _foreign(value)
     if kind is None:
         try:
@@ -71,7 +72,8 @@ def scalar(name: str, value: Any, low: float = -math.inf, high: float = math.inf
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return the value as an int from low to high, with no upper end if high is None.
 
-    Raises a ValueError that names the argument, the value and the range. 3.0 counts as 3, and True is refused.
+    Raises a ValueError that names the argument, the value and the range. 3.0 counts as 3, and True is not an integer
+    here.
     """
     where = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
     if isinstance(value, np.ndarray) and value.ndim == 0 and not isinstance(value, np.ma.MaskedArray):

@@ -119,7 +119,7 @@ def compose(
     k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike, count: ArrayLike = 1, interval: float | None = None
 ) -> Composition:
     """Return the `Composition` of `count` releases for each k. These may be independent releases, or rows of one
-    release that move at once.
+    release that differ at once.
 
     Parameters
     ----------

@@ -111,7 +111,8 @@ def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
 
 
 def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the limit of the exact epsilon at delta as k -> 0, which no k goes below. With s the shift it is exactly
+    """Return the limit of the exact epsilon at delta as k -> 0, a lower limit for every k. With s the shift it is
+    exactly
     max(0, (s/eta) log(s / ((2 eta + s) delta))).
 
     Parameters
@@ -170,7 +171,7 @@ def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
 
 
 def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the limit of the exact epsilon at delta as kappa -> 0, which no kappa goes below. For "replace" it is
+    """Return the limit of the exact epsilon at delta as kappa -> 0, a lower limit for every kappa. For "replace" it is
     exactly log(1 / ((2 alpha + 1) delta)) / alpha, and for "add-remove" it follows from the removal of a record.
 
     Parameters
@@ -259,7 +260,7 @@ _FLOORS = {hockey_stick.REPLACE: _replace_floor, hockey_stick.ADD_REMOVE: _remov
 
 
 def _floor(delta: float, eta: float, shift: float, pair: int) -> float:
-    """Return the epsilon that no scale goes below, for one minimum and one shift."""
+    """Return the lower limit of epsilon for all scales, for one minimum and one shift."""
     return float(_FLOORS[pair](*map(np.asarray, (delta, eta, shift))))
 
 

@@ -1,4 +1,5 @@
-"""The smallest Gaussian and Laplace noise for a target when some rows of a matrix move, each in two entries by b/2.
+"""The smallest Gaussian and Laplace noise for a target when neighbours differ in some rows of a matrix, by b/2 in two
+entries of each.
 
 Gaussian scales come from dp-accounting and are rounded up. For Laplace noise on one row, delta has a closed form here.
 For several rows dp-accounting adds the losses on a grid, and the result is right to three or four digits.

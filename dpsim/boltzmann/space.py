@@ -145,8 +145,8 @@ def after_move(z: Integers, i: int, j: int) -> Integers:
 
 
 def neighbours(states: Integers) -> Integers:
-    """Return the row that each move reaches from each of all histograms, (rows, moves), or its own row if the source is
-    empty."""
+    """Return, for each histogram and each move, the row of the histogram after the move, (rows, moves). If the bin from
+    which the person moves is empty, it is the histogram's own row."""
     moves = list(permutations(range(states.shape[1]), 2))
     there = np.repeat(np.arange(len(states))[:, None], len(moves), axis=1)
     for m, (i, j) in enumerate(moves):

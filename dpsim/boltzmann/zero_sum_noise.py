@@ -1,4 +1,5 @@
-"""Zero-sum noise, which is integer noise that keeps the total, and the projection onto the nearest histogram. The
+"""Zero-sum noise, which is integer noise that does not change the total, and the projection onto the nearest
+histogram. The
 Boltzmann machine is compared with them."""
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     Parameters
     ----------
     source : {"surrogate", "official"} or path
-        "surrogate" for the table in data/ (see data/README.md; figures drawn from it say "surrogate"), "official" for
+        "surrogate" for the table in data/ (see data/README.md; figures made from it say "surrogate"), "official" for
         the month that `dpsim data fetch` has downloaded and counted (63 zones), or a csv, csv.gz or Parquet file with
         the three columns. Other columns of the file are dropped, and zones may be integers or words. A ValueError is
         raised for a missing column or label, a number of trips that is negative or not whole, a repeated pair, or a
@@ -137,7 +137,7 @@ def _read(path: Path) -> pd.DataFrame:
 def known_zones(trips: pd.DataFrame) -> bool:
     """Return whether all ends of the trips are among the 63 zones whose outlines and neighbours are known.
 
-    Other zones can be counted and released, but neither drawn on a map nor merged with their neighbours.
+    Other zones can be counted and released, but neither shown on a map nor merged with their neighbours.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ def private_counts(
         The paper asks for at least 3 / (2 eta).
     eta : array_like
         The public minimum: no share of the database or of its neighbours is below it. A database with a smaller share
-        is refused with ValueError, because the theorem does not cover it.
+        raises ValueError, because the theorem does not cover it.
     gamma : array_like, in (0, 1/(n-1)), the gamma of equations (6) and (7)
     size, rng : as in `dirichlet_mechanism`
 

@@ -96,10 +96,9 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
 
     Parameters
     ----------
-    colours : mapping, a colour for each name in the column that is both `hue` and
-        `style`
-        TRUE, PAPER, OURS and OTHER have dashes and a marker of their own; any other
-        colour that matplotlib knows is drawn as a solid line with round markers.
+    colours : mapping, a colour for each name in the column that is both `hue` and `style`
+        TRUE, PAPER, OURS and OTHER have dashes and a marker of their own; any other colour that matplotlib knows is
+        plotted as a solid line with round markers.
     bounds : collection of str, the names of the bounds, which are drawn dashed
     markers : bool, whether points are marked
 
@@ -142,8 +141,8 @@ def shorten(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with its numbers shortened to six significant digits, as its csv
     will hold them.
 
-    Figures should be drawn from this table, because the last digits of a float differ
-    between processors and would change the pixels of a line.
+    Figures should be plotted from this table, because the last digits of a float differ between processors and would
+    change the pixels of a line.
 
     Parameters
     ----------
@@ -228,9 +227,8 @@ def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[flo
     ----------
     ax : Axes
     x, y : float, the point
-    label : str, the value as the paper prints it
-    offset : tuple of float, the offset of the label in points; beyond 20 a thin line
-        joins the label to its point
+    label : str, the value as the paper reports it
+    offset : tuple of float, the offset of the label in points; beyond 20 a thin line joins the label to its point
     """
     ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
     far = offset[0] ** 2 + offset[1] ** 2 > 20**2

@@ -91,7 +91,7 @@ def stationary_errors(
     table : DataFrame, rows by growing k; columns k, mean_of_norms, standard_error, theorem3, epsilon_b<b> for each b
     widths : sequence of two floats, the paper's b and another reading of it
     least_k : float, the smallest k that Assumption 2 allows; the curves are thin below it
-    printed : sequence of (epsilon, error), as the paper prints them
+    printed : sequence of (epsilon, error), as the paper reports them
     source : str, the source of the data
     """
     fig, axes = plt.subplot_mosaic("TE;PE", figsize=size(2, 3.8), width_ratios=[1, 2.2])

@@ -28,8 +28,8 @@ def draw_price(
     without: float | None = None,
     log: bool = False,
 ) -> Figure:
-    """Return the picture of a price: the error of each mechanism against its exact
-    epsilon, and above it what the even odds of an onlooker become.
+    """Return the picture of a price: the error of each mechanism against its exact epsilon, and above it how sure
+    somebody with even odds can become.
 
     Parameters
     ----------

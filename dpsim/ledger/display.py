@@ -288,8 +288,8 @@ def _line(rows: list[Any]) -> list[str]:
 
 
 def _says(row: Any) -> str:
-    """Return what the paper says: the quantity, followed by the printed number, by the
-    limit that a statement allows, or by the correct value for a slip."""
+    """Return what the paper says: the quantity, followed by the published number, by the limit that a statement allows,
+    or by the correct value for a slip."""
     said = row.printed
     if row.claim == "bound":
         said = f"{row.relation} {row.printed}"
@@ -301,8 +301,8 @@ def _says(row: Any) -> str:
 
 
 def _finds(row: Any) -> str:
-    """Return what was recorded, or the limit that a printed value should keep. Measured
-    seconds are left out, because they differ in each run."""
+    """Return what was recorded, or the limit of a published value. Measured seconds are left out, because
+    they differ in each run."""
     if is_seconds(row):
         return "measured in each run"
     if row.claim == "value" and row.relation:

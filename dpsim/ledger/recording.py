@@ -84,8 +84,7 @@ def _rounded(value: float) -> Any:
 
 
 class Scoreboard:
-    """The claims of a paper as a table, which a notebook shows and keeps up to date
-    while the run records its rows."""
+    """The claims of a paper as a table, which a notebook shows and updates while the run records its rows."""
 
     def __init__(self, paper: str) -> None:
         self.paper = paper

@@ -1,5 +1,4 @@
-"""The words of the ledger, each of which follows from the claim and the inputs of a row
-and the value that a run recorded for it."""
+"""The verdicts of the ledger. Each follows from the claim and the inputs of a row and the value that a run recorded."""
 
 from __future__ import annotations
 
@@ -103,7 +102,7 @@ def verdict(row: Any, value: float, error: float = 0.0) -> str:
         return "not judged"
     if row.inputs == "lost":
         return "not tested"
-    if _limit_excludes_what_is_printed(row):
+    if _limit_rules_out_what_is_published(row):
         return "contradicted"
     if row.inputs == "chosen":
         return "not tested"
@@ -133,9 +132,9 @@ def _holds(row: Any, value: float, error: float) -> bool:
     return not _beyond(relation, row.published, value, slack)
 
 
-def _limit_excludes_what_is_printed(row: Any) -> bool:
-    """Return whether a row claims a value and its printed number violates the row's
-    limit, which comes from a theorem or from another printed number."""
+def _limit_rules_out_what_is_published(row: Any) -> bool:
+    """Return whether a row claims a value and its published number violates the row's limit, which comes from a
+    theorem or from another number of the paper."""
     if row.claim != "value" or math.isnan(row.limit):
         return False
     slack = row.published_unit / 2 + 3 * _error_of_the_paper(row)
@@ -214,8 +213,8 @@ def _with_kind(row: Any) -> str:
 
 
 def is_seconds(row: Any) -> bool:
-    """Return whether a row holds seconds. They differ in every run, so they are kept
-    apart and not judged."""
+    """Return whether a row holds seconds. They differ in every run, so they have a file of their own and are not
+    judged."""
     return bool(row.inputs == "none" and row.unit == "s")
 
 

@@ -71,7 +71,8 @@ def stationary(P: Any) -> Array:
     """Return the stationary distribution (n,) of an irreducible csr matrix, with a proven error in 1-norm below 1e-6,
     and usually below 1e-9.
 
-    Damped power iteration runs until its steps are as small as rounding. Chains that mix too slowly for it are solved
+    Damped power iteration runs until its steps are no larger than rounding errors. Chains that mix too slowly for it
+    are solved
     by GMRES with an incomplete factorisation. If neither method has a proven error below 1e-6, a ValueError gives the
     number of iterations, the residual and the error bound.
     """

@@ -28,7 +28,8 @@ def random_walk(
     """Return walks of the chain as states 0..n-1, int64 of shape ``(*batch, *size, steps + 1)``, with the start
     included.
 
-    Each step inverts the cumulative distribution of a row. A transition of probability zero is never taken.
+    Each step is sampled by inverting the cumulative distribution of a row. A transition of probability zero is never
+    taken.
 
     Parameters
     ----------

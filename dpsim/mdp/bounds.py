@@ -114,8 +114,9 @@ def value_bounds(
     radius : array_like, in [0, 1], of the set D around each private vector, from `concentration_radius`
     beta : array_like, in [0, 1); leading axes of the private model, the policy, radius and beta broadcast
     support : bool array (S, A, S), optional
-        The entries at which a vector of D may be positive. None means all of them, as in the paper. The mechanism keeps
-        zeros, so everyone who sees the release knows the support. `mdp.transitions > 0` is therefore public too, and
+        The entries at which a vector of D may be positive. None means all of them, as in the paper. The mechanism
+        does not change zeros, so everyone who sees the release knows the support. `mdp.transitions > 0` is therefore
+        public too, and
         the bounds that use it are tighter and also hold. (Take the support from the true model, because tiny entries of
         the release may underflow to zero.)
     tolerance : float

@@ -19,8 +19,9 @@ def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "pap
     """Return a radius r in [0, 1] with P(``||p~ - p||_inf`` >= r) <= beta, by the formula of the chosen kind ("paper"
     is not a bound).
 
-    To cover m vectors at once, divide beta by m. A policy that is chosen after the release favours vectors that were
-    drawn high, so m counts all vectors that the policy could have used, `MDP.random_vectors`, and not only those it
+    To cover m vectors at once, divide beta by m. A policy that is chosen after the release favours vectors whose
+    samples happen to be high, so m counts all vectors that the policy could have used, `MDP.random_vectors`, and not
+    only those it
     uses.
 
     Parameters

@@ -108,7 +108,7 @@ def random_mdp(
     [0, 1].
 
     Example 2 of Gohari, Hale, Topcu 2020 has 20 states, 5 actions and horizon 10, but the paper does not say how the
-    other numbers are drawn.
+    other numbers are sampled.
 
     Parameters
     ----------

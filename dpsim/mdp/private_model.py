@@ -124,7 +124,8 @@ def perturb(
 ) -> MDP:
     """Return the model with each transition vector p replaced by draws of Dir(k p), as in Algorithm 1 at the paper's k.
 
-    The batch is ``(*size, *k.shape)``, and supports are kept. The vectors are drawn independently. So if the vectors of
+    The batch is ``(*size, *k.shape)``, and the supports stay the same. The vectors are drawn independently. So if the
+    vectors of
     neighbours differ one at a time (Definition 1), the release is as private as one draw, whose exact epsilon is
     `accounting.exact_epsilon` at shift b/2. If all may change at once, compose one draw `mdp.random_vectors` times.
 

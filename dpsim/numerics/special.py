@@ -134,7 +134,7 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
     """Return the x with P(X <= x) = tail for X ~ Beta(a, b), within 1e-9 of tail, or else the nearest float below this
     x.
 
-    a, b > 0 and tail in (0, 1) broadcast. SciPy's integral agrees with computations in forty digits, but its inverse
+    a, b > 0 and tail in (0, 1) broadcast. SciPy's integral equals computations in forty digits, but its inverse
     does not always: at a = 1000 and b = 1.3e8 the inverse of SciPy 1.17 is twice too large. So the inverse is used if
     the integral confirms it, and bisection if not.
     """

@@ -42,7 +42,7 @@ class Limit(NamedTuple):
 def spend(
     file: str | os.PathLike[str], *, epsilon: float, delta: float, unit: Unit, limit: Limit | None, dry: bool = False
 ) -> None:
-    """Record a release before it is drawn.
+    """Record a release before it is sampled.
 
     file: the budget file. If it does not exist, it is made for this unit and this limit, which must be given. If it
     exists, the unit must have the column that is recorded in it, and a limit, if one is given, must equal the recorded
@@ -100,7 +100,7 @@ def read_json(path: Path) -> Any:
     """Return the value in a JSON file.
 
     Raises ValueError if the file has more than `MOST_BYTES` bytes, or if an object repeats a key, because the json
-    module would silently keep only the last value of that key.
+    module would silently use only the last value of that key.
     """
     if (size := path.stat().st_size) > MOST_BYTES:
         raise ValueError(f"it must have at most {MOST_BYTES:,} bytes, got {size:,}")
@@ -156,7 +156,7 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
 def _locked(path: Path) -> Iterator[None]:
     """Hold a lock file beside the budget file, and remove it at the end.
 
-    The lock belongs to an open file description, so it excludes other threads as well as other processes.
+    The lock belongs to an open file description, so other threads have to wait as well as other processes.
     """
     files.need_locks("keeping a budget")
     beside = path.with_name(f".{path.name}.lock")

@@ -168,7 +168,7 @@ class PrivateChain:
         """Return error bars, which are computed from the released counts and so cost no privacy.
 
         They describe the counts after any limit on a unit's events. dpsim.release.intervals has the formulas. Error
-        bars of the stationary distribution are refused with a ValueError if the noise is large. For each state, at most
+        bars of the stationary distribution raise a ValueError if the noise is large. For each state, at most
         a share of about 1 - level of all releases, including those that are refused, gives an interval that does not
         contain the state's value. If nearly all releases are refused, most of the few intervals that are given miss it.
 

@@ -202,7 +202,7 @@ def release_lines(
     """Make and write a release, or with `check` only count the events, and return the lines that may be published.
 
     All other lines go to the owner through `tell`. options: the arguments of `Options`. If the release is refused, a
-    ValueError is raised and nothing is left behind. On a system where files cannot be locked, everything but a check is
+    ValueError is raised and no files remain. On a system where files cannot be locked, everything but a check is
     refused before anything else.
     """
     try:

@@ -8,8 +8,8 @@ variation distance would take, for every pair of the row, the posterior quantile
 these quantiles add up to the total. If nothing were known about the total, the posterior medians would be best. The
 estimate is half-way between the two. If the noisy counts contain no more information than their margins, the estimate
 is the count that the margins lead one to expect. If the total of a row may be noise, and the row's noisy counts are at
-least twice as probable without any event, the row takes the other rows' shares of arrivals. Pairs chosen privately, and
-the pairs of a small support, keep their noisy counts, with negative ones set to 0.
+least twice as probable without any event, the row takes the other rows' shares of arrivals. Pairs chosen privately,
+and pairs of a support that is small, get their noisy counts, with negative ones set to 0.
 
 The rule was chosen on the first tables of tools/bench/estimates.py, before any user's data were seen. It is not the
 best rule for every table, and the tests show tables on which a simpler rule has a smaller error.

@@ -37,7 +37,7 @@ def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
 
 
 def stationary(chain: PrivateChain) -> pd.DataFrame | None:
-    """Return a table by label with the columns stationary, low and high, or None if error bars are refused."""
+    """Return a table by label with the columns stationary, low and high, or None if there are no error bars."""
     try:
         return chain.intervals("stationary", level=COVERAGE)
     except ValueError:  # the refusal is public, because it follows from the release

@@ -32,7 +32,7 @@ def plan_grid(
     fixed: Iterable[tuple[str, str]] = (),
     tell: Callable[[int, int], object] = lambda planned, points: None,
 ) -> list[Run]:
-    """Return the runs of a notebook at each point of the product of grids. Like `plan`, it writes nothing.
+    """Return a notebook's runs, one for each combination of the values in the grids. Like `plan`, it writes nothing.
 
     Parameters
     ----------

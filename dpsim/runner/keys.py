@@ -40,7 +40,7 @@ Stamps = dict[str, tuple[int, int, int]]
 
 
 def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, Stamps]:
-    """Return the hash of everything that decides the outputs of a run, and the time stamps of the files behind it.
+    """Return the hash of everything that decides the outputs of a run, and the time stamps of the files that it covers.
 
     The hash covers the code cells and which of them hold the parameters, `values` (the overridden ones, from
     `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs, the rows of

@@ -1,5 +1,5 @@
-"""Plans and runs notebooks, each in its own process. Current ones are skipped, and outputs appear only when
-complete."""
+"""Plans and runs notebooks, each in its own process. Runs that are current are skipped, and outputs
+appear only when they are complete."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def run(
 ) -> list[Run]:
     """Return the runs, each with its final status, after executing them. The overview runs after all other notebooks.
 
-    KeyboardInterrupt stops the notebooks. The outputs of finished notebooks are kept, so the next run continues with
+    KeyboardInterrupt stops the notebooks. The outputs of finished notebooks remain, so the next run continues with
     the others.
 
     Parameters

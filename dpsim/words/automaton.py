@@ -145,8 +145,8 @@ class HammingAutomaton:
         return words
 
     def draw_word(self, log_distances: Array, rng: np.random.Generator) -> NDArray[Any]:
-        """Return one word (n,): its distance is drawn from these log-probabilities (n + 1,), and then the word
-        uniformly at that distance. No probability is too small to be drawn; see `draw_error`."""
+        """Return one word (n,): its distance is drawn from these log-probabilities (n + 1,), and then the word is
+        sampled uniformly at that distance. No probability is too small to be drawn; see `draw_error`."""
         distance = exact_draws.draw_index(rng, log_distances)
         if self.space.chain is None:
             return self.space.decode(self._sample_alphabet(np.array([distance]), rng)[0])

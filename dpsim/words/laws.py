@@ -311,8 +311,9 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     """Return the smallest worst-case expected distance of any epsilon-private mechanism on words, in letters, within
     1e-7.
 
-    It is the optimum of a linear programme. Averaging a mechanism over the isometries of the Hamming distance keeps its
-    epsilon and does not raise its worst-case error, so the mechanism may be taken to depend only on the distance. Its
+    It is the optimum of a linear programme. Averaging a mechanism over the isometries of the Hamming distance raises
+    neither its epsilon nor its worst-case error, so the mechanism may be taken to depend only on the distance.
+    Its
     probabilities are x_l = N_l f(l) with f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances
     occur.
 

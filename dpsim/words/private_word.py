@@ -1,7 +1,7 @@
 """A private word in one call: permute-and-flip (Benvenuti, Rao, Hale 2026), the exponential mechanism and the
 staircase.
 
-A private word is drawn in two steps, first its distance to the word and then a word uniformly at that distance.
+A private word is sampled in two steps, first its distance to the word and then a word uniformly at that distance.
 Neither step leaves out what is improbable, because a word that is never drawn would give the secret away.
 """
 
@@ -59,7 +59,7 @@ def privatize(
         None takes the mechanism with the smallest known error at the same guarantee (see Notes).
     public_labels : bool
         Whether the index and the name of a Series are public. By default the release has a fresh index and no name.
-        With True it keeps them, and the statement says that they are public.
+        With True it has the same labels, and the statement says that they are public.
     rng : Generator, int or None; None uses the operating system's entropy, anything else makes a simulation
 
     Notes

@@ -126,7 +126,7 @@ def test_a_letter_counts_what_the_report_counts_and_offers_to_print_an_answer(
     last = paragraphs(letter)[-2]
     assert last.startswith(outcomes(rows[rows["paper"] == letter.stem]))
     assert "Could you send us" in last
-    assert "figures/REPORT.md prints your words beside the verdict" in last
+    assert "figures/REPORT.md will show your answer" in last
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

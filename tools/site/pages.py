@@ -22,14 +22,14 @@ from dpsim import ledger, paths
 
 READERS = """\
 <div class="readers">
-<a href="notebooks/index.html"><b>You read one of the papers</b>its figures redrawn, its numbers checked</a>
+<a href="notebooks/index.html"><b>You read one of the papers</b>its figures plotted again, its claims checked</a>
 <a href="notebooks/your_own_chain.html"><b>You have data</b>from a table of events to a private chain</a>
-<a href="explore.html"><b>You teach</b>charts that move in the browser, each from a lesson with exercises</a>
+<a href="explore.html"><b>You teach</b>interactive charts for the browser, each from a lesson</a>
 <a href="api/index.html"><b>You write code</b>the mechanisms, their exact accounting, the command line</a>
 </div>"""
 """Four kinds of readers, and where each goes in one click."""
 
-INTRODUCTION = f"""Every number that the papers report and that we compute, side by side
+INTRODUCTION = f"""The numbers that the papers report beside those that we compute
 (<a href="data/published.csv" download>the table</a>; [what stands in for the papers' data](data.md);
 [how a claim is judged](ledger.md); [what does not hold](errata.md)).
 
@@ -112,10 +112,10 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
             '<div class="cards">',
             *cards,
             "</div>",
-            "What the papers report, and what we find: [every number](report.md), and [what does not hold](errata.md). "
-            "To change a parameter: [run it yourself](run.md). Which mechanism should I use? "
-            "[The overview](notebooks/00_overview.ipynb) says which one, and when. Words that you do not know: "
-            "[the terms](notebooks/terms.md).",
+            "[One page](report.md) compares what the papers report with what we find, and [another](errata.md) "
+            "lists what does not hold. To change a parameter, [run the project yourself](run.md). "
+            "[The overview](notebooks/00_overview.ipynb) says which mechanism to use, and when, and "
+            "[the terms](notebooks/terms.md) explain the words.",
             toctree(pages),
         ]
     )
@@ -147,8 +147,8 @@ def run_it_yourself() -> str:
 
 
 def _on_the_site(markdown: str) -> str:
-    """Return a block of the README: commands within the page's width, links to what is
-    a page here, others as words."""
+    """Return a block of the README: commands within the page's width, links to what is a page here, others as
+    words."""
     if markdown.startswith(("```\n", "```sh\n")):
         return re.sub(r"^```\n", "```sh\n", markdown)
     markdown = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", markdown)  # images of other origins stay out
@@ -175,8 +175,8 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
 
 
 def published_and_reproduced() -> str:
-    """Return the page of every number: what the verdicts mean, the tables; what does
-    not hold leads to its erratum."""
+    """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its
+    erratum."""
     table = ledger.report()
     summary = ledger.summary(table)
     wrong = table["sent"] != ""
@@ -204,8 +204,10 @@ def errata(notebooks: Mapping[str, Any]) -> str:
     table = table[table["sent"] != ""]
     parts = [
         "# Errata",
-        "Claims of the papers that are contradicted, and slips that a small correction repairs. Each of them is "
-        "settled by a number that the paper's notebook computes, on the smallest example. The notebooks also list "
+        "This page lists the claims of the papers that are contradicted, and slips that a small correction "
+        "repairs. In each case, "
+        "the paper's notebook computes a number that settles the question, for the smallest example. "
+        "The notebooks also list "
         "gaps in proofs and misprints without a number of their own.",
     ]
     for paper, name in ledger.papers()["reference"].items():
@@ -218,8 +220,8 @@ def errata(notebooks: Mapping[str, Any]) -> str:
             parts += [_erratum(row, notebooks)]
     parts += [
         "## Letters to the authors",
-        "For each paper a letter of one page: what could be confirmed, what we believe to be wrong, with a script for "
-        "each point that needs only NumPy and SciPy, and what we ask for.",
+        "For each paper there is a letter of one page. It says what we could confirm, what we believe to be "
+        "wrong, and what we ask for. Each point has a script that needs only NumPy and SciPy.",
     ]
     made = letters()
     parts += ["\n".join(f"- [{text.splitlines()[0].lstrip('# ')}]({name})" for name, text in made.items())]
@@ -281,7 +283,7 @@ def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
     cell that shows it."""
     name = ledger.papers().loc[row.paper, "notebook"]
     error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
-    facts = [row.shown] + ([f"printed: **{row.printed}**"] if row.printed else [])
+    facts = [row.shown] + ([f"reported: **{row.printed}**"] if row.printed else [])
     facts += [] if math.isnan(row.reproduced) else [f"computed: **{row.reproduced:.4g}{error}**"]
     if name in notebooks:
         place = notebook_pages.anchor(row.Index) if row.Index in notebook_pages.recorded(notebooks[name]) else ""
