@@ -77,7 +77,9 @@ def beta_densities(
         line: dict[str, Any] = {"field": every, "type": "nominal", "scale": dashes}
         line["legend"] = {"title": f"{every} =", "orient": "top", "symbolStrokeColor": OURS}
         thin = {"type": "line", "color": OURS, "strokeWidth": 1}
-        cost.insert(0, {"mark": thin, "encoding": delta | {"strokeDash": line}})
+        dashed = delta | {"strokeDash": line}
+        cost[0]["encoding"] = dashed
+        cost.insert(0, {"mark": thin, "encoding": dashed})
     spec: dict[str, Any] = {"params": params, "datasets": {}, "hconcat": []}
     if every:
         spec["resolve"] = {"scale": {"color": "independent", "strokeDash": "independent"}}

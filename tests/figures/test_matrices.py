@@ -80,6 +80,7 @@ def test_a_line_of_delta_for_every_value_of_a_control_and_the_chosen_one_thick()
     assert thin["encoding"]["strokeDash"]["scale"]["domain"] == [1.0, 2.0, 3.0]
     assert all("v_k" in layer["transform"][0]["filter"] for layer in chosen)
     assert chosen[0]["mark"]["strokeWidth"] > thin["mark"]["strokeWidth"]
+    assert chosen[0]["encoding"] == thin["encoding"], "the legend shows its dashes too"
 
 
 def test_figure_one_boxes_the_steps_that_differ_and_shows_the_streets_around_the_walks():
