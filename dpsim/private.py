@@ -56,18 +56,21 @@ def source(rng: np.random.Generator | int | None) -> tuple[np.random.Generator, 
     return (streams.private(), False) if rng is None else (checks.generator(rng), True)
 
 
-def strip_labels(value: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Return a value without its labels, and the function that puts these labels on a result of the same shape.
+def strip_labels(value: Any, keep: bool = True) -> tuple[Any, Callable[[Any], Any]]:
+    """Return a value without its labels, and the function that gives a result of the same shape the type of the value.
 
-    DataFrames and Series are recognised by their attributes, so that no table library is imported here.
+    With `keep` the result has the labels of the value, because they are public. Otherwise it has a fresh index and no
+    name. DataFrames and Series are recognised by their attributes, so that no table library is imported here.
     """
     if hasattr(value, "columns") and hasattr(value, "index"):
-        kind, index, columns = type(value), value.index, value.columns
-        return value.to_numpy(), lambda result: kind(result, index=index, columns=columns)
-    if hasattr(value, "index") and hasattr(value, "to_numpy"):
-        kind, index, name = type(value), value.index, value.name
-        return value.to_numpy(), lambda result: kind(result, index=index, name=name)
-    return value, lambda result: result
+        labels = {"index": value.index, "columns": value.columns}
+    elif hasattr(value, "index") and hasattr(value, "to_numpy"):
+        labels = {"index": value.index, "name": value.name}
+    else:
+        return value, lambda result: result
+    kind = type(value)
+    kept = labels if keep else {}
+    return value.to_numpy(), lambda result: kind(result, **kept)
 
 
 def round_up(value: float, spec: str = ".2f") -> str:

@@ -40,6 +40,10 @@ def used(source, known):
             yield ".".join([known[node.id], *reversed(names)])
 
 
+WHOLE = (dpsim.numerics.simplex, dpsim.release.times)
+"""Modules of a face whose names are public. The others are named there so that the package itself can find them."""
+
+
 def is_public(name):
     """Return whether a dotted name is one that a face lists: a subpackage, or a function, class or constant of one."""
     thing, last = dpsim, ""
@@ -48,7 +52,7 @@ def is_public(name):
             return False
         inside = thing is not dpsim and inspect.ismodule(thing)
         thing = getattr(thing, last)
-        if last.startswith("_") or (inside and inspect.ismodule(thing) and thing is not dpsim.numerics.simplex):
+        if last.startswith("_") or (inside and inspect.ismodule(thing) and thing not in WHOLE):
             return False
         if not inspect.ismodule(thing):
             break

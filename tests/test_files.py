@@ -1,6 +1,7 @@
 """Files are written whole or not at all."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,26 @@ def test_two_writers_at_once_do_not_meet(tmp_path: Path, monkeypatch: pytest.Mon
         files.write_text(path, "theirs")
     assert path.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_lock_of_a_file_that_was_just_removed_counts_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever held it removed it; the next one makes a new file, and two would hold a lock at once."""
+    fcntl = pytest.importorskip("fcntl")
+    path, plain = tmp_path / "lock", fcntl.flock
+
+    def removed_meanwhile(descriptor: int, operation: int) -> None:
+        path.unlink()
+        plain(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", removed_meanwhile)
+    before = len(os.listdir("/dev/fd"))
+    with pytest.raises(BlockingIOError):
+        files.lock(path, os.O_RDWR | os.O_CREAT)
+    assert len(os.listdir("/dev/fd")) == before, "and its descriptor is closed"
+    monkeypatch.undo()
+    os.close(files.lock(path, os.O_RDWR | os.O_CREAT))
 
 
 def test_the_forms_of_text_json_and_csv(tmp_path: Path) -> None:

@@ -229,15 +229,19 @@ def test_the_table_is_read_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert opened.count("published.csv") == 1
 
 
-def test_every_row_has_what_the_readme_explains() -> None:
+def test_every_row_has_what_the_rule_explains() -> None:
     rows = ledger.published()
-    text = (paths.data() / "README.md").read_text(encoding="utf-8")
+    text = (paths.data() / "LEDGER.md").read_text(encoding="utf-8")
     for column, allowed in rows_of.COLUMNS.items():
         words = set(allowed) - {"", rows_of.NUMBER, rows_of.TEXT}
         assert not [word for word in (column, *words) if f"`{word}`" not in text], column
-    shown = re.findall(r"^\| `(claim|inputs)` \| `(\w+)` \| [^|]+ \| `([^`]+)`", text, re.M)
+    lines = [line for line in text.splitlines() if re.match(r"\| `(claim|inputs)` \| `\w+` \|", line)]
+    shown = [re.findall(r"`([^`]+)`", line)[:2] + re.findall(r"`(\w+\.[\w.]+)`", line)[:1] for line in lines]
     assert [each[1] for each in shown if each[0] == "claim"] == ["slip", "trend", "bound", "value", "statement"]
-    assert {each[1] for each in shown if each[0] == "inputs"} == set(rows_of.COLUMNS["inputs"])
+    order = ["none", "lost", "chosen", "any", "paper", "example"]
+    assert [each[1] for each in shown if each[0] == "inputs"] == order
+    assert re.findall(r"^\d\. \*\*(?:.*?)`(\w+)`", text, re.M | re.S)[:6] == order, "the six questions"
+    assert set(order) == set(rows_of.COLUMNS["inputs"])
     for column, choice, id in shown:
         assert rows.loc[id, column] == choice, (id, "is no example of it any more")
     assert set(rows["paper"]) == set(ledger.papers().index)
@@ -246,7 +250,7 @@ def test_every_row_has_what_the_readme_explains() -> None:
 
 
 def test_no_draw_of_ours_can_turn_a_verdict() -> None:
-    """A sampled row lies so far from the edge of its word that no seed carries it across: see data/README.md."""
+    """A sampled row lies so far from the edge of its word that no seed carries it across: see data/LEDGER.md."""
     table = ledger.report()
     alarm = words_of._alarm(len(table))
     for id, row in table[table["standard_error"] > 0].iterrows():
@@ -561,6 +565,8 @@ def test_record_refuses_unknown_rows_and_values_that_are_not_finite(tmp_path: Pa
     held = {"fallin2023.eps.k9": {"value": 1.1678, "standard_error": 0.1}}
     assert json.loads((tmp_path / "results.json").read_text()) == held, "six digits"
     assert set(json.loads((tmp_path / "timings.json").read_text())) == {"gohari2020.time.base"}
+    ledger.record("fallin2023.eps.k9", 3.0, output=str(tmp_path / "whole"))
+    assert '"value": 3,\n' in (tmp_path / "whole" / "results.json").read_text(), "and not 3.0"
     assert set(ledger.results(tmp_path).index) == {"fallin2023.eps.k9", "gohari2020.time.base"}
 
 

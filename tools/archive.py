@@ -1,9 +1,9 @@
 """One zip that outlives the project: sources, executed notebooks, figures, data, locks, and what made what.
 
 `make archive` writes build/archive/<name>-<version>.zip, an RO-Crate after the profile Process Run Crate. It holds no
-times, no memory and no paths of this machine: two clean clones on one machine give the same bytes. `--metadata` writes
-CITATION.cff, codemeta.json, codecheck.yml and what is made of README alone, which a test holds to what they are made
-from.
+times, no memory and no paths of this machine: two clean clones on one machine give the same bytes. codemeta.json and
+codecheck.yml are made for the archive and are only there. `--metadata` writes only CITATION.cff and what is made of
+README, which a test holds to what they are made from.
 """
 
 from __future__ import annotations
@@ -218,9 +218,13 @@ def readme() -> str:
 
 
 def metadata() -> dict[str, bytes]:
-    """Return CITATION.cff, codemeta.json, codecheck.yml and README.md, parts of which are made."""
-    made = {"CITATION.cff": cff(), "codecheck.yml": codecheck(), "README.md": readme()}
-    return {"codemeta.json": _json(codemeta(), sort_keys=False)} | {name: text.encode() for name, text in made.items()}
+    """Return CITATION.cff and README.md, parts of which are made."""
+    return {"CITATION.cff": cff().encode(), "README.md": readme().encode()}
+
+
+def metadata_of_archives() -> dict[str, bytes]:
+    """Return codemeta.json and codecheck.yml, which are not committed because only readers of an archive need them."""
+    return {"codemeta.json": _json(codemeta(), sort_keys=False), "codecheck.yml": codecheck().encode()}
 
 
 def sources() -> dict[str, bytes]:
@@ -230,7 +234,7 @@ def sources() -> dict[str, bytes]:
     """
     if not (ROOT / ".git").exists():
         raise ValueError(f"{ROOT} is no git clone: an archive is made of what is committed")
-    if changed := _git("status", "--porcelain", "--", ":!notebooks", ":!figures", ":!codecheck.yml"):
+    if changed := _git("status", "--porcelain", "--", ":!notebooks", ":!figures"):
         raise ValueError(f"the clone has changes that are not committed:\n{changed}")
     listed = _git("ls-files", "-z", "--", ":!notebooks/*.ipynb").split("\0")
     made = (*(f"figures/{name}/" for name in paths.notebook_names()), "figures/REPORT.md")
@@ -350,15 +354,13 @@ def _format(name: str) -> str:
 def main() -> Iterator[str]:
     """Write what was asked for; yield what to print."""
     arguments = argparse.ArgumentParser()
-    arguments.add_argument(
-        "--metadata", action="store_true", help="CITATION.cff, codemeta.json, codecheck.yml and README alone"
-    )
+    arguments.add_argument("--metadata", action="store_true", help="only CITATION.cff and README")
     if arguments.parse_args().metadata:
         for name, contents in metadata().items():
             (ROOT / name).write_bytes(contents)
         return
     made, manifests = results()
-    files = sources() | made | metadata()
+    files = sources() | made | metadata() | metadata_of_archives()
     files["ro-crate-metadata.json"] = crate(files, manifests)
     path = ROOT / "build" / "archive" / f"{project()['name']}-{project()['version']}.zip"
     write_zip(path, files)

@@ -21,13 +21,23 @@ FLAGS += ["--no-header", "--no-annotate", "--no-emit-index-url"]
 EXTRAS = {"test": ("test",), "site": ("site",), "cluster": ("spark", "dask"), "archive": ("archive",)}
 """The locks on top of the first, and the extras of pyproject.toml that each holds."""
 
-CONDA = ("jupyterlab", "numpy", "scipy", "matplotlib", "papermill", "pandas", "seaborn")
-"""What environment.yml takes from conda-forge: the packages that were ordered. All others come from PyPI, as the lock
-does, because conda-forge may lack the locked version of a smaller package."""
+CONDA = {
+    "jupyterlab": ">=4.4",
+    "numpy": ">=2.4.1,<2.5",
+    "scipy": ">=1.17,<1.18",
+    "matplotlib": ">=3.11.1,<3.12",
+    "papermill": ">=2.7",
+    "pandas": ">=3.0,<3.2",
+    "seaborn": ">=0.13.2,<0.14",
+}
+"""What environment.yml takes from conda-forge: the packages that were ordered, in the versions that give the same
+figures (the oldest and the newest of each range were tried). All others come from PyPI in the versions of the lock,
+because conda-forge may lack the locked version of a smaller package."""
 
 HEAD = """\
-# For conda, mamba and Binder: Python and the seven packages that were ordered come from conda-forge, the others from
-# PyPI, in the versions of requirements.lock, which `make` installs. Made by `make lock`; a test holds it to the lock.
+# For conda, mamba and Binder: Python and the seven packages that were ordered come from conda-forge, in versions that
+# give the same figures as those of requirements.lock, which `make` installs. The others come from PyPI, in the versions
+# of the lock. Made by `make lock`; a test holds it to the lock.
 name: dpsim
 channels:
   - conda-forge
@@ -50,12 +60,18 @@ def direct(project: dict[str, Any]) -> list[str]:
 
 
 def environment(lock: str, project: dict[str, Any]) -> str:
-    """Return environment.yml: the direct dependencies, in the versions of a lock."""
-    versions = dict(pin.partition(" ;")[0].split("==") for pin in pins(lock))
+    """Return environment.yml: the direct dependencies, in versions that give the figures of a lock."""
+    versions = locked(lock)
     names = direct(project)
-    conda = [f"  - {name}={versions[name]}\n" for name in CONDA]
+    # matplotlib-base is matplotlib without Qt
+    conda = [f"  - {name.replace('matplotlib', 'matplotlib-base')}{allowed}\n" for name, allowed in CONDA.items()]
     pip = [f"      - {name}=={versions[name]}\n" for name in names if name not in CONDA]
     return HEAD + "".join(conda) + "  - pip:\n" + "".join(pip) + '      - "-e .[release]"\n'
+
+
+def locked(lock: str) -> dict[str, str]:
+    """Return the versions of a lock by name."""
+    return dict(pin.partition(" ;")[0].split("==") for pin in pins(lock))
 
 
 def additional(lock: str, base: str) -> str:

@@ -59,20 +59,21 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpsim import checks
+from dpsim import checks, private
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick, search
 
 PARAMETER_RANGE = (1e-9, 1e10)  # of a and t, where the quadrature was compared with 40 to 90 digits
 _ONE = np.asarray(1.0)
 LARGEST_EPSILON = 1e30
+SMALLEST_DELTA = float(np.finfo(float).tiny)  # no delta is 0, so a smaller one is rounded up to this
 _SMALLEST_SHARE = 1e-18  # of eta, shift, alpha and 1/alpha, so that some k or kappa is in range
 _PAIRS = {"replace": hockey_stick.REPLACE, "add-remove": hockey_stick.ADD_REMOVE}
 
 
 def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the exact delta(epsilon) of Dir(k p) over all vectors p with entries of at least eta (0 if it is below
-    1e-308).
+    """Return the exact delta(epsilon) of Dir(k p) over all vectors p with entries of at least eta (rounded up to
+    2.3e-308 if it is smaller).
 
     Parameters
     ----------
@@ -147,7 +148,8 @@ def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: 
 
 
 def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
-    """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases (0 below 1e-308).
+    """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases (rounded up to 2.3e-308 if it
+    is smaller).
 
     Parameters
     ----------
@@ -208,7 +210,8 @@ def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, a
 
 def _delta(epsilon: ArrayLike, a: Array, t: Array, pair: int) -> Array:
     epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
-    return np.exp(np.minimum(hockey_stick.log_delta(epsilon, a, t, pair), 0.0))
+    delta = np.exp(np.minimum(hockey_stick.log_delta(epsilon, a, t, pair), 0.0))
+    return np.maximum(delta, SMALLEST_DELTA)
 
 
 def _replace_floor(delta: Array, eta: Array, shift: Array) -> Array:
@@ -246,7 +249,7 @@ def _calibrate(
         floor = _floor(d, border, step, pair)
         which = f"no {name}" if floor >= e else f"so little above it no {name} in range"
         raise ValueError(
-            f"epsilon must be above the privacy floor {floor:.6g} at delta {d:g}, "
+            f"epsilon must be above the privacy floor {private.round_up(floor, '.6g')} at delta {d:g}, "
             f"got {e:g}: {which} reaches it; {hint(e, d, step, pair)}"
         )
     return scale
@@ -265,7 +268,8 @@ def _minimum_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
     widest = 0.5 * (1.0 - shift)
     if widest <= 0.0 or _floor(delta, widest, shift, pair) >= epsilon:
         return f"no public minimum eta does at shift {shift:g}"
-    return f"a public minimum eta above {_reaching(epsilon, delta, shift, pair, widest):.4g} would"
+    reaching = private.round_up(_reaching(epsilon, delta, shift, pair, widest), ".4g")
+    return f"a public minimum eta above {reaching} would"
 
 
 def _pseudo_count_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
@@ -273,7 +277,8 @@ def _pseudo_count_hint(epsilon: float, delta: float, shift: float, pair: int) ->
     largest = 1.0 / _SMALLEST_SHARE
     if _floor(delta, largest, shift, pair) >= epsilon:
         return f"no pseudo-count alpha up to {largest:g} does"
-    return f"a pseudo-count alpha above {_reaching(epsilon, delta, shift, pair, largest):.4g} would"
+    reaching = private.round_up(_reaching(epsilon, delta, shift, pair, largest), ".4g")
+    return f"a pseudo-count alpha above {reaching} would"
 
 
 def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float) -> float:

@@ -13,6 +13,10 @@ from dpsim import checks, private
 from dpsim.boltzmann import mixing, sampling, space, zero_sum_noise
 from dpsim.boltzmann.law import epsilon_bound
 from dpsim.checks import Array, Integers
+from dpsim.numerics import exact_draws
+
+SMALLEST_EPSILON_OF_LAPLACE = 1e-6
+LOG_LEFT_OUT = -70.0  # of the delta for the terms that are left out of the tables
 
 
 def privatize(
@@ -24,38 +28,47 @@ def privatize(
     steps: int | None = None,
     weights: ArrayLike | None = None,
     invariant: Mapping[int, int] | None = None,
-    mechanism: str = "boltzmann",
+    mechanism: str | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
-    """Return a private histogram of the same total. It is epsilon-differentially private, with a delta if steps are
-    given.
+    """Return a private histogram of the same total. It is epsilon-differentially private. For the Boltzmann machine
+    there is also a delta, which covers its steps and the rounding of its draws.
 
     The `private.Private` holds the histogram, with the labels of a Series, and a statement of its privacy. The
-    temperature is t = c / epsilon, where c / t is the upper bound of `epsilon_bound`. The exact epsilon of one draw of
-    the limit is `exact_epsilon_limit`, and after `steps` steps delta is at most `mixing_bound`. All public arguments
-    are checked before the histogram is read, and only they decide the temperature and delta (Fleischer 2024; Ghosh,
-    Roughgarden and Sundararajan 2009 for the geometric noise).
+    temperature of the Boltzmann machine is t = c / epsilon, where c / t is the upper bound of `epsilon_bound`. The
+    exact epsilon of one draw of the limit is `exact_epsilon_limit`, and after `steps` steps delta is `mixing_bound`
+    and the rounding. All public arguments are checked before the histogram is read, and only they decide the
+    temperature and delta (Fleischer 2024; Ghosh, Roughgarden and Sundararajan 2009 for the geometric noise).
 
     Parameters
     ----------
     histogram : array_like or Series (bins,) of int
-        The secret counts. Their total and number of bins are public; an error that refuses other counts is not private.
-    epsilon : float in (0, 1000], the epsilon for neighbours, between which one person changes bin
-    total, bins : int, public: N >= 1 people, n >= 2 bins
+        The secret counts. Their total, number of bins and labels are public; an error that refuses other counts is not
+        private.
+    epsilon : float in (0, 1000], and at least 1e-6 for "laplace"; between neighbours one person changes bin
+    total, bins : int, public: N >= 1 people, 2 to 100,000 bins
     steps : int, optional
         Release the state after this number of steps of the Metropolis chain from the secret histogram, as Fleischer
         2024 defines the mechanism, for N up to 100,000 and no weights. Too few steps to prove a delta below 1 are
-        refused. None draws exactly from the limit of the chain (with `sample_exact`, whose tables may be too large for
-        a large total).
+        refused. Without steps, the Boltzmann machine draws from the limit of its chain, with tables that may be too
+        large for a large total.
     weights : array_like (bins,), optional
         The public diagonal of W, positive in at least one bin; ones by default. Only for the mechanism "boltzmann".
     invariant : mapping of int to int, optional
         Public: the bins that keep their counts, numbered from 0, and these counts. The release and its epsilon then
         concern only the other bins, which share the rest of the total.
-    mechanism : {"boltzmann", "laplace"}
+    mechanism : {"boltzmann", "laplace"}, optional
         The Boltzmann machine, or `add_zero_sum_laplace` followed by the projection onto the nearest valid histogram.
-        The second has the smaller error unless N is very small, because its noise does not grow with N.
+        None takes the mechanism with the smallest known error at the same guarantee. This is "laplace", whose noise
+        does not grow with N, unless `steps` or `weights` ask for the Boltzmann machine. (For two or three people the
+        Boltzmann machine can be better.)
     rng : Generator, int or None; None uses the operating system's entropy, anything else makes a simulation
+
+    Notes
+    -----
+    Delta covers the rounding of the Boltzmann machine's draws (`sampling.limit_error`, `sampling.step_error`). The
+    noise of "laplace" is drawn at an epsilon that is smaller by 1e-12 and covers its rounding
+    (`zero_sum_noise.one_zero_sum_laplace`). In both, nothing is too improbable to be drawn.
 
     Examples
     --------
@@ -66,6 +79,8 @@ def privatize(
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1000.0, open_low=True)
     total, bins = space.size(total, bins)
+    if mechanism is None:
+        mechanism = "laplace" if steps is None and weights is None else "boltzmann"
     checks.choice("mechanism", mechanism, ("boltzmann", "laplace"))
     if weights is not None and (mechanism == "laplace" or steps is not None):
         raise ValueError("weights must be None for the mechanism 'laplace' and where steps are given")
@@ -100,7 +115,7 @@ def privatize(
     statement = (
         f"Neighbours are histograms of {total} people in {bins} bins between which one person changed bin: "
         f"epsilon {spent!r} {bound}, delta {delta!r}{f' {bound}' if delta else ''}, by {chosen.name}. "
-        f"The total, the bins and the weights are public.{same}"
+        f"The total, the bins, their labels and the weights are public.{same}"
     )
     return private.result(
         labelled(counts), statement, epsilon=spent, delta=delta, simulation=simulation, **chosen.parameters
@@ -119,10 +134,13 @@ class _Mechanism(NamedTuple):
 
 def _zero_sum_laplace(epsilon: float, total: int) -> _Mechanism:
     """Return discrete Laplace noise of sum zero, followed by the projection onto histograms of this total."""
+    epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON_OF_LAPLACE, 1000.0)
+    inner = epsilon - zero_sum_noise.ROUNDING
 
     def draw(x: Integers, rng: np.random.Generator) -> Integers:
-        noisy = zero_sum_noise.add_zero_sum_laplace(x, epsilon, rng=rng)
-        return zero_sum_noise.nearest_histogram(noisy, total, rng=rng)
+        noisy = x + zero_sum_noise.one_zero_sum_laplace(x.size, inner, rng)
+        most = zero_sum_noise.LARGEST_COUNT
+        return zero_sum_noise.nearest_histogram(np.clip(noisy, -most, most), total, rng=rng)
 
     return _Mechanism(epsilon, 0.0, "discrete Laplace noise of sum zero and projection", {}, draw)
 
@@ -131,18 +149,39 @@ def _limit(epsilon: float, total: int, w: Array) -> _Mechanism:
     """Return one draw of the Boltzmann distribution, the limit of the chain."""
     t = _temperature(epsilon, total, w)
     spent, name = epsilon_bound(total, w.size, t, w), f"one draw of the Boltzmann distribution at t {t!r}"
-    return _Mechanism(spent, 0.0, name, {"t": t}, lambda x, rng: sampling.sample_exact(x, t, weights=w, rng=rng))
+    error = sampling.limit_error(total, w / t, LOG_LEFT_OUT - float(np.logaddexp(0.0, epsilon)))
+    sampling.refuse_large_tables(total, w / t, error.cut)
+    delta = rounding_delta(4.0 * error.error, epsilon) + 2.0 * math.exp(LOG_LEFT_OUT)
+
+    def draw(x: Integers, rng: np.random.Generator) -> Integers:
+        return sampling.draw_limit(x, w / t, error.cut, rng)
+
+    return _Mechanism(spent, delta, name, {"t": t}, draw)
 
 
 def _chain(epsilon: float, total: int, bins: int, steps: int) -> _Mechanism:
     """Return the state of the Metropolis chain, started at the secret histogram, after these steps."""
     t, steps = _temperature(epsilon, total, np.ones(bins)), checks.integer("steps", steps, 0)
     spent, name = epsilon_bound(total, bins, t), f"the Metropolis chain at t {t!r} after {steps} steps"
-    delta, parameters = float(mixing.mixing_bound(total, bins, t, steps, spent)), {"t": t, "steps": steps}
-    if delta >= 1.0:
+    mixing_delta = float(mixing.mixing_bound(total, bins, t, steps, spent))
+    rounding = rounding_delta(2.0 * steps * sampling.step_error(bins, epsilon), epsilon)
+    if mixing_delta >= 1.0:
         enough = mixing.enough_steps(total, bins, t, spent, 1e-6)
         raise ValueError(f"steps must be so many that delta is below 1, {enough} for a delta of 1e-6, got {steps}")
+    delta = min(mixing_delta * (1.0 + rounding) + rounding, 1.0)
+    parameters = {"t": t, "steps": steps}
     return _Mechanism(spent, delta, name, parameters, lambda x, rng: sampling.metropolis(x, t, steps, rng=rng)[0])
+
+
+def rounding_delta(error: float, epsilon: float) -> float:
+    """Return the delta that covers errors of the logarithms of all probabilities, of which two releases together have
+    at most `error`, and the rounding of `epsilon_bound`, a few units in its last place.
+
+    Let P and Q be the two laws and e^epsilon Q + d a bound on P without errors. With them P(S) <= e^(epsilon + error)
+    Q(S) + e^error d. If e^epsilon Q(S) is at least 1, there is nothing to prove. Otherwise the first term exceeds
+    e^epsilon Q(S) by at most e^error - 1.
+    """
+    return math.expm1(error + 8.0 * epsilon * exact_draws.UNIT) * (1.0 + 1e-9)
 
 
 def _temperature(epsilon: float, total: int, w: Array) -> float:

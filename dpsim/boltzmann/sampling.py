@@ -1,11 +1,14 @@
-"""Draws of histograms, exactly from the Boltzmann distribution of a diagonal W or along Metropolis chains (Fleischer
-2024)."""
+"""Draws of histograms from the Boltzmann distribution of a diagonal W or along Metropolis chains (Fleischer 2024).
+
+`sample_exact` makes many draws at once, up to an error in total variation. `draw_limit` makes the one draw of a private
+release, in which the error of every probability is relative, so that it counts little even if epsilon is large.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -14,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpsim import checks
 from dpsim.boltzmann.space import LARGEST_TABLE, SCALE, histogram, temperature, weight_matrix
 from dpsim.checks import Array, Integers
+from dpsim.numerics import exact_draws
+from dpsim.numerics.exact_draws import descend, survives
 
 LARGEST_TERMS = 20_000_000  # terms of all bins' tables together
 TILT_POINTS = 200  # terms of a bin from which the tilt is chosen; the draws are exact for any tilt
@@ -88,34 +93,123 @@ def sample_exact(
     return out.reshape(*shape, centre.size)
 
 
-def refuse_large_tables(total: int, a: Array) -> None:
+class LimitError(NamedTuple):
+    """What separates `draw_limit` from the Boltzmann distribution, for every histogram of a total.
+
+    Attributes
+    ----------
+    cut : float
+        Terms below exp(-cut) times a bin's largest term are left out.
+    left_out : float
+        A bound on the probability of all that is left out.
+    error : float
+        A bound on the error of the logarithm of each other probability, except for one factor that all share.
+    """
+
+    cut: float
+    left_out: float
+    error: float
+
+
+def limit_error(total: int, a: Array, log_left_out: float) -> LimitError:
+    """Return the cut at which at most exp(log_left_out) is left out, and the errors of `draw_limit` at this cut.
+
+    What is left out. Let W_i(l) be the sum over z in 0..N of exp(-a_i (z - x_i)^2 + l (z - x_i)). Given the tilt l, the
+    probability that the total is N is Z / prod W_i(l), where Z >= 1 because z = x is one of its terms. At l = 0 no W_i
+    is above G_i = min(N + 1, 1 + sqrt(pi / a_i)), and a tilt with a larger product than prod G_i is not used. A bin's
+    terms outside its window add up to at most (N + 1) exp(-cut) W_i. So at most n (N + 1) exp(-cut) prod G_i is left
+    out. (A factor of 2 covers the rounding of these sums and of the windows.)
+
+    The error of a term's exponent. It is a product of z - mode, which is at most the width of the window, and of the
+    difference of the tilt and a (z + mode - 2 x). Both of these are at most l = 2 N max(a) + log(n) + 5 in modulus, so
+    the exponent has an error of at most u (4 l width + cut), u = 2^-53. Then `relative_error` bounds the draw of each
+    bin except the last, whose term is compared with a number, which adds (3 + cut) u.
+    """
+    bins = a.size
+    with np.errstate(divide="ignore"):
+        largest = np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))
+        cut = math.log(2.0 * bins * (total + 1.0)) + float(np.log(largest).sum()) - log_left_out
+        width = np.minimum(total + 1.0, 2.0 * np.sqrt(cut / a) + 4.0)
+    exponents = 4.0 * float(width.sum()) * _largest_tilt(total, a) + (bins + 1.0) * (cut + 3.0)
+    draws = sum(exact_draws.relative_error(int(each), cut) for each in width)
+    return LimitError(cut, math.exp(log_left_out), exact_draws.UNIT * exponents + draws)
+
+
+def _largest_tilt(total: int, a: Array) -> float:
+    """Return a bound beyond which no tilt is used."""
+    return 2.0 * total * float(a.max()) + math.log(a.size) + 5.0
+
+
+def draw_limit(x: Integers, a: Array, cut: float, rng: np.random.Generator) -> Integers:
+    """Return one draw (n,) of pi(z | x) for the weights exp(-a (z - x)^2), a = w / t; `limit_error` bounds its errors.
+
+    The algorithm is that of `sample_exact`. Each bin's term is drawn by a binary tree, so that no term above exp(-cut)
+    is too improbable to be drawn.
+    """
+    total, largest = int(x.sum()), _largest_tilt(int(x.sum()), a)
+    with np.errstate(divide="ignore"):
+        most = float(np.log(np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))).sum())
+    for tilt in (float(np.clip(_tilt(x, a, total), -largest, largest)), 0.0):
+        mode, low, high = _windows(x, a, tilt, total, cut)
+        logs = [_exponents(np.arange(low[i], high[i] + 1), mode[i], x[i], a[i], tilt) for i in range(x.size)]
+        trees = [exact_draws.weight_tree(each) for each in logs]
+        sums = sum(float(tree[1]) for tree in trees) + float((tilt * (mode - x) - a * (mode - x) ** 2).sum())
+        if sums <= most:
+            break
+    last = int(np.argmax(high - low))
+    ends = np.cumsum([tree.size for tree in trees])
+    drawn = np.empty(x.size, np.int64)
+    _draw_bins(rng, np.concatenate(trees), ends, low, high, last, np.minimum(logs[last], 0.0), total, drawn)
+    return drawn
+
+
+@njit(cache=True)
+def _draw_bins(rng, trees, ends, low, high, last, log_last, total, drawn):  # type: ignore[no-untyped-def]
+    """Fill `drawn` with a term of each bin, until the last bin's term, which makes the total, is accepted."""
+    while True:
+        left = total
+        for i in range(drawn.size):
+            if i != last:
+                drawn[i] = low[i] + descend(rng, trees[(ends[i - 1] if i else 0) : ends[i]])
+                left -= drawn[i]
+        if low[last] <= left <= high[last] and survives(rng, -log_last[left - low[last]]):
+            drawn[last] = left
+            return
+
+
+def refuse_large_tables(total: int, a: Array, cut: float = CUT) -> None:
     """Raise ValueError when some histogram of this total could need more than 20,000,000 table terms.
 
-    A window ends on either side at the last term that is at least exp(-CUT) times the largest one. About the top c of
-    the parabola its terms are the z with a (z - c)^2 <= CUT + a / 4, because the mode is within 1/2 of c. So there are
-    at most 2 sqrt(CUT / a) + 2 terms. If c lies outside 0..N the terms fall even faster. Both ends are rounded
+    A window ends on either side at the last term that is at least exp(-cut) times the largest one. About the top c of
+    the parabola its terms are the z with a (z - c)^2 <= cut + a / 4, because the mode is within 1/2 of c. So there are
+    at most 2 sqrt(cut / a) + 2 terms. If c lies outside 0..N the terms fall even faster. Both ends are rounded
     outwards, by one more term each.
     """
     with np.errstate(divide="ignore"):
-        terms = np.minimum(total + 1.0, 2.0 * np.sqrt(CUT / a) + 4.0).sum()
+        terms = np.minimum(total + 1.0, 2.0 * np.sqrt(cut / a) + 4.0).sum()
     if terms > LARGEST_TERMS:
         raise ValueError(f"total, bins and t must need at most {LARGEST_TERMS} table terms, got up to {terms:.0f}")
 
 
 def _terms(z: Any, mode: Any, x: Any, a: Any, tilt: float) -> Array:
     """Return exp(-a (z - x)^2 + tilt z) relative to its value at the mode."""
-    return np.asarray(np.exp((z - mode) * (tilt - a * (z + mode - 2.0 * x))))
+    return np.exp(_exponents(z, mode, x, a, tilt))
 
 
-def _windows(x: Integers, a: Array, tilt: float, total: int) -> tuple[Integers, Integers, Integers]:
-    """Return each bin's mode in 0..N, and the first and last z of the terms above exp(-CUT) times the largest one."""
+def _exponents(z: Any, mode: Any, x: Any, a: Any, tilt: float) -> Array:
+    """Return -a (z - x)^2 + tilt z minus its value at the mode."""
+    return np.asarray((z - mode) * (tilt - a * (z + mode - 2.0 * x)))
+
+
+def _windows(x: Integers, a: Array, tilt: float, total: int, cut: float = CUT) -> tuple[Integers, Integers, Integers]:
+    """Return each bin's mode in 0..N, and the first and last z of the terms above exp(-cut) times the largest one."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         top = np.clip(np.nan_to_num(x + tilt / (2 * a), nan=0.0, posinf=total, neginf=0.0), 0, total)
         mode = np.rint(top).astype(np.int64)
         slope = 2 * a * (mode - x) - tilt  # at a distance v above the mode the exponent is -(a v^2 + slope v)
         ends = []
         for side in (-slope, slope):
-            reach = 2 * CUT / (side + np.sqrt(side**2 + 4 * a * CUT))
+            reach = 2 * cut / (side + np.sqrt(side**2 + 4 * a * cut))
             ends.append(np.ceil(np.clip(np.nan_to_num(reach, nan=total, posinf=total), 0, total)).astype(np.int64))
     return mode, np.maximum(mode - ends[0], 0), np.minimum(mode + ends[1], total)
 
@@ -200,6 +294,17 @@ def metropolis(
     return means if running_mean else states
 
 
+def step_error(bins: int, epsilon: float) -> float:
+    """Return a bound on the relative error of the probability of each move and of each refusal in a step of the chain
+    with pairs of bins, W = identity and the Metropolis rule, at a temperature at which the limit is epsilon-private.
+
+    The numbers of the two bins are rounded-down products of a uniform number of 53 bits, so each has a relative error
+    of at most 2 n u, u = 2^-53. A fall of the objective is a whole number of at most 4 N - 2, and its quotient by t is
+    at most (4 N - 2) / t = epsilon. So the quotient and `survives` add at most (3 + 2 epsilon) u.
+    """
+    return (4.0 * bins + 4.0 + 2.0 * epsilon) * exact_draws.UNIT
+
+
 @njit(cache=True, nogil=True)
 def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means):  # type: ignore
     """Run every chain; the objective is updated by the change of each accepted proposal and never computed anew."""
@@ -232,7 +337,7 @@ def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means)
                 if logistic:
                     taken = rng.random() < 1 / (1 + math.exp(min(-change / warm[a], 700.0)))
                 else:
-                    taken = change >= 0 or rng.random() < math.exp(change / warm[a])
+                    taken = change >= 0 or survives(rng, -change / warm[a])
                 if taken:
                     z[i] -= 1
                     z[j] += 1

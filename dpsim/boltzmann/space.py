@@ -13,6 +13,7 @@ from dpsim.checks import Array, Integers
 
 LARGEST_TABLE = 50_000_000  # numbers in one array: 400 MB
 LARGEST_TOTAL = 10**9
+LARGEST_BINS = 100_000
 SCALE = 1e100  # the largest weight, and one over the smallest temperature, so that no exponent overflows
 
 
@@ -54,8 +55,9 @@ def temperature(t: float) -> float:
 
 
 def size(total: int, bins: int) -> tuple[int, int]:
-    """Return N and n, and raise ValueError unless N is in 1..10^9 and n is at least 2."""
-    return checks.integer("total", total, 1, LARGEST_TOTAL), checks.integer("bins", bins, 2)
+    """Return N and n, and raise ValueError unless N is in 1..10^9 and n in 2..100,000."""
+    total = checks.integer("total", total, 1, LARGEST_TOTAL)
+    return total, checks.integer("bins", bins, 2, LARGEST_BINS)
 
 
 def configurations(total: int, bins: int) -> Integers:

@@ -1,4 +1,4 @@
-"""The tables of the papers."""
+"""The papers' tables, the data sets behind them, and where each of them comes from."""
 
 import lazy_loader as _lazy
 

@@ -10,6 +10,7 @@ from .taxi import (
     known_zones as known_zones,
     counts_matrix as counts_matrix,
     merge_zones as merge_zones,
+    MERGE_RULES as MERGE_RULES,
 )
 from .roads import (
     load_gainesville as load_gainesville,

@@ -21,6 +21,7 @@ from dpsim.datasets.tables import read_bytes, read_table
 ENDS = ["origin", "destination"]
 TRIP_COLUMNS = [*ENDS, "trips"]
 MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by one")
+"""The rules by which `merge_zones` can merge zones."""
 
 
 def load_taxi_zones() -> Any:
@@ -45,7 +46,8 @@ def load_zone_adjacency() -> Mask:
     """
     zones = pd.Index(load_taxi_zones()["zone"])
     pairs = read_table("nyc/zone_adjacency.csv")
-    one, other = zones.get_indexer(pairs["zone"]), zones.get_indexer(pairs["neighbour"])
+    one = zones.get_indexer(pairs["zone"])
+    other = zones.get_indexer(pairs["neighbour"])
     touches = np.zeros((len(zones), len(zones)), dtype=bool)
     touches[one, other] = touches[other, one] = True
     return touches
@@ -241,7 +243,8 @@ def merge_zones(
 
 def _next_pair(counts: Integers, touches: Mask, group: Integers, rule: str) -> tuple[int, int]:
     """Return the two groups to join next, among the groups that have a neighbour."""
-    departures, zones = counts.sum(axis=1), np.bincount(group, minlength=len(counts))
+    departures = counts.sum(axis=1)
+    zones = np.bincount(group, minlength=len(counts))
     movable = np.flatnonzero(touches.any(axis=1))
     positive = np.where(counts > 0, counts, np.iinfo(np.int64).max)
     rarest = positive.min(axis=1)

@@ -28,8 +28,8 @@ class Rows(NamedTuple):
     ----------
     total, categories, eta, k_min : ndarray, shape (..., n)
         `total` is N_i, the number of departures. `categories` is the number of transitions that occur, since those that
-        never occur stay impossible. `eta` is the smallest positive share, which the paper takes as the minimum eta.
-        `k_min` is 3 / (2 eta_i), the smallest k that Assumption 4 allows.
+        never occur stay impossible. `eta` is the smallest positive share, which is the paper's minimum, as its Table 1
+        implies. `k_min` is 3 / (2 eta_i), the smallest k that Assumption 4 allows.
     """
 
     total: Array
@@ -41,8 +41,8 @@ class Rows(NamedTuple):
 def rows(counts: ArrayLike) -> Rows:
     """Return N_i, n_i, eta_i and k_min,i of each row of counts, as `Rows`.
 
-    eta_i is read from the data, as in the paper's simulations, so the guarantee holds only for databases that have no
-    share below eta_i.
+    eta_i is read from the data, as the paper's Table 1 implies for its simulations, so the guarantee holds only for
+    databases that have no share below eta_i.
 
     Parameters
     ----------

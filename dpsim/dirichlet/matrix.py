@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpsim import accounting, checks
+from dpsim import accounting, checks, private
 from dpsim.checks import Array
 from dpsim.dirichlet import theorem1
 from dpsim.numerics import search
@@ -87,8 +87,9 @@ def largest_k(epsilon: float, delta: float, *, shift: Array, eta: float, least: 
     bottom = math.log(least)
     if excess(bottom) > 0.0:
         cost = float(accounting.compose(least, shift=shift, eta=eta).epsilon(delta))
+        reached = private.round_up(cost, ".6g")
         raise ValueError(
-            f"epsilon must be at least {cost:.6g} for {shift.size} rows at delta {delta:g} and the public minimum "
+            f"epsilon must be at least {reached} for {shift.size} rows at delta {delta:g} and the public minimum "
             f"eta = {eta:g}, got {epsilon:g}: less needs k below {least:g}; a larger minimum or a smaller b reach it"
         )
     one_row = float(accounting.calibrate_k(epsilon, delta, shift=shift.max(), eta=eta))

@@ -45,6 +45,8 @@ def privatize(
     Parameters
     ----------
     P : array_like, Series or DataFrame, shape (n,) or (rows, n); probability vectors
+        Its shape and its labels are public, and the release has the same. Arrays of float32 or float16 are refused,
+        because their rounding moves neighbours further apart: for 10^7 records by up to 1.19 / N instead of 1 / N.
     epsilon : float, in (0, 1e30]
     delta : float, in (0, 1)
     support : array_like of bool, broadcast to P
@@ -61,8 +63,10 @@ def privatize(
         the losses of all rows that have a choice add up. For "all" delta must be at least 1e-11, b at least 0.002 and
         eta at least 0.001.
     protected : array_like of bool, broadcast to P, optional
-        The paper's sets W_i, with `eta_bar`. In each row they hold at least two entries of the support, but not all.
-        Neighbours differ in two protected entries of a row, as in Definition 4, so any k is covered.
+        The paper's sets W_i, with `eta_bar` and `b`. In each row they hold at least two entries of the support, but not
+        all. Neighbours differ in two protected entries of a row, as in Definition 4, so any k is covered. `records` is
+        refused, because a replaced record may also move to or from an entry that is not protected. Such an entry may be
+        smaller than eta, and then nothing bounds the loss.
     eta_bar : float, optional
         The paper's second minimum: the protected entries of a row are together at most 1 - eta_bar.
     rng : numpy.random.Generator or int, optional
@@ -98,6 +102,12 @@ def privatize(
     (array([0.2, 0.3, 0.5]), True)
     """
     values, labelled = private.strip_labels(P)
+    kind = getattr(values, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind == "f" and kind.itemsize < 8:
+        raise ValueError(
+            f"P must have entries of at least 64 bits, got {kind}: its rounding moves neighbours further apart than b "
+            "or records say, so compute P in float64"
+        )
     vectors = checks.simplex("P", values)
     if vectors.ndim > 2:
         raise ValueError(f"P must be one vector or one matrix, got shape {vectors.shape}")
@@ -107,6 +117,8 @@ def privatize(
     allowed = checks.mask("support", support, vectors.shape)
     if (protected is None) != (eta_bar is None):
         raise ValueError("protected and eta_bar must be given together")
+    if protected is not None and records is not None:
+        raise ValueError("protected must go with b, not with records, because a record may move to any other entry")
     inside, most = allowed, 1.0
     if protected is not None and eta_bar is not None:
         inside = checks.mask("protected", protected, vectors.shape)
@@ -115,25 +127,29 @@ def privatize(
         )
         most = 1.0 - float(eta_bar)
     entries = inside.sum(axis=-1)
-    shift, together, adjacency = _neighbours(entries, most, eta, b, records, rows)
+    changed = "" if protected is None else "two protected entries of "
+    shift, together, adjacency = _neighbours(entries, most, eta, b, records, rows, changed)
     k = _largest_k(epsilon, delta, eta, shift, together, two_move=protected is not None)
     generator, simulation = private.source(rng)
     if protected is None:
         means = simplex.project_to_simplex(vectors, lower=eta, support=allowed)
         where = "for all probability vectors: each row is projected onto entries of at least "
-        where += f"eta = {eta:g} on a public support of {_range(entries)} entries, then"
+        where += f"eta = {eta!r} on a public support of {_range(entries)} entries, then"
     else:
         if np.abs(means - vectors).max() > INSIDE:
             raise ValueError(
-                f"P must lie in the domain: zero off the support, protected entries of at least eta = {eta:g}, "
-                f"together at most 1 - eta_bar = {most:g} in each row"
+                f"P must lie in the domain: zero off the support, protected entries of at least eta = {eta!r}, "
+                f"together at most 1 - eta_bar = {most!r} in each row"
             )
         where = f"between neighbours in one public domain: in each row {_range(entries)} protected entries "
-        where += f"of at least eta = {eta:g}, together at most {most:g}; each row is"
+        where += f"of at least eta = {eta!r}, together at most {most!r}; each row is"
     exact = together == 1 and records is None and (protected is not None or entries.min() > 2)
+    promised = f"({private.round_up(epsilon, '.6g')}, {private.round_up(delta, '.6g')})"
     statement = (
-        f"({epsilon:g}, {delta:g})-differentially private, {'exact' if exact else 'a proven upper bound'}; "
-        f"neighbours: {adjacency}. It holds {where} drawn from Dir(k P), k = {_range(k)}."
+        f"{promised}-differentially private, {'exact' if exact else 'a proven upper bound'}; "
+        f"neighbours: {adjacency}. It holds {where} drawn from Dir(k P), k = {_range(k)}. "
+        "Everything but the entries of P is public, labels included. What the rounding of floats may reveal is not "
+        "covered."
     )
     value = labelled(mechanism.dirichlet_mechanism(means, k, rng=generator))
     parameters = {"k": k, "eta": eta, "shift": checks.plain(shift)}
@@ -178,13 +194,20 @@ def noisy_matrix(
 
 
 def _neighbours(
-    possible: Integers, room: float, eta: float, b: float | None, records: ArrayLike | None, rows: str | None
+    possible: Integers,
+    room: float,
+    eta: float,
+    b: float | None,
+    records: ArrayLike | None,
+    rows: str | None,
+    changed: str = "",
 ) -> tuple[Array, int, str]:
     """Return the total variation distance of a row to that of a neighbour, the number of rows that move at once, and a
     description of what is protected.
 
     The distance has the shape of the rows, and is 0 for a row without a choice. `possible` is the number of possible
-    entries of each row. Each of them is at least eta, and together they are at most `room`.
+    entries of each row. Each of them is at least eta, and together they are at most `room`. `changed` says in words
+    which entries of a row change, if not all may.
     """
     if (records is None) == (b is None):
         raise ValueError("exactly one of b and records must be given: it says how far a row of a neighbour moves")
@@ -196,13 +219,18 @@ def _neighbours(
     if possible.max() * eta >= room:
         raise ValueError(f"eta must be below {room / possible.max():g}, got {eta:g}: the public minimum leaves no room")
     together = choices if rows == "all" else 1
-    moving, at_once = ("every row", " at once") if together > 1 else ("one row", "")
+    moving = "one row" if choices > 1 else "the row"
+    at_once = ""
+    if together > 1:
+        moving = "every row"
+        at_once = " at once"
     if records is not None:
         step = 1.0 / checks.fitted("records", checks.real("records", records, 1.0, 1e15), possible.shape)
         words = f"one record of {moving} replaced{at_once}, the number of records of each row being public"
     else:
-        step = np.full(possible.shape, 0.5 * checks.scalar("b", b, 0.0, 1.0, open_low=True))
-        words = f"{moving} changed{at_once} by up to {b:g} in 1-norm" if choices > 1 else f"1-norm of at most {b:g}"
+        b = checks.scalar("b", b, 0.0, 1.0, open_low=True)
+        step = np.full(possible.shape, 0.5 * b)
+        words = f"{changed}{moving} changed{at_once}, by up to {b!r} in 1-norm"
     if together > 1:
         checks.scalar("eta", eta, SMALLEST_COMPOSED)
         checks.real("b", 2.0 * step, 2.0 * SMALLEST_COMPOSED)
@@ -220,8 +248,9 @@ def _largest_k(epsilon: float, delta: float, eta: float, shifts: Array, together
         return matrix.largest_k(epsilon, delta, shift=shift, eta=eta, least=least)
     cost = float(accounting.exact_epsilon(delta, least, shift=shift, eta=eta).max())
     if epsilon < cost:
+        reached = private.round_up(cost, ".6g")
         raise ValueError(
-            f"epsilon must be at least {cost:.6g} at delta {delta:g} for the public minimum eta = {eta:g}, "
+            f"epsilon must be at least {reached} at delta {delta:g} for the public minimum eta = {eta:g}, "
             f"got {epsilon:g}: less needs k eta below {least * eta:g}; "
             "a larger minimum, more records or a smaller b reach it"
         )

@@ -97,8 +97,9 @@ def delta_bounds(
     (Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2; Marshall and Olkin 1979, section 11.E).
 
     The relative gap between the bounds is about delta / 2, and each bound is computed to within a relative error of
-    1e-9 (values below 1e-300 may become 0). Here delta is the maximum, over all p whose protected entries are at least
-    eta, of P(some protected coordinate of Dir(k p) < gamma). With q_i = I_gamma(k p_i, k - k p_i) at the worst p, upper
+    1e-9 (below 1e-300 the lower bound may become 0, and the upper bound is at least 2.3e-308). Here delta is the
+    maximum, over all p whose protected entries are at least eta, of P(some protected coordinate of Dir(k p) < gamma).
+    With q_i = I_gamma(k p_i, k - k p_i) at the worst p, upper
     = sum q_i (a union bound) and lower = 1 - prod(1 - q_i) (Dirichlet coordinates are negatively associated). The worst
     p has n-1 coordinates at eta and one at 1 - (n-1) eta, because P(min >= gamma) is Schur-concave in p for every k >
     0. When only W is protected, all of W is at eta in the worst case. A coupling of the Gamma variables shows that
@@ -120,7 +121,7 @@ def delta_bounds(
     [0.0188, 0.0189]
     """
     lower, upper = _log_delta_bounds(k, eta, gamma, n, protected)
-    return np.exp(lower), np.exp(upper)
+    return np.exp(lower), np.maximum(np.exp(upper), np.finfo(float).tiny)
 
 
 def _log_delta_bounds(

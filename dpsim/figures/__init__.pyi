@@ -30,6 +30,9 @@ from .maps import (
 from .price import (
     draw_price as draw_price,
 )
+from .release import (
+    draw_release as draw_release,
+)
 from .graphs import (
     draw_automaton as draw_automaton,
     draw_chain as draw_chain,
@@ -40,12 +43,25 @@ from .explore import (
     slider as slider,
     note as note,
     save_moving as save_moving,
+)
+from .overview import (
+    odds_chart as odds_chart,
+    draw_releases as draw_releases,
     manhattan as manhattan,
-    which_mechanism as which_mechanism,
+    draw_ratios as draw_ratios,
+    claims_chart as claims_chart,
 )
 from .dirichlet import (
     beta_densities as beta_densities,
+)
+from .matrix_dirichlet import (
+    draw_walks as draw_walks,
     stationary_errors as stationary_errors,
+)
+from .data_driven_markov import (
+    draw_grades as draw_grades,
+    draw_stationary as draw_stationary,
+    draw_sampled_delta as draw_sampled_delta,
 )
 from .permute_and_flip import (
     COLOURS as COLOURS,
@@ -53,7 +69,7 @@ from .permute_and_flip import (
     draw_drives as draw_drives,
     draw_errors as draw_errors,
 )
-from .decisions import (
+from .mdp_policy_synthesis import (
     K_TICKS as K_TICKS,
     draw_startups as draw_startups,
     draw_plans as draw_plans,
@@ -62,11 +78,15 @@ from .decisions import (
 )
 from . import (
     explore as explore,
+    overview as overview,
     house_style as house_style,
     maps as maps,
     graphs as graphs,
     price as price,
+    release as release,
     dirichlet as dirichlet,
+    matrix_dirichlet as matrix_dirichlet,
+    data_driven_markov as data_driven_markov,
     permute_and_flip as permute_and_flip,
-    decisions as decisions,
+    mdp_policy_synthesis as mdp_policy_synthesis,
 )

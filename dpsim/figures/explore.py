@@ -15,7 +15,7 @@ import pandas as pd
 from PIL import Image
 
 from dpsim import files
-from dpsim.figures.house_style import OTHER, OURS, PAPER, save_table
+from dpsim.figures.house_style import save_table
 
 SCALE = 2
 """How many pixels the static image has, in each direction, for each pixel of the chart."""
@@ -91,86 +91,6 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
     files.write_text(Path(output) / f"{name}.json", text)
     with files.replacing(Path(output) / f"{name}.png") as partial:
         partial.write_bytes(moving.png)
-
-
-def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
-    """Return maps of Manhattan, one for each mechanism, that show how far each zone's private share is from its true
-    share.
-
-    Parameters
-    ----------
-    zones : GeoDataFrame, the zones and their outlines in degrees
-    shares : DataFrame, columns mechanism, epsilon, zone, percent (the difference), gap (its absolute value)
-    """
-    ways, epsilons = list(dict.fromkeys(shares["mechanism"])), sorted(map(float, shares["epsilon"].unique()))
-    outlines = json.loads(zones.to_json(), parse_float=lambda number: round(float(number), 5))["features"]  # a metre
-    shades = ["#fddcb8", "#fdae6b", "#f57f20", "#d94701", "#7f2704"]
-    classes = ["below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "above 10"]
-    sizes = pd.cut(shares["gap"], [-1, 0.01, 0.1, 1, 10, float("inf")], labels=classes, right=False)
-    shares = shares.assign(size=sizes)
-    legend, scale = {"orient": "bottom", "titleLimit": 400}, {"domain": classes, "range": shades}
-    colour = encode("size", "nominal", title="difference of the stationary share, %", scale=scale, legend=legend)
-    drawn = {"values": json.dumps(outlines, separators=(",", ":")), "format": {"type": "json"}}
-    fields = {"data": drawn, "key": "properties.zone", "fields": ["type", "geometry"]}
-    shapes = {
-        "transform": [{"lookup": "zone", "from": fields}],
-        "mark": {"type": "geoshape", "stroke": "white", "strokeWidth": 0.6},
-        "projection": {"type": "mercator"},
-        "encoding": {"color": colour, "tooltip": [{"field": "zone"}, encode("percent", format="+.2f")]},
-    }
-    by, mean = ["mechanism", "epsilon"], "format(datum.gap, '.3g') + ' %'"
-    headline = note(mean, by, ["gap"], baseline="top", x=10, y=6, fontSize=22, fontWeight="bold")
-    below = note("['mean difference', 'at ε = ' + datum.epsilon]", by, ["gap"], baseline="top", x=10, y=34)
-    look = {"layer": [shapes, headline, below], "width": (WIDTH - 20) // len(ways), "height": 460}
-    maps = [look | {"title": way, "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}]} for way in ways]
-    spec = {
-        "params": [radio("epsilon", "ε ", epsilons[0], epsilons)],
-        **embedded(shares),
-        "transform": [{"filter": "datum.epsilon == epsilon"}],
-        "hconcat": maps,
-        "resolve": {"scale": {"color": "shared"}},
-    }
-    alt = (
-        f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured by the relative difference "
-        "between the private and the true stationary share of trips, at a chosen epsilon."
-    )
-    return Moving(spec, alt)
-
-
-def which_mechanism(errors: pd.DataFrame) -> Moving:
-    """Return the chart that shows which mechanism to use: error against epsilon, with a panel for each subject.
-
-    Parameters
-    ----------
-    errors : DataFrame
-        Columns subject (the release and its data), mechanism, epsilon, error, metric (the kind of error). The first
-        mechanism of a subject is the paper's, and each mechanism has the same colour and symbol in all panels. There
-        are at most eight mechanisms.
-    """
-    first = errors.drop_duplicates("subject")["mechanism"]
-    names = list(dict.fromkeys([*first, *errors["mechanism"]]))
-    looks = [(PAPER, "circle"), ("#7f7f7f", "diamond"), (OTHER, "triangle-up"), ("#E69F00", "square")]
-    looks += [("#CC79A7", "triangle-down"), (OURS, "cross"), ("#56B4E9", "triangle-left"), ("brown", "triangle-right")]
-    if len(names) > len(looks):
-        raise ValueError(f"errors must have at most {len(looks)} mechanisms, got {', '.join(map(repr, names))}")
-    colours, symbols = zip(*looks[: len(names)])
-    legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 220}
-    mechanism = encode("mechanism", "nominal", legend=legend)
-    panels, log = [], {"type": "log", "nice": False}
-    for subject, part in errors.groupby("subject", sort=False):
-        encoding = {
-            "x": encode("epsilon", title="ε", axis={"labelSeparation": 8}, scale=log),
-            "y": encode("error", title=part["metric"].iloc[0], scale=log),
-            "color": mechanism | {"scale": {"domain": names, "range": colours}},
-            "shape": mechanism | {"scale": {"domain": names, "range": symbols}},
-            "tooltip": [{"field": "mechanism"}, {"field": "epsilon"}, {"field": "error", "format": ".3g"}],
-        }
-        chosen = [{"filter": f"datum.subject == {json.dumps(subject)}"}]
-        mark = {"type": "line", "point": {"size": 50, "filled": True}}
-        size = {"width": WIDTH // 3 - 70, "height": 150}
-        panels.append({"title": subject, "transform": chosen, "mark": mark, "encoding": encoding} | size)
-    spec = embedded(errors) | {"concat": panels, "columns": 3}
-    return Moving(spec, "Error of each mechanism against its epsilon, a panel for each thing that is released.")
 
 
 def encode(field: str, kind: str = "quantitative", **look: Any) -> dict[str, Any]:

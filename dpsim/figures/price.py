@@ -76,6 +76,8 @@ def draw_price(
     ax.set(xscale="log", xlim=(0.1, 10), xlabel=r"exact $\epsilon$", ylabel=label)
     if log:
         ax.set_yscale("log")
+        decades = range(-9, 10)
+        plain_ticks(ax.yaxis, [digit * 10.0**k for k in decades for digit in (1, 2, 5)])
     else:
         highest = max(table["error"].max(), without or 0)
         ax.set_ylim(0, 1.1 * highest)

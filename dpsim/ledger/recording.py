@@ -75,9 +75,9 @@ def record(row: str, value: float, *, standard_error: float | None = None, outpu
         update_display(bundle, raw=True, display_id=_display_id(paper))  # type: ignore[no-untyped-call]
 
 
-def _rounded(value: float) -> float:
+def _rounded(value: float) -> Any:
     """Return a number as results.json holds it."""
-    return float(json.loads(files.number(value)))
+    return json.loads(files.number(value))
 
 
 class Scoreboard:

@@ -37,7 +37,7 @@ COLUMNS = {
     "sentence": [TEXT],
     "sent": ["", "no", "yes"],
 }
-"""The columns of data/published.csv, which data/README.md explains, and what each may hold; "" is an empty field."""
+"""The columns of data/published.csv, which data/LEDGER.md explains, and what each may hold; "" is an empty field."""
 
 NEEDS = {
     "value": {"published": [NUMBER]},
@@ -86,7 +86,7 @@ def published(paper: str = "") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns as in data/README.md. `published`, `expected`, `limit`, `draws` and `deviation` are numbers, and NaN if
+        Columns as in data/LEDGER.md. `published`, `expected`, `limit`, `draws` and `deviation` are numbers, and NaN if
         the field does not hold a number. The column `printed` is the text of `published`, and `published_unit`,
         `expected_unit` and `limit_unit` are the units of their last digits.
 

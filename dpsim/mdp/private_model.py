@@ -87,8 +87,13 @@ def privatize(
         raise ValueError("support must have a next state for every allowed action, and a choice of two for one of them")
     if (records is None) == (b is None):
         raise ValueError("exactly one of b and records must be given: it says how far a vector of a neighbour moves")
-    # a record moves 1/N from one entry to another
-    apart = 2.0 / checks.scalar("records", records, 2.0) if b is None else b
+    if b is None:
+        number = checks.scalar("records", records, 2.0)
+        apart = 2.0 / number  # a record moves 1/N from one entry to another
+        far = f"by one of its {repr(number).removesuffix('.0')} records"
+    else:
+        apart = checks.scalar("b", b, 0.0, 1.0, open_low=True)
+        far = f"by up to {apart!r} in 1-norm, in two entries"
     generator, simulation = private.source(rng)
     if mechanism == "dirichlet":
         if eta is None:
@@ -101,11 +106,11 @@ def privatize(
         parameters = {"scale": float(scale(epsilon, delta, b=apart, rows=random if rows == "all" else 1))}
         drawn = perturb_with_noise(mdp, parameters["scale"], mechanism, generator, support=support)
     concerned = f"all {random} transition vectors" if rows == "all" else f"one of {random} transition vectors"
-    far = f"by up to {b!r} in 1-norm, in two entries" if records is None else f"by one of its {records!r} records"
     statement = (
         f"Neighbours are models that differ in {concerned}, each {far}: epsilon {epsilon!r}, delta {delta!r} (a proven "
         f"upper bound), by the mechanism {mechanism}. "
-        "The rewards, the support, eta and the shape of the model are public."
+        "Everything but the transitions is public: the support, eta and the other parts of the model. "
+        "What the rounding of floats may reveal is not covered."
     )
     return private.result(drawn, statement, epsilon=epsilon, delta=delta, simulation=simulation, **parameters)
 

@@ -1,1 +1,7 @@
-from . import special as special, hockey_stick as hockey_stick, search as search, simplex as simplex
+from . import (
+    exact_draws as exact_draws,
+    special as special,
+    hockey_stick as hockey_stick,
+    search as search,
+    simplex as simplex,
+)

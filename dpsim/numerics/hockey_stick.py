@@ -150,7 +150,7 @@ def epsilon_for(log_target: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) ->
     some = excess(low, a, t, goal) > 0.0
     while (short := some & (excess(high, a, t, goal) > 0.0)).any():
         low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
-    return np.where(some, _last_kept(excess, high, low, (a, t, goal)), 0.0)[()]
+    return np.where(some, _last_kept_each(excess, high, low, (a, t, goal)), 0.0)[()]
 
 
 def scale_for(
@@ -166,7 +166,7 @@ def scale_for(
 
     args = tuple(map(np.asarray, (epsilon, a, t, log_target)))
     low, high = np.log(lowest), np.log(highest)
-    found = np.where(excess(high, *args) <= 0.0, highest, np.exp(_last_kept(excess, low, high, args)))
+    found = np.where(excess(high, *args) <= 0.0, highest, np.exp(_last_kept_each(excess, low, high, args)))
     return np.where(excess(low, *args) <= 0.0, found, 0.0)[()]
 
 
@@ -176,7 +176,7 @@ def _excess(epsilon: Array, a: Array, t: Array, pair: int, log_target: Array) ->
     return np.minimum(value + ABSOLUTE_ERROR + RELATIVE_ERROR * np.abs(value), 0.0) - log_target
 
 
-def _last_kept(excess: Callable[..., Array], kept: Array, broken: Array, args: tuple[Array, ...]) -> Array:
+def _last_kept_each(excess: Callable[..., Array], kept: Array, broken: Array, args: tuple[Array, ...]) -> Array:
     """Return points with excess <= 0, each within rounding of a point with excess > 0 on the side of `broken`."""
     exact = {"xatol": 0.0, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0}
     found = elementwise.find_root(excess, (kept, broken), args=args, tolerances=exact)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpsim import checks, files
+from dpsim.private import round_up
 from dpsim.release.unit import Unit
 
 VERSION = 2
@@ -59,9 +60,10 @@ def spend(
             most = Limit(*book["limit"])
             spent = [sum(_exact(release[name]) for release in book["releases"]) for name in Limit._fields]
             if any(before + _exact(more) > _exact(end) for before, more, end in zip(spent, loss, most)):
+                before_epsilon, before_delta = (round_up(float(each), ".6g") for each in spent)
                 raise ValueError(
                     f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the limit of {most.epsilon:g}, "
-                    f"{most.delta:g} in {file}: epsilon {float(spent[0]):g}, delta {float(spent[1]):g} are spent"
+                    f"{most.delta:g} in {file}: epsilon {before_epsilon}, delta {before_delta} are spent"
                 )
             if not dry:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -133,7 +135,9 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
         book = read_json(path)
         if not isinstance(book["version"], int) or book["version"] != VERSION:
             raise ValueError(f"its version is {book['version']!r}, not {VERSION}: start a new file with what is left")
-        most, releases, column = loss_limit("limit", *book["limit"]), book["releases"], book["column"]
+        most = loss_limit("limit", *book["limit"])
+        releases = book["releases"]
+        column = book["column"]
         if not isinstance(releases, list) or not isinstance(column, str | None):
             raise TypeError("releases must be a list and column a name or null")
         for release in releases:

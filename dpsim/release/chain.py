@@ -21,6 +21,7 @@ from scipy import sparse
 from dpsim import checks, markov
 from dpsim.checks import Array, Integers
 from dpsim.markov.sparse import classes
+from dpsim.private import round_up
 from dpsim.release import draws, estimate, intervals, statement
 from dpsim.release import support as supports
 from dpsim.release.budget import Limit, spend
@@ -52,7 +53,8 @@ class PrivateChain:
 
     def __repr__(self) -> str:
         s = self.statement
-        said = f"{len(self.labels)} labels, {self.noisy.size} pairs, epsilon {s['epsilon']:.4g}, delta {s['delta']:.3g}"
+        said = f"{len(self.labels)} labels, {self.noisy.size} pairs, "
+        said += f"epsilon {round_up(s['epsilon'], '.4g')}, delta {round_up(s['delta'], '.3g')}"
         return f"PrivateChain({said}{', SIMULATION' if s['simulation'] else ''})"
 
     def __eq__(self, other: object) -> bool:

@@ -102,8 +102,10 @@ class Options:
         known: dict[str, Any] = {"unit": self.protected, "categories": self.support.labels}
         if not self.visits:
             return count_transitions(source, str(self.origin), str(self.destination), count=self.count, **known)
-        known |= {"time_format": self.time_format, "max_gap": self.max_gap}
-        return count_trajectories(source, time=self.visits[1], place=self.visits[2], **known)
+        _, time, place = self.visits
+        return count_trajectories(
+            source, time=time, place=place, time_format=self.time_format, max_gap=self.max_gap, **known
+        )
 
 
 WRITING = "writing a release"
@@ -173,8 +175,9 @@ def privatize(
         spend(budget, epsilon=noise.epsilon, delta=spent, unit=options.protected, limit=limit, dry=True)
     with nullcontext() if output is None else files.prepare(output, budget) as place:
         counts = options.counts(source) if tell is None else _counts_aloud(source, options, tell)
-        settings: dict[str, Any] = {"support": options.support, "budget": budget, "limit": limit, "rng": rng}
-        made = release_chain(counts, epsilon=epsilon, delta=delta, **settings)
+        made = release_chain(
+            counts, epsilon=epsilon, delta=delta, support=options.support, budget=budget, limit=limit, rng=rng
+        )
         if place is not None:
             place.write(made, counts)
     return made
@@ -218,8 +221,9 @@ def release_lines(
     if epsilon is None or output is None:
         raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
     most = None if limit is None else loss_limit("limit", *_numbers("limit", limit, float, 2))
-    spending: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "budget": budget, "limit": most}
-    chain = privatize(source, output=output, rng=seed, tell=tell, **spending, **options)
+    chain = privatize(
+        source, epsilon=epsilon, delta=delta, output=output, budget=budget, limit=most, rng=seed, tell=tell, **options
+    )
     folder = f"{os.path.abspath(output)}_OWNER_ONLY"
     tell(f"for you only: written to {output}; its error against your table is in {folder}/{files.OWNER}")
     lines = [chain.text, f"written to {visible(output)}" + (": all of it may be published" if seed is None else "")]
@@ -244,7 +248,8 @@ def _counts_aloud(source: Any, options: Options, tell: Callable[[str], None]) ->
 
 def plan_lines(*, epsilon: str, limits: str | None = None, **numbers: Any) -> Iterator[str]:
     """Yield the table of `planning.plan`, and then the meaning of its columns."""
-    epsilons, kept = _numbers("epsilon", epsilon, float), [] if limits is None else _numbers("limits", limits, int)
+    epsilons = _numbers("epsilon", epsilon, float)
+    kept = [] if limits is None else _numbers("limits", limits, int)
     table = planning.plan(epsilons=epsilons, limits=kept, **numbers)
     yield table.to_string(index=False, float_format=lambda x: f"{x:.4g}")
     yield planning.COLUMNS
@@ -256,6 +261,6 @@ def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list
         found = [kind(part) for part in text.split(",")]
     except ValueError:
         found = []
-    if len(found) != (number or len(found) or 1):
+    if not found or number not in (None, len(found)):
         raise ValueError(f"{name} must be {number or 'some'} numbers with commas between them, got {text!r:.80}")
     return found

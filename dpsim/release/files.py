@@ -120,7 +120,8 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
     ...     load_release(f"{folder}/chain") == chain
     True
     """
-    place, file = Path(folder), STATEMENT
+    place = Path(folder)
+    file = STATEMENT
     try:
         facts = read_json(_ordinary(place / file))
         _check(facts)
@@ -186,40 +187,49 @@ def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataF
     values."""
     schema = table.schema_arrow
     for name in names:
-        _refuse(f"there must be one column {name}", [schema.names.count(name)] * (schema.names.count(name) != 1))
+        number = schema.names.count(name)
+        _need(number == 1, f"there must be one column {name}", number)
         kind = schema.field(name).type
         known = pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        _refuse(f"{name} must be int64 or text", [str(kind)] * (not known))
+        _need(known, f"{name} must be int64 or text", str(kind))
     for batch in table.iter_batches(ROWS, columns=names):
         for name in names:
-            _refuse(f"{name} must be there in every row", ["nothing"] * (batch.column(name).null_count > 0))
+            _need(batch.column(name).null_count == 0, f"{name} must be there in every row", "nothing")
         yield batch.to_pandas()
 
 
 def _check(facts: dict[str, Any]) -> None:
     """Raise ValueError, naming the field and its value, if a fact has the wrong type or is out of its range."""
     types = {str: ("randomness", "estimate", "empty_rows"), bool: ("simulation", "moves"), dict: ("unit", "versions")}
-    for of, name in ((of, name) for of, names in types.items() for name in names):
-        _refuse(f"{name} must be a {of.__name__}", [facts[name]] * (not isinstance(facts[name], of)))
+    for of, names in types.items():
+        for name in names:
+            _need(isinstance(facts[name], of), f"{name} must be a {of.__name__}", facts[name])
     for name in types[str]:
         fits = len(facts[name]) <= MOST_CHARACTERS and visible(facts[name]) == facts[name]
-        _refuse(f"{name} must be one line of at most {MOST_CHARACTERS} visible characters", [facts[name]] * (not fits))
+        _need(fits, f"{name} must be one line of at most {MOST_CHARACTERS} visible characters", facts[name])
     checks.choice("status", facts["status"], (SIMULATION if facts["simulation"] else RELEASED,))
     checks.choice("mechanism", facts["mechanism"], (LAPLACE,))
-    kind, unit = checks.choice("support", facts["support"], supports.KINDS), Unit(**facts["unit"])
+    kind = checks.choice("support", facts["support"], supports.KINDS)
+    unit = Unit(**facts["unit"])
     epsilon = checks.scalar("epsilon", facts["epsilon"], 0.0, LARGEST_EPSILON, open_low=True)
     checks.scalar("scale", facts["scale"], unit.events / epsilon * (1.0 - 1e-9), 1e13)
     checks.scalar("delta", facts["delta"], 0.0, 1.0, open_high=True)
     if kind in (supports.PRIVATE_PAIRS, supports.PRIVATE_LABELS):
         checks.integer("threshold", facts["threshold"], unit.events + 1, LARGEST_NOISY_COUNT)
     else:
-        _refuse("threshold must be null", [facts["threshold"]] * (facts["threshold"] is not None))
+        _need(facts["threshold"] is None, "threshold must be null", facts["threshold"])
+
+
+def _need(holds: bool, rule: str, value: Any) -> None:
+    """Raise ValueError unless the rule holds; the message shows the value that breaks it."""
+    if not holds:
+        raise ValueError(f"{rule}, got {value!r:.80}")
 
 
 def _refuse(rule: str, found: Any) -> None:
     """Raise ValueError if anything was found that breaks the rule; the message shows the first such thing."""
     if len(found):
-        raise ValueError(f"{rule}, got {next(iter(found))!r:.80}")
+        _need(False, rule, next(iter(found)))
 
 
 def write_public(chain: PrivateChain, folder: Path) -> None:

@@ -47,7 +47,9 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
     seen = {*map(str, counts.trips["origin"]), *map(str, counts.trips["destination"])}
     lines.append(f"{report['kept'] - report.get('barred', 0):>15,} events counted, between {len(seen):,} states")
     never = [str(label) for label in support.labels or () if str(label) not in seen]
-    return lines + [f"{len(never):>15,} declared states occur in no event: {first_labels(never)}"] * bool(never)
+    if never:
+        lines.append(f"{len(never):>15,} declared states occur in no event: {first_labels(never)}")
+    return lines
 
 
 def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
@@ -57,7 +59,8 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
     are returned; a state that was not released counts as 1. For the stationary distributions, the result has either
     the distance between them or the reason why they cannot be compared.
     """
-    own, n = counts.trips if counts.before is None else counts.before, len(chain.labels)
+    own = counts.trips if counts.before is None else counts.before
+    n = len(chain.labels)
     ends = [positions(own[name], chain.labels) for name in ("origin", "destination")]
     places = tuple(np.where(end < 0, n, end) for end in ends)  # states that were not released share place n
     table = sparse.coo_array((own["trips"].to_numpy(float), places), shape=(n + 1, n + 1)).tocsr()
@@ -67,7 +70,8 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
     released.resize((n + 1, n + 1))
     moved = 0.5 * abs(shares - released).sum(axis=1)
     moved[n] = 1.0
-    seen, lost = np.flatnonzero(totals), own.loc[ends[0] < 0, "origin"].nunique()
+    seen = np.flatnonzero(totals)
+    lost = own.loc[ends[0] < 0, "origin"].nunique()
     return {
         "status": chain.statement["status"],
         **counts.report,

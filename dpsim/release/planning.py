@@ -73,7 +73,8 @@ def plan(
     >>> plan(63, 2_900_000, epsilons=[1.0])[["expected_error", "error_bound"]].round(5).values.tolist()
     [[0.00058, 0.0007]]
     """
-    states, events = checks.integer("states", states, 1, MOST_STATES), checks.integer("events", events, 1, MOST_STATES)
+    states = checks.integer("states", states, 1, MOST_STATES)
+    events = checks.integer("events", events, 1, MOST_STATES)
     cells = checks.integer("pairs", states * states if pairs is None else pairs, 1, MOST_STATES**2)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
     kept_of_each = checks.integers("limits", limits, 1, MOST_OF_A_UNIT).ravel().tolist() if len(limits) else []

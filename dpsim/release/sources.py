@@ -198,6 +198,8 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
     of_pandas = isinstance(frame, pd.DataFrame)
     if not of_pandas and not isinstance(frame, pa.Table):
         raise TypeError(f"source must be a path, a DataFrame or an Ibis table, got {type(frame).__name__}")
+    if of_pandas and frame.columns.nlevels > 1:
+        raise ValueError(f"source: each column must have one name, got {frame.columns.nlevels} levels of names")
     frame = frame.rename(columns=str) if of_pandas else frame
     names = list(frame) if of_pandas else frame.column_names
     _refuse_others(wanted, names)

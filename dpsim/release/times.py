@@ -50,7 +50,9 @@ def _moments(time_format: str | None, values: Any) -> Any:
     elif values.get_backend().name == "duckdb":
         builtin = ibis.udf.scalar.builtin  # of DuckDB; it gives null for text that does not match
         strptime = builtin(lambda text, form: None, name="try_strptime", signature=(("string", "string"), "timestamp"))
-        moments = strptime(words(values, NUMBERS), time_format)
+        written = words(values, NUMBERS)
+        dated = written.re_search("[0-9]").ifelse(written, None)  # DuckDB takes infinity and epoch for times
+        moments = strptime(dated, time_format)
     else:
         raise ValueError(f"time_format must be iso, seconds or milliseconds on this database, got {time_format!r}")
     utc = moments.type().timezone and "UTC"

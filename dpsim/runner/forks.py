@@ -1,4 +1,5 @@
-"""The process from which the processes of notebooks are forked, so that shared libraries are imported only once.
+"""The process from which the processes of notebooks are forked, so that shared libraries are imported only once and a
+killed run leaves nothing behind.
 
 `dpsim run` starts this file with the modules to import. The socket that is its standard input carries one byte for each
 notebook, together with two files: a file for the standard error of the notebook, and a socket from which its job is

@@ -1,4 +1,4 @@
-"""Runs a notebook over a grid of parameters, here or on a Dask cluster, and gathers the results in one tidy table.
+"""Sweeps: runs of a notebook over a grid of parameters, here or on a Dask cluster, and their numbers in one tidy table.
 
 Every point of the grid is an ordinary run with its own key below build/runs. Nothing is lost when a worker dies: the
 same command continues with the points that are missing.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import functools
 import hashlib
 import importlib.metadata
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -34,6 +32,10 @@ APART = ("__main__.py", "cli.py", "runner")
 LEDGER = ("papers.csv", "published.csv")
 """Tables of data/ from which a notebook reads only the rows of its paper."""
 
+UNREAD = ("README.md", "LEDGER.md", "known_answers.csv", "checksums.txt")
+"""Files of data/ that change no output: prose, answers for tests, and the checksums of tables that are in the key
+themselves."""
+
 Stamps = dict[str, tuple[int, int, int]]
 
 
@@ -41,29 +43,28 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     """Return the hash of everything that decides the outputs of a run, and the time stamps of the files behind it.
 
     The hash covers the code cells and which of them hold the parameters, `values` (the overridden ones, from
-    `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs (those of
-    `release` only if the cells may use it), the rows of the LEDGER for the notebook's paper, all other data, Python and
-    the installed versions of the libraries. For a notebook that reads the results of others it also covers these
-    results and the whole LEDGER. It does not cover the prose, which changes no output. The stamps (inode, mtime, ctime)
-    reveal a file that was changed and restored in the meantime, because nobody can set the ctime. The LEDGER has no
-    stamps, because somebody may edit the rows of another paper during the run.
+    `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs, the rows of
+    the LEDGER for the notebook's paper, all other tables, Python and the installed versions of the libraries. For a
+    notebook that reads the results of others it also covers these results and the whole LEDGER. It covers neither the
+    prose, which changes no output, nor UNREAD. The stamps (inode, mtime, ctime) reveal a file that was changed and
+    restored in the meantime, because nobody can set the ctime. The LEDGER has no stamps, because somebody may edit the
+    rows of another paper during the run.
     """
-    package, root = Path(__file__).parents[1], paths.root()
+    package = Path(__file__).parents[1]
+    root = paths.root()
     read = {f for ending in ("py", "pyi") for f in package.rglob(f"*.{ending}")}
     read = {f for f in read if f.relative_to(package).parts[0] not in APART}
     tables = {paths.data() / table for table in LEDGER}
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
-    read -= tables | {paths.data() / "README.md"}
+    read -= tables | {paths.data() / file for file in UNREAD}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    beside = [module.read_text(encoding="utf-8") for module in paths.notebooks().glob("*.py")]
-    if not any(map(_may_release, [*(cell["source"] for cell in code), *beside])):
-        read = {f for f in read if not f.is_relative_to(package / "release")}
     if paths.stage(name):
         made = [f for f in paths.figures().glob("[!.]*/*") if paths.stage(f.parent.name) < paths.stage(name)]
         read |= {f for f in made if not f.name.startswith("timings")}  # measured times, which differ in every run
     for text in (value for value in values.values() if isinstance(value, str)):  # one may ask for a downloaded table
         read |= set((paths.build() / "data").glob("*.csv"))
-        read |= {Path(text), *Path(text).rglob("*")} if os.path.isabs(text) and os.path.exists(text) else set()
+        if os.path.isabs(text) and os.path.exists(text):
+            read |= {Path(text), *Path(text).rglob("*")}
     stats = {os.path.relpath(f, root): f.stat() for f in read}
     stamps = {f: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for f, s in stats.items()}
     whole = {
@@ -77,22 +78,6 @@ def fingerprint(name: str, notebook: Mapping[str, Any], values: Mapping[str, Any
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest(), stamps
 
 
-RELEASE = (
-    r"\bdpsim\s*(\bas\b|\.\s*(load_release|release|cli)\b)|from dpsim import .*(\*|\b(load_release|release|cli)\b)"
-)
-"""Code that may use `release`, if each of its imports is on one line."""
-
-
-@functools.cache  # parsing a notebook takes 0.1 s, at every point of a grid
-def _may_release(code: str) -> bool:
-    """Return whether code may use `release`, which no other part of dpsim imports; True if it cannot be parsed."""
-    try:
-        imports = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return True
-    return bool(re.search(RELEASE, "\n".join([code, *map(ast.unparse, imports)])))
-
-
 def _rows(name: str) -> list[dict[str, str]]:
     """Return the rows of the LEDGER for the notebook's paper, or for all papers if it reads others' results."""
     texts = [(paths.data() / table).read_text(encoding="utf-8") for table in LEDGER]
@@ -104,7 +89,8 @@ def _rows(name: str) -> list[dict[str, str]]:
 @functools.cache  # the metadata of 90 packages take 0.1 s, at every point of a grid
 def versions() -> dict[str, str]:
     """Return the installed versions, by name, of LIBRARIES and of every distribution that they need."""
-    found, names = {}, list(LIBRARIES)
+    found = {}
+    names = list(LIBRARIES)
     for name in map(canonicalize_name, names):  # the list grows during the loop
         with suppress(importlib.metadata.PackageNotFoundError):
             about = importlib.metadata.metadata(name)  # once, because every access reads it anew

@@ -1,4 +1,4 @@
-"""The parameters of notebooks, which are read, parsed and checked before anything runs."""
+"""The parameters of notebooks: how they are declared, and how values from the command line are parsed and checked."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from typing import Any
 
 from dpsim import checks, paths
 
-TYPES = {"int": "an integer", "float": "a number", "str": "text", "bool": "true or false"}
-TYPES |= {f"list[{kind}]": "a list like 1,2,3" for kind in ("int", "float", "str")}
+TYPES = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "list[int]": "a list like 1,2,3",
+    "list[float]": "a list like 1,2,3",
+    "list[str]": "a list like 1,2,3",
+}
 """The types that a parameter can have, each with its description in error messages."""
 
 
@@ -65,7 +72,8 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
     ----------
     name : str, of a notebook whose cell tagged `parameters` has only lines NAME: TYPE = VALUE, with one of TYPES
     """
-    path, found = notebook_path(name), dict[str, Parameter]()
+    path = notebook_path(name)
+    found: dict[str, Parameter] = {}
     for source in _cells_with_tag(name, "parameters"):
         try:
             for line in ast.parse(source).body:

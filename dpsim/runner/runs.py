@@ -1,4 +1,5 @@
-"""Runs notebooks, each in its own process. Current notebooks are skipped, and outputs appear only when complete."""
+"""Plans and runs notebooks, each in its own process. Current ones are skipped, and outputs appear only when
+complete."""
 
 from __future__ import annotations
 
@@ -74,7 +75,9 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
     >>> [run.status for run in runner.plan([paths.notebook_names()[1]])]
     ['planned']
     """
-    overrides, figures, planned = list(overrides), paths.figures(), []
+    overrides = list(overrides)
+    figures = paths.figures()
+    planned = []
     for name in sorted(dict.fromkeys(names) or paths.notebook_names(), key=paths.stage):
         values = resolve(name, overrides)
         key, _ = fingerprint(name, load(name), values)
@@ -154,7 +157,8 @@ async def _all(
 
     Further signals change nothing.
     """
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
 
     def stop(*_: object) -> None:
         if task and not loop.is_closed():
@@ -162,7 +166,8 @@ async def _all(
 
     for sign in heard:
         signal.signal(sign, stop)
-    free, threads = asyncio.Semaphore(workers), max(1, streams.cores() // workers)
+    free = asyncio.Semaphore(workers)
+    threads = max(1, streams.cores() // workers)
     shared = SHARED if len(runs) > 1 and sys.platform != "darwin" else ()
 
     async def one(run: Run) -> None:
@@ -213,7 +218,8 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
     staging = run.output.with_name(f".{run.output.name}.{os.getpid()}.partial")
     staging.mkdir(parents=True)
     mode = stat.S_IMODE(staging.stat().st_mode)
-    staging.chmod(mode & ~0o077)  # nobody else can read it before it is known to show nobody's data
+    with suppress(PermissionError):  # on a file system without modes
+        staging.chmod(mode & ~0o077)  # nobody else can read it before it is known to show nobody's data
     executed = staging / f"{run.name}.ipynb"
     try:
         files.write_json(executed, notebook)
@@ -229,7 +235,8 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
             changed = sorted({name for name, _ in before[1].items() ^ after[1].items()})
             raise ValueError(f"{', '.join(changed) or 'a version'} changed while it ran: run it again")
         if not holds_owner_only(staging):
-            staging.chmod(mode)
+            with suppress(PermissionError):
+                staging.chmod(mode)
         elif run.output == run.record:
             executed.chmod(0o600)
         else:

@@ -73,21 +73,32 @@ def mebibytes(maxrss: int, system: str = sys.platform) -> float:
 
 def execute(job: dict[str, Any], events: TextIO) -> None:
     """Execute the notebook of a job in its file, and tell the runner about each cell and about the end."""
-    start, begun = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    begun = time.process_time()
     np.random.seed()  # noqa: NPY002  # the state of this generator may have been forked
     os.chdir(job["output"])
     sys.path.append(job["folder"])
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it would write into the cells
     papermill_engines.register("dpsim", InProcess)
-    form = {"kernel_name": "python3", "language": "python", "engine_name": "dpsim", "events": events}
-    form |= {"progress_bar": False, "request_save_on_cell_execute": False}
     try:
         with suppress(PapermillExecutionError):  # `InProcess` has already reported it
-            papermill.execute_notebook(job["file"], job["file"], job["parameters"], cwd=job["folder"], **form)
+            papermill.execute_notebook(
+                job["file"],
+                job["file"],
+                job["parameters"],
+                cwd=job["folder"],
+                kernel_name="python3",
+                language="python",
+                engine_name="dpsim",
+                events=events,
+                progress_bar=False,
+                request_save_on_cell_execute=False,
+            )
     except OSError as error:  # the notebook cannot be written, for example because the disk is full
         tell(events, message=f"raised {type(error).__name__}: {error}"[:5_000])
     peak_mib = mebibytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - begun
+    seconds = time.perf_counter() - start
+    cpu_seconds = time.process_time() - begun
     tell(events, status="ended", seconds=seconds, cpu_seconds=cpu_seconds, peak_mib=peak_mib)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(5)  # ends this process if a cell has left threads that do not end

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 from dpsim.checks import Array
+from dpsim.numerics import exact_draws
 from dpsim.words.space import Codes, WordSpace, feasible_transitions, successors, word_space
 
 
@@ -143,6 +144,24 @@ class HammingAutomaton:
             left -= state != letter
         return words
 
+    def draw_word(self, log_distances: Array, rng: np.random.Generator) -> NDArray[Any]:
+        """Return one word (n,): its distance is drawn from these log-probabilities (n + 1,), and then the word
+        uniformly at that distance. No probability is too small to be drawn; see `draw_error`."""
+        distance = exact_draws.draw_index(rng, log_distances)
+        if self.space.chain is None:
+            return self.space.decode(self._sample_alphabet(np.array([distance]), rng)[0])
+        word: list[int] = []
+        state, left = self.space.chain.start, distance
+        for position, letter in enumerate(self.codes):
+            options = successors(self.space.chain, state)
+            to_come = left - (options != letter)
+            suffixes = self._suffixes[position + 1][options, np.maximum(to_come, 0)]
+            logs = np.where(to_come >= 0, suffixes, -np.inf)
+            state = int(options[exact_draws.draw_index(rng, logs)])
+            left -= int(state != letter)
+            word.append(state)
+        return self.space.decode(np.array(word, dtype=np.int64))
+
     @cached_property
     def _suffixes(self) -> list[Array]:
         """Return the logarithms of V: for each position an array (states, n + 1) of the numbers of suffixes after a
@@ -161,6 +180,28 @@ class HammingAutomaton:
             following[letter] = table[letter]
             table = self.space.chain.sum_over_successors(following, zero, add)
             yield table
+
+
+def draw_error(space: WordSpace, n: int, promised: float) -> float:
+    """Return a bound on the error of the logarithm of every probability of `draw_word`, if the logarithms of the
+    distances' probabilities come from a mechanism with this promised epsilon.
+
+    No such logarithm is below -L, L = promised (n + 1) / 2 + n log m + 1, and its terms are at most as large. So it is
+    computed with an error of at most 8 u (L + n), u = 2^-53, and for permute-and-flip with another 1e-10 for its
+    integrals. `relative_error` bounds the draw of the distance. Over an alphabet, the places and the letters are
+    integers that NumPy draws uniformly. On a chain each of the n letters has a tree of its own, and the logarithms of
+    the numbers of suffixes are sums of at most n s logarithmic additions, where s is the largest number of successors,
+    each with an error of at most 4 u (n log m + 2). These errors count once for the distance and twice for the letters.
+    """
+    log_words = n * math.log(max(len(space.labels), 2))
+    largest = promised * (n + 1) / 2.0 + log_words + 1.0
+    unit = exact_draws.UNIT
+    error = 1e-10 + 8.0 * unit * (largest + n) + exact_draws.relative_error(n + 1, largest)
+    if space.chain is not None:
+        successors_of_one = int(np.diff(space.chain.indptr).max())
+        counts = 4.0 * unit * n * successors_of_one * (log_words + 2.0)
+        error += 3.0 * counts + n * exact_draws.relative_error(successors_of_one, log_words)
+    return error
 
 
 def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from dpsim import accounting
+from dpsim import accounting, dirichlet
 from dpsim.numerics import hockey_stick
 from tools.verify.precision_checks import log_add_remove, log_replace
 
@@ -313,3 +313,12 @@ def test_arguments_broadcast():
 def test_refusals_name_the_argument(name, call):
     with pytest.raises(ValueError, match=f"^{name} must"):
         call()
+
+
+def test_no_delta_is_rounded_down_to_nothing():
+    """Below 1e-308 a number would become 0, which is a promise that no draw of a Dirichlet variable keeps."""
+    exact = accounting.exact_delta([1e3, 1e6, 1e30], 20.0, shift=0.01, eta=0.1)
+    posterior = accounting.posterior_delta([1e3, 1e30], kappa=0.5, alpha=1.0, adjacency="add-remove")
+    upper = dirichlet.delta_bounds(1e5, eta=0.1, gamma=1e-9, n=3)[1]
+    for delta in (*exact, *posterior, upper):
+        assert 0.0 < delta < 1e-300

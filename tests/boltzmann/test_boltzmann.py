@@ -17,6 +17,13 @@ REJECT = 1e-12  # p-value under the wrong temperature
 DRAWS = 60_000
 
 
+@pytest.mark.parametrize("steps", [1, 2, 99, 100, 101, 102, 257, 1000])
+def test_a_chain_makes_all_its_steps(steps):
+    """One person in two bins who is always drawn and never refused changes bin at each step."""
+    made = boltzmann.metropolis([1, 0], 1e100, steps, candidate="individual", rng=1)
+    assert made[0].tolist() == ([0, 1] if steps % 2 else [1, 0])
+
+
 def enumerate_histograms(total, bins):
     rows = (z for z in itertools.product(range(total, -1, -1), repeat=bins) if sum(z) == total)
     return np.array(list(rows))

@@ -2,12 +2,14 @@
 
 import itertools
 
+import mpmath
 import numpy as np
 import pytest
 from chi_square import p_value
 
 from dpsim import boltzmann
-from dpsim.boltzmann import mixing, sampling
+from dpsim.boltzmann import mixing, private_histogram, sampling, zero_sum_noise
+from dpsim.numerics import exact_draws
 
 CASES = [(5, 3, None), (4, 4, None), (1, 2, None), (6, 3, [1.0, 2.0, 0.5]), (7, 2, [3.0, 3.0])]
 
@@ -24,7 +26,7 @@ def moves(x):
 
 @pytest.mark.parametrize(("total", "bins", "weights"), CASES)
 def test_the_release_spends_at_most_what_it_says(total, bins, weights):
-    public = {"total": total, "bins": bins, "weights": weights}
+    public = {"total": total, "bins": bins, "weights": weights, "mechanism": "boltzmann"}
     space = [tuple(z) for z in boltzmann.configurations(total, bins).tolist()]
     for epsilon in (0.2, 1.0, 6.0):
         release = boltzmann.privatize(space[0], epsilon=epsilon, rng=1, **public)
@@ -37,7 +39,8 @@ def test_the_release_spends_at_most_what_it_says(total, bins, weights):
         if weights is None:
             assert t == pytest.approx((4 * total - 2) / epsilon, rel=1e-12)
         assert release.epsilon == pytest.approx(epsilon, rel=1e-12)
-        assert f"epsilon {release.epsilon!r} (a proven upper bound), delta 0" in release.statement
+        assert f"epsilon {release.epsilon!r} (a proven upper bound), delta {release.delta!r} (a" in release.statement
+        assert 0.0 < release.delta < 1e-10, "the rounding of the draws"
 
 
 def test_no_rounding_of_the_temperature_spends_more_than_epsilon():
@@ -51,17 +54,17 @@ def test_the_release_has_the_law_of_its_mechanism(mechanism):
     x, total, epsilon, drawn = (2, 0, 1), 3, 1.5, 20_000
     public = {"epsilon": epsilon, "total": total, "bins": 3, "mechanism": mechanism}
 
-    def sampled(size, rng):
+    def sampled(rng):
         if mechanism == "boltzmann":
-            return boltzmann.sample_exact(x, 10 / epsilon, size=size, rng=rng)
-        return boltzmann.nearest_histogram(
-            boltzmann.add_zero_sum_laplace(x, epsilon, size=size, rng=rng), total, rng=rng
-        )
+            return sampling.draw_limit(np.array(x), np.full(3, epsilon / 10), 100.0, rng)
+        noise = zero_sum_noise.one_zero_sum_laplace(3, epsilon, rng)
+        return boltzmann.nearest_histogram(x + noise, total, rng=rng)
 
     for seed in range(50):  # a release is one draw of what is counted below
-        one = sampled(None, np.random.default_rng(seed))
+        one = sampled(np.random.default_rng(seed))
         np.testing.assert_array_equal(boltzmann.privatize(x, **public, rng=seed).value, one)
-    made = sampled(drawn, np.random.default_rng(7))
+    rng = np.random.default_rng(7)
+    made = np.array([sampled(rng) for _ in range(drawn)])
     seen = np.bincount(boltzmann.configuration_index(made, total), minlength=10)
     law = np.exp(boltzmann.log_stationary(x, 10 / epsilon)) if mechanism == "boltzmann" else projected(x, epsilon)
     assert p_value(seen, law) > 1e-6
@@ -73,7 +76,9 @@ def test_the_release_after_k_steps_is_the_chain_from_the_histogram():
         made = boltzmann.privatize(x, **public, rng=seed)
         assert (made.value == boltzmann.metropolis(x, 10.0, 200, rng=seed)[0]).all()
     assert made.parameters == {"t": 10.0, "steps": 200}
-    assert made.delta == boltzmann.mixing_bound(3, 3, 10.0, 200, 1.0) < 1
+    mixed = float(boltzmann.mixing_bound(3, 3, 10.0, 200, 1.0))
+    rounding = 2.0 * 200 * sampling.step_error(3, 1.0)
+    assert mixed + rounding < made.delta < mixed + 1.01 * rounding < 1
     assert f"delta {made.delta!r} (a proven upper bound), by the Metropolis chain at t 10.0 after 200" in made.statement
 
 
@@ -136,7 +141,123 @@ def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
         with pytest.raises(TypeError, match="required keyword-only"):
             boltzmann.privatize([4, 0, 0], **{k: v for k, v in good.items() if k != name})
     with pytest.raises(ValueError, match="at most 20000000 table terms"):
-        boltzmann.privatize("not read", epsilon=1e-6, total=10**9, bins=100)
+        boltzmann.privatize("not read", epsilon=1e-6, total=10**9, bins=100, mechanism="boltzmann")
+    with pytest.raises(ValueError, match="bins must be an integer from 2 to 100000, got 1000000000"):
+        boltzmann.privatize("not read", epsilon=1.0, total=10**9, bins=10**9)
+    with pytest.raises(ValueError, match=r"epsilon must be in \[1e-06, 1000\]"):
+        boltzmann.privatize("not read", epsilon=1e-7, total=4, bins=3)
+
+
+def test_the_default_is_the_best_mechanism_known():
+    public = {"epsilon": 1.0, "total": 4, "bins": 3, "rng": 1}
+    asked = ({}, {"steps": 500}, {"weights": [1, 2, 1]}, {"mechanism": "boltzmann"})
+    names = [boltzmann.privatize([4, 0, 0], **public, **extra).statement for extra in asked]
+    assert ["Laplace" in name for name in names] == [True, False, False, False]
+
+
+def test_one_large_bin_is_no_obstacle():
+    """Its noisy count may exceed the largest total, and so may the noise of a small epsilon."""
+    for x in ([10**9 - 5, 5, 0], [10**9, 0, 0]):
+        for epsilon in (1e-6, 1.0):
+            for _ in range(20):
+                made = boltzmann.privatize(x, epsilon=epsilon, total=10**9, bins=3)
+                assert made.value.sum() == 10**9 and made.value.min() >= 0
+
+
+class Bits:
+    """A generator that gives these multiples of 2^-53, and then always one half."""
+
+    def __init__(self, *numbers):
+        self.numbers = list(numbers)
+
+    def random(self):
+        return (self.numbers.pop(0) if self.numbers else 2**52) * 2.0**-53
+
+
+def interpreted(monkeypatch):
+    """Run the draws without numba, which knows no generator but NumPy's."""
+    for name in ("happens", "survives", "descend"):
+        monkeypatch.setattr(exact_draws, name, getattr(exact_draws, name).py_func)
+    for module in (sampling, zero_sum_noise):
+        for name in ("happens", "survives", "descend", "_geometric", "_fill_zero_sum", "_draw_bins"):
+            if hasattr(module, name):
+                plain = getattr(exact_draws, name, None) or getattr(module, name).py_func
+                monkeypatch.setattr(module, name, plain)
+
+
+@pytest.mark.parametrize("epsilon", [75.0, 300.0, 1000.0])
+def test_noise_is_drawn_at_any_epsilon(epsilon, monkeypatch):
+    """A move of one person has the probability e^-epsilon, which is below 2^-53 and still happens."""
+    interpreted(monkeypatch)
+    assert zero_sum_noise.one_zero_sum_laplace(2, epsilon, Bits()).tolist() == [0, 0]
+    rare = [0] * (int(epsilon / 2 / np.log(2) / 53) + 1)  # so many bits decide for e^(-epsilon / 2)
+    moved = zero_sum_noise.one_zero_sum_laplace(2, epsilon, Bits(*rare, *[2**52] * 3, *rare))
+    assert moved.tolist() == [1, -1]
+    logs = np.array([0.0, -float(epsilon)])
+    assert exact_draws.descend(Bits(), exact_draws.weight_tree(logs)) == 0
+    assert exact_draws.descend(Bits(*[0] * 30), exact_draws.weight_tree(logs)) == 1
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.01, 0.7, 20.0, 128.0, 1000.0])
+def test_the_noise_spends_no_more_than_its_margin(epsilon):
+    """The ratio of the probabilities of neighbouring geometric numbers, from the digits in 40 digits."""
+    half = epsilon / 2.0
+    part = max(1, int(zero_sum_noise.PART / half))
+    digits, worst = part.bit_length(), mpmath.mpf(0)
+    with mpmath.workdps(40):
+        q = mpmath.exp(-mpmath.mpf(epsilon) / 2)
+        ys = [half * 2.0**j for j in range(digits)]
+        ones = [mpmath.mpf(float(np.exp(-y) / (1.0 + np.exp(-y)))) for y in ys if y < 700.0]
+        again = mpmath.exp(-mpmath.mpf(half * 2.0**digits))
+        assert (len(ones) == digits and half * 2.0**digits > 64.0) or digits == 1
+
+        def law(g):
+            chosen = [one if g >> j & 1 else 1 - one for j, one in enumerate(ones)]
+            return mpmath.fprod(chosen) * again ** (g >> digits)
+
+        for g in {0, 1, 2, 5, *(2**j - 1 for j in range(1, digits + 2))}:
+            worst = max(worst, abs(mpmath.log(law(g + 1) / law(g) / q)))
+    assert worst < 549 * 2.0**-53 < zero_sum_noise.ROUNDING / 4
+
+
+def test_what_the_limit_leaves_out_and_rounds_is_bounded():
+    """The law of draw_limit on all histograms, from its trees in 40 digits, against the exact law."""
+    rng = np.random.default_rng(4)
+    for total, bins in ((3, 2), (6, 3), (5, 4)):
+        for t in (0.5, 8.0, 300.0):
+            a = rng.choice([0.5, 1.0, 3.0], bins) / t
+            for x in ([total] + [0] * (bins - 1), rng.multinomial(total, np.full(bins, 1 / bins))):
+                x, error = np.array(x), sampling.limit_error(total, a, -5.0)
+                tilt = sampling._tilt(x, a, total)
+                assert abs(tilt) <= sampling._largest_tilt(total, a)
+                mode, low, high = sampling._windows(x, a, tilt, total, error.cut)
+                space = boltzmann.configurations(total, bins)
+                inside = ((space >= low) & (space <= high)).all(axis=1)
+                exact = np.exp(-(a * (space - x) ** 2).sum(axis=1))
+                assert exact[~inside].sum() / exact.sum() <= error.left_out
+                drawn = sampling._exponents(space, mode, x, a, tilt).sum(axis=1)
+                with mpmath.workdps(40):
+                    apart = []
+                    for z, found in zip(space.tolist(), drawn.tolist()):
+                        terms = [mpmath.mpf(w) * (k - int(each)) ** 2 for w, k, each in zip(a.tolist(), z, x)]
+                        apart.append(float(mpmath.mpf(found) + mpmath.fsum(terms)))
+                assert np.ptp(apart) <= error.error
+
+
+def test_the_cut_of_exact_draws_is_where_they_say():
+    """`sample_exact` states that it leaves out terms below e^-100, and counts them as n (N + 1) e^-100 at least."""
+    x, total = np.array([400, 300, 300]), 1000
+    _, low, high = sampling._windows(x, np.full(3, 1e-2), 0.0, total)
+    for end, beyond in ((low, low - 1), (high, high + 1)):
+        assert (0.01 * (beyond - x) ** 2 >= 100.0 - 1e-9).all() and (0.01 * (end - x) ** 2 > 95.0).all()
+
+
+def test_the_rounding_counts_as_delta():
+    for total, bins, least, most in ((50, 3, 1e-12, 1e-10), (10**6, 3, 1e-10, 1e-8)):
+        counts = [total] + [0] * (bins - 1)
+        made = boltzmann.privatize(counts, epsilon=1.0, total=total, bins=bins, mechanism="boltzmann")
+        assert least < made.delta < most and repr(made.delta) in made.statement
+    assert private_histogram.rounding_delta(1e-12, 0.0) >= 1e-12
 
 
 def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
@@ -153,7 +274,7 @@ def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize("public", [{}, {"weights": [1.0, 2.0, 7.0, 0.5]}, {"steps": 5000}, {"mechanism": "laplace"}])
+@pytest.mark.parametrize("public", [{}, {"weights": [1.0, 2.0, 7.0, 0.5]}, {"steps": 5000}, {"mechanism": "boltzmann"}])
 def test_invariant_bins_keep_their_counts_and_the_others_are_released_alone(public):
     x, free, epsilon = [4, 3, 9, 1], [0, 1, 3], 1.5
     given = {**public, "weights": np.take(public["weights"], free)} if "weights" in public else public

@@ -27,7 +27,7 @@ def own_data(tmp_path, monkeypatch):
 
 def test_every_file_of_the_folder_has_a_checksum_and_a_source():
     present = {str(path.relative_to(paths.data())) for path in paths.data().rglob("*") if path.is_file()}
-    about = {"README.md", "checksums.txt", ".gitattributes", "papers.csv", "published.csv"}
+    about = {"README.md", "LEDGER.md", "checksums.txt", ".gitattributes", "papers.csv", "published.csv"}
     assert set(datasets.tables.checksums()) == present - about
     sources = datasets.load_sources()
     assert set(sources["file"]) == present - about - {"sources.csv"}

@@ -63,12 +63,11 @@ def test_rows_that_move_at_once_add_up():
     assert made.value[3].tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize("extra", [{}, {"protected": [True, True, False], "eta_bar": 0.05}])
 @pytest.mark.parametrize("rows", ["one", "all"])
-def test_one_record_of_n_is_a_move_of_two_nths(rows, extra):
+def test_one_record_of_n_is_a_move_of_two_nths(rows):
     """How far a row moves, and how many rows move, are two questions: `records` and `b` answer the first one alike."""
     P, target = [[0.2, 0.3, 0.5], [0.3, 0.5, 0.2]], (5.0, 1e-2)
-    public = {"support": True, "eta": 0.1, "rows": rows, **extra}
+    public = {"support": True, "eta": 0.1, "rows": rows}
     b, records = (dirichlet.privatize(P, *target, **public, **far) for far in ({"b": 0.04}, {"records": 50}))
     assert np.all(b.parameters["k"] == records.parameters["k"])
     k = np.broadcast_to(b.parameters["k"], 2)
@@ -121,6 +120,37 @@ def test_what_neighbours_have_room_for_in_the_papers_domain():
     assert made.parameters["shift"] == pytest.approx(0.06)
     k, (eta, s) = float(made.parameters["k"]), (0.445, 0.06)
     assert hockey_stick([eta + s, eta, 0.05], [eta, eta + s, 0.05], k, 2.0) == pytest.approx(1e-2, rel=1e-5)
+
+
+def test_a_record_that_may_leave_the_protected_entries_is_refused():
+    """At the k that two protected entries need for a delta of 0.001, such a record has a true delta of 0.218."""
+    k = float(accounting.calibrate_k(1.0, 1e-3, shift=0.01, eta=0.2))
+    assert hockey_stick([0.50, 0.01, 0.49], [0.49, 0.02, 0.49], k, 1.0) == pytest.approx(0.218, abs=5e-4)
+    domain = {"support": True, "eta": 0.2, "eta_bar": 0.005, "records": 100}
+    # of the two neighbours with four entries, the fourth entry is positive for one only, so that delta is 1
+    for P in ([0.49, 0.49, 0.02], [0.49, 0.49, 0.02, 0.0], [0.49, 0.49, 0.01, 0.01]):
+        protected = [True, True, *[False] * (len(P) - 2)]
+        with pytest.raises(ValueError, match=r"^protected must go with b, not with records"):
+            dirichlet.privatize(P, 1.0, 1e-3, protected=protected, **domain)
+
+
+def test_the_statement_names_the_two_protected_entries():
+    """Neighbours that differ elsewhere are not covered, as Definition 4 says."""
+    statement = dirichlet.privatize(INSIDE, 6.0, 1e-2, **DOMAIN).statement
+    assert "neighbours: two protected entries of the row changed, by up to 0.1 in 1-norm." in statement
+    statement = dirichlet.privatize([INSIDE] * 2, 12.0, 1e-2, **DOMAIN).statement
+    assert "two protected entries of every row changed at once, by up to 0.1 in 1-norm." in statement
+
+
+def test_no_number_of_the_statement_promises_more_than_was_accounted_for():
+    """Epsilon and delta are rounded up, and what describes the neighbours is not rounded."""
+    epsilon, delta, b, eta = 2.0000049, 1.00000049e-2, 0.0200000049, 0.1000000049
+    statement = dirichlet.privatize(INSIDE, epsilon, delta, support=True, eta=eta, b=b).statement
+    assert statement.startswith("(2.00001, 0.0100001)-differentially private")
+    assert f"by up to {b!r} in 1-norm" in statement and f"eta = {eta!r}" in statement
+    domain = {"eta": eta, "eta_bar": 0.05000000049, "b": b, "protected": [True, True, False]}
+    statement = dirichlet.privatize(INSIDE, epsilon, delta, support=True, **domain).statement
+    assert f"eta = {eta!r}, together at most {1.0 - 0.05000000049!r}" in statement
 
 
 INSIDE, OUTSIDE = [0.2, 0.3, 0.5], [0.05, 0.45, 0.5]
@@ -207,6 +237,8 @@ def test_the_mean_is_the_projection():
         ("protected", DOMAIN, {"protected": [True, True, True]}),
         ("protected", DOMAIN, {"protected": [[True, True, False]] * 2}),
         ("protected and eta_bar", DOMAIN, {"eta_bar": None}),
+        ("protected and eta_bar", DOMAIN, {"protected": None}),
+        ("protected must go with b", DOMAIN, {"b": None, "records": 100}),
         ("eta_bar", DOMAIN, {"eta_bar": 0.4}),
         ("protected", DOMAIN, {"support": [True, False, True]}),
         ("P must lie", DOMAIN, {"eta": 0.475, "eta_bar": 0.02}),
@@ -217,6 +249,20 @@ def test_the_mean_is_the_projection():
 def test_arguments_are_checked(name, public, change):
     with pytest.raises(ValueError, match=f"^{name}"):
         dirichlet.privatize(**{"P": [0.2, 0.3, 0.5], "epsilon": 2.0, "delta": 1e-2, **public, **change})
+
+
+def test_coarse_floats_are_refused():
+    """In float32 one of 10^7 records moves neighbours by up to 1.19 / N."""
+    N = 10**7
+    many = np.arange(N * 6 // 10, N * 6 // 10 + 50)
+    moved = np.diff((many / N).astype(np.float32).astype(float))
+    assert np.diff(many / N).max() == pytest.approx(1 / N, rel=1e-8) and moved.max() > 1.19 / N
+    near = np.array([0.6, 0.2, 0.2])
+    public = {"support": True, "eta": 0.1, "records": N}
+    for kind in (np.float32, np.float16):
+        with pytest.raises(ValueError, match=r"^P must have entries of at least 64 bits, got float"):
+            dirichlet.privatize(near.astype(kind), 1.0, 1e-6, **public)
+    dirichlet.privatize(near, 1.0, 1e-6, **public)
 
 
 def test_what_the_guarantee_rests_on_is_asked_for():

@@ -1,11 +1,11 @@
-"""Figure 2 of the matrix paper, and the two densities of the toys."""
+"""Figures 1 and 2 of the matrix paper, and the two densities of the toys."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim import figures
+from dpsim import datasets, figures
 
 
 def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_errors():
@@ -66,3 +66,37 @@ def test_the_line_of_delta_may_be_finer_than_its_control():
     assert options == {"v_k": [1.0], "v_N": [10, 50]}
     assert len(moving.spec["datasets"]["costs"]) > 0
     assert "ceil(" in str(moving.spec), "a delta is never rounded down"
+
+
+def test_a_line_of_delta_for_every_value_of_a_control_and_the_chosen_one_thick():
+    densities = {"y": [0.5] * 3, "from p": [1, 2, 1], "from q": [2, 1, 2]}
+    curves = pd.DataFrame({"k": [1.0, 2.0, 3.0], **densities})
+    costs = pd.DataFrame({"k": [1.0, 2.0, 3.0] * 2, "rows": [1] * 3 + [2] * 3})
+    costs["delta"] = np.linspace(0.1, 0.6, 6)
+    spec = figures.beta_densities(curves, costs, {"k": 2, "rows": 1}, many="rows", every="k").spec
+    panel = spec["hconcat"][1]
+    assert "v_k" not in panel["transform"][0]["filter"], "the lines of all k are there"
+    thin, *chosen = panel["layer"]
+    assert thin["encoding"]["strokeDash"]["scale"]["domain"] == [1.0, 2.0, 3.0]
+    assert all("v_k" in layer["transform"][0]["filter"] for layer in chosen)
+    assert chosen[0]["mark"]["strokeWidth"] > thin["mark"]["strokeWidth"]
+
+
+def test_figure_one_boxes_the_steps_that_differ_and_shows_the_streets_around_the_walks():
+    roads = datasets.load_gainesville(core=True)
+    start = roads.segments["segment"].tolist().index("s22")
+    after = np.flatnonzero(roads.adjacency[start])
+    onward = int(after[after != start][0])
+    walks = pd.DataFrame({"step": [0, 1], "true": [start, start], "$k=5$, $e=1$": [start, onward]})
+    figure = figures.draw_walks(roads, walks, "stand-in")
+    table = next(ax for ax in figure.axes if any(text.get_text() == "step" for text in ax.texts))
+    boxed = [text.get_text() for text in table.texts if text.get_bbox_patch() is not None]
+    assert boxed == [str(onward)]
+    maps = [ax for ax in figure.axes if ax is not table]
+    assert len(maps) == 2
+    assert maps[0].get_xlim() == maps[1].get_xlim()
+    for ax in maps:
+        (walk,) = (line.get_xydata() for line in ax.lines if line.get_label() == "walk")
+        assert np.all(walk[:, 0] >= ax.get_xlim()[0]) and np.all(walk[:, 0] <= ax.get_xlim()[1])
+    assert [text.get_text() for ax in maps for text in ax.texts].count("0.5 km") == 1
+    plt.close(figure)

@@ -70,29 +70,6 @@ def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
-def test_charts_name_the_font_that_comes_with_the_project_and_hold_their_numbers(held):
-    rows = [(s, m, e, 1 / e, "metric") for s in "ab" for m in ("paper", "other") for e in (0.5, 2.5)]
-    table = pd.DataFrame(rows, columns=["subject", "mechanism", "epsilon", "error", "metric"])
-    moving = figures.which_mechanism(table)
-    spec = moving.spec
-    assert spec["config"]["font"].startswith("DejaVu Sans")
-    pd.testing.assert_frame_equal(held(moving), table)
-    assert [panel["title"] for panel in spec["concat"]] == ["a", "b"]
-    for channel in ("color", "shape"):  # one look for a mechanism in all panels, the paper's in its blue
-        scale, same = (panel["encoding"][channel]["scale"] for panel in spec["concat"])
-        looks = dict(zip(scale["domain"], scale["range"]))
-        assert scale == same and looks.keys() == {"paper", "other"} and looks["paper"] != looks["other"]
-        assert looks["paper"] in (figures.PAPER, "circle")
-
-
-def test_a_ninth_mechanism_is_refused_by_name():
-    table = pd.DataFrame({"subject": "s", "mechanism": [f"m{i}" for i in range(9)], "epsilon": 1.0, "error": 1.0})
-    table["metric"] = "metric"
-    with pytest.raises(ValueError, match=r"errors must have at most 8 mechanisms, got 'm0', .*'m8'"):
-        figures.which_mechanism(table)
-    figures.which_mechanism(table[:8])
-
-
 def test_key_numbers_are_written_with_ten_digits_and_only_on_request(tmp_path):
     figures.save_numbers({"delta": 1 / 3, "rows": 12}, "")
     assert list(tmp_path.iterdir()) == []

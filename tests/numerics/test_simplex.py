@@ -58,6 +58,7 @@ def test_meets_the_optimality_conditions(n, ties):
         ([0.7, 0.1, 0.2] + [0.0] * 7, 0.1, [0.1] * 10),  # the same, with bounds that add up to 1 by rounding only
         ([1e12, 1e12, -1e12], 0.0, [0.5, 0.5, 0.0]),
         ([-1e300, 1e300], 0.0, [0.0, 1.0]),
+        ([2.0**50 + 0.25, 2.0**50, 2.0**50], 0.0, [0.5, 0.25, 0.25]),  # sums of such numbers have no quarters
         ([-7.0], 0.0, [1.0]),
     ],
 )

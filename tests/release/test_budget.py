@@ -162,6 +162,17 @@ def test_a_release_is_spent_before_it_is_drawn(tmp_path: Path, monkeypatch: pyte
     assert len(book(file)) == 1 and book(file)[0]["epsilon"] <= 0.6
 
 
+def test_the_delta_of_a_release_is_spent_too(tmp_path: Path) -> None:
+    """Three releases with pairs chosen privately would otherwise pass a limit whose delta is that of one."""
+    file, limit = tmp_path / "budget", Limit(10.0, 1e-6)
+    settings: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6, "budget": file, "limit": limit}
+    made = release.release_chain(release.Counts(TRIPS), **settings)
+    assert book(file)[0]["delta"] == made.statement["delta"] > 5e-7
+    with pytest.raises(ValueError, match="would pass the limit"):
+        release.release_chain(release.Counts(TRIPS), **settings)
+    assert len(book(file)) == 1
+
+
 def test_a_loss_is_on_the_disk_before_anything_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is synced when it holds the entry, and its folder when the file has its name."""
     file, synced = tmp_path / "budget", []

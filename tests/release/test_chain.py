@@ -1,5 +1,6 @@
 """The release: what is drawn, what it costs, and that it depends on nothing unpaid."""
 
+import itertools
 import json
 import math
 import re
@@ -57,9 +58,17 @@ def test_the_noise_has_the_stated_law(scale: float, seed: int | None) -> None:
 
 def test_noise_is_independent_between_counts_and_between_releases() -> None:
     noise = laplace_noise(0.1)
-    first, second = (release.noisy_counts(np.zeros(60_000, dtype=int), noise) for _ in range(2))  # two chunks each
+    first, second = (release.noisy_counts(np.zeros(60_000, dtype=int), noise) for _ in range(2))
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.03
-    assert not np.array_equal(first[:10_000], first[50_000:])
+
+
+def test_noise_is_independent_between_the_chunks_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two counts with the same noise would show their difference."""
+    monkeypatch.setattr(release.draws, "_CHUNK", 5_000)
+    drawn = release.noisy_counts(np.zeros(20_000, dtype=int), laplace_noise(0.1))
+    parts = np.array_split(drawn, 20_000 // 5_000 + 1)
+    for i, j in itertools.combinations(range(5), 2):
+        assert abs(np.corrcoef(parts[i], parts[j])[0, 1]) < 0.1 and (parts[i] != parts[j]).any()
 
 
 # --- what it costs ----------------------------------------------------------------------------------------------------
@@ -87,6 +96,16 @@ def test_private_pairs_use_the_threshold_of_their_unit() -> None:
     nothing = released(counts().iloc[:0], delta=1e-3, support=None)
     assert nothing.labels == () and nothing.noisy.size == 0
     assert "pairs that have a noisy count is 0" in nothing.text
+
+
+def test_events_from_or_to_undeclared_labels_count_for_no_pair() -> None:
+    """They have no place among the declared labels, and -1 must not stand for the last one."""
+    ends = [("x", "a"), ("x", "b"), ("a", "x"), ("b", "x"), ("x", "x"), ("a", "b")]
+    trips = pd.DataFrame(ends, columns=["origin", "destination"]).assign(trips=10_000)
+    _, rows, columns, numbers = supports.pair_counts(trips, ("a", "b"))
+    assert (rows.tolist(), columns.tolist(), numbers.tolist()) == ([0], [1], [10_000])
+    chain = released(trips, delta=1e-6, support=release.private_pairs(["a", "b"]))
+    assert chain.noisy.size == 1 and chain.support.rows.tolist() == [0]
 
 
 def test_a_pair_that_nobody_has_never_shows() -> None:

@@ -20,6 +20,12 @@ def law(noise: Noise, reach: int) -> np.ndarray:
     return weights / weights.sum()
 
 
+def test_a_threshold_is_above_the_events_of_a_unit_at_any_delta() -> None:
+    """Otherwise a pair with all of a unit's events would pass with a probability that nothing here bounds."""
+    for events in (1, 5):
+        assert pair_threshold(laplace_noise(events, events), events, 0.99)[0] == events + 1
+
+
 @pytest.mark.parametrize("events", [1, 2, 3, 5])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.7])
 def test_noise_loses_epsilon_whatever_a_unit_does_and_one_event_less_would_not_do(events: int, epsilon: float) -> None:

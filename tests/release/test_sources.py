@@ -156,6 +156,13 @@ def test_names_of_folders_are_no_columns(tmp_path: Path, kind: str) -> None:
         counted(tmp_path, unit=Unit(1, "u"))
 
 
+def test_columns_with_several_levels_of_names_are_refused() -> None:
+    """They ended in an AttributeError."""
+    table = pd.DataFrame([["a", "b"]], columns=pd.MultiIndex.from_tuples([("trip", "from"), ("trip", "to")]))
+    with pytest.raises(ValueError, match="source: each column must have one name, got 2 levels of names"):
+        count_transitions(table, "trip", "to")
+
+
 # --- no type is guessed -----------------------------------------------------------------------------------------------
 
 
@@ -302,6 +309,14 @@ def test_lines_that_are_read_in_parts(tmp_path: Path, monkeypatch: pytest.Monkey
         counts = count_transitions(tmp_path / "t.csv.gz", "from", "to")
         assert counts.trips.values.tolist() == [["a", "b", 1], ["b", "a", 1], ["c", "d", 1]]
         assert counts.report["damaged"] == 2 and counts.report["missing"] == 1 and counts.report["rows"] == 6
+
+
+def test_the_end_of_a_line_that_is_too_long_makes_no_row_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_, "MOST_BYTES", 20)
+    for last, damaged in (("c," + "d" * 18, 0), ("c," + "d" * 19, 1), ("c," + "d" * 99, 1)):
+        (tmp_path / "t.csv").write_text(f"from,to\na,b\n{last}")
+        counts = count_transitions(tmp_path / "t.csv", "from", "to")
+        assert counts.report["damaged"] == damaged and counts.trips["trips"].sum() == 2 - damaged
 
 
 def test_a_long_header(tmp_path: Path) -> None:

@@ -93,6 +93,16 @@ def test_a_time_that_cannot_be_read_is_left_out_alone(tmp_path: Path, form: str)
     assert counts.report["time"] >= 10 and counts.report["rows"] == 2 + 2 * len(ODD)
 
 
+@pytest.mark.parametrize("word", ["infinity", "-infinity", "epoch", "Infinity", " EPOCH ", "now", "today"])
+@pytest.mark.parametrize("form", ["iso", "%d.%m.%Y", "%Y-%m-%d"])
+def test_words_that_a_database_takes_for_times_are_none(form: str, word: str) -> None:
+    """PostgreSQL writes infinity. Read as 1970, it would put a false move before all others."""
+    good = "01.03.2025" if form == "%d.%m.%Y" else "2025-03-01"
+    table = pd.DataFrame({"car": "p", "at": [word, good], "x": ["a", "b"]})
+    counts = count_trajectories(table, CAR, "at", "x", time_format=form)
+    assert not as_dict(counts) and counts.report["time"] == 1
+
+
 def test_timestamps_that_are_infinite(tmp_path: Path) -> None:
     import duckdb
 

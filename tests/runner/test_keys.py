@@ -75,7 +75,7 @@ def installed(*names: str) -> Edit:
 
 COMPILED = ("mechanism.cpython-311.pyc", "mechanism.draw-12.py311.nbi", "mechanism.draw-12.py311.1.nbc")
 COMPUTES = ("dirichlet/mechanism.py", "dirichlet/__init__.pyi", "streams.py", "figures/house_style.py")
-COMPUTES += ("ledger/rows.py",)
+COMPUTES += ("ledger/rows.py", "release/unit.py")
 STARTS = ("runner/runs.py", "runner/__init__.pyi", "cli.py", "__main__.py")
 EDITS: dict[str, tuple[bool, Edit]] = {
     **{name: (True, written("\n", f"dpsim/{name}")) for name in COMPUTES},
@@ -88,7 +88,9 @@ EDITS: dict[str, tuple[bool, Edit]] = {
     "which cell has the parameters": (True, recut(lambda cells: [cell.metadata.update(tags=tags) for cell, tags in (
         (cells[0], []), (cells[1], ["parameters"]))])),
     "a new table": (True, written("b\n", "data/new.csv")),
-    "prose about the data": (False, written("# Tables\n", "data/README.md")),
+    "prose about the data, and what others may test against": (
+        False, written("# Tables\n", "data/README.md", "data/LEDGER.md", "data/known_answers.csv")),
+    "sums of tables that are in the key themselves": (False, written("1  a.csv\n", "data/checksums.txt")),
     "python": (True, lambda _, patch: patch.setattr(sys, "version", sys.version.replace("3.", "3.9", 1))),
     **{name: (True, installed(name)) for name in ("numpy", "dp_accounting", "ibis_framework")},
     "test tools, extras": (False, installed("pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate")),
@@ -102,39 +104,6 @@ def test_what_runs_again(house: Path, toy: Path, monkeypatch: pytest.MonkeyPatch
     assert key() == before
     edit(toy, monkeypatch)
     assert (key() != before) == again
-
-
-RELEASES = {
-    "": False,
-    "import dpsim\n\ndpsim.words": False,
-    "from dpsim import dirichlet, words\n\nrelease = 1\nrelease.real": False,
-    "# dpsim and its release": False,
-    "import dpsim.release": True,
-    "import dpsim\n\ndpsim.load_release": True,
-    "import dpsim as d\n\nd.release": True,
-    "from dpsim import (\n    checks,\n    release,\n)": True,
-    "from dpsim import release as r": True,
-    "from dpsim import load_release": True,
-    "from dpsim import *": True,
-    "from dpsim.release import Unit": True,
-    "import importlib\n\nimportlib.import_module('dpsim.release.unit')": True,
-    "%matplotlib inline": True,
-}
-"""Code, and whether it may use `release`: what cannot be parsed may."""
-
-
-@pytest.mark.parametrize("code", RELEASES)
-@pytest.mark.parametrize("place", ["cell", "module beside the notebooks"])
-def test_a_change_in_release_runs_only_notebooks_again_that_may_use_it(
-    house: Path, toy: Path, code: str, place: str
-) -> None:
-    if place == "cell":
-        notebook(toy / "notebooks" / "quick.ipynb", BODY, code)
-    else:
-        (toy / "notebooks" / "mine.py").write_text(code)
-    before = key()
-    (house / "release" / "unit.py").write_text("changed")
-    assert (key() != before) == RELEASES[code]
 
 
 FILES = {"table.csv": "table.csv", "months": "months/2025/01/part.csv", "official": "build/data/month.csv"}
@@ -191,8 +160,8 @@ def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(to
     assert seen(published, "two,4\n", "two,4\ntwo.b,two,5\n") == {"other", "00_overview"}
     assert seen(papers, "two,other\n", "two,other\nthree,apart\n") == {"apart", "00_overview"}
     assert seen(published, "two.b,two", "two.b,three") == {"other", "apart", "00_overview"}
-    (toy / "data" / "checksums.txt").write_text("1  a.csv\n")
-    assert seen(toy / "data" / "checksums.txt", "1", "2") == set(names)
+    (toy / "data" / "sources.csv").write_text("a.csv,1\n")
+    assert seen(toy / "data" / "sources.csv", "1", "2") == set(names)
 
 
 def test_the_overview_follows_the_others_results_but_not_their_seconds(toy: Path) -> None:

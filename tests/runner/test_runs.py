@@ -343,6 +343,15 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
         assert ran().status == "done" and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
 
 
+def test_a_killed_run_ends_a_cell_that_lets_no_other_thread_run(toy: Path) -> None:
+    """A thread of the notebook's own process, which would wait for the runner's end, would not get its turn."""
+    busy = f"pathlib.Path('../begun-1').touch(); sum(range({10**11}))"
+    process = waiting(toy, BODY, busy)
+    process.kill()
+    process.communicate(timeout=DEADLINE)
+    wait_for(lambda: not workers(toy), 10)
+
+
 FORKED = """\
 import pathlib
 import numpy as np

@@ -1,5 +1,6 @@
 """A notebook in JupyterLab, as a new user meets it: run all cells, move a chart, see it change."""
 
+import difflib
 import json
 import os
 import secrets
@@ -18,8 +19,9 @@ import psutil
 import pytest
 from toy_project import ROOT
 
-from dpsim import ledger
+from dpsim import ledger, paths
 from dpsim.figures import explore
+from tools import notebooks
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -194,3 +196,25 @@ def test_the_scoreboard_is_aligned_before_it_is_trusted_and_then_shows_what_is_r
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     sync_api.expect(table).to_contain_text("0.8125")
     sync_api.expect(page.locator(".jp-Notebook .jp-OutputArea table")).to_have_count(1)
+
+
+@pytest.mark.parametrize("name", paths.notebook_names())
+def test_a_notebook_that_is_opened_and_saved_changes_nothing_but_the_version(
+    name: str, lab: Callable[[str], str], page: Any, copy: Path
+) -> None:
+    path = copy / "notebooks" / f"{name}.ipynb"
+    notebook = nbformat.read(path, 4)
+    path.write_text(notebooks.written(notebook), encoding="utf-8")  # as `make notebooks` writes it
+    before = path.read_text(encoding="utf-8")
+    page.goto(lab(path.name))
+    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
+    since = path.stat().st_mtime_ns
+    page.keyboard.press("Control+s")
+    give_up = time.monotonic() + PATIENCE / 1000
+    while path.stat().st_mtime_ns == since:
+        assert time.monotonic() < give_up, "it is not saved"
+        time.sleep(0.1)
+    after = path.read_text(encoding="utf-8")
+    changed = [line for line in difflib.unified_diff(before.splitlines(), after.splitlines(), n=0) if line[2:].strip()]
+    added = [line for line in changed if line.startswith("+ ")]
+    assert len(added) <= 2 and all('"pygments_lexer"' in line or '"version"' in line for line in added), changed

@@ -8,6 +8,7 @@ import gzip
 import http.server
 import importlib
 import importlib.util
+import math
 import os
 import re
 import shutil
@@ -48,6 +49,7 @@ LOOK = """() => ({
   failures: [...document.querySelectorAll('mjx-merror, [data-mjx-error]')].map(e => e.textContent),
   lang: document.documentElement.lang,
   title: document.title,
+  description: document.querySelector('meta[name="description"]')?.content ?? "",
   headings: [...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')].map(e => Number(e.tagName[1])),
   nameless: [...document.querySelectorAll('a[href], button')].filter(e => e.checkVisibility())
     .filter(e => ![e.textContent, e.ariaLabel, ...[...e.querySelectorAll('img')].map(i => i.alt)].join('').trim())
@@ -270,6 +272,7 @@ def test_every_page_has_a_title_one_first_heading_and_a_name_for_every_link(visi
     titles = [seen["title"] for seen in visits.values()]
     assert len(set(titles)) == len(titles)
     for name, seen in visits.items():
+        assert 5 < len(seen["description"]) <= 210 and "<" not in seen["description"], name
         assert seen["lang"] == "en", name
         assert seen["headings"].count(1) == 1, name
         assert all(lower <= upper + 1 for upper, lower in pairwise(seen["headings"])), (name, seen["headings"])
@@ -289,7 +292,7 @@ def test_figures_stand_on_white_and_words_stand_out_from_the_page(scheme: str, p
 
 def test_what_the_search_shows_is_prose(page: Any, origin: str) -> None:
     page.goto(f"{origin}/notebooks/permute_and_flip.html", wait_until="load")
-    assert page.locator("summary[aria-label], .search-button-field[aria-label]").count() == 0
+    assert page.locator(":is(summary, .search-button-field)[aria-label]:visible").count() == 0
     page.goto(f"{origin}/search.html?q=permute", wait_until="load")
     page.locator("ul.search > li p.context").first.wait_for()
     shown = page.locator("ul.search > li p.context").all_inner_texts()
@@ -343,15 +346,16 @@ def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(page: Any, origi
     assert charts.count() == len(stills) > 0
     page.wait_for_function(f"document.querySelectorAll('figure.moving.ready').length == {len(stills)}")
 
-    chart = page.locator("figure#fig3-manhattan")
-    table = pd.read_csv(paths.figures() / "00_overview" / "fig3_manhattan.csv")
+    chart = page.locator("figure#fig2-manhattan")
+    table = pd.read_csv(paths.figures() / "00_overview" / "fig2_manhattan.csv")
     chart.locator('input[type="radio"]').first.focus()
     page.keyboard.press("ArrowRight")
     epsilon = float(chart.locator('input[type="radio"]:checked').input_value())
     assert epsilon == float(chart.locator('input[type="radio"]').nth(1).input_value())
     sync_api.expect(chart.locator("svg")).to_contain_text(f"ε = {epsilon:g}")
-    for mean in table[table["epsilon"] == epsilon].groupby("mechanism")["gap"].mean():
-        sync_api.expect(chart.locator("svg")).to_contain_text(f"{mean:.3g} %")
+    for total in table[table["epsilon"] == epsilon].groupby("mechanism")["total"].mean():
+        digits = 1 - math.floor(math.log10(total))  # two of them
+        sync_api.expect(chart.locator("svg")).to_contain_text(f"{round(total, digits):,g}")
 
 
 def test_charts_stand_still_without_scripts(browser: Any, origin: str) -> None:
@@ -410,7 +414,7 @@ def found(words: str, browser: Any, origin: str) -> list[str]:
         ("privatise", "notebooks/your_own_chain.html", True),
         ("privatize", "notebooks/your_own_chain.html", True),
         ("matrix", "notebooks/matrix_dirichlet.html", True),
-        ("epsilon", "notebooks/00_overview.html", True),
+        ("epsilon", "notebooks/terms.html#epsilon", True),
     ],
 )
 def test_the_search_finds_and_leads_to_pages_first(
@@ -436,7 +440,9 @@ def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) ->
     charts = page.locator("figure.moving.ready")
     sync_api.expect(charts).to_have_count(len([*paths.figures().glob("*/fig*.json")]))
     for chart in charts.all():
-        assert chart.locator("svg").bounding_box()["width"] <= PHONE["width"]
+        shrunk = "(drawing) => drawing.getBoundingClientRect().width / drawing.width.baseVal.value"
+        assert chart.locator("svg").evaluate(shrunk) == pytest.approx(1), "its labels can be read"
+        assert chart.locator(".chart").evaluate("(e) => e.scrollWidth <= e.clientWidth || e.tabIndex === 0")
         for control in chart.locator("input, select").all():
             if control.is_checked() if control.get_attribute("type") == "radio" else False:
                 continue
@@ -449,11 +455,15 @@ def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) ->
 
     page.goto(start)
     page.locator('article a[href$="explore.html"]').last.tap()
-    answer = page.locator("figure#fig2-which")
+    maps = page.locator("figure#fig2-manhattan")
     sync_api.expect(page.locator("figure#fig0-ann svg")).to_be_in_viewport()
-    table = pd.read_csv(paths.figures() / "00_overview" / "fig2_which.csv")
+    table = pd.read_csv(paths.figures() / "00_overview" / "fig2_manhattan.csv")
     for mechanism in table["mechanism"].unique():
-        sync_api.expect(answer.locator("svg")).to_contain_text(mechanism)
+        sync_api.expect(maps.locator("svg")).to_contain_text(mechanism)
+
+    page.goto(start)
+    page.get_by_role("button", name="Search").first.tap()
+    sync_api.expect(page.locator("input[type=search]:visible")).to_be_focused()
     assert not [url for url in asked if not url.startswith(("file:", "data:", "blob:"))]
     context.close()
 
@@ -498,6 +508,66 @@ def test_a_page_folds_the_checks_and_rows_of_cells_and_shows_a_caption_once(tmp_
     assert [cell.metadata["tags"] for cell in code if "import checks" in cell.source] == [["checks", "hide-input"]]
     assert sum(cell.source.count("**Figure 0.** A caption.") for cell in made.cells) == 1
     assert "fold-here" in made.cells[-1].source
+
+
+def test_part_2_is_folded_behind_one_bar_that_says_what_it_contains(tmp_path: Path) -> None:
+    new = nbformat.v4
+    prose = ["# Title", "## A lesson", "The end.", "# The paper, claim by claim", "## Theorem 1\n\n### Details"]
+    prose += ["**Paper, Figure 4.** A.\n\n```sh\n# no heading\n```", "# Further", "## More"]
+    cells = [new.new_markdown_cell(source) for source in prose]
+    cells[-1].metadata["tags"] = ["collapsed"]
+    made = site_module("notebook_pages").page("matrix_dirichlet", new.new_notebook(cells=cells), tmp_path)
+    text = "\n\n".join(cell.source for cell in made.cells)
+    assert re.findall("^#+ .*", text, flags=re.MULTILINE) == [
+        *("# Title", "## A lesson", "## The paper, claim by claim", "### Theorem 1", "#### Details"),
+        *("# no heading", "### Further", "#### More"),
+    ]
+    claims = (ledger.published("fallin2023")["inputs"] != "none").sum()
+    assert f"the paper&#x27;s Figure 4, and each of its {claims} claims beside what we compute" in text
+    assert text.count("fold-here") == 2
+
+
+def test_links_to_files_that_are_pages_lead_to_them() -> None:
+    pages = site_module("notebook_pages")
+    board = nbformat.v4.new_output("display_data", {"text/html": ledger.scoreboard("fallin2023").to_html()})
+    text = pages._shown(board).data["text/html"]
+    assert 'href="../report.html"' in text and ".md" not in text and 'href="#theorem-1-when-all-rows-differ"' in text
+    markdown = "[a](../data/LEDGER.md), `figures/REPORT.md`, [b](terms.md#Public-minimum), [c](#Theorem-1)"
+    assert pages.with_site_links(markdown) == (
+        '[a](../ledger.md), <a href="../report.html">`figures/REPORT.md`</a>, '
+        '<a href="terms.html#public-minimum">b</a>, <a href="#theorem-1">c</a>'
+    )
+    assert pages.with_site_links(markdown, "notebooks/a.html") == (
+        '[a](ledger.md), <a href="report.html">`figures/REPORT.md`</a>, '
+        '<a href="notebooks/terms.html#public-minimum">b</a>, <a href="notebooks/a.html#theorem-1">c</a>'
+    )
+
+
+def test_a_card_has_its_question_and_the_papers_first_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages, notebooks = site_module("pages"), site_module("notebook_pages")
+    prose = "*A paper.*\n\n**The question.** Who asks? Ann does. She is a student."
+    cells = [nbformat.v4.new_markdown_cell(source) for source in ("# Title", prose)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    captions = {"figa1_toy": "**Figure A1. Ours.**", "fig2_theirs": "**Paper, Figure 2. Theirs.**"}
+    monkeypatch.setattr(pages.notebook_pages, "screen_size", lambda path: (100, 50))
+    figures = [notebooks.Figure("matrix_dirichlet", stem, caption, "") for stem, caption in captions.items()]
+    card = pages._card("matrix_dirichlet", notebook, figures)
+    assert "<p>Who asks? Ann does.</p>" in card and "matrix Dirichlet mechanism" in card
+    assert card.count("<img") == 1 and "fig2_theirs.png" in card
+    for name in paths.notebook_names():
+        asked = notebooks.question(nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4))
+        assert 40 < len(asked) < 500, name
+
+
+def test_the_first_page_says_what_to_do_and_explore_where_each_chart_comes_from(page: Any, origin: str) -> None:
+    page.goto(f"{origin}/index.html")
+    advice = page.locator("article > section > section > ul > li, article section ul > li").first
+    assert len(advice.inner_text()) > 60 and advice.locator("a").count()
+    page.goto(f"{origin}/explore.html")
+    charts = page.locator("figure.moving")
+    for source, chart in zip(page.locator("p.source a").all(), charts.all(), strict=True):
+        assert source.get_attribute("href").endswith("#" + chart.get_attribute("id"))
+        assert not re.match("(Paper, )?Figure", chart.locator("figcaption").inner_text())
 
 
 def test_a_folded_section_opens_for_a_link_into_it(browser: Any, site: Path, origin: str) -> None:
@@ -549,12 +619,12 @@ def test_alternative_text_is_plain(markdown: str, text: str) -> None:
     assert site_module("markup").plain(markdown) == text
 
 
-def test_on_explore_a_formula_has_raised_letters_and_no_remark_that_its_chart_moves_elsewhere() -> None:
-    caption = (
-        r"**Figure 0.** Move it (the slider needs JupyterLab): $e^{\epsilon}$, $e^{-\epsilon|z|}$, $x_i^2$, `a_b`."
-    )
+@pytest.mark.parametrize("number", ["**Figure 0.** ", "**Figure A1. Ann's odds.** ", "**Paper, Figure 3.** "])
+def test_a_caption_on_explore_has_raised_letters_and_neither_a_number_nor_a_remark_on_jupyterlab(number: str) -> None:
+    caption = number + r"Move it (the slider needs JupyterLab): $e^{\epsilon}$, $e^{-\epsilon|z|}$, $x_i^2$, `a_b`."
     figure = site_module("notebook_pages").Figure("overview", "fig0_ann", caption, "Ann")
-    shown = "**Figure 0.** Move it: e<sup>ε</sup>, e<sup>-ε|z|</sup>, x<sub>i</sub>², `a_b`."
+    message = "**Ann's odds.** " if "Ann" in number else ""
+    shown = f"{message}Move it: e<sup>ε</sup>, e<sup>-ε|z|</sup>, x<sub>i</sub>², `a_b`."
     assert site_module("explore")._caption(figure) == shown
 
 

@@ -79,6 +79,15 @@ def test_a_notebook_whose_code_has_changed_since_its_run_is_refused(toy: Path) -
         notebooks.refreshed("quick")
 
 
+def test_a_chart_is_written_as_jupyterlab_saves_it() -> None:
+    spec = {"width": 720.0, "params": [{"value": 1.0, "bind": {"step": 0.5, "max": True}}]}
+    cell = nbformat.v4.new_code_cell("1")
+    shown = {"application/vnd.vegalite.v5+json": spec, "text/plain": "A chart."}
+    cell.outputs = [nbformat.v4.new_output("display_data", shown)]
+    text = notebooks.written(nbformat.v4.new_notebook(cells=[cell]))
+    assert '"width": 720\n' in text and '"value": 1\n' in text and '"step": 0.5\n' in text and '"max": true' in text
+
+
 def test_cleaning_a_notebook_strips_what_differs_and_refuses_warnings() -> None:
     made = nbformat.v4.new_notebook()
     made.metadata = {"papermill": {"duration": 3.2}, "widgets": {"state": {}}}
@@ -155,6 +164,18 @@ def test_a_picture_has_its_caption_and_a_styled_table_its_text(tmp_path: Path) -
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     assert "Alternative text is missing" not in done.stderr
     assert 'alt="Paper, 1 &lt; 2, Figure 1. One."' in (tmp_path / "a.html").read_text(encoding="utf-8")
+    fresh = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in "12"])
+    moving = {"application/vnd.vegalite.v5+json": {}, "image/png": "iVBORw==", "text/plain": "A chart."}
+    for cell, data in zip(fresh.cells, (png, moving)):  # as `nbconvert --execute` finds them
+        cell.outputs = [nbformat.v4.new_output("display_data", data)]
+    fresh.cells.insert(
+        1, nbformat.v4.new_markdown_cell("Text.\n\n**Paper, Figure 2.** At $\\epsilon$ < 1\nit *falls*.")
+    )
+    nbformat.write(fresh, tmp_path / "a.ipynb")
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert "Alternative text is missing" not in done.stderr
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert 'alt="Paper, Figure 2. At epsilon &lt; 1 it falls."' in page and 'alt="A chart."' in page
     moving = {"application/vnd.vegalite.v5+json": {}, "image/png": "iVBORw==", "text/plain": "A chart."}
     cells[0].outputs = [nbformat.v4.new_output("display_data", moving)]
     assert notebooks.clean(made).cells[0].outputs[0].metadata["image/png"]["alt"] == "A chart."

@@ -61,7 +61,8 @@ def stage(source: Path, modules: Path) -> None:
     files = source / "files"
     if not any(paths.figures().glob("*/*.pdf")):
         print("site: without the pdf of the figures, which are not committed; `PDF=1 make figures` writes them")
-    _copy(paths.data() / "published.csv", files / "data" / "published.csv")
+    for table in ("published.csv", "known_answers.csv"):
+        _copy(paths.data() / table, files / "data" / table)
     (source / "figures").symlink_to("files/figures")  # images that a notebook takes from ../figures
     for name in names:
         _copy(paths.notebooks() / f"{name}.ipynb", files / "notebooks" / f"{name}.ipynb")

@@ -30,13 +30,15 @@ START = """\
 <script>
 async function draw(place) {
   var spec = JSON.parse(place.querySelector("script").textContent);
-  if (window.innerWidth < 700) {  // a phone: what stands side by side goes below each other
+  if (window.innerWidth < 700) {  // a phone: charts keep their size, and stand below each other
     spec.marks.forEach(function (part) { if (part.layout) part.layout.columns = 1; });
   }
   var view = new vega.View(vega.parse(spec), {
     renderer: "svg", container: place.querySelector(".chart"), bind: place.querySelector(".controls"), hover: true
   });
   await view.runAsync();
+  var chart = place.querySelector(".chart");
+  if (chart.scrollWidth > chart.clientWidth) chart.tabIndex = 0;  // scrolled with the keys too
   place.querySelectorAll(".vega-bind").forEach(function (line) {
     var label = line.querySelector(".vega-bind-name, label, span");
     line.querySelectorAll("input, select").forEach(function (input) {
@@ -69,10 +71,13 @@ def charts(notebooks: Mapping[str, Any]) -> list[tuple[notebook_pages.Figure, di
 
 
 def page(notebooks: Mapping[str, Any]) -> str:
-    """Return the page: for each chart its section's words, the chart with its still picture, its caption, its files."""
+    """Return the page: for each chart its section's words, the notebook that it comes from, the chart with its still
+    picture, its caption, its files."""
     parts = ["# Explore", INTRODUCTION]
     parts += [f'<script src="_static/vega/{SCRIPT}"></script>']
-    parts += [_section(figure, spec) for figure, spec in charts(notebooks)]
+    for figure, spec in charts(notebooks):
+        title = html.escape(plain(notebook_pages.title(notebooks[figure.notebook])))
+        parts.append(_section(figure, spec, title))
     return "\n\n".join([*parts, START])
 
 
@@ -83,22 +88,28 @@ def copy_script(modules: Path, target: Path) -> None:
 
 
 def _caption(figure: notebook_pages.Figure) -> str:
-    """Return the caption without formulas and without remarks that the chart moves in JupyterLab: here it moves too."""
-    return without_formulas(re.sub(r"\s*\([^()]*JupyterLab[^()]*\)", "", figure.caption), markup=True)
+    """Return the caption without formulas, without its number, which charts of several notebooks share, and without
+    remarks that the chart moves in JupyterLab: here it moves too."""
+    caption = re.sub(r"\s*\([^()]*JupyterLab[^()]*\)", "", figure.caption)
+    caption = re.sub(r"^\*\*(?:Paper, )?Figure\s[\w–-]+\.(\*\* )?\s*", lambda m: "" if m[1] else "**", caption)
+    return without_formulas(caption, markup=True)
 
 
-def _section(figure: notebook_pages.Figure, spec: dict[str, Any]) -> str:
-    """Return one chart with its heading, its words and its files."""
+def _section(figure: notebook_pages.Figure, spec: dict[str, Any], title: str) -> str:
+    """Return one chart with its heading, its notebook, its words and its files."""
     base = f"figures/{figure.notebook}/{figure.stem}"
     width, height = notebook_pages.screen_size(paths.figures() / figure.notebook / f"{figure.stem}.png", 0.5)
     alt = html.escape(spec.get("description", plain(figure.caption)))
     embedded = json.dumps(vl_convert.vegalite_to_vega(spec), separators=(",", ":")).replace("</", "<\\/")
     heading = re.sub(r"^\d+\.\s*", "", figure.section)
+    place = f"notebooks/{figure.notebook}.html#{figure.anchor}"
+    source = f'<p class="source">From the notebook <a href="{place}">{title}</a></p>'
     still = f'<img src="{base}.png" alt="{alt}" width="{width}" height="{height}">'
     files = " · ".join(f'<a href="{base}.{end}" download>{end}</a>' for end in ("csv", "png", "json"))
     return "\n\n".join(
         [
             f"## {heading}",
+            source,
             f'<figure class="published moving" id="{figure.anchor}">\n<div class="chart" role="group" '
             f'aria-label="{alt}"></div>\n<div class="controls"></div>\n<noscript>{still}</noscript>\n'
             f'<script type="application/json">{embedded}</script>\n<figcaption>',

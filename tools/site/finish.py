@@ -1,5 +1,5 @@
-"""Finishes the built pages: pictures become WebP that load when they come near the screen, and no line begins with the
-comma behind a formula."""
+"""Finishes the built pages: pictures become WebP that load when they come near the screen, no line begins with the
+comma after a formula, and each page has a description."""
 
 from __future__ import annotations
 
@@ -28,7 +28,23 @@ def finish(site: Path) -> None:
     for path in site.rglob("*.html"):
         parts = re.split(r"(<img\b[^>]*>)", path.read_text(encoding="utf-8"))
         parts[1::2] = [_light(tag, path.parent) for tag in parts[1::2]]
-        path.write_text(whole("".join(parts)), encoding="utf-8")
+        path.write_text(described(whole("".join(parts))), encoding="utf-8")
+
+
+LONGEST = 200
+"""Characters of a description; search engines show no more."""
+
+
+def described(page: str) -> str:
+    """Return a page with its first long paragraph as its description, or its title if it has none."""
+    article = page.partition("<article")[2]
+    paragraphs = re.findall(r"<p>(.*?)</p>", article, flags=re.DOTALL)
+    texts = [" ".join(html.unescape(re.sub("<[^>]+>", "", part)).split()) for part in paragraphs]
+    title = html.unescape(re.findall(r"<title>(.*?)</title>", page, flags=re.DOTALL)[0])
+    text = next((text for text in texts if len(text) > 60), " ".join(title.split()))
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST].rpartition(' ')[0]} …"
+    return page.replace("</head>", f'  <meta name="description" content="{html.escape(text)}"/>\n  </head>', 1)
 
 
 def whole(page: str) -> str:

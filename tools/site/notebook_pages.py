@@ -50,6 +50,15 @@ def title(notebook: Any) -> str:
     return next(heading for cell in notebook.cells for heading in _headings(cell))
 
 
+def question(notebook: Any) -> str:
+    """Return the first two sentences of a notebook's question, or of its first paragraph if it asks none."""
+    prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    paragraphs = [part for source in prose for part in _paragraphs(source) if re.match(r"[\w*]", part)]
+    asked = [part for part in paragraphs if part.startswith("**The question.**")]
+    text = plain((asked + paragraphs)[0].removeprefix("**The question.**"))
+    return " ".join(re.split(r"(?<=[.?!]) (?=[A-Z])", text)[:2])
+
+
 def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
     """Return the figures in the folder that the notebook saves, in its order.
 
@@ -83,7 +92,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     cells: list[Any] = []
     start = 0  # where the code of the next figure begins
     section = title(notebook)
-    for cell in notebook.cells:
+    lower = 0  # by how many levels the headings of this part are lowered
+    for position, cell in enumerate(notebook.cells):
         if "checks" in (tags := cell.metadata.get("tags", [])) and "hide-input" not in tags:  # as in JupyterLab
             cell.metadata["tags"] = [*tags, "hide-input"]
         stems = [stem for stem in _saved(cell) if stem in made]
@@ -96,8 +106,14 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
         if cell.cell_type == "markdown":
             cell.source = "\n\n".join(part for part in _paragraphs(cell.source) if part not in captions)
             cell.source = with_site_links(cell.source)
-            if len(cells) > 1:  # a page has one title: "# Further" stands below it
-                cell.source = re.sub(r"^# ", "## ", cell.source, flags=re.MULTILINE)
+            if cell.source.startswith(PART_2):
+                lower = 1
+                contains = html.escape(part_2(name, notebook.cells[position:]))
+                cells.append(new_markdown_cell(f'<div class="fold-here" data-contains="{contains}"></div>'))
+            elif cell.source.startswith("# Further"):
+                lower += 1
+            if len(cells) > 1:  # a page has one title, and the other headings stand below it
+                cell.source = _lowered(cell.source, lower)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
             code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
@@ -114,6 +130,38 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     notebook.cells = _one_bar([cell for cell in cells if cell.source.strip()])
     _head(notebook, name, list(made.values()))
     return notebook
+
+
+PART_2 = "# The paper, claim by claim"
+"""How the part of a notebook begins that the site folds."""
+
+
+def part_2(name: str, cells: list[Any]) -> str:
+    """Return a sentence about what the second part of a paper's notebook contains."""
+    paper = ledger.papers().reset_index().set_index("notebook")["id"].get(name)
+    claims = int((ledger.published(paper)["inputs"] != "none").sum()) if paper else 0
+    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    named = re.findall(r"^\*\*Paper, Figures? (\d+)", prose, flags=re.MULTILINE)
+    found = list(dict.fromkeys(named))
+    figures = f"the paper's Figure{'s' * (len(found) > 1)} {_listed(found)}, and " if found else ""
+    return f"For readers who hold the paper: {figures}each of its {claims} claims beside what we compute"
+
+
+def _listed(words: list[str]) -> str:
+    """Return words as a list in a sentence."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _lowered(source: str, by: int) -> str:
+    """Return Markdown whose headings are `by` levels lower, and at least at the second level."""
+
+    def heading(found: re.Match[str]) -> str:
+        return f"{'#' * max(2, len(found[1]) + by)} "
+
+    parts = re.split(r"(^```.*?^```)", source, flags=re.MULTILINE | re.DOTALL)
+    parts[::2] = [re.sub(r"^(#+) ", heading, part, flags=re.MULTILINE) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _one_bar(cells: list[Any]) -> list[Any]:
@@ -139,40 +187,65 @@ def _is_anchor(cell: Any) -> bool:
     return cell.cell_type == "markdown" and not re.sub(r"<div [^>]*></div>", "", cell.source).strip()
 
 
+PAGES = {
+    r"tools/letters/(\w+)\.md": r"letters/\1",
+    r"data/README\.md": "data",
+    r"data/LEDGER\.md": "ledger",
+    r"figures/REPORT\.md": "report",
+}
+"""Files of the project that are pages here, as patterns, with the names of the pages."""
+
+
+def _page_of(path: str) -> str:
+    """Return the page that shows a file of the project, or "" if there is none."""
+    found = [re.sub(file, page, path) for file, page in PAGES.items() if re.fullmatch(file, path)]
+    return found[0] if found else ""
+
+
 def with_site_links(markdown: str, page: str = "") -> str:
     """Return Markdown of a notebook whose links to headings and other notebooks hold where it is shown.
 
     Files of the project that are pages here become links. page: the notebook's own page, seen from one level above the
     notebooks; "" on that page.
     """
-    files = (r"tools/letters/(\w+)\.md", r"letters/\2"), (r"data/README\.md", "data"), (r"figures/REPORT\.md", "report")
     up = "" if page else "../"
-    for file, place in files:
-        markdown = re.sub(rf"(?<!\[)(`{file}`)", rf'<a href="{up}{place}.html">\1</a>', markdown)
-        markdown = re.sub(rf"\]\((\.\./{file})\)", f"]({up}{place}.md)", markdown)
+
+    def named(found: re.Match[str]) -> str:
+        place = _page_of(found[1])
+        return f'<a href="{up}{place}.html">{found[0]}</a>' if place else found[0]
+
+    def linked(found: re.Match[str]) -> str:
+        place = _page_of(found[1])
+        return f"]({up}{place}.md)" if place else found[0]
+
     if page:
-        markdown = re.sub(r"\]\((\w+\.ipynb)", r"](notebooks/\1", markdown.replace("](#", f"]({page}#"))
-    link = r"(?<!!)\[([^\]]*)\]\(([\w/]*(?:\.ipynb|\.html)?#[^)\s]+)\)"
+        markdown = re.sub(r"\]\((\w+\.(?:ipynb|md))", r"](notebooks/\1", markdown.replace("](#", f"]({page}#"))
+    markdown = re.sub(r"(?<!\[)`([\w/]+\.md)`", named, markdown)
+    markdown = re.sub(r"\]\(\.\./([\w/]+\.md)\)", linked, markdown)
+    link = r"(?<!!)\[([^\]]*)\]\(([\w/]*(?:\.ipynb|\.html|\.md)?#[^)\s]+)\)"
     return re.sub(link, lambda m: f'<a href="{_site_link(m[2])}">{m[1]}</a>', markdown)
 
 
 def _shown(output: Any) -> Any:
-    """Return an output whose links to headings lead to the ids that Sphinx makes, whose tables all look alike."""
+    """Return an output whose links to headings lead to the ids that Sphinx makes, whose links to files lead to their
+    pages, and whose tables all look alike."""
     html_text = output.get("data", {}).get("text/html")
     if html_text:
         text = html_text if isinstance(html_text, str) else "".join(html_text)
         text = re.sub(r'<table id="(\w+)">', r'<table id="\1" class="dataframe">', text)
         found = r'href="((?:\w+\.ipynb)?#[^"]+)"'
-        output["data"]["text/html"] = re.sub(found, lambda m: f'href="{_site_link(m[1])}"', text)
+        text = re.sub(found, lambda m: f'href="{_site_link(m[1])}"', text)
+        file = r'href="\.\./([\w/]+\.md)"'
+        output["data"]["text/html"] = re.sub(file, lambda m: f'href="../{_page_of(m[1])}.html"', text)
     if printed := output.get("data", {}).get("text/markdown"):
         output["data"]["text/markdown"] = with_site_links(printed if isinstance(printed, str) else "".join(printed))
     return output
 
 
 def _site_link(link: str) -> str:
-    """Return a link to a heading, of this notebook or of another one, as the site has it."""
+    """Return a link to a heading, of this notebook or of another page, as the site has it."""
     file, _, heading = link.partition("#")
-    return f"{file.replace('.ipynb', '.html')}#{heading_id(html.unescape(heading))}"
+    return f"{re.sub('[.](ipynb|md)$', '.html', file)}#{heading_id(html.unescape(heading))}"
 
 
 def heading_id(heading: str) -> str:

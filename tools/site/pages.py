@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import answers
 import explore
 import interface
 import measurements
@@ -22,17 +23,30 @@ READERS = """\
 <div class="readers">
 <a href="notebooks/index.html"><b>You read one of the papers</b>its figures redrawn, its numbers checked</a>
 <a href="notebooks/your_own_chain.html"><b>You have data</b>from a table of events to a private chain</a>
-<a href="explore.html"><b>You teach</b>charts that move in the browser; each notebook ends with exercises</a>
+<a href="explore.html"><b>You teach</b>charts that move in the browser, each from a lesson with exercises</a>
 <a href="api/index.html"><b>You write code</b>the mechanisms, their exact accounting, the command line</a>
 </div>"""
 """Four kinds of readers, and where each goes in one click."""
 
-INTRODUCTION = f"""Every number that the papers print and that we compute, side by side (<a href="data/published.csv"
-download>the ledger</a>; [what stands in for the papers' data](data.md); [why the errata are ones](errata.md)).
+INTRODUCTION = f"""Every number that the papers report and that we compute, side by side
+(<a href="data/published.csv" download>the table</a>; [what stands in for the papers' data](data.md);
+[how a claim is judged](ledger.md); [what does not hold](errata.md)).
 
 {ledger.LEGEND}
 {{summary}}"""
 """What the page of numbers says before its tables."""
+
+
+PAGES = {"data/README.md": "data.md", "data/LEDGER.md": "ledger.md", "figures/REPORT.md": "report.md"}
+"""Files to which the README links, and their pages here."""
+
+
+def _without_local_links(markdown: str) -> str:
+    """Return the text of a file of data/, whose links to other files lead to their pages."""
+    for file, page in PAGES.items():
+        name = file.partition("/")[2]
+        markdown = markdown.replace(f"](../{file})", f"]({page})").replace(f"]({name})", f"]({page})")
+    return markdown
 
 
 def ordered(names: list[str]) -> list[str]:
@@ -54,7 +68,10 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
         "report.md": published_and_reproduced(),
         "errata.md": errata(notebooks),
         **letters(),
-        "data.md": (paths.data() / "README.md").read_text(encoding="utf-8"),
+        "known_answers.md": answers.page(),
+        "data.md": _without_local_links((paths.data() / "README.md").read_text(encoding="utf-8")),
+        "ledger.md": _without_local_links((paths.data() / "LEDGER.md").read_text(encoding="utf-8")),
+        "notebooks/terms.md": (paths.notebooks() / "terms.md").read_text(encoding="utf-8"),
         **interface.pages(),
     }
     if measurements.texts():
@@ -65,33 +82,61 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
 
 
 def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
-    """Return the first page: three sentences, four ways on, a card for each notebook with a link to each figure."""
+    """Return the first page: what this is, four ways on, what to do, and a card for each notebook with a link to each
+    figure."""
     title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
-    verdicts = ledger.by_paper(ledger.report())["verdict"].rename(index=ledger.papers()["notebook"])
-    cards = [_card(name, nb, figures[name], verdicts.get(name, "")) for name, nb in notebooks.items()]
-    pages = ["explore", "notebooks/index", "report", "errata", "run", "api/index", "data"]
+    cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
+    pages = [
+        "explore",
+        "notebooks/index",
+        "All claims <report>",
+        "errata",
+        "run",
+        "api/index",
+        "data",
+        "ledger",
+        "known_answers",
+    ]
     pages += ["measurements"] if measurements.texts() else []
     return "\n\n".join(
         [
             title,
             opening,
             READERS,
+            *_advice(),
+            "## The notebooks",
             '<div class="cards">',
             *cards,
             "</div>",
-            "What does not hold as printed: the [errata](errata.md). Every number side by side: [published and "
-            "reproduced](report.md). To change a parameter: [run it yourself](run.md). Which mechanism should I use? "
-            "The first chart of [Explore](explore.md).",
+            "What the papers report, and what we find: [every number](report.md), and [what does not hold](errata.md). "
+            "To change a parameter: [run it yourself](run.md). Which mechanism should I use? "
+            "[The overview](notebooks/00_overview.ipynb) says which one, and when. Words that you do not know: "
+            "[the terms](notebooks/terms.md).",
             toctree(pages),
         ]
     )
 
 
-def run_it_yourself() -> str:
-    """Return the README's sections, but what is generated, as a page: its tables and pictures are elsewhere here."""
+def _sections() -> list[str]:
+    """Return the sections of the README, without those that are generated, because the site has pages of its own."""
     readme = (paths.root() / "README.md").read_text(encoding="utf-8")
-    sections = [section for section in readme.split("\n## ")[1:] if "<!-- " not in section]
-    blocks = [block for section in sections for block in f"## {section}".strip().split("\n\n")]
+    return [f"## {section}".strip() for section in readme.split("\n## ")[1:] if "<!-- " not in section]
+
+
+def _is_advice(section: str) -> bool:
+    """Return whether a section of the README is a list of advice, and not a way to run something."""
+    return "\n- **" in section and "```" not in section
+
+
+def _advice() -> list[str]:
+    """Return the first page's part of the README: what a reader should do."""
+    return [_on_the_site(block) for section in _sections() if _is_advice(section) for block in section.split("\n\n")]
+
+
+def run_it_yourself() -> str:
+    """Return the README's sections, except for its advice and what is generated, as a page: its tables and pictures are
+    elsewhere here."""
+    blocks = [block for section in _sections() if not _is_advice(section) for block in section.split("\n\n")]
     return "\n\n".join(["# Run it yourself", *(_on_the_site(block) for block in blocks if not block.startswith("|"))])
 
 
@@ -105,7 +150,7 @@ def _on_the_site(markdown: str) -> str:
         words, target = found[1], found[2]
         if target.startswith(measurements.RESULTS) and measurements.texts():
             return f"[{words}](measurements.md)"
-        page = target if target.startswith("notebooks/") else {"data/README.md": "data.md"}.get(target)
+        page = target if target.startswith("notebooks/") else PAGES.get(target)
         return f"[{words}]({page})" if page else words
 
     return re.sub(r"\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, markdown)
@@ -118,7 +163,8 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
         + (f" {paper}" if (paper := notebook_pages.reference(name)) else "")
         for name, notebook in notebooks.items()
     ]
-    return "\n\n".join(["# Notebooks", "\n".join(lines), toctree(list(notebooks))])
+    lines.append("- [The terms that they use](terms.md)")
+    return "\n\n".join(["# Notebooks", "\n".join(lines), toctree([*notebooks, "terms"])])
 
 
 def published_and_reproduced() -> str:
@@ -129,7 +175,9 @@ def published_and_reproduced() -> str:
     links = [f'<a href="errata.html#{_place(id)}">{shown}</a>' for id, shown in table["shown"][wrong].items()]
     table.loc[wrong, "shown"] = links
     table["where"] = [_where(row) for row in table.itertuples()]
-    return "\n\n".join(["# Published and reproduced", INTRODUCTION.format(summary=summary), ledger.markdown(table)])
+    return "\n\n".join(
+        ["# What the papers report, and what we find", INTRODUCTION.format(summary=summary), ledger.markdown(table)]
+    )
 
 
 def _where(row: Any) -> str:
@@ -181,24 +229,26 @@ def letters() -> dict[str, str]:
     return found
 
 
-def _card(name: str, notebook: Any, figures: list[Figure], verdict: str) -> str:
-    """Return a notebook's card: its question, its paper and verdict, its first figure (the key one), a link to each."""
+def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
+    """Return a notebook's card: its title, its paper, its question, its key figure, and a link to each figure."""
     page = f"notebooks/{name}.html"
-    question = html.escape(plain(notebook_pages.title(notebook)))
+    title = html.escape(plain(notebook_pages.title(notebook)))
     links = [
-        f'<a href="{page}#{f.anchor}" aria-label="{html.escape(plain(f.label))}: {question}">'
+        f'<a href="{page}#{f.anchor}" aria-label="{html.escape(plain(f.label))}: {title}">'
         f"{html.escape(plain(f.label))}</a>"
         for f in sorted(figures, key=_number)
     ]
     image = ""
     if figures:
-        first = figures[0]
-        path = f"figures/{name}/{first.stem}.png"
-        width, height = notebook_pages.screen_size(paths.figures() / name / f"{first.stem}.png")
-        image = f'<img src="{path}" alt="{html.escape(first.alt)}" width="{width}" height="{height}">'
+        key = next((figure for figure in figures if figure.caption.startswith("**Paper,")), figures[0])
+        path = f"figures/{name}/{key.stem}.png"
+        width, height = notebook_pages.screen_size(paths.figures() / name / f"{key.stem}.png")
+        image = f'<img src="{path}" alt="{html.escape(key.alt)}" width="{width}" height="{height}">'
+    reference = notebook_pages.reference(name)
+    paper = f'<p class="paper">{html.escape(reference)}</p>\n' if reference else ""
     return (
-        f'<div class="entry">\n{image}\n<h2><a href="{page}">{question}</a></h2>\n'
-        f"<p>{html.escape(notebook_pages.reference(name))}{verdict and f'. {verdict}'}</p>\n"
+        f'<div class="entry">\n{image}\n<h3><a href="{page}">{title}</a></h3>\n'
+        f"{paper}<p>{html.escape(notebook_pages.question(notebook))}</p>\n"
         f'<p class="downloads">{" · ".join(links)}</p>\n</div>'
     )
 

@@ -3,7 +3,12 @@ function fold() {
   document.querySelectorAll(".fold-here").forEach(function (mark) {
     var section = mark.closest("section"), folded = document.createElement("details");
     folded.className = "section";
-    folded.appendChild(document.createElement("summary")).append(section.querySelector(":is(h2, h3, h4)"));
+    var bar = folded.appendChild(document.createElement("summary"));
+    bar.append(section.querySelector(":is(h2, h3, h4)"));
+    if (mark.dataset.contains) {
+      folded.classList.add("part");
+      bar.appendChild(document.createElement("span")).textContent = mark.dataset.contains + ".";
+    }
     folded.append(...Array.from(section.childNodes).filter(function (part) { return part !== mark; }));
     section.replaceChildren(...section.querySelectorAll(":scope > span[id]"), folded);
   });
@@ -25,7 +30,7 @@ function unfold() {
 // What a control says is its name: the theme names some by other words.
 function name() {
   document.querySelectorAll("summary[aria-label], .search-button-field").forEach(function (control) {
-    control.removeAttribute("aria-label");
+    if (control.innerText.trim()) control.removeAttribute("aria-label");  // on a phone the button is an icon alone
   });
 }
 // What the search shows of a page is prose, not code.

@@ -1,0 +1,106 @@
+"""Drawings of the notebook `data_driven_markov`: Figures 1, 3 and 4 of Benvenuti et al. 2026."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpsim.figures.house_style import (
+    BAND,
+    OURS,
+    PAPER,
+    PUBLISHED,
+    mark_published,
+    mark_source,
+    size,
+)
+
+
+def draw_grades(values: pd.DataFrame, source: str) -> Figure:
+    """Return Figure 1: the mean divergence of private grades, and the promised delta.
+
+    Parameters
+    ----------
+    values : DataFrame
+        Rows by growing epsilon; columns epsilon, delta_upper, kl_theorem2,
+        kl_corollary1, kl_empirical, kl_standard_error.
+    source : str, the source of the data
+    """
+    fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.9))
+    x, mean = values["epsilon"], values["kl_empirical"]
+    spread = 2 * values["kl_standard_error"]
+    left.plot(x, values["kl_corollary1"], "--", color=PAPER, label="Corollary 1 (bound)")
+    left.plot(x, values["kl_theorem2"], color=OURS, label="Theorem 2 (exact)")
+    left.plot(x, mean, ".", ms=3, color=PAPER, label="mean of releases")
+    left.fill_between(x, mean - spread, mean + spread, color=PAPER, **BAND)
+    mark_published(left, 2.255, 0.103, "(2.255, 0.103)", offset=(30, 22))
+    left.set(xlabel=r"promised $\epsilon$", ylim=(0, None))
+    left.set_ylabel(r"$\mathbb{E}\,\mathcal{K}(C\,\|\,\tilde C)$ (nats)")
+    left.legend()
+    near = values[x <= max(4.0, x[0] + 1)]
+    right.plot(near["epsilon"], near["delta_upper"], color=OURS, label="Theorem 1")
+    mark_published(right, 2.255, 0.0026, "0.0026", offset=(8, 2))
+    mark_published(right, 3.31, 1.3e-4, r"$1.3\times10^{-4}$", offset=(8, 2))
+    right.set(xlabel=r"promised $\epsilon$", ylabel=r"promised $\delta$", yscale="log")
+    right.legend()
+    mark_source(fig, source)
+    return fig
+
+
+def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
+    """Return Figure 3: the error of the stationary distribution, and Theorem 4's bound.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Rows by growing epsilon; columns epsilon, tv_mean, tv_standard_error, tv_theorem4.
+    source : str, the source of the data
+    """
+    fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.7))
+    mean, spread = table["tv_mean"], 2 * table["tv_standard_error"]
+    label = "total variation of the\nstationary distribution"
+    for ax in (left, right):
+        ax.plot(table["epsilon"], mean, color=PAPER)
+        ax.set(xlabel=r"promised $\epsilon$", ylabel=label)
+    band = mean - spread, mean + spread
+    left.fill_between(table["epsilon"], *band, color=PAPER, **BAND)
+    mark_published(left, 3.73, 0.017, "(3.73, 0.017)", offset=(18, 10))
+    left.set_ylim(min(0.01, 0.97 * mean.min()), max(0.0185, 1.03 * mean.max()))
+    right.plot(table["epsilon"], table["tv_theorem4"], "--", color=PAPER)
+    x, low, high = table.loc[len(table) // 2, ["epsilon", "tv_mean", "tv_theorem4"]]
+    arrow = {"arrowstyle": "<->", "color": "0.4"}
+    right.annotate("", (x, high), (x, low), arrowprops=arrow)
+    right.text(x, np.sqrt(low * high), f"  {high / low:.0f} times", color="0.3", va="center")
+    right.text(x, 1.6 * high, "Theorem 4's bound", ha="center")
+    right.text(x, low / 1.3, "mean of private chains", ha="center", va="top")
+    right.set(yscale="log", ylim=(0.3 * mean.min(), 3 * table["tv_theorem4"].max()))
+    mark_source(fig, source)
+    return fig
+
+
+def draw_sampled_delta(table: pd.DataFrame, names: dict[str, str]) -> Figure:
+    """Return Figure 4: the relative error of a sampled delta against the number of draws.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns delta, draws, error_mean, error_standard_error, error_exact.
+    names : dict of two, what the legend says of each value in the column delta
+    """
+    fig, ax = plt.subplots(figsize=size(2, 2.9))
+    looks = ("o", "-", PAPER), ("s", "--", "0.35")
+    for (label, name), (marker, dash, colour) in zip(names.items(), looks):
+        part = table[table["delta"] == label]
+        spread = 2 * part["error_standard_error"]
+        bars = {"fmt": marker, "ms": 3, "color": colour, "label": f"sampled, δ = {name}"}
+        ax.errorbar(part["draws"], part["error_mean"], spread, **bars)
+        exact = part["error_exact"]
+        ax.plot(part["draws"], exact, dash, color=OURS, label=f"exact, δ = {name}")
+    ax.axhline(0.01, color=PUBLISHED, lw=0.8)
+    ax.text(110, 0.0092, "published: below this at $10^6$", va="top", color="0.3")
+    ax.set(xscale="log", yscale="log", xlabel="draws at each point, $M$", ylim=(0.003, 20))
+    ax.set_ylabel(r"$\mathbb{E}\,|\hat\delta-\delta|\,/\,\delta$")
+    ax.legend()
+    return fig

@@ -1,0 +1,126 @@
+"""Drawings of `notebooks/matrix_dirichlet.ipynb`: the walks over a map, and the error of a private matrix's stationary
+distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from dpsim.datasets.roads import RoadChain
+from dpsim.figures.house_style import PAPER, PUBLISHED, TRUE, mark_published, mark_source, shorten, size
+from dpsim.figures.maps import draw_network, draw_walk, name_segments, scale_bar
+
+FIRST, LAST = 0.5, 9.0
+"""Where the axis of epsilon in Fallin et al.'s Figure 2 begins and ends."""
+
+MARGIN = 260.0  # metres around the walks on the maps of Figure 1
+
+
+def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
+    """Return a figure with Figure 1: each walk on a map of the streets around it, and a table of all steps.
+
+    Parameters
+    ----------
+    roads : RoadChain
+    walks : DataFrame, a column `step` and one for each walk, the true one first, of states 0..n-1
+    source : str, the source of the data
+    """
+    names = [name for name in walks if name != "step"]
+    true = walks[names[0]]
+    height = max(1.55 * len(names), 0.22 * (len(walks) + 2))
+    places = [[row, "table"] for row in range(len(names))]
+    fig, axes = plt.subplot_mosaic(places, figsize=size(2, height + 0.4), width_ratios=[2, 1])
+    table = axes.pop("table")
+    colours = dict.fromkeys(names, PAPER) | {names[0]: TRUE}
+    for ax, name in zip(axes.values(), names):
+        draw_network(ax, roads)
+        for whole in (ax.lines[-1], *ax.texts):  # the scale of the whole map
+            whole.remove()
+        draw_walk(ax, roads, walks[name], colour=colours[name])
+        ax.text(0.24, 0.95, name, transform=ax.transAxes, va="top", color=colours[name])
+    corners = np.concatenate([line.get_xydata() for ax in axes.values() for line in ax.lines if _is_walk(line)])
+    low = corners.min(axis=0) - MARGIN
+    high = corners.max(axis=0) + MARGIN
+    for ax in axes.values():
+        ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    scale_bar(axes[0], 500)
+    table.set(xlim=(0.1, len(names) + 0.6), ylim=(0.4 - len(walks), 1.9))
+    table.set_axis_off()
+    table.axhline(0.5, color="0.6", lw=0.6)
+    for column, name in enumerate(["step", *names]):
+        colour = colours.get(name, "0.35")
+        look = {"ha": "center", "va": "center", "color": colour}
+        place = max(column, 0.4 + 0.6 * column)  # the first two columns are narrower
+        table.text(place, 1.2, name.replace(", ", ",\n"), **look)
+        for step, street in enumerate(walks[name]):
+            moved = column > 1 and street != true.iloc[step]
+            box = {"facecolor": "none", "edgecolor": colour, "lw": 0.8, "boxstyle": "round,pad=0.15"}
+            shown = {"bbox": box} if moved else {"color": "0.35"} if column > 1 else {}
+            table.text(place, -step, f"{street}", **look | shown)
+    mark_source(fig, source)
+    fig.draw_without_rendering()
+    for ax, name in zip(axes.values(), names):
+        name_segments(ax, roads, walks[name], colour=colours[name])
+    return fig
+
+
+def _is_walk(line: Any) -> bool:
+    return str(line.get_label()) == "walk"
+
+
+def stationary_errors(
+    P: ArrayLike,
+    private: ArrayLike,
+    table: pd.DataFrame,
+    widths: Sequence[float],
+    least_k: float,
+    printed: Sequence[tuple[float, float]],
+    source: str,
+) -> Any:
+    """Return a figure with Figure 2 (the error of the stationary distribution against epsilon) beside two heatmaps.
+
+    Parameters
+    ----------
+    P, private : array_like, shape (n, n), true matrix and a private version
+    table : DataFrame, rows by growing k; columns k, mean_of_norms, standard_error, theorem3, epsilon_b<b> for each b
+    widths : sequence of two floats, the paper's b and another reading of it
+    least_k : float, the smallest k that Assumption 2 allows; the curves are thin below it
+    printed : sequence of (epsilon, error), as the paper prints them
+    source : str, the source of the data
+    """
+    fig, axes = plt.subplot_mosaic("TE;PE", figsize=size(2, 3.8), width_ratios=[1, 2.2])
+    true, released, table = *(shorten(pd.DataFrame(matrix)) for matrix in (P, private)), shorten(table)
+    for place, values, title in ("T", true, "true matrix $P$"), ("P", released, r"a private matrix $\tilde P$"):
+        shown = {"cmap": "Greys", "vmin": 0, "vmax": np.max([true, released])}
+        image = axes[place].imshow(values.where(true > 0), **shown)
+        axes[place].set(title=title, xticks=[], yticks=[])
+        axes[place].spines[:].set(visible=True, color="0.7")
+    fig.colorbar(image, ax=[axes["T"], axes["P"]], shrink=0.5, pad=0.03)
+    allowed = table[table.k >= least_k * (1 - 1e-5)]  # k has six digits
+    error, curves, others, thin = axes["E"], [], [], {"lw": 0.7, "ms": 3, "mfc": "none", "mew": 0.7, "zorder": 1}
+    for b, marks, colour in zip(widths, ("o-", "^:"), (PAPER, "#56B4E9")):
+        shown = table.assign(epsilon=table[f"epsilon_b{b:g}"]).query(f"epsilon <= {1.01 * LAST}")
+        part = shown[shown.k >= allowed.k.min()]
+        bars = {"yerr": 2 * part.standard_error, "fmt": marks, "color": colour, "label": f"$b={b:g}$"}
+        curves.append(error.errorbar(part.epsilon, part.mean_of_norms, **bars))
+        broken = shown[(shown.k <= allowed.k.min()) & (shown.epsilon >= 0.99 * FIRST)]
+        if len(broken) > 1:  # the last of them is the first that is allowed
+            words = f"$b={b:g}$, $k<{least_k:g}$:\nAssumption 2 broken"
+            others += error.plot(broken.epsilon, broken.mean_of_norms, marks, label=words, color=colour, **thin)
+    for point, offset in zip(printed, ((-8, -62), (6, -12))):
+        mark_published(error, *point, f"{point[1]:g}", offset=offset)
+    others += error.plot([], [], "D", mfc="none", mec=PUBLISHED, label="printed in the paper")
+    low, high = allowed.theorem3.min(), allowed.theorem3.max()
+    words = f"The bound of Theorem 3, {low:.0f} to {high:.0f},\nis far above this axis."
+    error.text(0.98, 0.5, words, transform=error.transAxes, ha="right")
+    error.set(xlabel=r"$\epsilon$ of Theorem 1", ylabel=r"$\mathbb{E}\,\|\pi-\tilde\pi\|_1$")
+    error.set(xlim=(0, 1.03 * LAST), ylim=(0, None))
+    error.legend(handles=curves + others, loc="upper right")
+    mark_source(fig, source)
+    return fig

@@ -1,0 +1,336 @@
+"""The drawings of the overview: Ann's count, releases of a class, Manhattan, the errors
+of the papers' mechanisms, and all claims."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, radio, slider
+from dpsim.figures.house_style import (
+    OTHER,
+    OURS,
+    PAPER,
+    SMALL,
+    TRUE,
+    plain_ticks,
+    size,
+)
+
+VERDICTS = {
+    "agrees": (PAPER, "circle"),
+    "differs": ("#E69F00", "triangle-up"),
+    "contradicted": (OURS, "square"),
+    "slip": ("#CC79A7", "cross"),
+    "not tested": ("#999999", "diamond"),
+}
+"""The colour and the symbol of each verdict."""
+
+TOLD = ("where", "quantity", "printed", "shown", "sentence")
+"""The columns that the mouse shows."""
+
+CLASSES = ["below 0.1", "0.1 to 1", "1 to 10", "10 to 100", "above 100"]
+SHADES = ["#fddcb8", "#fdae6b", "#f57f20", "#d94701", "#7f2704"]
+"""The classes of the map of Manhattan and their colours."""
+
+
+def odds_chart(doubt: pd.DataFrame) -> Moving:
+    """Return the chart of a published count with and without Ann, with a slider for
+    epsilon.
+
+    Parameters
+    ----------
+    doubt : DataFrame
+        Columns epsilon, published (the number), without and with (its probability
+        without Ann and with her), odds (the ratio of the two), limit (e^epsilon).
+    """
+    where = {"field": "published", "type": "ordinal"}
+    shown = {"domain": ["without", "with"], "range": [TRUE, PAPER]}
+    legend = {"title": None, "labelExpr": "datum.label + ' Ann'", "orient": "top"}
+    laws = {
+        "transform": [{"fold": ["without", "with"], "as": ["Ann", "probability"]}],
+        "mark": {"type": "bar", "opacity": 0.75},
+        "encoding": {
+            "x": where | {"title": None, "axis": {"labels": False}},
+            "xOffset": {"field": "Ann", "sort": ["without", "with"]},
+            "y": encode("probability", scale={"domain": [0, 1]}),
+            "color": {"field": "Ann", "scale": shown, "legend": legend},
+        },
+        "width": 640,
+        "height": 150,
+    }
+    axis = {
+        "title": "factor for the odds",
+        "values": [0.01, 0.1, 1, 10, 100],
+        "format": "~g",
+    }
+    log = {
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [0.005, 200]},
+        "axis": axis,
+    }
+    dots = {
+        "mark": {"type": "point", "filled": True, "size": 50, "color": PAPER},
+        "encoding": {
+            "x": where | {"title": "published number of D", "axis": {"labelAngle": 0}},
+            "y": {"field": "odds", **log},
+        },
+    }
+    ends = {"calculate": "[datum.limit, 1 / datum.limit]", "as": "end"}
+    limits = {
+        "transform": [ends, {"flatten": ["end"]}],
+        "mark": {"type": "rule", "strokeDash": [4, 3]},
+        "encoding": {"y": {"field": "end", **log}},
+    }
+    most = "format(ceil(100 * exp(epsilon)) / 100, ',.2f')"
+    says = "'ε = ' + format(epsilon, '.1f') + "
+    says += "': the odds change by a factor of at most ' + "
+    spec = {
+        "params": [slider("epsilon", "ε ", 1, 0.1, 5, 0.1)],
+        "title": {"text": {"expr": says + most}, "anchor": "start"},
+        **embedded(doubt),
+        "transform": [{"filter": "abs(datum.epsilon - epsilon) < 0.05"}],
+        "vconcat": [laws, {"layer": [limits, dots], "width": 640, "height": 110}],
+    }
+    alt = "How likely each published count is with and without Ann, and its factor for the odds, at a chosen epsilon."
+    return Moving(spec, alt)
+
+
+def draw_releases(table: pd.DataFrame) -> Figure:
+    """Return small pictures of many releases of a class, a panel for each mechanism.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns mechanism, of_a_paper (whether a paper of this project proposes it),
+        grade, true (students), and five quantiles of the released numbers: low, lower,
+        middle, upper, high. There are at most eight mechanisms.
+    """
+    fig, axes = plt.subplots(2, 4, figsize=size(2, 3.6), sharex=True, sharey=True)
+    for ax, (name, part) in zip(axes.flat, table.groupby("mechanism", sort=False)):
+        colour = PAPER if part["of_a_paper"].all() else OTHER
+        ax.vlines(part["grade"], part["low"], part["high"], color=colour, lw=1)
+        ax.vlines(part["grade"], part["lower"], part["upper"], color=colour, lw=5)
+        ax.plot(part["grade"], part["true"], "_", color=TRUE, ms=12, mew=1.2)
+        ax.set_title(name, fontsize=SMALL)
+        ax.axhline(0, color="0.7", lw=0.6, zorder=0)
+        ax.margins(x=0.12)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("students")
+    for ax in axes[-1]:
+        ax.set_xlabel("grade")
+    return fig
+
+
+def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
+    """Return maps of Manhattan, one for each mechanism, that show where taxis are in
+    the wrong zone.
+
+    Parameters
+    ----------
+    zones : GeoDataFrame, the zones and their outlines in degrees
+    shares : DataFrame
+        Columns mechanism, epsilon, zone, wrong (of 100,000 taxis, by how many the
+        zone's private number differs from the true one), total (of 100,000 taxis, how
+        many are in the wrong zone, the same number for all zones).
+    """
+    ways = list(dict.fromkeys(shares["mechanism"]))
+    epsilons = sorted(map(float, shares["epsilon"].unique()))
+    metres = functools.partial(json.loads, parse_float=lambda x: round(float(x), 5))
+    outlines = metres(zones.to_json())["features"]
+    ends = [-1, 0.1, 1, 10, 100, math.inf]
+    sizes = pd.cut(shares["wrong"], ends, labels=CLASSES, right=False)
+    shares = shares.assign(size=sizes)
+    legend = {"orient": "bottom", "titleLimit": 400}
+    scale = {"domain": CLASSES, "range": SHADES}
+    colour = encode(
+        "size",
+        "nominal",
+        title="too many or too few, of 100,000 taxis (surrogate data)",
+        scale=scale,
+        legend=legend,
+    )
+    drawn = {
+        "values": json.dumps(outlines, separators=(",", ":")),
+        "format": {"type": "json"},
+    }
+    fields = {"data": drawn, "key": "properties.zone", "fields": ["type", "geometry"]}
+    shapes = {
+        "transform": [{"lookup": "zone", "from": fields}],
+        "mark": {"type": "geoshape", "stroke": "white", "strokeWidth": 0.6},
+        "projection": {"type": "mercator"},
+        "encoding": {
+            "color": colour,
+            "tooltip": [{"field": "zone"}, encode("wrong", format=",.2r")],
+        },
+    }
+    by = ["mechanism", "epsilon"]
+    number = "format(datum.total, ',.2r')"
+    bold = {"fontSize": 22, "fontWeight": "bold"}
+    headline = note(number, by, ["total"], baseline="top", x=10, y=6, **bold)
+    words = "['of 100,000 taxis', 'in the wrong zone', 'at ε = ' + datum.epsilon]"
+    below = note(words, by, ["total"], baseline="top", x=10, y=34)
+    look = {
+        "layer": [shapes, headline, below],
+        "width": (WIDTH - 20) // len(ways),
+        "height": 460,
+    }
+    maps = [
+        look
+        | {
+            "title": way,
+            "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}],
+        }
+        for way in ways
+    ]
+    spec = {
+        "params": [radio("epsilon", "ε ", epsilons[0], epsilons)],
+        **embedded(shares),
+        "transform": [{"filter": "datum.epsilon == epsilon"}],
+        "hconcat": maps,
+        "resolve": {"scale": {"color": "shared"}},
+    }
+    alt = (
+        f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured"
+        " by how many of 100,000 taxis are too many or too few in a zone, at a chosen "
+        "epsilon."
+    )
+    return Moving(spec, alt)
+
+
+def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
+    """Return the picture of how many times larger the error of each paper's mechanism
+    is than that of the best other one.
+
+    Parameters
+    ----------
+    ratios : DataFrame, columns subject and ratio, a row for each epsilon
+    mechanisms : DataFrame
+        Columns theirs, best (the names of the two mechanisms) and times (the range of
+        the ratios in words), a row for each subject, in the order of the picture.
+    """
+    fig, ax = plt.subplots(figsize=size(2, 3.6), layout="none")
+    fig.subplots_adjust(left=0.54, right=0.98, top=0.97, bottom=0.15)
+    head = {"released": None, "the paper's": "theirs", "best other": "best"}
+    for x, (title, column) in zip((0.005, 0.2, 0.35), head.items()):
+        cells = mechanisms.index if column is None else mechanisms[column]
+        for y, cell in enumerate([title, *cells], start=-1):
+            weight = "bold" if y < 0 else "normal"
+            place = {"xy": (x, y), "xycoords": ("figure fraction", "data")}
+            ax.annotate(cell, va="center", size=SMALL, weight=weight, **place)
+    for y, (subject, row) in enumerate(mechanisms.iterrows()):
+        part = ratios[ratios["subject"] == subject]["ratio"]
+        ax.plot([part.min(), part.max()], [y, y], color=PAPER, lw=1)
+        ax.plot(part, [y] * len(part), "o", color=PAPER, ms=5)
+        ax.text(1.3 * part.max(), y, row["times"], va="center", size=SMALL)
+    ax.axvline(1, color=TRUE, lw=0.8, zorder=0)
+    ax.set(xscale="log", xlim=(0.5, 4000))
+    ax.set(yticks=[], ylim=(len(mechanisms) - 0.5, -1.5))
+    ax.set_xlabel("error of the paper's ÷ error of the other")
+    plain_ticks(ax.xaxis, (0.5, 1, 2, 5, 10, 50, 200))
+    return fig
+
+
+def claims_chart(claims: pd.DataFrame) -> Moving:
+    """Return the chart of all claims of the papers: a dot for each, with a panel for
+    each kind of claim.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        Columns paper, where, quantity, printed, verdict, shown, sentence, kind
+        ("values", "bounds", "statements" or "no ratio"), ratio (our number over the
+        paper's), label (the words beside the dot), line (the height of the dot).
+    """
+    panels = [
+        _panel(claims, "values", 190, "our number ÷ printed"),
+        _panel(claims, "bounds", 140, "our number ÷ bound"),
+        _panel(claims, "statements", 145, "our number ÷ limit"),
+        _panel(claims, "no ratio", 110, ""),
+    ]
+    look = {
+        "type": "text",
+        "align": "left",
+        "dy": -8,
+        "fontSize": 12,
+        "fontWeight": "bold",
+    }
+    encoding = {
+        "x": {"value": 0},
+        "y": _line(claims) | {"field": "first"},
+        "text": {"field": "paper"},
+    }
+    names = {"transform": _ends(), "mark": look, "encoding": encoding}
+    panels[0]["layer"].append(names)
+    spec = embedded(claims) | {"hconcat": panels, "spacing": 12}
+    alt = "Every claim of the papers, a dot each: our number over the printed one, by kind of claim."
+    return Moving(spec, alt)
+
+
+def _line(claims: pd.DataFrame) -> dict[str, Any]:
+    """Return the vertical place of a claim."""
+    scale = {
+        "domain": [-1.5, int(claims["line"].max()) + 1],
+        "reverse": True,
+        "nice": False,
+    }
+    return encode("line", axis=None, scale=scale)
+
+
+def _ends() -> list[dict[str, Any]]:
+    """Return the transforms that find the first and the last line of each paper."""
+    ends = [
+        {"op": "min", "field": "line", "as": "low"},
+        {"op": "max", "field": "line", "as": "high"},
+    ]
+    return [
+        {"aggregate": ends, "groupby": ["paper"]},
+        {"calculate": "datum.low - 0.6", "as": "first"},
+        {"calculate": "datum.high + 0.6", "as": "last"},
+    ]
+
+
+def _panel(claims: pd.DataFrame, kind: str, width: int, title: str) -> dict[str, Any]:
+    """Return the claims of one kind: a dot each, with the line at 1 and the labels of
+    those that do not hold."""
+    there = [verdict for verdict in VERDICTS if verdict in claims["verdict"].array]
+    colours, symbols = zip(*(VERDICTS[verdict] for verdict in there))
+    word = encode("verdict", "nominal", legend={"title": None, "orient": "top"})
+    log = {"type": "log", "domain": [0.02, 8], "nice": False}
+    axis = {"values": [0.1, 0.5, 1, 2, 5], "format": "~g", "labelOverlap": False}
+    x = encode("ratio", scale=log, title=title, axis=axis)
+    if kind == "no ratio":
+        x = {"value": 8}
+    y = _line(claims)
+    mine = {"transform": [{"filter": f"datum.kind == '{kind}'"}]}
+    dots = mine | {
+        "mark": {"type": "point", "filled": True, "size": 50},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "tooltip": [{"field": name} for name in TOLD],
+            "color": word | {"scale": {"domain": there, "range": colours}},
+            "shape": word | {"scale": {"domain": there, "range": symbols}},
+        },
+    }
+    labels = mine | {
+        "mark": {"type": "text", "align": "left", "dx": 8, "fontSize": 11},
+        "encoding": {"x": x, "y": y, "text": {"field": "label"}},
+    }
+    at_1 = {
+        "transform": _ends(),
+        "mark": {"type": "rule", "color": "#aaa"},
+        "encoding": {
+            "x": {"datum": 1},
+            "y": y | {"field": "first"},
+            "y2": {"field": "last"},
+        },
+    }
+    layers = [dots, labels] if kind == "no ratio" else [at_1, dots, labels]
+    return {"title": kind, "width": width, "height": 600, "layer": layers}

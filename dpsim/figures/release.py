@@ -1,0 +1,73 @@
+"""The drawing of a release beside the table from which it was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dpsim.figures.house_style import OTHER, OURS, TRUE, shorten, size
+
+MOST_STATES = 40
+"""How many of the busiest states the right panel shows."""
+
+
+def draw_release(pairs: pd.DataFrame, bars: pd.DataFrame | None) -> Figure:
+    """Return a picture of a private chain beside the true one, which is only for the
+    owner of the data: the probabilities of all pairs at the left, and the stationary
+    distribution at the right.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Columns true and private, a row for each pair of states.
+    bars : DataFrame, optional
+        Columns stationary, low, high (the released probability of each state and its
+        interval) and true. With None, the right panel says that there are none.
+    """
+    fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 3.1))
+    _draw_pairs(left, pairs)
+    if bars is None:
+        words = "no error bars of the\nstationary distribution"
+        right.text(0.5, 0.5, words, ha="center")
+        right.set_axis_off()
+    else:
+        _draw_stationary(right, bars)
+    return fig
+
+
+def _draw_pairs(ax: Any, pairs: pd.DataFrame) -> None:
+    """Draw all pairs on logarithmic axes, with zeros at the edges."""
+    edge = pairs[pairs > 0].min(axis=None) / 3
+    looks = (("occurs", OURS, "."), ("never occurs", OTHER, "x"))
+    for label, colour, marker in looks:
+        occurs = pairs["true"] > 0
+        shown = pairs[occurs == (label == "occurs")].clip(lower=edge)
+        ax.plot(shown["true"], shown["private"], marker, ms=2.5, color=colour, label=label)
+    ax.plot([edge, 1], [edge, 1], color=TRUE, lw=0.6)
+    ax.set(xscale="log", yscale="log")
+    ax.set_xlabel("true $p_{ij}$ (zeros at the left edge)")
+    ax.set_ylabel(r"private $\tilde p_{ij}$ (zeros at the lower edge)")
+    ax.legend(markerscale=3)
+
+
+def _draw_stationary(ax: Any, bars: pd.DataFrame) -> None:
+    """Draw by how many per cent the true stationary probabilities differ from the
+    released ones."""
+    busiest = bars.sort_values("stationary", ascending=False).head(MOST_STATES)
+    shown = shorten(busiest)
+    place = np.arange(len(shown))
+    ends = shown[["low", "high"]].div(shown["stationary"], axis=0) - 1
+    heights = 100 * ends.abs().to_numpy().T
+    true = 100 * (shown["true"] / shown["stationary"] - 1)
+    ax.errorbar(place, 0 * place, heights, fmt="none", color=OURS, label="90 % interval")
+    ax.plot(place, true, "_", color=TRUE, label="true")
+    named = place[:: max(1, len(place) // 8)]
+    names = [str(state)[:8] for state in shown.index[named]]
+    ax.set_xticks(named, names, rotation=90)
+    ax.set_xlabel("states, the busiest first")
+    ax.set_ylabel("stationary probability:\ntrue less released (%)")
+    ax.legend(loc="lower left")
