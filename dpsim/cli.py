@@ -170,7 +170,8 @@ def report(results: Path | None) -> Output:
     lines += [f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` draws it" for path in missing]
     if results is None:
         claims = ledger.markdown(table, "../notebooks")
-        files.write_text(paths.figures() / "REPORT.md", f"{OPENING}\n{ledger.LEGEND}\n## The claims\n\n{claims}")
+        text = "\n".join([OPENING, ledger.LEGEND, RULES, "## The claims\n", claims])
+        files.write_text(paths.figures() / "REPORT.md", text)
     elif (used := ledger.parameters(results)) is not None:
         told = ", ".join(f"{name} = {json.dumps(value)}" for name, value in used.items())
         lines.append(f"run with {told}; all other parameters as usual" if told else "run with default parameters")
@@ -188,6 +189,9 @@ reports, or by the limit that it states. The claims that are contradicted and th
 are named.
 """
 """The beginning of REPORT.md."""
+
+RULES = "[data/LEDGER.md](../data/LEDGER.md) says how a claim is judged.\n"
+"""Where REPORT.md leads somebody who doubts a verdict or adds a claim."""
 
 
 def _missing_pictures() -> list[Path]:

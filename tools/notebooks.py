@@ -1,4 +1,5 @@
-"""`python -m tools.notebooks [NAME ...]` puts the outputs of the last default run into the committed notebooks.
+"""`python -m tools.notebooks [NAME ...]` puts the outputs of the last default run into
+the committed notebooks.
 
 With `--begin NAME` it writes a new notebook of the cells that CONTRIBUTING shows.
 """
@@ -26,15 +27,18 @@ LANGUAGE = {
     **{"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
     **{"nbconvert_exporter": "python", "pygments_lexer": "ipython3"},
 }
-"""What JupyterLab writes when it saves a notebook, without the version of Python, which differs between machines.
-JupyterLab adds the version to a notebook that it opens, and the test of the committed notebooks allows this."""
+"""What JupyterLab writes when it saves a notebook, without the version of Python, which
+differs between machines. JupyterLab adds the version to a notebook that it opens, and
+the test of the committed notebooks allows this."""
 
 FOLDED = ("checks", "hide-input", "hide-cell")
-"""Tags of code cells whose source JupyterLab shows folded; of a cell tagged `hide-cell` the outputs too."""
+"""Tags of code cells whose source JupyterLab shows folded; of a cell tagged `hide-cell`
+the outputs too."""
 
 
 def begun(page: str) -> str:
-    """Return the text of a notebook of the cells that a page shows, each below a line `# %% KIND TAGS`."""
+    """Return the text of a notebook of the cells that a page shows, each below a line
+    `# %% KIND TAGS`."""
     cells = page.partition("```text\n# %% ")[2].partition("\n```")[0].split("\n\n# %% ")
     notebook = nbformat.v4.new_notebook()
     for head, _, source in (cell.partition("\n") for cell in cells):
@@ -44,7 +48,8 @@ def begun(page: str) -> str:
 
 
 def refreshed(name: str) -> str:
-    """Return a notebook's text with the outputs of its last default run (FileNotFoundError); prose and tags as written.
+    """Return a notebook's text with the outputs of its last default run
+    (FileNotFoundError); prose and tags as written.
 
     ValueError when the code has changed since, and as in `clean`.
     """
@@ -71,11 +76,13 @@ def _is_code(cell: Any) -> bool:
 
 
 def clean(notebook: Any) -> Any:
-    """Return the notebook without what differs between machines and runs: metadata, widget state, counts.
+    """Return the notebook without what differs between machines and runs: metadata,
+    widget state, counts.
 
-    Pictures get their alternative text, which is also what a reader without pictures sees in their place. ValueError
-    for an output with a warning, an absolute path of this project, or a drawing that no `figures.save` has saved: those
-    must not be committed.
+    Pictures get their alternative text, which is also what a reader without pictures
+    sees in their place. ValueError for an output with a warning, an absolute path of
+    this project, or a drawing that no `figures.save` has saved: those must not be
+    committed.
     """
     notebook.metadata = {"kernelspec": dict(KERNEL), "language_info": dict(LANGUAGE)}
     count = 0
@@ -92,7 +99,8 @@ def clean(notebook: Any) -> Any:
 
 
 def _describe(output: Any, below: Iterable[Any]) -> None:
-    """Give a picture its alternative text, as on the site: the caption below it, or what a moving chart says itself."""
+    """Give a picture its alternative text, as on the site: the caption below it, or
+    what a moving chart says itself."""
     if not any("vegalite" in kind for kind in output.data):
         output.data["text/plain"] = _alternative(below)
     output.metadata = {"image/png": {"alt": output.data["text/plain"]}}
@@ -106,7 +114,8 @@ def _alternative(below: Iterable[Any]) -> str:
 
 
 def cell_metadata(tags: Iterable[str], cell_type: str = "code") -> dict[str, Any]:
-    """Return the metadata of a committed cell: its tags, and how JupyterLab folds it, which follows from them."""
+    """Return the metadata of a committed cell: its tags, and how JupyterLab folds it,
+    which follows from them."""
     tags = list(tags)
     found: dict[str, Any] = {"tags": tags} if tags else {}
     if cell_type == "code" and not set(tags).isdisjoint(FOLDED):
@@ -134,7 +143,8 @@ def _clean(output: Any, count: int, cell: int) -> None:
 
 
 def _saved(value: Any) -> Any:
-    """Return the data of an output as JupyterLab saves it, which writes the number 1.0 as 1."""
+    """Return the data of an output as JupyterLab saves it, which writes the number 1.0
+    as 1."""
     if isinstance(value, dict):
         return {key: _saved(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,5 +1,5 @@
-"""Interactive charts that need no running kernel, written as Vega-Lite with controls and embedded numbers, together
-with static images of them."""
+"""Interactive charts that need no running kernel, written as Vega-Lite with controls
+and embedded numbers, together with static images of them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ from dpsim import files
 from dpsim.figures.house_style import save_table
 
 SCALE = 2
-"""How many pixels the static image has, in each direction, for each pixel of the chart."""
+"""How many pixels the static image has, in each direction, for each pixel of the
+chart."""
 
 WIDTH = 720
-"""The width of a chart in pixels. A chart is as wide as the text, like a figure of two columns on its page."""
+"""The width of a chart in pixels. A chart is as wide as the text, like a figure of two
+columns on its page."""
 
 MOST_BYTES = 1_000_000
-"""The largest size of a chart in bytes, so that a page that shows it stays below 1.5 MB, including Vega itself."""
+"""The largest size of a chart in bytes, so that a page that shows it stays below 1.5
+MB, including Vega itself."""
 
 INK, LINES = "black", "#888"
-"""The colours of a chart's texts and of its axes. A dark theme would make both white, on our white background."""
+"""The colours of a chart's texts and of its axes. A dark theme would make both white,
+on our white background."""
 
 TEXTS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
 
@@ -45,11 +49,13 @@ LOOK = {
 
 
 class Moving:
-    """A chart that is interactive in JupyterLab and on the site, and a static image elsewhere.
+    """A chart that is interactive in JupyterLab and on the site, and a static image
+    elsewhere.
 
     Parameters
     ----------
-    spec : dict, Vega-Lite, whose parameters are bound to inputs and whose numbers are all in `datasets`
+    spec : dict, Vega-Lite, whose parameters are bound to inputs and whose numbers are
+        all in `datasets`
     alt_text : str, a sentence that describes the chart, for readers who do not see it
     """
 
@@ -68,14 +74,16 @@ class Moving:
         return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return both forms, because JupyterLab draws the chart, but other programs show the image."""
+        """Return both forms, because JupyterLab draws the chart, but other programs
+        show the image."""
         still, text = io.BytesIO(), {"text/plain": self.alt_text}
         Image.open(io.BytesIO(self.png)).reduce(SCALE).save(still, "png")
         return {"application/vnd.vegalite.v5+json": self.spec, "image/png": still.getvalue(), **text}, {}
 
 
 def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> None:
-    """Write output/name.json (the chart), .png (its initial state) and .csv (its numbers), or nothing if output is "".
+    """Write output/name.json (the chart), .png (its initial state) and .csv (its
+    numbers), or nothing if output is "".
 
     Parameters
     ----------
@@ -94,7 +102,8 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
 
 
 def encode(field: str, kind: str = "quantitative", **look: Any) -> dict[str, Any]:
-    """Return the encoding of a column of a chart's table, with further keywords of Vega-Lite, for example its title."""
+    """Return the encoding of a column of a chart's table, with further keywords of
+    Vega-Lite, for example its title."""
     return {"field": field, "type": kind, **look}
 
 
@@ -104,7 +113,8 @@ def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) 
     Parameters
     ----------
     words : str, an expression of Vega over the fields of `by` and `means`
-    by, means : sequence of str, the fields that define the groups, and fields that are averaged over each group
+    by, means : sequence of str, the fields that define the groups, and fields that are
+        averaged over each group
     mark : keywords of the text, for example its place
     """
     averages = [{"op": "mean", "field": field, "as": field} for field in means] or [{"op": "count", "as": "rows"}]
@@ -134,13 +144,14 @@ def slider(name: str, label: str, value: float, low: float, high: float, step: f
 
 
 def radio(name: str, label: str, value: float, options: Sequence[float]) -> dict[str, Any]:
-    """Return a parameter of a chart, like that of `slider`, that radio buttons set, with a button for each option."""
+    """Return a parameter of a chart, like that of `slider`, that radio buttons set,
+    with a button for each option."""
     return {"name": name, "value": value, "bind": {"input": "radio", "options": options, "name": label}}
 
 
 def embedded(table: pd.DataFrame) -> dict[str, Any]:
-    """Return the keys `datasets` and `data` of a chart of this table. The table is stored as text, which takes a fifth
-    of the space that its rows would take.
+    """Return the keys `datasets` and `data` of a chart of this table. The table is
+    stored as text, which takes a fifth of the space that its rows would take.
 
     Parameters
     ----------

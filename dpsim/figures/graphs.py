@@ -1,7 +1,8 @@
-"""Drawn graphs: the modified Hamming automaton with its policy, and the transitions of a small chain.
+"""Drawn graphs: the modified Hamming automaton with its policy, and the transitions of
+a small chain.
 
-The layout follows the meaning of the states, with letters written from left to right. The functions draw on given
-matplotlib axes, which are hidden and get equal scales.
+The layout follows the meaning of the states, with letters written from left to right.
+The functions draw on given matplotlib axes, which are hidden and get equal scales.
 """
 
 from __future__ import annotations
@@ -31,20 +32,24 @@ BEND = 0.13  # bow of arrows that join the same two states, as a share of their 
 def draw_automaton(
     ax: Any, V: Mapping[State, int], mu: Policy, start: State, *, highlight: Sequence[Hashable] = ()
 ) -> pd.DataFrame:
-    """Return the transitions that a policy reaches from the start state, beginning with the first letter, and draw
-    them.
+    """Return the transitions that a policy reaches from the start state, beginning with
+    the first letter, and draw them.
 
-    Their columns are position, mismatches, state, letter, next_mismatches, next_state, probability, words, next_words.
-    Each circle is a state. It contains the numbers of letters written and of mismatches, separated by a bar, and below
-    them the last letter if it matters. The accepting states have two circles. The grey number below each circle is V,
-    the number of words that are still open. Each arrow is a letter, with its probability in vermilion.
+    Their columns are position, mismatches, state, letter, next_mismatches, next_state,
+    probability, words, next_words. Each circle is a state. It contains the numbers of
+    letters written and of mismatches, separated by a bar, and below them the last
+    letter if it matters. The accepting states have two circles. The grey number below
+    each circle is V, the number of words that are still open. Each arrow is a letter,
+    with its probability in vermilion.
 
     Parameters
     ----------
     ax : Axes
     V : mapping
-        The number of words still open in each state (letters written, mismatches, last letter; "" over an alphabet).
-    mu : mapping, the probability of each (next state, letter) in each state that is not accepting
+        The number of words still open in each state (letters written, mismatches, last
+        letter; "" over an alphabet).
+    mu : mapping, the probability of each (next state, letter) in each state that is not
+        accepting
     start : state
     highlight : sequence of letters, a word whose path is drawn thick, in blue
     """
@@ -79,8 +84,10 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     Parameters
     ----------
     ax : Axes
-    adjacency : array_like, shape (m, m), 0 on the diagonal, and non-zero where the chain may go from row to column
-    places, labels : array_like, shape (m, 2), the centres of the circles, and m str, their short names
+    adjacency : array_like, shape (m, m), 0 on the diagonal, and non-zero where the
+        chain may go from row to column
+    places, labels : array_like, shape (m, 2), the centres of the circles, and m str,
+        their short names
     """
     feasible, centres = np.asarray(adjacency) > 0, np.asarray(places)
     for source, target in np.argwhere(feasible):
@@ -91,7 +98,8 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
 
 
 def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, float]]:
-    """Return the edges (state, letter, next state, probability) that lead on from the start."""
+    """Return the edges (state, letter, next state, probability) that lead on from the
+    start."""
     edges: list[tuple[State, Hashable, State, float]] = []
     states = [start]
     while states:
@@ -102,9 +110,10 @@ def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, 
 
 
 def _places(states: Collection[State]) -> dict[State, Array]:
-    """Return the places of the states. The number of letters written grows to the right. In each column the states with
-    the fewest mismatches are at the top; the states are spaced evenly or, over an alphabet, according to their number
-    of mismatches."""
+    """Return the places of the states. The number of letters written grows to the
+    right. In each column the states with the fewest mismatches are at the top; the
+    states are spaced evenly or, over an alphabet, according to their number of
+    mismatches."""
     places = {}
     for position in {state[0] for state in states}:
         column = [state for state in states if state[0] == position]
@@ -123,7 +132,8 @@ def _arrow(ax: Any, tail: Any, head: Any, bend: float, thick: bool = False) -> N
 
 
 def _label(ax: Any, tail: Array, head: Array, bend: float, along: float, letter: str, chance: str) -> None:
-    """Write a letter and its probability on a bowed arrow, at the fraction `along` of the way to its head."""
+    """Write a letter and its probability on a bowed arrow, at the fraction `along` of
+    the way to its head."""
     reach = head - tail
     control = (tail + head) / 2 + bend * np.array([reach[1], -reach[0]])
     x, y = (1 - along) ** 2 * tail + 2 * along * (1 - along) * control + along**2 * head
@@ -134,7 +144,8 @@ def _label(ax: Any, tail: Array, head: Array, bend: float, along: float, letter:
 
 
 def _circle(ax: Any, place: Array, name: str, accepting: bool = False, **look: Any) -> None:
-    """Draw a state, with a second circle if it is accepting, and with keywords of its text."""
+    """Draw a state, with a second circle if it is accepting, and with keywords of its
+    text."""
     ax.plot(*place, "o", ms=NODE, mfc="white", mec="black", mew=0.8, zorder=5)
     if accepting:
         ax.plot(*place, "o", ms=INNER, mfc="none", mec="black", mew=0.6, zorder=5)

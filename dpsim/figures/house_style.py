@@ -1,5 +1,5 @@
-"""The common style of all figures, which is seaborn's with the project's colours, and functions that write figures and
-tables."""
+"""The common style of all figures, which is seaborn's with the project's colours, and
+functions that write figures and tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from dpsim.ledger.tables import LEFT, RIGHT, Table, html_table
 from dpsim.private import round_up as round_up
 
 WIDTHS = {1: 3.5, 2: 7.2}
-"""The widths, in inches, of a figure of one column and of a figure across both columns."""
+"""The widths, in inches, of a figure of one column and of a figure across both
+columns."""
 
 TRUE = "black"
 """The colour of the truth, and of anything without privacy."""
@@ -39,20 +40,24 @@ OURS = "#D55E00"
 OTHER = "#009E73"
 """The colour of other mechanisms."""
 PUBLISHED = "0.45"
-"""The colour of published points, which are hollow grey diamonds with their values beside them."""
+"""The colour of published points, which are hollow grey diamonds with their values
+beside them."""
 
 DASHES: dict[str, Any] = {TRUE: "", PAPER: "", OURS: (1, 1), OTHER: (3, 1.25, 1.5, 1.25)}
-"""The dashes of each colour, as seaborn and ``ax.plot(..., dashes=...)`` take them. They also differ in grey."""
+"""The dashes of each colour, as seaborn and ``ax.plot(..., dashes=...)`` take them.
+They also differ in grey."""
 BOUND = (4, 1.5)
 """Dashes of a bound."""
 MARKERS = {TRUE: "X", PAPER: "o", OURS: "s", OTHER: "^"}
 """Marker of each colour."""
 
 BAND = {"alpha": 0.25, "linewidth": 0}
-"""The look of shaded bands, which extend two standard errors to either side, as the caption says."""
+"""The look of shaded bands, which extend two standard errors to either side, as the
+caption says."""
 
 BANDED: dict[str, Any] = {"estimator": "median", "errorbar": ("pi", 100)}
-"""Keywords with which seaborn draws the rows of `add_band` as a value and an interval, without random numbers."""
+"""Keywords with which seaborn draws the rows of `add_band` as a value and an interval,
+without random numbers."""
 
 SMALL = 8.5
 """The size of the smallest text in points, at print size."""
@@ -74,9 +79,11 @@ LOOK = {
 
 
 def style() -> None:
-    """Set seaborn's theme in the project's colours, with no text below 8.5 pt, thin lines, and png files at 200 dpi.
+    """Set seaborn's theme in the project's colours, with no text below 8.5 pt, thin
+    lines, and png files at 200 dpi.
 
-    Tables that are printed as text show all columns, as pandas does in a kernel but not if it was imported before one.
+    Tables that are printed as text show all columns, as pandas does in a kernel but not
+    if it was imported before one.
     """
     colours = [PAPER, OURS, OTHER, "#CC79A7", "#E69F00", "#56B4E9"]
     sns.set_theme("paper", "ticks", colours, font="DejaVu Sans", font_scale=SMALL / 8.8, rc=LOOK)
@@ -84,13 +91,15 @@ def style() -> None:
 
 
 def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: bool = False) -> dict[str, Any]:
-    """Return the keywords ``palette`` and ``dashes`` (and ``markers``) of seaborn's line plots.
+    """Return the keywords ``palette`` and ``dashes`` (and ``markers``) of seaborn's
+    line plots.
 
     Parameters
     ----------
-    colours : mapping, a colour for each name in the column that is both `hue` and `style`
-        TRUE, PAPER, OURS and OTHER have dashes and a marker of their own; any other colour that matplotlib knows is
-        drawn as a solid line with round markers.
+    colours : mapping, a colour for each name in the column that is both `hue` and
+        `style`
+        TRUE, PAPER, OURS and OTHER have dashes and a marker of their own; any other
+        colour that matplotlib knows is drawn as a solid line with round markers.
     bounds : collection of str, the names of the bounds, which are drawn dashed
     markers : bool, whether points are marked
 
@@ -111,7 +120,8 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
-    """Return the width and height in inches of a figure across this number of columns of a page.
+    """Return the width and height in inches of a figure across this number of columns
+    of a page.
 
     Parameters
     ----------
@@ -129,10 +139,11 @@ def size(columns: int, height: float) -> tuple[float, float]:
 
 
 def shorten(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with its numbers shortened to six significant digits, as its csv will hold them.
+    """Return the table with its numbers shortened to six significant digits, as its csv
+    will hold them.
 
-    Figures should be drawn from this table, because the last digits of a float differ between processors and would
-    change the pixels of a line.
+    Figures should be drawn from this table, because the last digits of a float differ
+    between processors and would change the pixels of a line.
 
     Parameters
     ----------
@@ -151,7 +162,8 @@ def shorten(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_band(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
-    """Return the table with each row three times: unchanged, and with `value` moved down and up by two times `error`.
+    """Return the table with each row three times: unchanged, and with `value` moved
+    down and up by two times `error`.
 
     Seaborn draws it with a band or error bars when it is given ``**figures.BANDED``.
 
@@ -179,7 +191,8 @@ def draw_means(
     colour: str,
     **look: Any,
 ) -> None:
-    """Draw means as a line in the style of its colour, with a band of two standard errors to either side.
+    """Draw means as a line in the style of its colour, with a band of two standard
+    errors to either side.
 
     Parameters
     ----------
@@ -195,8 +208,8 @@ def draw_means(
 
 
 def plain_ticks(axis: Any, values: Sequence[float]) -> None:
-    """Write only these values, as plain numbers, on a logarithmic axis, or every second one if there is too little
-    room.
+    """Write only these values, as plain numbers, on a logarithmic axis, or every second
+    one if there is too little room.
 
     Parameters
     ----------
@@ -216,7 +229,8 @@ def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[flo
     ax : Axes
     x, y : float, the point
     label : str, the value as the paper prints it
-    offset : tuple of float, the offset of the label in points; beyond 20 a thin line joins the label to its point
+    offset : tuple of float, the offset of the label in points; beyond 20 a thin line
+        joins the label to its point
     """
     ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
     far = offset[0] ** 2 + offset[1] ** 2 > 20**2
@@ -237,21 +251,24 @@ def mark_source(fig: Figure, text: str) -> None:
 
 
 def save(fig: Figure, name: str, data: pd.DataFrame, output: str, *, owner_only: bool = False) -> None:
-    """Write output/name.png and .csv (the plotted numbers), and also .pdf if the environment variable PDF is 1.
+    """Write output/name.png and .csv (the plotted numbers), and also .pdf if the
+    environment variable PDF is 1.
 
-    The files contain neither dates nor versions. A notebook then shows the png at half its size, and the figure is
-    closed. Each file is drawn only once, so an artist whose place depends on another one (an arrow at a box) needs a
-    higher zorder than the other one.
+    The files contain neither dates nor versions. A notebook then shows the png at half
+    its size, and the figure is closed. Each file is drawn only once, so an artist whose
+    place depends on another one (an arrow at a box) needs a higher zorder than the
+    other one.
 
     Parameters
     ----------
     fig : Figure
     name : str, like "fig1_kl": lower-case letters, digits and underscores
-    data : DataFrame, tidy, the plotted numbers as `shorten` returns them, with units in the column names
+    data : DataFrame, tidy, the plotted numbers as `shorten` returns them, with units in
+        the column names
     output : str, the folder of the results; "" writes nothing
     owner_only : bool, whether the figure shows somebody's data
-        The files are then called name_OWNER_ONLY, say inside that they are only for the owner of the data, and can be
-        read by nobody else (mode 0600).
+        The files are then called name_OWNER_ONLY, say inside that they are only for the
+        owner of the data, and can be read by nobody else (mode 0600).
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
@@ -301,8 +318,8 @@ def save_table(data: pd.DataFrame, name: str, output: str, *, owner_only: bool =
 
 
 def show_table(table: pd.DataFrame, form: str = ".4g", forms: Mapping[str, str] | None = None) -> Table:
-    """Return a table that Jupyter shows without its index, with words at the left of their columns and numbers at the
-    right.
+    """Return a table that Jupyter shows without its index, with words at the left of
+    their columns and numbers at the right.
 
     Parameters
     ----------
@@ -330,14 +347,16 @@ def show_table(table: pd.DataFrame, form: str = ".4g", forms: Mapping[str, str] 
 
 
 def save_numbers(numbers: Mapping[str, float], output: str, *, owner_only: bool = False) -> None:
-    """Write the key numbers of a run to output/numbers.json, for notebooks that do not check published numbers.
+    """Write the key numbers of a run to output/numbers.json, for notebooks that do not
+    check published numbers.
 
     Parameters
     ----------
     numbers : mapping of str to float, at least one; finite, with units in the names
     output : as in `save`
     owner_only : bool, whether they are computed from somebody's data and not private
-        The file is then called numbers_OWNER_ONLY.json, and nobody else can read it (mode 0600).
+        The file is then called numbers_OWNER_ONLY.json, and nobody else can read it
+        (mode 0600).
     """
     if not numbers:
         raise ValueError("numbers must hold at least one number, got {}")

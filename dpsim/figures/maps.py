@@ -1,4 +1,5 @@
-"""Maps of Manhattan's taxi zones, and of the roads of Gainesville with walks on them, in metres of the UTM zones."""
+"""Maps of Manhattan's taxi zones, and of the roads of Gainesville with walks on them,
+in metres of the UTM zones."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from dpsim.figures.house_style import PAPER, SMALL, TRUE, mark_source, size
 UPRIGHT = 29.0
 """The rotation, in degrees, that sets Manhattan's avenues upright."""
 PER_CENT = 20.0
-"""The largest difference on the scale, in both directions. A larger one has the colour of the nearer end."""
+"""The largest difference on the scale, in both directions. A larger one has the colour
+of the nearer end."""
 
 WIDEST = 5.0  # points, for the segment with the most traffic
 ASIDE = 60.0  # metres by which each further pass along a road is moved to the right of its direction
@@ -36,15 +38,18 @@ SIDES = ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1))
 def compare_zones(
     zones: Any, true: ArrayLike, others: ArrayLike, labels: Sequence[str], *, group: ArrayLike, source: str
 ) -> Any:
-    """Return a figure of the true distribution and, beside it, the difference of each of the others from it.
+    """Return a figure of the true distribution and, beside it, the difference of each
+    of the others from it.
 
     Parameters
     ----------
-    zones, group : outlines, as in `datasets.load_taxi_zones`, and the group 0..m-1 of each
-    true : array_like, shape (m,), positive: a probability of each group, drawn on a logarithmic scale
+    zones, group : outlines, as in `datasets.load_taxi_zones`, and the group 0..m-1 of
+        each
+    true : array_like, shape (m,), positive: a probability of each group, drawn on a
+        logarithmic scale
     others : array_like, shape (r, m)
-        Distributions to compare with it. Their differences from `true` are drawn in per cent of it, on a linear scale
-        from -20 % to 20 %.
+        Distributions to compare with it. Their differences from `true` are drawn in per
+        cent of it, on a linear scale from -20 % to 20 %.
     labels : sequence of r str
     source : str, the text under the figure, from `datasets.trips_label`
     """
@@ -76,7 +81,8 @@ def compare_zones(
 
 
 def zone_shapes(zones: Any, group: ArrayLike) -> Any:
-    """Return the outlines, in metres, of the groups 0..m-1 of the zones, turned by UPRIGHT about their centre."""
+    """Return the outlines, in metres, of the groups 0..m-1 of the zones, turned by
+    UPRIGHT about their centre."""
     # In metres of UTM zone 18N. Each outline was simplified by itself, which left gaps between neighbours; closing gaps
     # below 40 m joins them.
     wide = geopandas.GeoDataFrame(geometry=zones.geometry.to_crs("EPSG:32618").buffer(20))
@@ -86,7 +92,8 @@ def zone_shapes(zones: Any, group: ArrayLike) -> Any:
 
 
 def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
-    """Draw one value for each outline of `zone_shapes`, with norm and cmap, and return the input of a colour bar."""
+    """Draw one value for each outline of `zone_shapes`, with norm and cmap, and return
+    the input of a colour bar."""
     paths = []  # because GeoPandas' own plot would draw the whole figure again for every map
     for shape in shapes:
         rings = [ring for part in shapely.get_parts(shape) for ring in (part.exterior, *part.interiors)]
@@ -100,14 +107,17 @@ def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
 
 
 def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping[str, ArrayLike]) -> None:
-    """Draw trips on maps that name the segments, and in a table segment by segment; the first trip is the true one.
+    """Draw trips on maps that name the segments, and in a table segment by segment; the
+    first trip is the true one.
 
     Parameters
     ----------
     axes : sequence of Axes, one map for each trip
-    below : Axes of the table, which has a column for each trip and a box around each difference from the true trip
+    below : Axes of the table, which has a column for each trip and a box around each
+        difference from the true trip
     roads : RoadChain
-    trips : mapping, from each trip's name to its segments, array_like of int, shape (steps + 1,) for all trips
+    trips : mapping, from each trip's name to its segments, array_like of int, shape
+        (steps + 1,) for all trips
     """
     true, *_ = (np.asarray(trip) for trip in trips.values())
     below.set(xlim=(-1.7, len(trips) - 0.3), ylim=(0.4 - len(true), 1.5))
@@ -132,7 +142,8 @@ def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping
 
 
 def draw_network(ax: Any, chain: RoadChain) -> None:
-    """Draw the segments of the chain as straight grey lines, as wide as their traffic."""
+    """Draw the segments of the chain as straight grey lines, as wide as their
+    traffic."""
     ends = segment_ends(chain)
     traffic = chain.segments["aadt_2022"].to_numpy(float)
     widths = WIDEST * traffic / traffic.max()
@@ -145,10 +156,12 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
 
 
 def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> None:
-    """Draw a walk from midpoint to midpoint of its segments through the intersections, on a map of the network.
+    """Draw a walk from midpoint to midpoint of its segments through the intersections,
+    on a map of the network.
 
-    An open circle marks the start, and a filled square marks the end. Each further pass along a road is moved aside.
-    The states have shape (steps + 1,) and lie in 0..n-1. Consecutive states are equal or share an intersection.
+    An open circle marks the start, and a filled square marks the end. Each further pass
+    along a road is moved aside. The states have shape (steps + 1,) and lie in 0..n-1.
+    Consecutive states are equal or share an intersection.
     """
     stops, passes = walk_stops(chain, states), list[tuple[float, ...]]()
     corners = stops[:1]
@@ -172,8 +185,8 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> N
 
 
 def walk_stops(chain: RoadChain, states: ArrayLike) -> list[Array]:
-    """Return the points that a walk passes: the middle of each segment, and in between the
-    intersection that it shares with the next one."""
+    """Return the points that a walk passes: the middle of each segment, and in between
+    the intersection that it shares with the next one."""
     visited, ends = np.asarray(states).tolist(), segment_ends(chain)
     middle = ends.mean(axis=1)
     stops = [middle[visited[0]]]
@@ -185,11 +198,13 @@ def walk_stops(chain: RoadChain, states: ArrayLike) -> list[Array]:
 
 
 def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str, repeats: bool = False) -> None:
-    """Write the number of each segment that a walk visits near the middle of the segment, where it covers as little as
-    possible of the texts and lines. With `repeats` it is followed by how often the walk
-    visits the segment, if this is more than once.
+    """Write the number of each segment that a walk visits near the middle of the
+    segment, where it covers as little as possible of the texts and lines. With
+    `repeats` it is followed by how often the walk visits the segment, if this is more
+    than once.
 
-    The layout of the figure must have been made, because it determines the distances in points.
+    The layout of the figure must have been made, because it determines the distances in
+    points.
     """
     point, frame = ax.figure.dpi / 72, shapely.box(*ax.bbox.extents)
     lines = [line.get_xydata() for line in ax.lines if line.get_linestyle() != "None"]

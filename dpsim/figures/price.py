@@ -28,15 +28,16 @@ def draw_price(
     without: float | None = None,
     log: bool = False,
 ) -> Figure:
-    """Return the picture of a price: the error of each mechanism against its exact epsilon, and above it what the
-    even odds of an onlooker become.
+    """Return the picture of a price: the error of each mechanism against its exact
+    epsilon, and above it what the even odds of an onlooker become.
 
     Parameters
     ----------
     table : DataFrame
-        The columns of COLUMNS: the exact epsilon (or a proven upper bound) at this delta, the mechanism, its expected
-        error, the standard error (0 if the error is exact), and the unit of the error. The curve of a mechanism begins
-        at its smallest epsilon.
+        The columns of COLUMNS: the exact epsilon (or a proven upper bound) at this
+        delta, the mechanism, its expected error, the standard error (0 if the error is
+        exact), and the unit of the error. The curve of a mechanism begins at its
+        smallest epsilon.
     label : str
         The label of the error, with its unit.
     colours : mapping

@@ -1,4 +1,5 @@
-"""How the ledger is shown: the scoreboard of a notebook, the report, README's table, and counts in a sentence."""
+"""How the ledger is shown: the scoreboard of a notebook, the report, README's table,
+and counts in a sentence."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ PHRASES = {
     "slip": ("is a slip", "are slips"),
     "not tested": ("could not be tested", "could not be tested"),
 }
-"""For each word, what a sentence says about one claim with this word, and what it says about several claims."""
+"""For each word, what a sentence says about one claim with this word, and what it says
+about several claims."""
 
 
 def by_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -65,9 +67,10 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The index has the papers in the order of the rows. `verdict` is a sentence that counts the paper's claims under
-        each word and names the places of those that do not hold. For each word of VERDICTS, a column counts the rows
-        with this word on the scoreboard, which shows the rows that are judged.
+        The index has the papers in the order of the rows. `verdict` is a sentence that
+        counts the paper's claims under each word and names the places of those that do
+        not hold. For each word of VERDICTS, a column counts the rows with this word on
+        the scoreboard, which shows the rows that are judged.
 
     Examples
     --------
@@ -83,8 +86,9 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def counts(paper: str) -> str:
-    """Return one sentence of Markdown that says how many of a paper's claims have each word and links to the
-    scoreboard, which is under the heading "The verdict" of the paper's notebook.
+    """Return one sentence of Markdown that says how many of a paper's claims have each
+    word and links to the scoreboard, which is under the heading "The verdict" of the
+    paper's notebook.
 
     Parameters
     ----------
@@ -102,8 +106,8 @@ def counts(paper: str) -> str:
 
 
 def _sentence(board: pd.DataFrame, *, named: bool = True) -> str:
-    """Return a sentence that says how many claims of one paper have each word, and that names the places of the claims
-    that do not hold unless `named` is False."""
+    """Return a sentence that says how many claims of one paper have each word, and that
+    names the places of the claims that do not hold unless `named` is False."""
     parts = []
     for word, (one, many) in PHRASES.items():
         places = board["where"][board["verdict"] == word]
@@ -120,16 +124,17 @@ def _number(count: int, what: str) -> str:
 
 
 def markdown(table: pd.DataFrame, folder: str = "") -> str:
-    """Return the judged rows as Markdown, a table for each paper below what its authors have answered, free of
-    measured seconds and dates.
+    """Return the judged rows as Markdown, a table for each paper below what its authors
+    have answered, free of measured seconds and dates.
 
     Parameters
     ----------
     table : DataFrame
         As `report` returns it.
     folder : str
-        The folder of the notebooks, relative to the text; "" for no links. Each row links to its section of the site if
-        pyproject.toml declares a site (`project.urls`, Documentation). Otherwise it links to its notebook, because
+        The folder of the notebooks, relative to the text; "" for no links. Each row
+        links to its section of the site if pyproject.toml declares a site
+        (`project.urls`, Documentation). Otherwise it links to its notebook, because
         GitHub's preview of a notebook ignores everything after a #.
 
     Examples
@@ -154,7 +159,8 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
 
 
 def _site() -> str:
-    """Return the address of the project's site as pyproject.toml declares it, or "" if it declares none."""
+    """Return the address of the project's site as pyproject.toml declares it, or "" if
+    it declares none."""
     path = paths.root() / "pyproject.toml"
     declared = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {}) if path.is_file() else {}
     return str(declared.get("urls", {}).get("Documentation", "")).rstrip("/")
@@ -177,8 +183,8 @@ def site_anchor(heading: str) -> str:
 
 
 def summary(table: pd.DataFrame, folder: str = "") -> str:
-    """Return a Markdown table that says for each paper which notebook checks it, and how many of its claims have each
-    verdict. A verdict that no claim has is left out.
+    """Return a Markdown table that says for each paper which notebook checks it, and
+    how many of its claims have each verdict. A verdict that no claim has is left out.
 
     Parameters
     ----------
@@ -206,7 +212,8 @@ def summary(table: pd.DataFrame, folder: str = "") -> str:
 
 
 def anchor(heading: str) -> str:
-    """Return the fragment under which Jupyter finds a heading, for example 'Exact-epsilon:-Figure-5'.
+    """Return the fragment under which Jupyter finds a heading, for example
+    'Exact-epsilon:-Figure-5'.
 
     Parameters
     ----------
@@ -216,14 +223,16 @@ def anchor(heading: str) -> str:
 
 
 def _judge_expected(paper: str) -> pd.DataFrame:
-    """Return the rows of a paper, judged by their verified values and not by those of a run."""
+    """Return the rows of a paper, judged by their verified values and not by those of a
+    run."""
     checks.choice("paper", paper, papers().index)
     rows = published(paper)
     return judge(rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan}))
 
 
 def _on_the_scoreboard(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that a scoreboard shows. Rows that are not judged appear only in the report."""
+    """Return the rows that a scoreboard shows. Rows that are not judged appear only in
+    the report."""
     return table[table["inputs"] != "none"]
 
 
@@ -233,8 +242,9 @@ def board(table: pd.DataFrame, about: str) -> str:
     Parameters
     ----------
     table : DataFrame
-        The paper's rows as `judge` returns them, with the columns `recorded` (whether this run recorded the row) and
-        `template` (its sentence before the numbers were filled in).
+        The paper's rows as `judge` returns them, with the columns `recorded` (whether
+        this run recorded the row) and `template` (its sentence before the numbers were
+        filled in).
     about : str
         A sentence about the run, or "".
     """
@@ -258,7 +268,8 @@ def board(table: pd.DataFrame, about: str) -> str:
 
 
 def _line(rows: list[Any]) -> list[str]:
-    """Return the cells of one line of the scoreboard, as HTML, for rows with the same verdict and reason."""
+    """Return the cells of one line of the scoreboard, as HTML, for rows with the same
+    verdict and reason."""
     first, *rest = rows
     until = "; " if len(rows) == 2 else " to "
     ends = [first, *rest[-1:]]
@@ -277,8 +288,8 @@ def _line(rows: list[Any]) -> list[str]:
 
 
 def _says(row: Any) -> str:
-    """Return what the paper says: the quantity, followed by the printed number, by the limit that a statement allows,
-    or by the correct value for a slip."""
+    """Return what the paper says: the quantity, followed by the printed number, by the
+    limit that a statement allows, or by the correct value for a slip."""
     said = row.printed
     if row.claim == "bound":
         said = f"{row.relation} {row.printed}"
@@ -290,8 +301,8 @@ def _says(row: Any) -> str:
 
 
 def _finds(row: Any) -> str:
-    """Return what was recorded, or the limit that a printed value should keep. Measured seconds are left out, because
-    they differ in each run."""
+    """Return what was recorded, or the limit that a printed value should keep. Measured
+    seconds are left out, because they differ in each run."""
     if is_seconds(row):
         return "measured in each run"
     if row.claim == "value" and row.relation:

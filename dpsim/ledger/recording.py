@@ -1,7 +1,7 @@
 """What a run of a notebook records, and the scoreboard that shows it.
 
-The scoreboard stands above the cells that record the rows. Jupyter therefore shows it under an id, and each recorded
-row replaces what is shown there.
+The scoreboard stands above the cells that record the rows. Jupyter therefore shows it
+under an id, and each recorded row replaces what is shown there.
 """
 
 from __future__ import annotations
@@ -26,21 +26,24 @@ from dpsim.ledger.verdicts import is_seconds, judge
 
 @dataclass
 class Run:
-    """The rows of one paper that this process recorded with the same parameters of the notebook."""
+    """The rows of one paper that this process recorded with the same parameters of the
+    notebook."""
 
     parameters: dict[str, Any]
     values: dict[str, dict[str, float | None]] = field(default_factory=dict)
 
 
 _runs: dict[str, Run] = {}
-"""The run of each paper's notebook in this process. In practice there is one, because a process runs one notebook."""
+"""The run of each paper's notebook in this process. In practice there is one, because a
+process runs one notebook."""
 
 _shown: set[str] = set()
 """The papers whose scoreboards a notebook shows."""
 
 
 def record(row: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
-    """Record the reproduced value of one ledger row, to six significant digits, and show it on the scoreboard.
+    """Record the reproduced value of one ledger row, to six significant digits, and
+    show it on the scoreboard.
 
     Parameters
     ----------
@@ -51,8 +54,8 @@ def record(row: str, value: float, *, standard_error: float | None = None, outpu
     standard_error : float, optional
         The standard error of a value that was estimated from random draws.
     output : str
-        The folder of results.json; "" writes nothing. Rows of seconds go to timings.json, so that results.json is the
-        same in every run.
+        The folder of results.json; "" writes nothing. Rows of seconds go to
+        timings.json, so that results.json is the same in every run.
     """
     paper = row.partition(".")[0]
     rows = published(paper)
@@ -81,7 +84,8 @@ def _rounded(value: float) -> Any:
 
 
 class Scoreboard:
-    """The claims of a paper as a table, which a notebook shows and keeps up to date while the run records its rows."""
+    """The claims of a paper as a table, which a notebook shows and keeps up to date
+    while the run records its rows."""
 
     def __init__(self, paper: str) -> None:
         self.paper = paper
@@ -99,7 +103,8 @@ class Scoreboard:
 
 
 def scoreboard(paper: str) -> Scoreboard:
-    """Return the paper's claims as a table for its notebook, which is the index of the sections that check them.
+    """Return the paper's claims as a table for its notebook, which is the index of the
+    sections that check them.
 
     Parameters
     ----------
@@ -109,11 +114,13 @@ def scoreboard(paper: str) -> Scoreboard:
     Returns
     -------
     object that Jupyter shows
-        A table of the place of each claim, with a link to the heading under which it is checked (column `section`), of
-        what the paper says, what this run recorded, and the verdict with the kind of claim. The reason follows the
-        verdict if the claim does not hold. The table may stand above the cells that record the rows, because each call
-        of `record` refreshes it. A row that this run has not recorded shows in grey the number of a run with the usual
-        parameters. Rows with the same verdict, kind and sentence share a line.
+        A table of the place of each claim, with a link to the heading under which it is
+        checked (column `section`), of what the paper says, what this run recorded, and
+        the verdict with the kind of claim. The reason follows the verdict if the claim
+        does not hold. The table may stand above the cells that record the rows, because
+        each call of `record` refreshes it. A row that this run has not recorded shows
+        in grey the number of a run with the usual parameters. Rows with the same
+        verdict, kind and sentence share a line.
 
     Examples
     --------
@@ -141,7 +148,8 @@ def _bundle(paper: str) -> dict[str, str]:
 
 
 def _about(paper: str, run: Run, missed: int) -> str:
-    """Return a sentence about the parameters of a run if they are not the usual ones, or "" if they are."""
+    """Return a sentence about the parameters of a run if they are not the usual ones,
+    or "" if they are."""
     usual = _usual_parameters(papers().loc[paper, "notebook"])
     changed = {name: value for name, value in run.parameters.items() if value != usual[name]}
     if changed:
@@ -156,7 +164,8 @@ def _about(paper: str, run: Run, missed: int) -> str:
 
 
 def _run(paper: str) -> Run:
-    """Return the run of a paper's notebook. When a parameter has changed, a new run begins without records."""
+    """Return the run of a paper's notebook. When a parameter has changed, a new run
+    begins without records."""
     parameters = _parameters(papers().loc[paper, "notebook"])
     if paper not in _runs or _runs[paper].parameters != parameters:
         _runs[paper] = Run(parameters)
@@ -164,7 +173,8 @@ def _run(paper: str) -> Run:
 
 
 def _parameters(notebook: str) -> dict[str, Any]:
-    """Return the parameters that the running notebook has, or no parameters outside a notebook."""
+    """Return the parameters that the running notebook has, or no parameters outside a
+    notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:
         return {}
@@ -176,7 +186,8 @@ def _parameters(notebook: str) -> dict[str, Any]:
 def _usual_parameters(notebook: str) -> dict[str, Any]:
     """Return the parameters of a notebook as its file gives them, except for `output`.
 
-    The file is read once in a process, because JupyterLab saves the parameters that a reader changes.
+    The file is read once in a process, because JupyterLab saves the parameters that a
+    reader changes.
     """
     path = paths.notebooks() / f"{notebook}.ipynb"
     if not path.is_file():

@@ -1,4 +1,5 @@
-"""The two tables of the ledger, which are read once and rejected if any row cannot be judged."""
+"""The two tables of the ledger, which are read once and rejected if any row cannot be
+judged."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ COLUMNS = {
     "sentence": [TEXT],
     "sent": ["", "no", "yes"],
 }
-"""The columns of data/published.csv, which data/LEDGER.md explains, and what each may hold; "" is an empty field."""
+"""The columns of data/published.csv, which data/LEDGER.md explains, and what each may
+hold; "" is an empty field."""
 
 NEEDS = {
     "value": {"published": [NUMBER]},
@@ -50,13 +52,15 @@ NEEDS = {
 
 
 def papers() -> pd.DataFrame:
-    """Return data/papers.csv indexed by id, in the order of the report. A paper is declared only there.
+    """Return data/papers.csv indexed by id, in the order of the report. A paper is
+    declared only there.
 
     Returns
     -------
     DataFrame
-        `notebook` is the notebook that checks the paper's rows, `reference` gives authors, year and subject,
-        `address` is the address of the paper in CITATION.cff, and `answer` is what its authors answered, or "".
+        `notebook` is the notebook that checks the paper's rows, `reference` gives
+        authors, year and subject, `address` is the address of the paper in
+        CITATION.cff, and `answer` is what its authors answered, or "".
 
     Examples
     --------
@@ -75,20 +79,22 @@ def papers() -> pd.DataFrame:
 
 
 def published(paper: str = "") -> pd.DataFrame:
-    """Return data/published.csv indexed by id: what the papers say, and the basis of the verdict on each claim.
+    """Return data/published.csv indexed by id: what the papers say, and the basis of
+    the verdict on each claim.
 
     Parameters
     ----------
     paper : str
-        The id of the paper whose rows are returned, or "" for all papers. The rows of other papers are not read, so a
-        mistake in them does not matter.
+        The id of the paper whose rows are returned, or "" for all papers. The rows of
+        other papers are not read, so a mistake in them does not matter.
 
     Returns
     -------
     DataFrame
-        Columns as in data/LEDGER.md. `published`, `expected`, `limit`, `draws` and `deviation` are numbers, and NaN if
-        the field does not hold a number. The column `printed` is the text of `published`, and `published_unit`,
-        `expected_unit` and `limit_unit` are the units of their last digits.
+        Columns as in data/LEDGER.md. `published`, `expected`, `limit`, `draws` and
+        `deviation` are numbers, and NaN if the field does not hold a number. The column
+        `printed` is the text of `published`, and `published_unit`, `expected_unit` and
+        `limit_unit` are the units of their last digits.
 
     If a row could not be judged, a ValueError names the file, the row and the column.
 
@@ -135,7 +141,8 @@ def how_many() -> int:
 
 
 def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the lines of a table as `_read` does, which reads an unchanged file only once."""
+    """Return the lines of a table as `_read` does, which reads an unchanged file only
+    once."""
     return _read(path, _stamp(path))
 
 
@@ -147,7 +154,8 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=8)
 def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
-    """Return the lines of a table as texts, each with the number of its last line in the file."""
+    """Return the lines of a table as texts, each with the number of its last line in
+    the file."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -188,9 +196,9 @@ def _mistakes(row: dict[str, str], papers: Sequence[str], above: Collection[str]
 
 
 class Found(float):
-    """A recorded value in a sentence or table. It is written with four digits unless the format specifies a different
-    number, and with a space before "%". If the format begins with "by", the text says how far the value falls or
-    rises."""
+    """A recorded value in a sentence or table. It is written with four digits unless
+    the format specifies a different number, and with a space before "%". If the format
+    begins with "by", the text says how far the value falls or rises."""
 
     def __format__(self, spec: str) -> str:
         if spec.startswith("by"):
@@ -209,7 +217,8 @@ def _number(text: str) -> float:
 
 
 def _unit(text: str) -> float:
-    """Return the unit of the last digit of a printed number (0.01 for 4.69, 1e-6 for 3e-6), or NaN for other texts."""
+    """Return the unit of the last digit of a printed number (0.01 for 4.69, 1e-6 for
+    3e-6), or NaN for other texts."""
     try:
         return float(Decimal(1).scaleb(int(Decimal(text).as_tuple().exponent)))
     except ArithmeticError:

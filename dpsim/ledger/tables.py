@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 LEFT = "text-align: left; vertical-align: top"
 RIGHT = "text-align: right; vertical-align: top"
-"""The style of a cell. It stands in each cell, because JupyterLab drops style sheets and ids from the outputs of a
-notebook that is not trusted, which every fresh clone is."""
+"""The style of a cell. It stands in each cell, because JupyterLab drops style sheets
+and ids from the outputs of a notebook that is not trusted, which every fresh clone
+is."""
 
 
 def html_table(columns: Mapping[str, str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
@@ -41,7 +42,8 @@ def html_table(columns: Mapping[str, str], rows: Iterable[Sequence[str]], captio
 
 
 def plain_table(table: str) -> str:
-    """Return a table of `html_table` as text, with a line for each row, for programs that show no HTML."""
+    """Return a table of `html_table` as text, with a line for each row, for programs
+    that show no HTML."""
     text = re.sub(r"</t[hd]><t[hd][^>]*>", " | ", table)
     text = text.replace("<br>", " ")
     lines = re.sub(r"<[^>]+>", "", text).splitlines()

@@ -1,5 +1,5 @@
-"""The words of the ledger, each of which follows from the claim and the inputs of a row and the value that a run
-recorded for it."""
+"""The words of the ledger, each of which follows from the claim and the inputs of a row
+and the value that a run recorded for it."""
 
 from __future__ import annotations
 
@@ -78,11 +78,13 @@ RULE = (
 """What holds for all verdicts; data/LEDGER.md has the whole rule."""
 
 FALSE_ALARM, SEEDS = 1e-3, 20
-"""The largest probability that any sampled row misses its verified value in SEEDS full runs with other seeds."""
+"""The largest probability that any sampled row misses its verified value in SEEDS full
+runs with other seeds."""
 
 
 def verdict(row: Any, value: float, error: float = 0.0) -> str:
-    """Return the verdict on a row when the reproduced number is `value`, with the standard error `error`.
+    """Return the verdict on a row when the reproduced number is `value`, with the
+    standard error `error`.
 
     Parameters
     ----------
@@ -119,7 +121,8 @@ word = verdict
 
 
 def _holds(row: Any, value: float, error: float) -> bool:
-    """Return whether the reproduced number agrees with the row within three standard errors."""
+    """Return whether the reproduced number agrees with the row within three standard
+    errors."""
     if row.claim == "trend":
         return value > 0 if row.printed == "rises" else value < 0
     if row.claim == "statement":
@@ -131,8 +134,8 @@ def _holds(row: Any, value: float, error: float) -> bool:
 
 
 def _limit_excludes_what_is_printed(row: Any) -> bool:
-    """Return whether a row claims a value and its printed number violates the row's limit, which comes from a theorem
-    or from another printed number."""
+    """Return whether a row claims a value and its printed number violates the row's
+    limit, which comes from a theorem or from another printed number."""
     if row.claim != "value" or math.isnan(row.limit):
         return False
     slack = row.published_unit / 2 + 3 * _error_of_the_paper(row)
@@ -140,7 +143,8 @@ def _limit_excludes_what_is_printed(row: Any) -> bool:
 
 
 def _error_of_the_paper(row: Any) -> float:
-    """Return the standard error of a number that the paper estimated from random draws, and 0 for other numbers."""
+    """Return the standard error of a number that the paper estimated from random draws,
+    and 0 for other numbers."""
     return float(np.nan_to_num(row.deviation / math.sqrt(row.draws)))
 
 
@@ -151,8 +155,8 @@ def _beyond(relation: str, limit: float, value: float, slack: float) -> bool:
 
 
 def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> pd.DataFrame:
-    """Return the rows with added columns reproduced, standard_error, verdict, ok and shown, and with the numbers filled
-    into their sentences.
+    """Return the rows with added columns reproduced, standard_error, verdict, ok and
+    shown, and with the numbers filled into their sentences.
 
     Parameters
     ----------
@@ -161,15 +165,18 @@ def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> 
     values
         Recorded value and standard_error by id, as `results` returns them.
     default
-        Whether the values were computed with default parameters, for which `expected` was verified.
+        Whether the values were computed with default parameters, for which `expected`
+        was verified.
 
     Returns
     -------
     DataFrame
-        `verdict` is one of `VERDICTS` (or "not judged"), and `shown` is the verdict with the kind of claim. If `ok` is
-        False, both say what is wrong. A row is not ok if it has no value. In a default run it is also not ok if its
-        value differs from `expected`, the verified value, by more than the unit of the last digit and chance
-        (`FALSE_ALARM`) allow, or if the two values lead to different words. Rows of seconds are always ok.
+        `verdict` is one of `VERDICTS` (or "not judged"), and `shown` is the verdict
+        with the kind of claim. If `ok` is False, both say what is wrong. A row is not
+        ok if it has no value. In a default run it is also not ok if its value differs
+        from `expected`, the verified value, by more than the unit of the last digit and
+        chance (`FALSE_ALARM`) allow, or if the two values lead to different words. Rows
+        of seconds are always ok.
     """
     table, alarm = rows.join(values.rename(columns={"value": "reproduced"})), _alarm(how_many())
     filled = zip(table["sentence"], table["reproduced"], table["limit"])
@@ -180,7 +187,8 @@ def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> 
 
 
 def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
-    """Return the report's verdict on a row, and whether the row is as expected within `alarm` standard errors."""
+    """Return the report's verdict on a row, and whether the row is as expected within
+    `alarm` standard errors."""
     value, error = row.reproduced, float(np.nan_to_num(row.standard_error))
     if is_seconds(row):
         return "not judged", True
@@ -196,7 +204,8 @@ def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
 
 
 def _with_kind(row: Any) -> str:
-    """Return the verdict on a row with its kind of claim, for example "agrees: statement, on an example"."""
+    """Return the verdict on a row with its kind of claim, for example "agrees:
+    statement, on an example"."""
     if row.claim == "slip" or row.verdict.split(",")[0] not in VERDICTS:
         return str(row.verdict)
     said, comma, wrong = row.verdict.partition(",")
@@ -205,13 +214,14 @@ def _with_kind(row: Any) -> str:
 
 
 def is_seconds(row: Any) -> bool:
-    """Return whether a row holds seconds. They differ in every run, so they are kept apart and not judged."""
+    """Return whether a row holds seconds. They differ in every run, so they are kept
+    apart and not judged."""
     return bool(row.inputs == "none" and row.unit == "s")
 
 
 def results(folder: Path) -> pd.DataFrame:
-    """Return value and standard_error (NaN if there is none) by id, as read from results.json and timings.json in a
-    run's folder if these files exist.
+    """Return value and standard_error (NaN if there is none) by id, as read from
+    results.json and timings.json in a run's folder if these files exist.
 
     Parameters
     ----------
@@ -234,8 +244,8 @@ def results(folder: Path) -> pd.DataFrame:
 
 
 def parameters(folder: Path) -> dict[str, Any] | None:
-    """Return the parameters of a run that differ from the defaults, as its manifest says, or None if there is no
-    manifest.
+    """Return the parameters of a run that differ from the defaults, as its manifest
+    says, or None if there is no manifest.
 
     Parameters
     ----------
@@ -256,9 +266,10 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     Parameters
     ----------
     folder : Path, optional
-        The folder of the notebooks' results, <folder>/<notebook>/results.json, or the folder of a single run. For a
-        single run, only the rows that it recorded are judged. None means the committed figures. A run whose manifest
-        names parameters is not compared with `expected`, which applies to default runs.
+        The folder of the notebooks' results, <folder>/<notebook>/results.json, or the
+        folder of a single run. For a single run, only the rows that it recorded are
+        judged. None means the committed figures. A run whose manifest names parameters
+        is not compared with `expected`, which applies to default runs.
 
     Examples
     --------
@@ -283,6 +294,6 @@ def report(folder: Path | None = None) -> pd.DataFrame:
 
 
 def _alarm(rows: int) -> float:
-    """Return by how many standard errors a sampled value may differ from the verified one, with Bonferroni's correction
-    for all rows and seeds."""
+    """Return by how many standard errors a sampled value may differ from the verified
+    one, with Bonferroni's correction for all rows and seeds."""
     return NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * SEEDS * rows))

@@ -1,7 +1,9 @@
-"""Builds the static site from the committed notebooks: python tools/site/build.py [OUTPUT].
+"""Builds the static site from the committed notebooks: python tools/site/build.py
+[OUTPUT].
 
-Needs dpsim, Sphinx, myst-nb and the theme (tools/locks/site.lock) and, once, npm for MathJax. Notebooks are not
-executed. All pages are served from one origin: nothing is loaded from elsewhere.
+Needs dpsim, Sphinx, myst-nb and the theme (tools/locks/site.lock) and, once, npm for
+MathJax. Notebooks are not executed. All pages are served from one origin: nothing is
+loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ MATHJAX = ("startup.js", "core.js", "input/tex.js", "output/chtml.js", "a11y/ass
 
 
 def node_modules(cache: Path) -> Path:
-    """Return the folder of MathJax, its font and Vega: fetched by npm as locked when missing or the lock is new."""
+    """Return the folder of MathJax, its font and Vega: fetched by npm as locked when
+    missing or the lock is new."""
     lock = (HERE / "package-lock.json").read_bytes()
     fetched = cache / "fetched.json"
     if not fetched.is_file() or fetched.read_bytes() != lock:
@@ -43,7 +46,8 @@ def node_modules(cache: Path) -> Path:
 
 
 def stage(source: Path, modules: Path) -> None:
-    """Write what Sphinx reads: pages made of notebooks and results, styles, MathJax; files to download as they are."""
+    """Write what Sphinx reads: pages made of notebooks and results, styles, MathJax;
+    files to download as they are."""
     shutil.rmtree(source, ignore_errors=True)
     for own in ("_static", "_templates"):
         shutil.copytree(HERE / own, source / own)

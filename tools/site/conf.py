@@ -1,4 +1,5 @@
-"""Sphinx's configuration: committed notebooks, docstrings, and nothing from another origin."""
+"""Sphinx's configuration: committed notebooks, docstrings, and nothing from another
+origin."""
 
 from __future__ import annotations
 

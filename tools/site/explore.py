@@ -1,5 +1,5 @@
-"""The page of charts that move: Vega from the site itself, the charts that the notebooks wrote, a still picture without
-scripts."""
+"""The page of charts that move: Vega from the site itself, the charts that the
+notebooks wrote, a still picture without scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from markup import plain, without_formulas
 from dpsim import paths
 
 SCRIPT = "vega.min.js"
-"""Vega, of the npm package of that name; Vega-Lite is compiled to it here, so that the page need not load it."""
+"""Vega, of the npm package of that name; Vega-Lite is compiled to it here, so that the
+page need not load it."""
 
 INTRODUCTION = (
     "Move the sliders with the mouse, a finger or the arrow keys. Everything runs in this page: no kernel, no "
@@ -71,8 +72,8 @@ def charts(notebooks: Mapping[str, Any]) -> list[tuple[notebook_pages.Figure, di
 
 
 def page(notebooks: Mapping[str, Any]) -> str:
-    """Return the page: for each chart its section's words, the notebook that it comes from, the chart with its still
-    picture, its caption, its files."""
+    """Return the page: for each chart its section's words, the notebook that it comes
+    from, the chart with its still picture, its caption, its files."""
     parts = ["# Explore", INTRODUCTION]
     parts += [f'<script src="_static/vega/{SCRIPT}"></script>']
     for figure, spec in charts(notebooks):
@@ -88,8 +89,9 @@ def copy_script(modules: Path, target: Path) -> None:
 
 
 def _caption(figure: notebook_pages.Figure) -> str:
-    """Return the caption without formulas, without its number, which charts of several notebooks share, and without
-    remarks that the chart moves in JupyterLab: here it moves too."""
+    """Return the caption without formulas, without its number, which charts of several
+    notebooks share, and without remarks that the chart moves in JupyterLab: here it
+    moves too."""
     caption = re.sub(r"\s*\([^()]*JupyterLab[^()]*\)", "", figure.caption)
     caption = re.sub(r"^\*\*(?:Paper, )?Figure\s[\w–-]+\.(\*\* )?\s*", lambda m: "" if m[1] else "**", caption)
     return without_formulas(caption, markup=True)

@@ -1,5 +1,6 @@
-"""Finishes the built pages: pictures become WebP that load when they come near the screen, no line begins with the
-comma after a formula, and each page has a description."""
+"""Finishes the built pages: pictures become WebP that load when they come near the
+screen, no line begins with the comma after a formula, and each page has a
+description."""
 
 from __future__ import annotations
 
@@ -15,10 +16,12 @@ WHOLE = re.compile(
     (?P<after>(?:[.,;:)”"?!]|&quot;)*)""",
     re.VERBOSE | re.DOTALL,
 )
-"""A formula or code, which browsers take for a box of its own, with the signs that belong to it."""
+"""A formula or code, which browsers take for a box of its own, with the signs that
+belong to it."""
 
 LINE = 36
-"""So many characters fit in a line of a phone; a longer formula or name is broken, and keeps no sign beside it."""
+"""So many characters fit in a line of a phone; a longer formula or name is broken, and
+keeps no sign beside it."""
 
 
 def finish(site: Path) -> None:
@@ -36,7 +39,8 @@ LONGEST = 200
 
 
 def described(page: str) -> str:
-    """Return a page with its first long paragraph as its description, or its title if it has none."""
+    """Return a page with its first long paragraph as its description, or its title if
+    it has none."""
     article = page.partition("<article")[2]
     paragraphs = re.findall(r"<p>(.*?)</p>", article, flags=re.DOTALL)
     texts = [" ".join(html.unescape(re.sub("<[^>]+>", "", part)).split()) for part in paragraphs]
@@ -48,7 +52,8 @@ def described(page: str) -> str:
 
 
 def whole(page: str) -> str:
-    """Return a page with each short formula or code and the signs beside it in one element, where no line ends."""
+    """Return a page with each short formula or code and the signs beside it in one
+    element, where no line ends."""
 
     def kept(found: re.Match[str]) -> str:
         short = len(re.sub("<[^>]*>", "", found["box"])) <= LINE
@@ -58,7 +63,8 @@ def whole(page: str) -> str:
 
 
 def _light(tag: str, folder: Path) -> str:
-    """Return the tag of an image with the picture as WebP without loss, loaded when it comes near the screen."""
+    """Return the tag of an image with the picture as WebP without loss, loaded when it
+    comes near the screen."""
     found = re.search(r'src="([^":]+)\.png"', tag)
     if not found:
         return tag

@@ -12,7 +12,8 @@ import dpsim
 from dpsim import paths
 
 FLOOR = ("private", "checks", "streams", "paths")
-"""What stands below the subpackages and has a page: behind them, because few readers need it."""
+"""What stands below the subpackages and has a page: behind them, because few readers
+need it."""
 
 INTRODUCTION = (
     "`import dpsim` shows these subpackages; each page lists what one offers, in the order a reader needs, and then "
@@ -23,13 +24,15 @@ INTRODUCTION = (
 
 
 def subpackages() -> list[str]:
-    """Return the subpackages in the face's order, what stands below them last; `numerics` has only modules."""
+    """Return the subpackages in the face's order, what stands below them last;
+    `numerics` has only modules."""
     named = [name for name in face("dpsim") if inspect.ismodule(getattr(dpsim, name, None))]
     return [name for name in named if name not in (*FLOOR, "numerics")] + list(FLOOR)
 
 
 def face(module: str) -> list[str]:
-    """Return the names of a module's stub in their order; those of a module without one in the order of its source."""
+    """Return the names of a module's stub in their order; those of a module without one
+    in the order of its source."""
     folder = paths.root() / module.replace(".", "/")
     stub = folder / "__init__.pyi"
     if stub.is_file():
@@ -41,7 +44,8 @@ def face(module: str) -> list[str]:
 
 
 def pages() -> dict[str, str]:
-    """Return the pages by name: the list of subpackages, a page for each, the command line."""
+    """Return the pages by name: the list of subpackages, a page for each, the command
+    line."""
     names = subpackages()
     rows = [f"| [{name}]({name}.md) | {first_sentence(f'dpsim.{name}')} |" for name in names]
     table = "\n".join(["| subpackage | what it holds |", "| --- | --- |", *rows])
@@ -57,7 +61,8 @@ def first_sentence(module: str) -> str:
 
 
 def subpackage(name: str) -> str:
-    """Return the page of a subpackage: its docstring, a table of its functions and classes, each of them in full."""
+    """Return the page of a subpackage: its docstring, a table of its functions and
+    classes, each of them in full."""
     module = importlib.import_module(f"dpsim.{name}")
     shown = [entry for entry in face(f"dpsim.{name}") if callable(getattr(module, entry, None))]
     summary = f"```{{eval-rst}}\n.. currentmodule:: dpsim.{name}\n.. autosummary::\n   :nosignatures:\n"

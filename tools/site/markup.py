@@ -1,4 +1,5 @@
-"""Small pieces of Markdown and HTML: plain text in, plain text out, lists of pages, links to files."""
+"""Small pieces of Markdown and HTML: plain text in, plain text out, lists of pages,
+links to files."""
 
 from __future__ import annotations
 
@@ -11,19 +12,22 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def plain(markdown: str) -> str:
-    """Return Markdown as one line of text: no emphasis, links as their text, formulas in Unicode as far as it goes."""
+    """Return Markdown as one line of text: no emphasis, links as their text, formulas
+    in Unicode as far as it goes."""
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", without_formulas(markdown))
     text = re.sub(r"\*\*|\*|`", "", text)
     return " ".join(text.split())
 
 
 def without_formulas(markdown: str, *, markup: bool = False) -> str:
-    """Return Markdown with its formulas in Unicode, as far as it goes; markup: raised and lowered letters as HTML."""
+    """Return Markdown with its formulas in Unicode, as far as it goes; markup: raised
+    and lowered letters as HTML."""
     return re.sub(r"\$+([^$]+)\$+", lambda m: _formula(m[1], markup), markdown)
 
 
 def _formula(tex: str, markup: bool) -> str:
-    """Return a short formula as text: Greek letters and the commonest signs, other commands by their names."""
+    """Return a short formula as text: Greek letters and the commonest signs, other
+    commands by their names."""
     signs = {"le": "≤", "ge": "≥", "to": "→", "times": "×", "sim": "∼", "in": "∈", "sum": "∑", "prod": "∏"}
     signs |= {"cdot": "·", "infty": "∞", "pm": "±", "epsilon": "ε", "varepsilon": "ε", "|": "‖", "ll": "≪"}
     accents = {"tilde": "\u0303", "hat": "\u0302", "bar": "\u0304"}  # Unicode has them behind their letter
@@ -65,6 +69,7 @@ def toctree(pages: list[str], caption: str = "") -> str:
 
 
 def downloads(files: Mapping[str, str], name: str) -> list[str]:
-    """Return a link to each file, shown as its key and called "<key> of <name>" by screen readers."""
+    """Return a link to each file, shown as its key and called "<key> of <name>" by
+    screen readers."""
     called = html.escape(name)
     return [f'<a href="{path}" aria-label="{key} of {called}" download>{key}</a>' for key, path in files.items()]

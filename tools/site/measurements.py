@@ -1,4 +1,5 @@
-"""The page of measurements: what benchmarks and audit wrote, each text with the figure and the files of its name."""
+"""The page of measurements: what benchmarks and audit wrote, each text with the figure
+and the files of its name."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from notebook_pages import screen_size
 from dpsim import paths
 
 RESULTS = ("tools/verify/results", "tools/bench/results")
-"""Folders of <name>.md, each beginning with a heading, with <name>.png and <name>.csv; and of machine.txt."""
+"""Folders of <name>.md, each beginning with a heading, with <name>.png and <name>.csv;
+and of machine.txt."""
 
 
 def texts() -> list[Path]:
@@ -35,7 +37,8 @@ def page(folder: Path) -> str:
 
 
 def _section(path: Path, files: Path) -> str:
-    """Return one text, a level lower, with its figure where it shows it, or else at its end, and its files."""
+    """Return one text, a level lower, with its figure where it shows it, or else at its
+    end, and its files."""
     text = path.read_text(encoding="utf-8").strip()
     shown = re.search(rf"!\[([^\]]*)\]\({path.stem}\.png\)", text)
     title = plain(text.partition("\n")[0].lstrip("# "))
@@ -45,7 +48,8 @@ def _section(path: Path, files: Path) -> str:
 
 
 def _files(stem: str, files: Path, title: str, alt: str) -> str:
-    """Return the figure and the links to the files of that name, as far as there are any."""
+    """Return the figure and the links to the files of that name, as far as there are
+    any."""
     found = {
         ending: f"{files.name}/{stem}.{ending}" for ending in ("png", "csv") if (files / f"{stem}.{ending}").is_file()
     }
@@ -64,7 +68,8 @@ def _first_paragraph(text: str) -> str:
 
 
 def _linked(text: str, files: Path) -> str:
-    """Return the text with links to files beside it as links to their copies, other local links as their words."""
+    """Return the text with links to files beside it as links to their copies, other
+    local links as their words."""
 
     def link(found: re.Match[str]) -> str:
         words, target = found[1], found[2]
@@ -74,6 +79,7 @@ def _linked(text: str, files: Path) -> str:
 
 
 def _lower(text: str) -> str:
-    """Return the text with every heading one level lower; what stands between fences is no heading."""
+    """Return the text with every heading one level lower; what stands between fences is
+    no heading."""
     parts = re.split(r"(^```.*?^```)", text, flags=re.MULTILINE | re.DOTALL)
     return "".join(part if part.startswith("```") else re.sub(r"^#", "##", part, flags=re.MULTILINE) for part in parts)

@@ -1,4 +1,5 @@
-"""From a committed notebook to a page: every figure with its caption, alternative text, anchor and downloads."""
+"""From a committed notebook to a page: every figure with its caption, alternative text,
+anchor and downloads."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ SCREEN = 110 / 200
 
 @dataclass(frozen=True)
 class Figure:
-    """One saved figure: the notebook, the stem of its files, its caption in Markdown and the section it is in."""
+    """One saved figure: the notebook, the stem of its files, its caption in Markdown
+    and the section it is in."""
 
     notebook: str
     stem: str
@@ -35,7 +37,8 @@ class Figure:
 
     @property
     def label(self) -> str:
-        """What the caption calls it, "Figure 5" for instance; the section's heading when there is no caption."""
+        """What the caption calls it, "Figure 5" for instance; the section's heading
+        when there is no caption."""
         found = re.match(r"\*\*((?:Paper, )?Figures?\s[\w–-]+)", self.caption)
         return found[1].rstrip(".") if found else self.section
 
@@ -51,7 +54,8 @@ def title(notebook: Any) -> str:
 
 
 def question(notebook: Any) -> str:
-    """Return the first two sentences of a notebook's question, or of its first paragraph if it asks none."""
+    """Return the first two sentences of a notebook's question, or of its first
+    paragraph if it asks none."""
     prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     paragraphs = [part for source in prose for part in _paragraphs(source) if re.match(r"[\w*]", part)]
     asked = [part for part in paragraphs if part.startswith("**The question.**")]
@@ -62,8 +66,8 @@ def question(notebook: Any) -> str:
 def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
     """Return the figures in the folder that the notebook saves, in its order.
 
-    Each with its caption: the next paragraph that begins with **Figure or **Paper, Figure. Figures of one cell may
-    share one.
+    Each with its caption: the next paragraph that begins with **Figure or **Paper,
+    Figure. Figures of one cell may share one.
     """
     found: list[Figure] = []
     section = title(notebook)
@@ -81,9 +85,10 @@ def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
 def page(name: str, notebook: Any, folder: Path) -> Any:
     """Return the notebook as its page shows it; folder: where its figures are.
 
-    Images in outputs are those of `folder`, in a <figure> with the caption; anchors stand before the code of each
-    figure and before each cell that records a value in the ledger. Links to headings, written as Jupyter names them,
-    lead to the ids that Sphinx makes.
+    Images in outputs are those of `folder`, in a <figure> with the caption; anchors
+    stand before the code of each figure and before each cell that records a value in
+    the ledger. Links to headings, written as Jupyter names them, lead to the ids that
+    Sphinx makes.
     """
     from nbformat.v4 import new_markdown_cell
 
@@ -154,7 +159,8 @@ def _listed(words: list[str]) -> str:
 
 
 def _lowered(source: str, by: int) -> str:
-    """Return Markdown whose headings are `by` levels lower, and at least at the second level."""
+    """Return Markdown whose headings are `by` levels lower, and at least at the second
+    level."""
 
     def heading(found: re.Match[str]) -> str:
         return f"{'#' * max(2, len(found[1]) + by)} "
@@ -165,7 +171,8 @@ def _lowered(source: str, by: int) -> str:
 
 
 def _one_bar(cells: list[Any]) -> list[Any]:
-    """Return the cells with each row of folded ones in one, behind one bar, which is called Setup."""
+    """Return the cells with each row of folded ones in one, behind one bar, which is
+    called Setup."""
     kept: list[Any] = []
     for cell in cells:
         before = next((c for c in reversed(kept) if not _is_anchor(c)), None)
@@ -193,7 +200,8 @@ PAGES = {
     r"data/LEDGER\.md": "ledger",
     r"figures/REPORT\.md": "report",
 }
-"""Files of the project that are pages here, as patterns, with the names of the pages."""
+"""Files of the project that are pages here, as patterns, with the names of the
+pages."""
 
 
 def _page_of(path: str) -> str:
@@ -203,10 +211,11 @@ def _page_of(path: str) -> str:
 
 
 def with_site_links(markdown: str, page: str = "") -> str:
-    """Return Markdown of a notebook whose links to headings and other notebooks hold where it is shown.
+    """Return Markdown of a notebook whose links to headings and other notebooks hold
+    where it is shown.
 
-    Files of the project that are pages here become links. page: the notebook's own page, seen from one level above the
-    notebooks; "" on that page.
+    Files of the project that are pages here become links. page: the notebook's own
+    page, seen from one level above the notebooks; "" on that page.
     """
     up = "" if page else "../"
 
@@ -227,8 +236,8 @@ def with_site_links(markdown: str, page: str = "") -> str:
 
 
 def _shown(output: Any) -> Any:
-    """Return an output whose links to headings lead to the ids that Sphinx makes, whose links to files lead to their
-    pages, and whose tables all look alike."""
+    """Return an output whose links to headings lead to the ids that Sphinx makes, whose
+    links to files lead to their pages, and whose tables all look alike."""
     html_text = output.get("data", {}).get("text/html")
     if html_text:
         text = html_text if isinstance(html_text, str) else "".join(html_text)
@@ -243,7 +252,8 @@ def _shown(output: Any) -> Any:
 
 
 def _site_link(link: str) -> str:
-    """Return a link to a heading, of this notebook or of another page, as the site has it."""
+    """Return a link to a heading, of this notebook or of another page, as the site has
+    it."""
     file, _, heading = link.partition("#")
     return f"{re.sub('[.](ipynb|md)$', '.html', file)}#{heading_id(html.unescape(heading))}"
 
@@ -254,7 +264,8 @@ def heading_id(heading: str) -> str:
 
 
 def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:
-    """Return the figure for its notebook's page: image, caption, links to its files, its code, its chart that moves."""
+    """Return the figure for its notebook's page: image, caption, links to its files,
+    its code, its chart that moves."""
     base = f"../figures/{figure.notebook}"
     png = f"{base}/{figure.stem}.png"
     width, height = screen_size(folder / f"{figure.stem}.png")
@@ -306,10 +317,12 @@ def _head(notebook: Any, name: str, made: list[Figure]) -> None:
 
 
 def launch(name: str) -> list[str]:
-    """Return a link that opens the notebook on Binder: none unless pyproject.toml names the repository.
+    """Return a link that opens the notebook on Binder: none unless pyproject.toml names
+    the repository.
 
-    The one setting is `Repository` below `[project.urls]`, https://github.com/<owner>/<name>. Binder installs what
-    environment.yml lists; Colab would install nothing, so no cell would run there.
+    The one setting is `Repository` below `[project.urls]`,
+    https://github.com/<owner>/<name>. Binder installs what environment.yml lists; Colab
+    would install nothing, so no cell would run there.
     """
     project = tomllib.loads((paths.root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", project.get("urls", {}).get("Repository", ""))
@@ -326,7 +339,8 @@ def reference(name: str) -> str:
 
 
 def citation(figure: Figure) -> str:
-    """Return how to cite a figure: the paper behind it, this compendium with its version, the figure's own name."""
+    """Return how to cite a figure: the paper behind it, this compendium with its
+    version, the figure's own name."""
     after = f"after {reference(figure.notebook)}; " if reference(figure.notebook) else ""
     words = f"{plain(figure.label)} of the notebook {figure.notebook}, {after}dpsim: a living compendium of private "
     place = f"notebooks/{figure.notebook}.html#{figure.anchor}"

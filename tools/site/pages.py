@@ -1,4 +1,5 @@
-"""The pages that are made: index, how to run it, notebooks, published and reproduced, errata."""
+"""The pages that are made: index, how to run it, notebooks, published and reproduced,
+errata."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ PAGES = {"data/README.md": "data.md", "data/LEDGER.md": "ledger.md", "figures/RE
 
 
 def _without_local_links(markdown: str) -> str:
-    """Return the text of a file of data/, whose links to other files lead to their pages."""
+    """Return the text of a file of data/, whose links to other files lead to their
+    pages."""
     for file, page in PAGES.items():
         name = file.partition("/")[2]
         markdown = markdown.replace(f"](../{file})", f"]({page})").replace(f"]({name})", f"]({page})")
@@ -50,13 +52,15 @@ def _without_local_links(markdown: str) -> str:
 
 
 def ordered(names: list[str]) -> list[str]:
-    """Return the notebooks as they are read: the overview, the papers in the report's order, the others."""
+    """Return the notebooks as they are read: the overview, the papers in the report's
+    order, the others."""
     papers = list(ledger.papers()["notebook"])
     return sorted(names, key=lambda n: (not n.startswith("00_"), papers.index(n) if n in papers else len(papers), n))
 
 
 def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
-    """Write every made page into the folder; notebooks: name -> notebook as committed, in reading order."""
+    """Write every made page into the folder; notebooks: name -> notebook as committed,
+    in reading order."""
     figures = {
         name: notebook_pages.figures(name, notebook, paths.figures() / name) for name, notebook in notebooks.items()
     }
@@ -82,8 +86,8 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
 
 
 def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
-    """Return the first page: what this is, four ways on, what to do, and a card for each notebook with a link to each
-    figure."""
+    """Return the first page: what this is, four ways on, what to do, and a card for
+    each notebook with a link to each figure."""
     title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
     cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
     pages = [
@@ -118,13 +122,15 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
 
 
 def _sections() -> list[str]:
-    """Return the sections of the README, without those that are generated, because the site has pages of its own."""
+    """Return the sections of the README, without those that are generated, because the
+    site has pages of its own."""
     readme = (paths.root() / "README.md").read_text(encoding="utf-8")
     return [f"## {section}".strip() for section in readme.split("\n## ")[1:] if "<!-- " not in section]
 
 
 def _is_advice(section: str) -> bool:
-    """Return whether a section of the README is a list of advice, and not a way to run something."""
+    """Return whether a section of the README is a list of advice, and not a way to run
+    something."""
     return "\n- **" in section and "```" not in section
 
 
@@ -134,14 +140,15 @@ def _advice() -> list[str]:
 
 
 def run_it_yourself() -> str:
-    """Return the README's sections, except for its advice and what is generated, as a page: its tables and pictures are
-    elsewhere here."""
+    """Return the README's sections, except for its advice and what is generated, as a
+    page: its tables and pictures are elsewhere here."""
     blocks = [block for section in _sections() if not _is_advice(section) for block in section.split("\n\n")]
     return "\n\n".join(["# Run it yourself", *(_on_the_site(block) for block in blocks if not block.startswith("|"))])
 
 
 def _on_the_site(markdown: str) -> str:
-    """Return a block of the README: commands within the page's width, links to what is a page here, others as words."""
+    """Return a block of the README: commands within the page's width, links to what is
+    a page here, others as words."""
     if markdown.startswith(("```\n", "```sh\n")):
         return re.sub(r"^```\n", "```sh\n", markdown)
     markdown = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", markdown)  # images of other origins stay out
@@ -168,7 +175,8 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
 
 
 def published_and_reproduced() -> str:
-    """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its erratum."""
+    """Return the page of every number: what the verdicts mean, the tables; what does
+    not hold leads to its erratum."""
     table = ledger.report()
     summary = ledger.summary(table)
     wrong = table["sent"] != ""
@@ -181,7 +189,8 @@ def published_and_reproduced() -> str:
 
 
 def _where(row: Any) -> str:
-    """Return the place of a row, as a link to the section of the notebook that settles it."""
+    """Return the place of a row, as a link to the section of the notebook that settles
+    it."""
     if not row.section:
         return str(row.where)
     page = f"notebooks/{ledger.papers().loc[row.paper, 'notebook']}.html#{notebook_pages.heading_id(row.section)}"
@@ -189,7 +198,8 @@ def _where(row: Any) -> str:
 
 
 def errata(notebooks: Mapping[str, Any]) -> str:
-    """Return the page of what cannot hold as printed, or fails under our reading: why, and where it is shown."""
+    """Return the page of what cannot hold as printed, or fails under our reading: why,
+    and where it is shown."""
     table = ledger.report()
     table = table[table["sent"] != ""]
     parts = [
@@ -217,7 +227,8 @@ def errata(notebooks: Mapping[str, Any]) -> str:
 
 
 def letters() -> dict[str, str]:
-    """Return a page for each letter to a paper's authors, with its scripts: name -> Markdown."""
+    """Return a page for each letter to a paper's authors, with its scripts: name ->
+    Markdown."""
     found = {}
     for letter in sorted((paths.root() / "tools" / "letters").glob("*.md")):
         text = letter.read_text(encoding="utf-8")
@@ -230,7 +241,8 @@ def letters() -> dict[str, str]:
 
 
 def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
-    """Return a notebook's card: its title, its paper, its question, its key figure, and a link to each figure."""
+    """Return a notebook's card: its title, its paper, its question, its key figure, and
+    a link to each figure."""
     page = f"notebooks/{name}.html"
     title = html.escape(plain(notebook_pages.title(notebook)))
     links = [
@@ -265,7 +277,8 @@ def _place(id: str) -> str:
 
 
 def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
-    """Return one erratum: what is printed, what is computed, why, and the link to the cell that shows it."""
+    """Return one erratum: what is printed, what is computed, why, and the link to the
+    cell that shows it."""
     name = ledger.papers().loc[row.paper, "notebook"]
     error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
     facts = [row.shown] + ([f"printed: **{row.printed}**"] if row.printed else [])
