@@ -76,7 +76,7 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     promised = "'promised ε = ' + datum.epsilon + " + factor.format("epsilon")
     below.append(note(promised, ["epsilon"], x=0, y=-42))
     for name, y in zip(names, (-25, -8)):
-        rounded_up = "format(ceil(100 * datum.exact - 1e-6) / 100, '.2f')"
+        rounded_up = "format(ceil(10000 * datum.exact - 1e-4) / 10000, '.4f')"
         exact = f"'exact ε of {name} = ' + {rounded_up} + " + factor.format("exact")
         said = f"datum.mechanism == '{name}' ? {exact} : ''"
         below.append(note(said, ["mechanism", "exact"], x=0, y=y, color=COLOURS[name]))
