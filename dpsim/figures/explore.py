@@ -69,7 +69,8 @@ class Moving:
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return both forms, because JupyterLab draws the chart, but other programs show the image."""
-        still, text = io.BytesIO(), {"text/plain": self.alt_text}
+        still = io.BytesIO()
+        text = {"text/plain": self.alt_text}
         Image.open(io.BytesIO(self.png)).reduce(SCALE).save(still, "png")
         return {"application/vnd.vegalite.v5+json": self.spec, "image/png": still.getvalue(), **text}, {}
 
