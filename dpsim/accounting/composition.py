@@ -109,7 +109,7 @@ class Composition:
             return 0.0
         while bound(high) > delta:
             low, high = high, 2.0 * high
-        kept, broken = (high, low)[::side]
+        kept, broken = (high, low) if side > 0 else (low, high)
         return search.last_kept(
             lambda at: side * math.log(max(bound(at), 1e-300) / delta), kept, broken, 1e-4 * self.interval
         )

@@ -184,7 +184,8 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
     >>> float(posterior_floor(1e-6, alpha=10.0).round(3))
     1.077
     """
-    delta, alpha = _probability(delta), _pseudo_count(alpha)
+    delta = _probability(delta)
+    alpha = _pseudo_count(alpha)
     return _FLOORS[_pair(adjacency)](delta, alpha, _ONE)
 
 
@@ -202,7 +203,8 @@ def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, a
     >>> float(calibrate_kappa(2.0, 1e-6, alpha=10.0).round(3))
     0.834
     """
-    alpha, pair = _pseudo_count(alpha), _pair(adjacency)
+    alpha = _pseudo_count(alpha)
+    pair = _pair(adjacency)
     return _calibrate("kappa", epsilon, delta, alpha, _ONE, pair, _pseudo_count_hint)
 
 

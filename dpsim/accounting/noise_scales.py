@@ -42,7 +42,8 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1e4)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    b, rows = checks.scalar("b", b, 0.0, 1.0, open_low=True), checks.integer("rows", rows, 1)
+    b = checks.scalar("b", b, 0.0, 1.0, open_low=True)
+    rows = checks.integer("rows", rows, 1)
     sigma = gaussian_mechanism.get_sigma_gaussian(epsilon, delta)
     if math.log(delta) - float(log_ndtr(0.5 / sigma - epsilon * sigma)) < math.log(SMALLEST_TAIL_SHARE):
         raise ValueError(f"delta must be larger for epsilon = {epsilon:g}, got {delta:g}: its digits cancel")
@@ -82,7 +83,8 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    b, rows = checks.scalar("b", b, 0.0, 1.0, open_low=True), checks.integer("rows", rows, 1)
+    b = checks.scalar("b", b, 0.0, 1.0, open_low=True)
+    rows = checks.integer("rows", rows, 1)
 
     root = math.log(b * math.sqrt(rows / 2))
     for cells, step in ((CELLS // 20, 1.0), (CELLS, 1e-4)):  # a coarse grid says where to look

@@ -69,13 +69,16 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
     0.868
     """
     total, bins = size(total, bins)
-    w, t = weight_matrix(weights, bins), temperature(t)
+    w = weight_matrix(weights, bins)
+    t = temperature(t)
     x, row = _representatives(total, bins, w)
     normaliser = log_normalisers(x, t, w)
     full = np.diag(w) if w.ndim == 1 else w
-    pull, largest = x @ full, 0.0
+    pull = x @ full
+    largest = 0.0
     for i, j in permutations(range(bins), 2):
-        here, g = x[:, i] > 0, full[j] - full[i]
+        here = x[:, i] > 0
+        g = full[j] - full[i]
         changed = 2 * (pull[here, j] - pull[here, i]) + g[j] - g[i] - 2 * total * g.min()
         loss = changed / t - normaliser[here] + normaliser[row(after_move(x[here], i, j))]
         largest = max(largest, float(loss.max(initial=0.0)))
@@ -132,7 +135,8 @@ def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
             f"total {total} and bins {bins} must need at most {LARGEST_TABLE} numbers, got {len(x)} histograms"
         )
     own, moved = normaliser[row(x)], normaliser[row(after_move(x, 0, 1))]
-    difference, apart = np.arange(-total, total + 1)[:, None], x[:, 0] - x[:, 1]
+    difference = np.arange(-total, total + 1)[:, None]
+    apart = x[:, 0] - x[:, 1]
     # (z_0 - x_0)^2 + (z_1 - x_1)^2 is half the square of the change of z_0 - z_1 and half that of z_0 + z_1, which is
     # at least |z_0 - z_1| and has its parity
     rest, place = np.unique(x[:, 2:], axis=0, return_inverse=True)
@@ -141,7 +145,8 @@ def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
     chances *= _sums(rest, total, np.full(bins - 2, 1 / t))[:, ::-1].T
     for parity in (0, 1):
         chances[parity::2] = chances[parity::2][::-1].cumsum(axis=0)[::-1]
-    chances, near = chances[np.abs(difference.ravel())], np.exp(-((difference - difference.T) ** 2) / (2 * t))
+    chances = chances[np.abs(difference.ravel())]
+    near = np.exp(-((difference - difference.T) ** 2) / (2 * t))
     for some in np.array_split(np.arange(len(x)), 1 + len(x) // 2000):  # a few MB at a time
         loss = (2 * difference + 2) / t - (2 * apart[some] / t + own[some] - moved[some])
         yield loss, near[:, apart[some] + total] * chances[:, place.ravel()[some]] / np.exp(own[some])
@@ -158,7 +163,9 @@ def _smallest_epsilon(loss: Array, mass: Array, delta: float, epsilon: float) ->
     if delta == 0:
         return max(epsilon, float(loss.max()))
     while ((deltas := hockey_stick_sums(loss, mass, epsilon)) > delta).any():
-        loss, mass, deltas = loss[:, deltas > delta], mass[:, deltas > delta], deltas[deltas > delta]
+        loss = loss[:, deltas > delta]
+        mass = mass[:, deltas > delta]
+        deltas = deltas[deltas > delta]
         worst = np.argmax(deltas)
         low, high = epsilon, float(loss[:, worst].max())
         while high - low > PRECISION * high:

@@ -128,7 +128,8 @@ def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = N
     1.0
     """
     total, bins = size(total, bins)
-    w, t = weight_matrix(weights, bins), temperature(t)
+    w = weight_matrix(weights, bins)
+    t = temperature(t)
     if w.ndim == 1:
         moved = 2 * total - 1 if np.ptp(w) == 0 else 2 * total
         return moved * float(np.sort(w)[-2:].sum()) / t

@@ -43,10 +43,12 @@ def transition_matrix(
     >>> boltzmann.transition_matrix([1, 1], 1e9).toarray().round(2).tolist()
     [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
     """
-    centre, t = histogram(x), temperature(t)
+    centre = histogram(x)
+    t = temperature(t)
     checks.choice("candidate", candidate, CANDIDATES)
     checks.choice("rule", rule, RULES)
-    total, bins = int(centre.sum()), centre.size
+    total = int(centre.sum())
+    bins = centre.size
     states = configurations(total, bins)
     if states.shape[0] * bins * (bins - 1) > LARGEST_TABLE:
         raise ValueError(f"x must give at most {LARGEST_TABLE} moves, got {states.shape[0] * bins * (bins - 1)}")
@@ -96,11 +98,13 @@ def k_step_law(
     backwards = transition_matrix(centre, t, weights=weights, candidate=candidate, rule=rule).T.tocsr()
     law = np.zeros(backwards.shape[0])
     law[index(centre)] = 1.0
-    laws, done = np.empty((wanted.size, law.size)), 0
+    laws = np.empty((wanted.size, law.size))
+    done = 0
     for position in np.argsort(wanted.ravel()):
         for _ in range(wanted.flat[position] - done):
             law = backwards @ law
-        laws[position], done = law, int(wanted.flat[position])
+        laws[position] = law
+        done = int(wanted.flat[position])
     return laws.reshape(*wanted.shape, law.size)
 
 
@@ -183,7 +187,8 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
     >>> round(boltzmann.mixing.convergence_rate(50, 5, 10.0), 4)
     0.9857
     """
-    total, bins = checks.integer("total", total, 1, LARGEST_LINE), checks.integer("bins", bins, 2)
+    total = checks.integer("total", total, 1, LARGEST_LINE)
+    bins = checks.integer("bins", bins, 2)
     # the line of integers had the smaller gap in every case tried, but this is not proven, so both are computed
     gap = min(_gap(total, temperature(t), half) for half in (0.0, 0.5))
     return 1.0 - gap * 2 / (bins * (bins - 1))

@@ -88,7 +88,8 @@ def privatize(
         raise ValueError("steps must be None for the mechanism 'laplace'")
     fixed = checks.integers("invariant", list(invariant or {}), 0, bins - 1)
     counted = checks.integers("counts of invariant", list((invariant or {}).values()), 0, total)
-    free, people = np.setdiff1d(np.arange(bins), fixed), total - int(counted.sum())
+    free = np.setdiff1d(np.arange(bins), fixed)
+    people = total - int(counted.sum())
     if free.size < 2 or people < 1:
         raise ValueError(f"invariant must leave at least 2 bins and 1 person free, got {dict(invariant or {})}")
     if mechanism == "laplace":
@@ -110,7 +111,8 @@ def privatize(
         )
     counts[free] = chosen.draw(counts[free], generator)
     same = f" Bins {fixed.tolist()} keep their counts {counted.tolist()}, which are public." if fixed.size else ""
-    spent, delta = chosen.epsilon, chosen.delta
+    spent = chosen.epsilon
+    delta = chosen.delta
     bound = "(a proven upper bound)"
     statement = (
         f"Neighbours are histograms of {total} people in {bins} bins between which one person changed bin: "
@@ -148,7 +150,8 @@ def _zero_sum_laplace(epsilon: float, total: int) -> _Mechanism:
 def _limit(epsilon: float, total: int, w: Array) -> _Mechanism:
     """Return one draw of the Boltzmann distribution, the limit of the chain."""
     t = _temperature(epsilon, total, w)
-    spent, name = epsilon_bound(total, w.size, t, w), f"one draw of the Boltzmann distribution at t {t!r}"
+    spent = epsilon_bound(total, w.size, t, w)
+    name = f"one draw of the Boltzmann distribution at t {t!r}"
     error = sampling.limit_error(total, w / t, LOG_LEFT_OUT - float(np.logaddexp(0.0, epsilon)))
     sampling.refuse_large_tables(total, w / t, error.cut)
     delta = rounding_delta(4.0 * error.error, epsilon) + 2.0 * math.exp(LOG_LEFT_OUT)
@@ -161,8 +164,10 @@ def _limit(epsilon: float, total: int, w: Array) -> _Mechanism:
 
 def _chain(epsilon: float, total: int, bins: int, steps: int) -> _Mechanism:
     """Return the state of the Metropolis chain, started at the secret histogram, after these steps."""
-    t, steps = _temperature(epsilon, total, np.ones(bins)), checks.integer("steps", steps, 0)
-    spent, name = epsilon_bound(total, bins, t), f"the Metropolis chain at t {t!r} after {steps} steps"
+    t = _temperature(epsilon, total, np.ones(bins))
+    steps = checks.integer("steps", steps, 0)
+    spent = epsilon_bound(total, bins, t)
+    name = f"the Metropolis chain at t {t!r} after {steps} steps"
     mixing_delta = float(mixing.mixing_bound(total, bins, t, steps, spent))
     rounding = rounding_delta(2.0 * steps * sampling.step_error(bins, epsilon), epsilon)
     if mixing_delta >= 1.0:

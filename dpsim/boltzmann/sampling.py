@@ -70,15 +70,19 @@ def sample_exact(
     if w.ndim == 2:
         raise ValueError(f"weights must be diagonal here, None or {len(w)} numbers in [0, inf), got a full matrix")
     a = w / temperature(t)
-    shape, generator, total = checks.size("size", size), checks.generator(rng), int(centre.sum())
+    shape = checks.size("size", size)
+    generator = checks.generator(rng)
+    total = int(centre.sum())
     refuse_large_tables(total, a)
     tilt = _tilt(centre, a, total)
     mode, low, high = _windows(centre, a, tilt, total)
-    last, tables = int(np.argmax(high - low)), {}
+    last = int(np.argmax(high - low))
+    tables = {}
     for i in np.delete(np.arange(centre.size), last):
         table = np.cumsum(_terms(np.arange(low[i], high[i] + 1), mode[i], centre[i], a[i], tilt))
         tables[i] = table / table[-1]
-    out, done = np.empty((math.prod(shape), centre.size), np.int64), 0
+    out = np.empty((math.prod(shape), centre.size), np.int64)
+    done = 0
     while done < len(out):
         batch = int(np.clip(2 * (len(out) - done) * math.sqrt(centre.size), 64, max(64, 2_000_000 // centre.size)))
         drawn = np.zeros((batch, centre.size), np.int64)
@@ -146,7 +150,8 @@ def draw_limit(x: Integers, a: Array, cut: float, rng: np.random.Generator) -> I
     The algorithm is that of `sample_exact`. Each bin's term is drawn by a binary tree, so that no term above exp(-cut)
     is too improbable to be drawn.
     """
-    total, largest = int(x.sum()), _largest_tilt(int(x.sum()), a)
+    total = int(x.sum())
+    largest = _largest_tilt(int(x.sum()), a)
     with np.errstate(divide="ignore"):
         most = float(np.log(np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))).sum())
     for tilt in (float(np.clip(_tilt(x, a, total), -largest, largest)), 0.0):
@@ -216,7 +221,9 @@ def _windows(x: Integers, a: Array, tilt: float, total: int, cut: float = CUT) -
 
 def _tilt(x: Integers, a: Array, total: int) -> float:
     """Return lambda with an expected total near N, by Newton steps in a bracket."""
-    low, high, tilt = -math.inf, math.inf, 0.0
+    low = -math.inf
+    high = math.inf
+    tilt = 0.0
     for _ in range(200):
         mode, first, last = _windows(x, a, tilt, total)
         stride = 1 + (last - first) // TILT_POINTS
@@ -278,7 +285,8 @@ def metropolis(
     >>> boltzmann.metropolis([30, 15, 5], 10.0, 1000, chains=2, rng=1).sum(axis=-1)
     array([50, 50])
     """
-    start, warm = histogram(x), checks.real("t", t, 1 / SCALE, SCALE)
+    start = histogram(x)
+    warm = checks.real("t", t, 1 / SCALE, SCALE)
     if start.size**2 > LARGEST_TABLE:
         raise ValueError(f"x must have at most {math.isqrt(LARGEST_TABLE)} bins, got {start.size}")
     w = weight_matrix(weights, start.size)
@@ -288,7 +296,8 @@ def metropolis(
     checks.choice("rule", rule, RULES)
     states = np.empty((*warm.shape, chains, start.size), np.int64)
     means = np.empty((*warm.shape, chains, steps if running_mean else 0))
-    full, kind = np.diag(w) if w.ndim == 1 else w, (candidate == "individual", rule == "logistic")
+    full = np.diag(w) if w.ndim == 1 else w
+    kind = (candidate == "individual", rule == "logistic")
     flat = (states.reshape(-1, chains, start.size), means.reshape(warm.size, chains, means.shape[-1]))
     _metropolis(checks.generator(rng), start, warm.ravel(), full, *kind, steps, *flat)
     return means if running_mean else states
@@ -308,7 +317,8 @@ def step_error(bins: int, epsilon: float) -> float:
 @njit(cache=True, nogil=True)
 def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means):  # type: ignore
     """Run every chain; the objective is updated by the change of each accepted proposal and never computed anew."""
-    n, people = start.size, start.sum()
+    n = start.size
+    people = start.sum()
     for a in range(warm.size):
         for chain in range(states.shape[1]):
             z = states[a, chain]
@@ -319,7 +329,8 @@ def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means)
                     summed += cost
                     means[a, chain, k] = summed / (k + 1)
                 if individual:
-                    person, i = int(rng.random() * people), 0
+                    person = int(rng.random() * people)
+                    i = 0
                     while person >= z[i]:  # their bin is the first whose cumulative count exceeds their number
                         person -= z[i]
                         i += 1

@@ -86,7 +86,8 @@ def configurations(total: int, bins: int) -> Integers:
     ways = np.ones((bins, total + 1), np.int64)  # [i, m]: in how many ways m people fit into the bins from i on
     for i in reversed(range(bins - 1)):
         ways[i] = ways[i + 1].cumsum()
-    states, left = np.empty((rows, bins), np.int64), np.array([total])
+    states = np.empty((rows, bins), np.int64)
+    left = np.array([total])
     for i in range(bins - 1):
         splits = left + 1  # bin i takes all that are left, or one less, down to none
         rest = np.arange(splits.sum()) - np.repeat(splits.cumsum() - splits, splits)

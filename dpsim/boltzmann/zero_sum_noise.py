@@ -57,7 +57,8 @@ def add_zero_sum_laplace(
     """
     centre = histogram(x)
     half = checks.scalar("epsilon", epsilon, 1e-6, 1000) / 2
-    generator, shape = checks.generator(rng), checks.size("size", size)
+    generator = checks.generator(rng)
+    shape = checks.size("size", size)
     noise = np.empty((math.prod(shape), centre.size), np.int64)
     missing = np.arange(len(noise))
     while missing.size:
@@ -116,7 +117,8 @@ def _fill_zero_sum(rng, half, digits, part, noise):  # type: ignore[no-untyped-d
         for i in range(noise.size - 1):
             noise[i] = _geometric(rng, half, digits) - _geometric(rng, half, digits)
             total += noise[i]
-        left, accepted = abs(total), True
+        left = abs(total)
+        accepted = True
         while accepted and left > 0:
             accepted = survives(rng, half * min(left, part))
             left -= part

@@ -174,7 +174,8 @@ def _mean_deviation(delta: float, draws: int, vertices: int) -> float:
     m. All terms have the same sign, so nothing cancels and the result is accurate for any delta.
     """
     mean = draws * delta
-    first, reach = int(mean) + 1, 12.0 * np.sqrt(mean) + 60.0  # counts further out weigh less than 1e-16
+    first = int(mean) + 1
+    reach = 12.0 * np.sqrt(mean) + 60.0  # counts further out weigh less than 1e-16
     above = np.arange(first, int(min(mean + reach, draws)) + 1)
     below = np.arange(int(max(mean - reach, 0)), first)
     with np.errstate(divide="ignore"):  # P(count >= j) = 1 gives log 0 = -inf, as it should

@@ -143,17 +143,20 @@ def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: Array
     (0.616, 0.0007)
     """
     row = rows(counts)
-    shape, named = np.shape(row.total), (("k", k), ("eta", eta), ("gamma", gamma))
+    shape = np.shape(row.total)
+    named = (("k", k), ("eta", eta), ("gamma", gamma))
     k, eta, gamma = (checks.fitted(name, checks.numeric(name, value), shape) for name, value in named)
     lacking = (row.categories < 2) | (np.minimum(row.categories, 3) * eta + 1.0 / row.total > 1.0 + 1e-9)
     if lacking.any():
         raise ValueError(f"counts must leave each row a neighbour, got none in row {np.argwhere(lacking)[0]}")
-    epsilon, delta, total, categories = np.empty(shape), np.empty(shape), *map(np.asarray, (row.total, row.categories))
+    epsilon = np.empty(shape)
+    delta = np.empty(shape)
+    total = np.asarray(row.total)
+    categories = np.asarray(row.categories)
     for n in np.unique(categories).tolist():
         at = categories == n  # all rows with this number of transitions
-        border = {"eta": eta[at], "gamma": gamma[at], "n": n}
-        epsilon[at] = theorem1.epsilon_bound(k[at], shift=1.0 / total[at], **border)
-        delta[at] = theorem1.delta_bounds(k[at], **border)[1]
+        epsilon[at] = theorem1.epsilon_bound(k[at], shift=1.0 / total[at], eta=eta[at], gamma=gamma[at], n=n)
+        _, delta[at] = theorem1.delta_bounds(k[at], eta=eta[at], gamma=gamma[at], n=n)
     return checks.plain(epsilon), checks.plain(delta)
 
 

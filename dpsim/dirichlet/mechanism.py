@@ -140,7 +140,9 @@ def count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, cou
 
     The draws are the same as in `_fill`. Only the `first` entries that can be positive are compared with gamma.
     """
-    x, below, drawn = np.empty(parameters.size), 0, 0
+    x = np.empty(parameters.size)
+    below = 0
+    drawn = 0
     for i in range(ends.size):
         for _ in range(ends[i] - drawn):
             _draw(rng, parameters, offset, scale, in_logs, False, x)

@@ -241,7 +241,8 @@ def _neighbours(
 def _largest_k(epsilon: float, delta: float, eta: float, shifts: Array, together: int, two_move: bool) -> Any:
     """Return the largest k for the target, one for each row unless their losses add up."""
     moving = shifts > 0.0
-    shift, least = shifts[moving], SMALLEST_K_ETA / eta
+    shift = shifts[moving]
+    least = SMALLEST_K_ETA / eta
     if two_move:  # any k in the range of the accounting
         least = accounting.dirichlet.PARAMETER_RANGE[0] / min(eta, shift.min()) * (1.0 + 1e-9)
     if together > 1:

@@ -25,7 +25,6 @@ from .house_style import (
 )
 from .maps import (
     compare_zones as compare_zones,
-    draw_trips as draw_trips,
 )
 from .price import (
     draw_price as draw_price,

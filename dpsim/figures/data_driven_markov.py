@@ -29,7 +29,8 @@ def draw_grades(values: pd.DataFrame, source: str) -> Figure:
     source : str, the source of the data
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.9))
-    x, mean = values["epsilon"], values["kl_empirical"]
+    x = values["epsilon"]
+    mean = values["kl_empirical"]
     spread = 2 * values["kl_standard_error"]
     left.plot(x, values["kl_corollary1"], "--", color=PAPER, label="Corollary 1 (bound)")
     left.plot(x, values["kl_theorem2"], color=OURS, label="Theorem 2 (exact)")
@@ -59,13 +60,14 @@ def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
     source : str, the source of the data
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.7))
-    mean, spread = table["tv_mean"], 2 * table["tv_standard_error"]
+    mean = table["tv_mean"]
+    spread = 2 * table["tv_standard_error"]
     label = "total variation of the\nstationary distribution"
     for ax in (left, right):
         ax.plot(table["epsilon"], mean, color=PAPER)
         ax.set(xlabel=r"promised $\epsilon$", ylabel=label)
-    band = mean - spread, mean + spread
-    left.fill_between(table["epsilon"], *band, color=PAPER, **BAND)
+    epsilon = table["epsilon"]
+    left.fill_between(epsilon, mean - spread, mean + spread, color=PAPER, **BAND)
     mark_published(left, 3.73, 0.017, "(3.73, 0.017)", offset=(18, 10))
     left.set_ylim(min(0.01, 0.97 * mean.min()), max(0.0185, 1.03 * mean.max()))
     right.plot(table["epsilon"], table["tv_theorem4"], "--", color=PAPER)
@@ -94,8 +96,15 @@ def draw_sampled_delta(table: pd.DataFrame, names: dict[str, str]) -> Figure:
     for (label, name), (marker, dash, colour) in zip(names.items(), looks):
         part = table[table["delta"] == label]
         spread = 2 * part["error_standard_error"]
-        bars = {"fmt": marker, "ms": 3, "color": colour, "label": f"sampled, δ = {name}"}
-        ax.errorbar(part["draws"], part["error_mean"], spread, **bars)
+        ax.errorbar(
+            part["draws"],
+            part["error_mean"],
+            spread,
+            fmt=marker,
+            ms=3,
+            color=colour,
+            label=f"sampled, δ = {name}",
+        )
         exact = part["error_exact"]
         ax.plot(part["draws"], exact, dash, color=OURS, label=f"exact, δ = {name}")
     ax.axhline(0.01, color=PUBLISHED, lw=0.8)

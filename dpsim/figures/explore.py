@@ -74,9 +74,9 @@ class Moving:
         return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return both forms, because JupyterLab draws the chart, but other programs
-        show the image."""
-        still, text = io.BytesIO(), {"text/plain": self.alt_text}
+        """Return both forms, because JupyterLab draws the chart, but other programs show the image."""
+        still = io.BytesIO()
+        text = {"text/plain": self.alt_text}
         Image.open(io.BytesIO(self.png)).reduce(SCALE).save(still, "png")
         return {"application/vnd.vegalite.v5+json": self.spec, "image/png": still.getvalue(), **text}, {}
 

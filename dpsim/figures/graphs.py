@@ -55,7 +55,9 @@ def draw_automaton(
     """
     edges = _edges_from(mu, start)
     places = _places({start, *(after for _, _, after, _ in edges)})
-    following, path, state = {edge[:2]: edge[2] for edge in edges}, [], start
+    following = {edge[:2]: edge[2] for edge in edges}
+    path = []
+    state = start
     for letter in highlight:
         path.append((state, letter))
         if path[-1] not in following:
@@ -70,8 +72,17 @@ def draw_automaton(
     for node, place in places.items():
         name = f"${node[0]}|{node[1]}$" + (f"\n{node[2]}" if node[2] else "")
         _circle(ax, place, name, accepting=node not in mu, linespacing=1.05)
-        aside = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": SMALL}
-        ax.annotate(f"{V[node]}", place, (0, -NODE / 2 - 1), zorder=6, color="0.4", **aside)
+        ax.annotate(
+            f"{V[node]}",
+            place,
+            (0, -NODE / 2 - 1),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=SMALL,
+            color="0.4",
+            zorder=6,
+        )
     _frame(ax, np.array(list(places.values())), 0.5 * HEIGHT)
     rows = [(*a, y, b[1], b[2], p, V[a], V[b]) for a, y, b, p in edges]
     columns = "position mismatches state letter next_mismatches next_state probability words next_words"
@@ -89,7 +100,8 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     places, labels : array_like, shape (m, 2), the centres of the circles, and m str,
         their short names
     """
-    feasible, centres = np.asarray(adjacency) > 0, np.asarray(places)
+    feasible = np.asarray(adjacency) > 0
+    centres = np.asarray(places)
     for source, target in np.argwhere(feasible):
         _arrow(ax, centres[source], centres[target], BEND if feasible[target, source] else 0.0)
     for place, label in zip(centres, labels):
@@ -125,10 +137,19 @@ def _places(states: Collection[State]) -> dict[State, Array]:
 
 def _arrow(ax: Any, tail: Any, head: Any, bend: float, thick: bool = False) -> None:
     """Draw an arrow between two states, bowed by `bend`."""
-    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7, "lw": 0.7, "color": "0.25"}
-    style |= {"mutation_scale": 9, "lw": 2.0, "color": PAPER} if thick else {}
-    style |= {"connectionstyle": f"arc3,rad={bend}", "shrinkA": NODE / 2, "shrinkB": NODE / 2 + 0.5}
-    ax.add_patch(FancyArrowPatch(tail, head, zorder=2, **style))
+    arrow = FancyArrowPatch(
+        tail,
+        head,
+        arrowstyle="-|>",
+        connectionstyle=f"arc3,rad={bend}",
+        mutation_scale=9 if thick else 7,
+        lw=2.0 if thick else 0.7,
+        color=PAPER if thick else "0.25",
+        shrinkA=NODE / 2,
+        shrinkB=NODE / 2 + 0.5,
+        zorder=2,
+    )
+    ax.add_patch(arrow)
 
 
 def _label(ax: Any, tail: Array, head: Array, bend: float, along: float, letter: str, chance: str) -> None:
@@ -137,9 +158,12 @@ def _label(ax: Any, tail: Array, head: Array, bend: float, along: float, letter:
     reach = head - tail
     control = (tail + head) / 2 + bend * np.array([reach[1], -reach[0]])
     x, y = (1 - along) ** 2 * tail + 2 * along * (1 - along) * control + along**2 * head
-    small, around = {"fontsize": SMALL}, {"facecolor": "white", "edgecolor": "none"}
-    texts: list[Any] = [TextArea(letter, textprops=small), TextArea(chance, textprops=small | {"color": OURS})]
+    texts: list[Any] = [
+        TextArea(letter, textprops={"fontsize": SMALL}),
+        TextArea(chance, textprops={"fontsize": SMALL, "color": OURS}),
+    ]
     packed = HPacker(children=texts, pad=0, sep=2)
+    around = {"facecolor": "white", "edgecolor": "none"}
     ax.add_artist(AnnotationBbox(packed, (x, y), bboxprops=around, pad=0.1, zorder=4))
 
 

@@ -155,7 +155,8 @@ def shorten(table: pd.DataFrame) -> pd.DataFrame:
     >>> figures.shorten(pd.DataFrame({"share": [1 / 3]})).share.tolist()
     [0.333333]
     """
-    kept, floats = table.copy(), table.select_dtypes("floating")
+    kept = table.copy()
+    floats = table.select_dtypes("floating")
     kept[floats.columns] = floats.map(lambda value: float(files.number(value)))
     return kept
 
@@ -278,7 +279,10 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str, *, owner_only:
     if owner_only:
         name = f"{name}_{files.OWNER_ONLY}"
         fig.suptitle(files.OWNER_NOTE, fontsize=SMALL, color=OURS)
-    folder, canvas, dpi, wanted = Path(output), fig.canvas, fig.dpi, plt.rcParams["savefig.dpi"]
+    folder = Path(output)
+    canvas = fig.canvas
+    dpi = fig.dpi
+    wanted = plt.rcParams["savefig.dpi"]
     fig.dpi = dpi if wanted == "figure" else wanted
     with files.replacing(
         folder / f"{name}.png", owner_only=owner_only

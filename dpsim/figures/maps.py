@@ -4,7 +4,7 @@ in metres of the UTM zones."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from dpsim.checks import Array
 from dpsim.datasets.roads import RoadChain
-from dpsim.figures.house_style import PAPER, SMALL, TRUE, mark_source, size
+from dpsim.figures.house_style import SMALL, size
 
 UPRIGHT = 29.0
 """The rotation, in degrees, that sets Manhattan's avenues upright."""
@@ -53,10 +53,12 @@ def compare_zones(
     labels : sequence of r str
     source : str, the text under the figure, from `datasets.trips_label`
     """
-    truth, rows = np.asarray(true), np.asarray(others)
+    truth = np.asarray(true)
+    rows = np.asarray(others)
     fig, axes = plt.subplots(1, 1 + len(rows), figsize=size(2, 5.0))
     fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)  # room for the colour bars
-    shapes, changes = zone_shapes(zones, group), 100 * (rows / truth - 1)
+    shapes = zone_shapes(zones, group)
+    changes = 100 * (rows / truth - 1)
     colours = choropleth(axes[0], shapes, truth, norm=LogNorm(truth.min(), truth.max()), cmap="YlGnBu")
     for ax, change, label in zip(axes[1:], changes, labels):
         differences = choropleth(ax, shapes, change, norm=Normalize(-PER_CENT, PER_CENT), cmap="PuOr_r")
@@ -64,18 +66,37 @@ def compare_zones(
     scale_bar(axes[0], 2000, left=True)
     north = np.deg2rad(90.0 + UPRIGHT)
     arrow = {"arrowstyle": "<|-", "lw": 0.8, "color": "black"}
-    words = {"fontsize": SMALL, "ha": "center", "va": "center", "arrowprops": arrow, "textcoords": "offset points"}
-    axes[0].annotate("N", (0.92, 0.84), (26 * np.cos(north), 26 * np.sin(north)), "axes fraction", **words)
+    axes[0].annotate(
+        "N",
+        (0.92, 0.84),
+        (26 * np.cos(north), 26 * np.sin(north)),
+        "axes fraction",
+        textcoords="offset points",
+        arrowprops=arrow,
+        fontsize=SMALL,
+        ha="center",
+        va="center",
+    )
     share = 1.0 / len(axes)
     middle = (1 + share) / 2
     fig.text(share / 2, 0.97, "true", ha="center")
     fig.text(middle, 0.97, "private minus true", ha="center")
-    look = {"orientation": "horizontal", "label": "probability"}
-    levels = fig.colorbar(colours, cax=fig.add_axes((0.03, 0.145, share - 0.04, 0.016)), **look).ax.xaxis
-    levels.set(major_formatter="{x:g}", major_locator=LogLocator(subs=(1.0, 5.0)), minor_formatter=NullFormatter())
-    look |= {"extend": "both" if np.abs(changes).max() > PER_CENT else "neither"}
-    look |= {"label": "difference, per cent of the true value"}
-    fig.colorbar(differences, cax=fig.add_axes((middle - 0.2, 0.145, 0.4, 0.016)), **look)
+    below = fig.colorbar(
+        colours,
+        cax=fig.add_axes((0.03, 0.145, share - 0.04, 0.016)),
+        orientation="horizontal",
+        label="probability",
+    )
+    below.ax.xaxis.set(
+        major_formatter="{x:g}", major_locator=LogLocator(subs=(1.0, 5.0)), minor_formatter=NullFormatter()
+    )
+    fig.colorbar(
+        differences,
+        cax=fig.add_axes((middle - 0.2, 0.145, 0.4, 0.016)),
+        orientation="horizontal",
+        label="difference, per cent of the true value",
+        extend="both" if np.abs(changes).max() > PER_CENT else "neither",
+    )
     fig.text(0.01, 0.005, f"{source}; zone outlines: NYC TLC", color="0.35")
     return fig
 
@@ -98,47 +119,18 @@ def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
     for shape in shapes:
         rings = [ring for part in shapely.get_parts(shape) for ring in (part.exterior, *part.interiors)]
         paths.append(Path.make_compound_path(*(Path(ring.coords, closed=True) for ring in rings)))
-    look |= {"array": np.asarray(values, float), "edgecolor": "0.45", "linewidth": 0.25}
-    outlines = ax.add_collection(PathCollection(paths, **look))
+    drawn = PathCollection(
+        paths,
+        array=np.asarray(values, float),
+        edgecolor="0.45",
+        linewidth=0.25,
+        **look,
+    )
+    outlines = ax.add_collection(drawn)
     ax.autoscale_view()
     ax.set_aspect("equal")
     ax.set_axis_off()
     return outlines
-
-
-def draw_trips(axes: Sequence[Any], below: Any, roads: RoadChain, trips: Mapping[str, ArrayLike]) -> None:
-    """Draw trips on maps that name the segments, and in a table segment by segment; the
-    first trip is the true one.
-
-    Parameters
-    ----------
-    axes : sequence of Axes, one map for each trip
-    below : Axes of the table, which has a column for each trip and a box around each
-        difference from the true trip
-    roads : RoadChain
-    trips : mapping, from each trip's name to its segments, array_like of int, shape
-        (steps + 1,) for all trips
-    """
-    true, *_ = (np.asarray(trip) for trip in trips.values())
-    below.set(xlim=(-1.7, len(trips) - 0.3), ylim=(0.4 - len(true), 1.5))
-    below.set_axis_off()
-    below.axhline(0.5, color="0.6", lw=0.6)
-    for column, (name, trip) in enumerate({"step": range(len(true)), **trips}.items(), start=-1):
-        colour = {-1: "0.35", 0: TRUE}.get(column, PAPER)
-        box = {"facecolor": "none", "edgecolor": colour, "lw": 0.8, "boxstyle": "round,pad=0.15"}
-        below.text(column, 1, name, ha="center", va="center", color=colour)
-        for step, segment in enumerate(np.asarray(trip).tolist()):
-            moved = column > 0 and segment != true[step]
-            look = {"bbox": box, "color": colour} if moved else {"color": "0.35" if column else TRUE}
-            below.text(column, -step, f"{segment}", ha="center", va="center", **look)
-    for ax, (name, trip) in zip(axes, trips.items()):
-        draw_network(ax, roads)
-        draw_walk(ax, roads, trip, colour=TRUE if ax is axes[0] else PAPER)
-        ax.set_title(name)
-    mark_source(below.figure, "© OpenStreetMap contributors, FDOT AADT 2022; the wider a road, the more traffic")
-    below.figure.draw_without_rendering()
-    for ax, trip in zip(axes, trips.values()):
-        name_segments(ax, roads, trip, colour=TRUE if ax is axes[0] else PAPER)
 
 
 def draw_network(ax: Any, chain: RoadChain) -> None:
@@ -163,7 +155,8 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> N
     along a road is moved aside. The states have shape (steps + 1,) and lie in 0..n-1.
     Consecutive states are equal or share an intersection.
     """
-    stops, passes = walk_stops(chain, states), list[tuple[float, ...]]()
+    stops = walk_stops(chain, states)
+    passes = list[tuple[float, ...]]()
     corners = stops[:1]
     for tail, head in pairwise(stops):
         there, back = (*tail, *head), (*head, *tail)
@@ -185,9 +178,10 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> N
 
 
 def walk_stops(chain: RoadChain, states: ArrayLike) -> list[Array]:
-    """Return the points that a walk passes: the middle of each segment, and in between
-    the intersection that it shares with the next one."""
-    visited, ends = np.asarray(states).tolist(), segment_ends(chain)
+    """Return the points that a walk passes: the middle of each segment, and in between the
+    intersection that it shares with the next one."""
+    visited = np.asarray(states).tolist()
+    ends = segment_ends(chain)
     middle = ends.mean(axis=1)
     stops = [middle[visited[0]]]
     for before, after in pairwise(visited):
@@ -206,7 +200,8 @@ def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str, 
     The layout of the figure must have been made, because it determines the distances in
     points.
     """
-    point, frame = ax.figure.dpi / 72, shapely.box(*ax.bbox.extents)
+    point = ax.figure.dpi / 72
+    frame = shapely.box(*ax.bbox.extents)
     lines = [line.get_xydata() for line in ax.lines if line.get_linestyle() != "None"]
     lines += [piece for roads in ax.collections for piece in roads.get_segments()]
     ink = [shapely.LineString(ax.transData.transform(line)) for line in lines if len(line) > 1]
@@ -218,7 +213,8 @@ def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str, 
         name = f"{state} ({visits[state]}×)" if repeats and visits[state] > 1 else f"{state}"
         text = ax.annotate(name, place, (0, 0), textcoords="offset points", ha="center", va="center")
         text.set(fontsize=SMALL, color=colour, path_effects=HALO, zorder=9)
-        half, choices = text.get_window_extent().size / 2, []
+        half = text.get_window_extent().size / 2
+        choices = []
         for distance, side in product((4.0, 8.0, 14.0, 20.0), SIDES):
             moved = np.array(side) * (point * distance * (0.7 if all(side) else 1.0) + half)
             low, high = anchor + moved - half - 0.7 * point, anchor + moved + half + 0.7 * point
@@ -242,10 +238,19 @@ def segment_ends(chain: RoadChain) -> Array:
 def scale_bar(ax: Any, bar: float, *, left: bool = False) -> None:
     """Add a scale bar of this number of metres in a lower corner."""
     ax.autoscale_view()
-    (west, east), (low, high) = ax.get_xlim(), ax.get_ylim()
-    level, edge = low + 0.03 * (high - low), 0.02 * (east - west)
+    west, east = ax.get_xlim()
+    low, high = ax.get_ylim()
+    level = low + 0.03 * (high - low)
+    edge = 0.02 * (east - west)
     start = west + edge if left else east - edge - bar
     ax.plot([start, start + bar], [level, level], color="black", lw=1.5, solid_capstyle="butt", zorder=3)
-    place = {"textcoords": "offset points", "annotation_clip": False, "ha": "center", "fontsize": SMALL}
-    ax.annotate(f"{bar / 1000:g} km", (start + bar / 2, level), (0, 2), **place)
+    ax.annotate(
+        f"{bar / 1000:g} km",
+        (start + bar / 2, level),
+        (0, 2),
+        textcoords="offset points",
+        annotation_clip=False,
+        ha="center",
+        fontsize=SMALL,
+    )
     ax.set(xlim=(west, east), ylim=(low, high))

@@ -55,14 +55,20 @@ def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
     table.axhline(0.5, color="0.6", lw=0.6)
     for column, name in enumerate(["step", *names]):
         colour = colours.get(name, "0.35")
-        look = {"ha": "center", "va": "center", "color": colour}
         place = max(column, 0.4 + 0.6 * column)  # the first two columns are narrower
-        table.text(place, 1.2, name.replace(", ", ",\n"), **look)
+        table.text(place, 1.2, name.replace(", ", ",\n"), color=colour, ha="center", va="center")
         for step, street in enumerate(walks[name]):
             moved = column > 1 and street != true.iloc[step]
             box = {"facecolor": "none", "edgecolor": colour, "lw": 0.8, "boxstyle": "round,pad=0.15"}
-            shown = {"bbox": box} if moved else {"color": "0.35"} if column > 1 else {}
-            table.text(place, -step, f"{street}", **look | shown)
+            table.text(
+                place,
+                -step,
+                f"{street}",
+                color=colour if moved or column <= 1 else "0.35",
+                bbox=box if moved else None,
+                ha="center",
+                va="center",
+            )
     mark_source(fig, source)
     fig.draw_without_rendering()
     for ax, name in zip(axes.values(), names):
@@ -95,24 +101,47 @@ def stationary_errors(
     source : str, the source of the data
     """
     fig, axes = plt.subplot_mosaic("TE;PE", figsize=size(2, 3.8), width_ratios=[1, 2.2])
-    true, released, table = *(shorten(pd.DataFrame(matrix)) for matrix in (P, private)), shorten(table)
+    true = shorten(pd.DataFrame(P))
+    released = shorten(pd.DataFrame(private))
+    table = shorten(table)
+    darkest = np.max([true, released])
     for place, values, title in ("T", true, "true matrix $P$"), ("P", released, r"a private matrix $\tilde P$"):
-        shown = {"cmap": "Greys", "vmin": 0, "vmax": np.max([true, released])}
-        image = axes[place].imshow(values.where(true > 0), **shown)
+        feasible = values.where(true > 0)
+        image = axes[place].imshow(feasible, cmap="Greys", vmin=0, vmax=darkest)
         axes[place].set(title=title, xticks=[], yticks=[])
         axes[place].spines[:].set(visible=True, color="0.7")
     fig.colorbar(image, ax=[axes["T"], axes["P"]], shrink=0.5, pad=0.03)
     allowed = table[table.k >= least_k * (1 - 1e-5)]  # k has six digits
-    error, curves, others, thin = axes["E"], [], [], {"lw": 0.7, "ms": 3, "mfc": "none", "mew": 0.7, "zorder": 1}
+    error = axes["E"]
+    curves = []
+    others = []
     for b, marks, colour in zip(widths, ("o-", "^:"), (PAPER, "#56B4E9")):
         shown = table.assign(epsilon=table[f"epsilon_b{b:g}"]).query(f"epsilon <= {1.01 * LAST}")
         part = shown[shown.k >= allowed.k.min()]
-        bars = {"yerr": 2 * part.standard_error, "fmt": marks, "color": colour, "label": f"$b={b:g}$"}
-        curves.append(error.errorbar(part.epsilon, part.mean_of_norms, **bars))
+        bars = error.errorbar(
+            part.epsilon,
+            part.mean_of_norms,
+            2 * part.standard_error,
+            fmt=marks,
+            color=colour,
+            label=f"$b={b:g}$",
+        )
+        curves.append(bars)
         broken = shown[(shown.k <= allowed.k.min()) & (shown.epsilon >= 0.99 * FIRST)]
         if len(broken) > 1:  # the last of them is the first that is allowed
             words = f"$b={b:g}$, $k<{least_k:g}$:\nAssumption 2 broken"
-            others += error.plot(broken.epsilon, broken.mean_of_norms, marks, label=words, color=colour, **thin)
+            others += error.plot(
+                broken.epsilon,
+                broken.mean_of_norms,
+                marks,
+                label=words,
+                color=colour,
+                lw=0.7,
+                ms=3,
+                mfc="none",
+                mew=0.7,
+                zorder=1,
+            )
     for point, offset in zip(printed, ((-8, -62), (6, -12))):
         mark_published(error, *point, f"{point[1]:g}", offset=offset)
     others += error.plot([], [], "D", mfc="none", mec=PUBLISHED, label="printed in the paper")

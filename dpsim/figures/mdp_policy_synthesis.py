@@ -76,7 +76,8 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     run_if : float, the end of a bin; the plan runs the machine if the draw is to the right of it
     k : float, the start of the slider
     """
-    grid, steady = sorted(map(float, table["k"].unique())), {"minExtent": 40}
+    grid = sorted(map(float, table["k"].unique()))
+    steady = {"minExtent": 40}
     x = encode("low", title=f"probability drawn; beyond {run_if:g} the plan runs the machine")
     y = encode("true", title="probability of a bin", axis=steady)
     colour = {"condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER}, "value": "#bbb"}
@@ -93,7 +94,9 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
         {"mark": {"type": "point", "opacity": 0}, "transform": room, "encoding": {"y": y | {"field": "room"}}},
         note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10),
     ]
-    here, first, below = {"filter": "abs(datum.k - chosen) < 1e-6"}, {"filter": "datum.low == 0"}, []
+    here = {"filter": "abs(datum.k - chosen) < 1e-6"}
+    first = {"filter": "datum.low == 0"}
+    below = []
     last = {"filter": f"datum.low == 0 && datum.k == {grid[-1]:g}"}
     sides = ("true", PAPER, 12, "true probability (bars)"), ("neighbour", TRUE, -10, "neighbour (line)")
     for name, ink, dy, side in sides:
@@ -135,15 +138,25 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
     for name, x, y in ("search", -0.2, 0.0), ("success", 9.6, 1.9), ("failure", 9.6, -1.9):
         boxes[name] = ax.text(x, y, f"{name}\nworth {terminal[name]:g}", **look)
     for i, (price, closes, stages) in enumerate(zip(prices, closing, chances)):
-        name, y = f"startup {i + 1}", 3.6 - 2.4 * i
+        name = f"startup {i + 1}"
+        y = 3.6 - 2.4 * i
         lines = [f"{name}, worth {terminal[name]:g}"]
         for verb, (up, down) in zip(("held", "invested in"), stages):
             lines.append(f"{verb}: success {up:.2f}, failure {down:.2f}")
         boxes[name] = ax.text(5.6, y, "\n".join(lines), **look)
         _join(ax, boxes["search"], boxes[name], 0.8 - 0.2 * i, 0.5, PAPER, "-")
-        tilt = {"rotation": np.degrees(np.arctan2(0.93 * y, 3.8)), "rotation_mode": "anchor"}
-        on_arrow = {"fontsize": 8.5, "ha": "center", "va": "bottom", "color": PAPER, "transform_rotates_text": True}
-        ax.text(2.25, y / 2 + 0.45 - 0.17 * i, f"price {price:g}, closes {closes:g}", **on_arrow, **tilt)
+        ax.text(
+            2.25,
+            y / 2 + 0.45 - 0.17 * i,
+            f"price {price:g}, closes {closes:g}",
+            fontsize=8.5,
+            ha="center",
+            va="bottom",
+            color=PAPER,
+            rotation=np.degrees(np.arctan2(0.93 * y, 3.8)),
+            rotation_mode="anchor",
+            transform_rotates_text=True,
+        )
         for end, colour, dashes, out in ("success", OTHER, "-", 0.65), ("failure", OURS, "--", 0.35):
             _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
@@ -155,5 +168,12 @@ def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str, d
     """Draw an arrow from the right side of a box to the left side of another, at the relative heights `out` and
     `into`."""
     line = {"arrowstyle": "->", "color": colour, "ls": dashes, "lw": 0.8, "shrinkA": 0, "shrinkB": 1}
-    sides = {"xycoords": end.get_bbox_patch(), "textcoords": start.get_bbox_patch()}
-    ax.annotate("", (0.0, into), (1.0, out), arrowprops=line, zorder=4, **sides)  # drawn once the boxes have a place
+    ax.annotate(
+        "",
+        (0.0, into),
+        (1.0, out),
+        xycoords=end.get_bbox_patch(),
+        textcoords=start.get_bbox_patch(),
+        arrowprops=line,
+        zorder=4,  # drawn once the boxes have a place
+    )

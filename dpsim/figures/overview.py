@@ -172,8 +172,16 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     }
     by = ["mechanism", "epsilon"]
     number = "format(datum.total, ',.2r')"
-    bold = {"fontSize": 22, "fontWeight": "bold"}
-    headline = note(number, by, ["total"], baseline="top", x=10, y=6, **bold)
+    headline = note(
+        number,
+        by,
+        ["total"],
+        baseline="top",
+        x=10,
+        y=6,
+        fontSize=22,
+        fontWeight="bold",
+    )
     words = "['of 100,000 taxis', 'in the wrong zone', 'at ε = ' + datum.epsilon]"
     below = note(words, by, ["total"], baseline="top", x=10, y=34)
     look = {
@@ -223,8 +231,14 @@ def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
         cells = mechanisms.index if column is None else mechanisms[column]
         for y, cell in enumerate([title, *cells], start=-1):
             weight = "bold" if y < 0 else "normal"
-            place = {"xy": (x, y), "xycoords": ("figure fraction", "data")}
-            ax.annotate(cell, va="center", size=SMALL, weight=weight, **place)
+            ax.annotate(
+                cell,
+                (x, y),
+                xycoords=("figure fraction", "data"),
+                va="center",
+                size=SMALL,
+                weight=weight,
+            )
     for y, (subject, row) in enumerate(mechanisms.iterrows()):
         part = ratios[ratios["subject"] == subject]["ratio"]
         ax.plot([part.min(), part.max()], [y, y], color=PAPER, lw=1)

@@ -45,8 +45,10 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
         ratio (of this probability to the probability given the second word).
     pair, epsilon : sequence of two str, the two words, and float, the start of the slider
     """
-    grid, names = sorted(map(float, table["epsilon"].unique())), list(table["mechanism"].unique())
-    mechanism, top = encode("mechanism", "nominal"), {"title": None, "orient": "top"}
+    grid = sorted(map(float, table["epsilon"].unique()))
+    names = list(table["mechanism"].unique())
+    mechanism = encode("mechanism", "nominal")
+    top = {"title": None, "orient": "top"}
     colour = mechanism | {"scale": {"domain": names, "range": [COLOURS[name] for name in names]}}
     look = {"color": colour | {"legend": top}, "xOffset": mechanism | {"scale": {"domain": names}}}
     shape = mechanism | {"scale": {"domain": names, "range": ["circle", "triangle-up"]}}
@@ -61,7 +63,8 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     letters["labelExpr"] = f"length(datum.label) > {two} ? {lines} : datum.label"
     title = f"released word, from nearer to {pair[0]} to nearer to {pair[1]}"
     word = encode("released", "nominal", sort=None, title=title, axis=letters)
-    log, ticks = {"type": "log", "nice": False, "padding": 14}, {"format": "~r", "tickCount": 5, **steady}
+    log = {"type": "log", "nice": False, "padding": 14}
+    ticks = {"format": "~r", "tickCount": 5, **steady}
     ratio = encode("ratio", title=f"times as probable as from {pair[1]}", scale=log, axis=ticks)
     end = {"y": ratio | {"field": "end", "aggregate": "mean"}}
     below: list[dict[str, Any]] = []
@@ -169,10 +172,23 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
     look = looks(COLOURS, markers=True)
     for mechanism, part in table.groupby("mechanism", sort=False):
         colour, dashes, marker = (look[kind][mechanism] for kind in ("palette", "dashes", "markers"))
-        line = {"color": colour, "label": mechanism, "zorder": 3, "dashes": dashes or (None, None)}
-        ax.plot(part["epsilon"], part["error_expected"], **line)
-        dots = {"fmt": marker, "ms": 3, "lw": 0.6, "color": colour}
-        ax.errorbar(part["epsilon"], part["error_sampled"], 2 * part["standard_error"], **dots)
+        ax.plot(
+            part["epsilon"],
+            part["error_expected"],
+            color=colour,
+            label=mechanism,
+            dashes=dashes or (None, None),
+            zorder=3,
+        )
+        ax.errorbar(
+            part["epsilon"],
+            part["error_sampled"],
+            2 * part["standard_error"],
+            fmt=marker,
+            ms=3,
+            lw=0.6,
+            color=colour,
+        )
         above = mechanism == "exponential"
         for epsilon, error in published[str(mechanism)]:
             if part["epsilon"].min() <= epsilon <= part["epsilon"].max():

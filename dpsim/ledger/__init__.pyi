@@ -9,7 +9,6 @@ from .verdicts import (
     SEEDS as SEEDS,
     results as results,
     verdict as verdict,
-    word as word,
     judge as judge,
     report as report,
     parameters as parameters,

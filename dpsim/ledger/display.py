@@ -143,7 +143,9 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     >>> "|" in ledger.markdown(ledger.report())
     True
     """
-    declared, site, parts = papers(), _site() if folder else "", []
+    declared = papers()
+    site = _site() if folder else ""
+    parts = []
     columns = {"where": "---", "the paper says": "---", "we find": "---:", "verdict": "---", "why": "---"}
     for paper, part in table.groupby("paper", sort=False):
         name, reference = declared.loc[paper, ["notebook", "reference"]]

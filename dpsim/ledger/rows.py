@@ -169,7 +169,8 @@ def _mistakes(row: dict[str, str], papers: Sequence[str], above: Collection[str]
     claim = row["claim"]
     needs = NEEDS.get(claim, {})
     for column, allowed in {**COLUMNS, "paper": papers, **needs}.items():
-        text, is_number = row[column], not math.isnan(_number(row[column]))
+        text = row[column]
+        is_number = not math.isnan(_number(row[column]))
         if not (text in allowed or (NUMBER in allowed and is_number) or (TEXT in allowed and text.strip())):
             choices = " or ".join(filter(None, allowed)) or "empty"
             yield column, f"must be {choices}{f' for a {claim}' if column in needs else ''}, got {text!r}"

@@ -115,10 +115,6 @@ def verdict(row: Any, value: float, error: float = 0.0) -> str:
     return "contradicted" if row.inputs == "any" else "differs"
 
 
-word = verdict
-"""The name that `verdict` had before."""
-
-
 def _holds(row: Any, value: float, error: float) -> bool:
     """Return whether the reproduced number agrees with the row within three standard
     errors."""
@@ -177,7 +173,8 @@ def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> 
         chance (`FALSE_ALARM`) allow, or if the two values lead to different words. Rows
         of seconds are always ok.
     """
-    table, alarm = rows.join(values.rename(columns={"value": "reproduced"})), _alarm(how_many())
+    table = rows.join(values.rename(columns={"value": "reproduced"}))
+    alarm = _alarm(how_many())
     filled = zip(table["sentence"], table["reproduced"], table["limit"])
     table["sentence"] = [text.format(found=Found(found), limit=Found(limit)) for text, found, limit in filled]
     verdicts = [_verdict(row, alarm, default) for row in table.itertuples()]
@@ -186,9 +183,9 @@ def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> 
 
 
 def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
-    """Return the report's verdict on a row, and whether the row is as expected within
-    `alarm` standard errors."""
-    value, error = row.reproduced, float(np.nan_to_num(row.standard_error))
+    """Return the report's verdict on a row, and whether the row is as expected within `alarm` standard errors."""
+    value = row.reproduced
+    error = float(np.nan_to_num(row.standard_error))
     if is_seconds(row):
         return "not judged", True
     if math.isnan(value):
@@ -276,7 +273,8 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     >>> len(ledger.report()) == len(ledger.published())
     True
     """
-    base, rows = paths.figures() if folder is None else folder, published()
+    base = paths.figures() if folder is None else folder
+    rows = published()
     found = results(base)
     if unknown := sorted(set(found.index) - set(rows.index)):
         raise ValueError(f"{base} holds rows that data/published.csv does not have: {', '.join(unknown)}")

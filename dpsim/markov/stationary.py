@@ -72,7 +72,8 @@ def stationary_distribution(P: Any) -> Array:
     P = markov_sparse.square("P", checks.numeric("P", P))
     n = P.shape[-1]
     chains = np.ascontiguousarray(P).reshape(-1, n, n)
-    pi, solved = np.empty((len(chains), n)), np.empty(len(chains), dtype=bool)
+    pi = np.empty((len(chains), n))
+    solved = np.empty(len(chains), dtype=bool)
     workers = min(len(chains), int(len(chains) * n**3 / MIN_WORK_PER_THREAD))
     if workers < 2 or (workers := min(workers, streams.threads())) < 2:
         every = _solve_each(chains, np.empty((n, n)), pi, solved)
@@ -103,7 +104,8 @@ def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
     """Fill pi and `solved`, and return whether every chain was solved. Each chain is read into the scratch array a and
     checked as `checks.simplex` does."""
     n = chains.shape[1]
-    rounding, every = max(5e-15, n * 2.220446049250313e-16), True
+    rounding = max(5e-15, n * 2.220446049250313e-16)
+    every = True
     for c in range(chains.shape[0]):
         solved[c] = True
         for i in range(n):
@@ -131,7 +133,10 @@ def _eliminate(a):  # type: ignore[no-untyped-def]
     for k in range(a.shape[0] - 1, 0, -1):
         one = two = three = four = 0.0  # an addition waits for the previous one, so four sums are faster than one
         for j in range(0, k - 3, 4):
-            one, two, three, four = one + a[k, j], two + a[k, j + 1], three + a[k, j + 2], four + a[k, j + 3]
+            one += a[k, j]
+            two += a[k, j + 1]
+            three += a[k, j + 2]
+            four += a[k, j + 3]
         for j in range(k - k % 4, k):
             one += a[k, j]
         leaving = one + two + three + four
@@ -152,7 +157,8 @@ def _substitute(a, x):  # type: ignore[no-untyped-def]
     n = a.shape[0]
     for i in range(n):
         x[i] = 1.0 if i == 0 else 0.0
-    total, least = 0.0, np.inf
+    total = 0.0
+    least = np.inf
     for i in range(n):
         total += x[i]
         for j in range(i + 1, n):

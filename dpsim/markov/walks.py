@@ -51,11 +51,16 @@ def random_walk(
     steps = checks.integer("steps", steps, 0)
     if sparse.issparse(P):
         P = markov_sparse.stochastic("P", P)
-        n, batch, columns, ends = P.shape[0], (), P.indices.astype(np.int64), P.indptr.astype(np.int64)
+        n = P.shape[0]
+        batch = ()
+        columns = P.indices.astype(np.int64)
+        ends = P.indptr.astype(np.int64)
         cumulative = np.concatenate([np.cumsum(row) for row in np.split(P.data, ends[1:-1])])
     else:
         P = markov_sparse.square("P", checks.simplex("P", P))
-        n, batch, columns = P.shape[-1], P.shape[:-2], np.tile(np.arange(P.shape[-1]), P.size // P.shape[-1])
+        n = P.shape[-1]
+        batch = P.shape[:-2]
+        columns = np.tile(np.arange(P.shape[-1]), P.size // P.shape[-1])
         ends = np.arange(0, P.size + 1, n)
         cumulative = np.cumsum(P, axis=-1).reshape(-1)
     shape = batch + checks.size("size", size)

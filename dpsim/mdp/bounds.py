@@ -70,10 +70,15 @@ def _extreme_values(  # type: ignore[no-untyped-def]
     discount/(1-discount) times the last change, and hence the distance to the fixed point, is within the tolerance.
     With the tolerance 0 it runs through all stages.
     """
-    (states, actions), last = rewards.shape, policy.shape[0] - 1
-    values, after, keys, order = np.empty(states), np.empty(states), np.empty(states), np.empty(states, np.int64)
+    states, actions = rewards.shape
+    last = policy.shape[0] - 1
+    values = np.empty(states)
+    after = np.empty(states)
+    keys = np.empty(states)
+    order = np.empty(states, np.int64)
     for s in range(states):
-        after[s], order[s] = terminal[s], s
+        after[s] = terminal[s]
+        order[s] = s
     for stage in range(stages - 1, -1, -1):
         for s in range(states):
             keys[s] = sign * after[s]  # the largest expectation fills the best states first
@@ -141,7 +146,8 @@ def value_bounds(
     [3.43, 4.45, 5.46]
     """
     refuse_other("private", private)
-    endless, weights = private.horizon is None, policy_weights(private, policy)
+    endless = private.horizon is None
+    weights = policy_weights(private, policy)
     weights = weights[..., None, :, :] if endless else weights
     radius = checks.real("radius", radius, 0.0, 1.0)
     beta = checks.real("beta", beta, 0.0, 1.0, open_high=True)

@@ -122,10 +122,12 @@ def random_mdp(
     >>> mdp.random_mdp(20, 5, 1, horizon=10).transitions.shape
     (20, 5, 20)
     """
-    states, actions = checks.integer("states", states, 1), checks.integer("actions", actions, 1)
+    states = checks.integer("states", states, 1)
+    actions = checks.integer("actions", actions, 1)
     rng = checks.generator(rng)
     transitions = rng.dirichlet(np.ones(states), size=(states, actions))
-    rewards, terminal = rng.random((states, actions)), rng.random(states)
+    rewards = rng.random((states, actions))
+    terminal = rng.random(states)
     return MDP(transitions, rewards, horizon, discount, None if horizon is None else terminal)
 
 
@@ -148,9 +150,12 @@ def startup_mdp() -> MDP:
     >>> mdp.startup_mdp().random_vectors
     12
     """
-    transitions, rewards, allowed = np.zeros((7, 6, 7)), np.zeros((7, 6)), np.zeros((7, 6), dtype=bool)
+    transitions = np.zeros((7, 6, 7))
+    rewards = np.zeros((7, 6))
+    allowed = np.zeros((7, 6), dtype=bool)
     allowed[0, :4] = allowed[1:5, 4:] = allowed[5:, 4] = True
-    startups, closing = range(1, 5), np.array([0.9, 0.8, 0.7, 0.6])
+    startups = range(1, 5)
+    closing = np.array([0.9, 0.8, 0.7, 0.6])
     transitions[0, range(4), startups] = closing
     transitions[0, :4, 0] = 1 - closing
     rewards[0, :4] = [-0.5, -1.0, -1.5, -2.0]
@@ -180,7 +185,8 @@ def policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
     randomised = np.asarray(policy).dtype.kind == "f"
     shape = (*shape, actions) if randomised else shape
     if np.shape(policy)[-len(shape) :] != shape:
-        wanted, kind = ", ".join(map(str, shape)), "probabilities" if randomised else "actions"
+        wanted = ", ".join(map(str, shape))
+        kind = "probabilities" if randomised else "actions"
         raise ValueError(f"policy must have shape (..., {wanted}) for {kind}, got {np.shape(policy)}")
     if randomised:
         weights: Policy = checks.simplex("policy", policy)

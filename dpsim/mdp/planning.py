@@ -38,7 +38,8 @@ def synthesize(mdp: MDP) -> tuple[Actions, Array]:
     policy = np.empty((*mdp.batch, mdp.horizon, mdp.terminal.size), dtype=np.int64)
     for stage in reversed(range(mdp.horizon)):
         worth = _action_values(mdp, values)
-        policy[..., stage, :], values = worth.argmax(axis=-1), worth.max(axis=-1)
+        policy[..., stage, :] = worth.argmax(axis=-1)
+        values = worth.max(axis=-1)
     return policy, values
 
 

@@ -100,7 +100,8 @@ def privatize(
             raise ValueError("eta must be the public minimum of the transitions, a number in (0, 1/2), got None")
         public = {"support": mask, "eta": eta, "b": b, "records": records, "rows": rows}
         released = dirichlet.privatize(mdp.transitions[mdp.allowed], epsilon, delta, **public, rng=generator)
-        drawn, parameters = _with_vectors(mdp, released.value), released.parameters
+        drawn = _with_vectors(mdp, released.value)
+        parameters = released.parameters
     else:
         scale = accounting.laplace_scale if mechanism == "laplace" else accounting.gaussian_scale
         parameters = {"scale": float(scale(epsilon, delta, b=apart, rows=random if rows == "all" else 1))}

@@ -72,7 +72,8 @@ def weight_tree(logs: Array) -> Array:
 @njit(cache=True)
 def descend(rng, tree):  # type: ignore[no-untyped-def]
     """Return the number of a leaf of a `weight_tree`, drawn in proportion to the weights; see `relative_error`."""
-    node, leaves = 1, tree.size // 2
+    node = 1
+    leaves = tree.size // 2
     while node < leaves:
         node *= 2
         small = node if tree[node] <= tree[node + 1] else node + 1

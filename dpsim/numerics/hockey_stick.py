@@ -81,7 +81,8 @@ def _log_integral(peak: float, t: float, a: float, c: float, q: float, r: float)
         side = -1.0 if part == 1 else 1.0
         end = np.inf if part == 0 else 0.5 * peak
         widest = np.inf if part == 0 else 1.0
-        y, width = 0.0, min(narrow, end)
+        y = 0.0
+        width = min(narrow, end)
         while y < end:
             low = y if side > 0.0 else -y - width
             total += _panel(low, low + width, start, start - peak, t, a, c, q, r)
@@ -127,13 +128,20 @@ def log_delta(epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Arra
     epsilon, a, t = map(np.asarray, (epsilon, a, t))
     mode = np.log1p(t / a)
     if pair == REPLACE:
-        start, height, c = epsilon / t, _log_beta_peak(a, t), 2.0 * a + t
-        at_mode, q, slope = a / c, expit(-np.maximum(start, mode)), a * expit(start)
+        start = epsilon / t
+        height = _log_beta_peak(a, t)
+        c = 2.0 * a + t
+        at_mode = a / c
+        q = expit(-np.maximum(start, mode))
+        slope = a * expit(start)
     else:
-        start, height, c = (epsilon - _growth(a, t)) / t, 0.5 * np.log(a / (2.0 * np.pi)) - stirling_rest(a), 0.0
+        start = (epsilon - _growth(a, t)) / t
+        height = 0.5 * np.log(a / (2.0 * np.pi)) - stirling_rest(a)
+        c = 0.0
         at_mode, q, slope = 0.0, 0.0, a
     beyond = np.maximum(start - mode, 0.0)  # of x0, beyond the mode; there the reference is x0, else the mode
-    z, near = np.expm1(-beyond), np.expm1(-np.minimum(beyond, 0.2))
+    z = np.expm1(-beyond)
+    near = np.expm1(-np.minimum(beyond, 0.2))
     fall = np.where(beyond < 0.2, minus_log1p(near, 1.0 + near), beyond + z)
     height = height - a * fall + c * minus_log1p(at_mode * z, 1.0 + at_mode * z)
     return height + _log_integral(np.maximum(mode - start, 0.0), t, a, c, q, -slope * z)  # a - c q, nothing cancels

@@ -82,7 +82,8 @@ def stirling_rest(z):  # type: ignore[no-untyped-def]
     """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
     if z < 10.0:
         return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
-    total, w = 0.0, 1.0 / (z * z) if z < 1e100 else 0.0  # z^2 may exceed the largest float
+    total = 0.0
+    w = 1.0 / (z * z) if z < 1e100 else 0.0  # z^2 may exceed the largest float
     for c in STIRLING[::-1]:
         total = total * w + c
     return total / z
@@ -112,7 +113,8 @@ def log_gamma_ratio(a: ArrayLike, t: ArrayLike) -> Array:
     The two terms can nearly cancel, so their difference is computed by a formula without this cancellation. Raise
     ValueError if a or t is outside its range.
     """
-    a, t = checks.real("a", a, SMALLEST_BETA, LARGEST_BETA), checks.real("t", t, 0.0, LARGEST_BETA)
+    a = checks.real("a", a, SMALLEST_BETA, LARGEST_BETA)
+    t = checks.real("t", t, 0.0, LARGEST_BETA)
     direct = gammaln(np.minimum(a, 12.0) + t) - gammaln(np.minimum(a, 12.0))
     rest = stirling_rest(a + t) - stirling_rest(a)
     with np.errstate(over="ignore", invalid="ignore"):  # only where the direct formula is taken
@@ -154,7 +156,10 @@ def _quantile(inverse: Callable[..., Array], share: Callable[..., Array], *given
     x = np.array(inverse(a, b, tail))
     wrong = ~(np.abs(share(a, b, x) - tail) <= 1e-9 * tail)
     if wrong.any():
-        a, b, tail, upper = a[wrong], b[wrong], tail[wrong], share is betaincc
+        a = a[wrong]
+        b = b[wrong]
+        tail = tail[wrong]
+        upper = share is betaincc
         zero, one = np.zeros(a.shape, np.int64), np.ones(a.shape).view(np.int64)  # floats from 0 to 1 order like bits
         above = least_integer(lambda bits: (share(a, b, bits.view(float)) <= tail) == upper, zero, one)
         x[wrong] = (above - 1 + upper).view(float)

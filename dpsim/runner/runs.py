@@ -179,7 +179,8 @@ async def _all(
                 finally:
                     os.close(lock)
             except (OSError, ValueError) as error:
-                run.status, run.message = "failed", str(error)
+                run.status = "failed"
+                run.message = str(error)
             tell(run)
 
     with tempfile.TemporaryFile() as errors, closing(_Forks(threads, shared, errors)) as forks:
@@ -208,7 +209,8 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
     If a file in the folder is only for the owner of the data, nobody else can read the folder, and it is not published
     in figures/.
     """
-    run.message, notebook = "", load(run.name)
+    run.message = ""
+    notebook = load(run.name)
     before = fingerprint(run.name, notebook, run.parameters)  # under the lock, from the files that will be read
     run.key = before[0]
     _tidy(run.output)  # removes leftovers of killed runs, even if nothing has to run

@@ -38,7 +38,8 @@ def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     >>> words.alphabet_counts(3, 4).tolist()
     [1, 9, 27, 27]
     """
-    n, m = checks.integer("n", n, 1), checks.integer("m", m, 1)
+    n = checks.integer("n", n, 1)
+    m = checks.integer("m", m, 1)
     return np.array([math.comb(n, distance) * (m - 1) ** distance for distance in range(n + 1)], dtype=object)
 
 
@@ -121,7 +122,8 @@ class HammingAutomaton:
     def _sample_alphabet(self, distances: Codes, rng: np.random.Generator) -> Codes:
         """Return words (k, n) that differ from the word at random places, with a random other letter at each of
         them."""
-        n, m = len(self.codes), len(self.space.labels)
+        n = len(self.codes)
+        m = len(self.space.labels)
         wrong = rng.permuted(np.arange(n) < distances[:, None], axis=1)
         return np.where(wrong, (self.codes + rng.integers(1, max(m, 2), wrong.shape)) % m, self.codes)
 
@@ -131,11 +133,14 @@ class HammingAutomaton:
         chain = self.space.chain
         assert chain is not None
         words = np.empty((len(distances), len(self.codes)), dtype=np.int64)
-        state, left = np.full(len(distances), chain.start), distances.copy()
+        state = np.full(len(distances), chain.start)
+        left = distances.copy()
         for position, letter in enumerate(self.codes):
-            uniform, suffixes = rng.random(len(distances)), self._suffixes[position + 1]
+            uniform = rng.random(len(distances))
+            suffixes = self._suffixes[position + 1]
             for last in np.unique(state):
-                here, options = np.flatnonzero(state == last), successors(chain, last)
+                here = np.flatnonzero(state == last)
+                options = successors(chain, last)
                 to_come = left[here, None] - (options != letter)
                 logs = np.where(to_come >= 0, suffixes[options, np.maximum(to_come, 0)], -np.inf)
                 weight = np.exp(logs - logs.max(axis=1, keepdims=True)).cumsum(axis=1)
@@ -151,7 +156,8 @@ class HammingAutomaton:
         if self.space.chain is None:
             return self.space.decode(self._sample_alphabet(np.array([distance]), rng)[0])
         word: list[int] = []
-        state, left = self.space.chain.start, distance
+        state = self.space.chain.start
+        left = distance
         for position, letter in enumerate(self.codes):
             options = successors(self.space.chain, state)
             to_come = left - (options != letter)
@@ -221,7 +227,8 @@ def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:
     """
     into = (feasible_transitions(adjacency).toarray().T != 0.0).astype(float)
     words = np.atleast_2d(checks.integers("words", words, 0, len(into) - 1))
-    each, n = np.arange(len(words)), words.shape[1] - 1
+    each = np.arange(len(words))
+    n = words.shape[1] - 1
     prefixes = np.zeros((len(words), len(into), n + 1))  # word, last letter, mismatches
     prefixes[each, words[:, 0], 0] = 1.0
     for letter in words[:, 1:].T:

@@ -61,7 +61,8 @@ def exact_word_epsilon(
     >>> round(words.exact_word_epsilon(5, 5.0, letters=2), 4)
     3.0874
     """
-    length, b = checks.integer("length", length, 1), checks.integer("b", b, 1)
+    length = checks.integer("length", length, 1)
+    b = checks.integer("b", b, 1)
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     checks.choice("mechanism", mechanism, MECHANISMS)
     space = word_space(letters, adjacency, start)
@@ -98,7 +99,8 @@ def word_epsilon_bounds(
     >>> {name: round(bound, 4) for name, bound in bounds.items()}
     {'permute-and-flip': 3.0874, 'exponential': 2.5, 'staircase': 2.5}
     """
-    length, b = checks.integer("length", length, 1), checks.integer("b", b, 1)
+    length = checks.integer("length", length, 1)
+    b = checks.integer("b", b, 1)
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     space = word_space(letters, adjacency, start)
     offset = 0 if space.chain else None
@@ -182,18 +184,26 @@ def calibrate_law(space: WordSpace, n: int, epsilon: float, b: int, mechanism: s
     if b > 1 and large:
         return best
     aim = (1.0 - TOLERANCE / 2.0) * epsilon
-    low, below, high, above = 0.0, aim, 2.0 * epsilon, 0.0
+    low = 0.0
+    below = aim
+    high = 2.0 * epsilon
+    above = 0.0
     for _ in range(STEPS):  # false position (Illinois)
         promised = max(epsilon, low + (high - low) * below / (below + above))
         tried = law._replace(epsilon=promised)
         cost = _upper(large, n, tried) if large else _exact_epsilon(space, n, tried) + SLACK
         if cost > epsilon:
-            high, above, below = promised, cost - aim, below / 2.0 if above else below
+            if above:
+                below /= 2.0
+            high = promised
+            above = cost - aim
             continue
         best = tried, cost, large is None
         if above == 0.0 or cost >= (1.0 - TOLERANCE) * epsilon:
             break
-        low, below, above = promised, aim - cost, above / 2.0
+        low = promised
+        below = aim - cost
+        above /= 2.0
     return best
 
 
@@ -209,7 +219,8 @@ def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
     1 / (1 + Z_v). In every case examined, the bound from the last cell, which is 0.2 % wide, exceeded the bound beyond
     the grid.
     """
-    q, growth = math.exp(-rate), math.exp(ratio.upper)
+    q = math.exp(-rate)
+    growth = math.exp(ratio.upper)
     least = math.exp(max(0.0, min(ratio.log_smallest, 600.0)))
     grid = least * np.exp(np.arange(0.0, math.log(1e5), 2e-3))
     left, right = grid[:-1] - 1.0, growth * grid[1:] - 1.0

@@ -182,7 +182,8 @@ def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
     0.496631
     """
     epsilon = checks.real("epsilon", epsilon, 0.0)
-    n, b = checks.integer("n", n, 1), checks.integer("b", b, 1)
+    n = checks.integer("n", n, 1)
+    b = checks.integer("b", b, 1)
     return checks.plain(-np.expm1(-epsilon * n / (2.0 * b)) / 2.0)
 
 
@@ -261,7 +262,8 @@ def _log_q(log_counts: Array, epsilon: Any, b: int) -> Array:
 def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int) -> tuple[Array, Array, int]:
     """Return log-counts (..., n + 1), epsilon (...) and b, and raise ValueError unless they are in range. A log-count
     of minus infinity means that there is no word at this distance."""
-    epsilon, b = checks.real("epsilon", epsilon, 0.0), checks.integer("b", b, 1)
+    epsilon = checks.real("epsilon", epsilon, 0.0)
+    b = checks.integer("b", b, 1)
     values = np.asarray(counts)
     if values.dtype == object and not isinstance(counts, np.ma.MaskedArray):  # integers of any size
         each = values.ravel().tolist()
@@ -287,7 +289,8 @@ def log_integrals(log_counts: Array, log_weight: Array) -> Array:
     because it bounds the integral of (1 - t / (1 + Z))^Z. Only rounding remains.
     """
     width = log_counts.shape[-1]
-    logs, weights = log_counts.reshape(-1, width), np.broadcast_to(log_weight, log_counts.shape).reshape(-1, width)
+    logs = log_counts.reshape(-1, width)
+    weights = np.broadcast_to(log_weight, log_counts.shape).reshape(-1, width)
     step = max(1, BLOCK // (len(SHARES) * width))
     parts = [_integrals(logs[i : i + step], weights[i : i + step]) for i in range(0, len(logs), step)]
     return np.concatenate(parts).reshape(log_counts.shape) if parts else np.zeros(log_counts.shape)
@@ -333,11 +336,14 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     m = checks.integer("m", m, 2)
     if m**n > 10**280:  # the numbers of words stay in the range of floats
         raise ValueError(f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits")
-    epsilon, b = checks.scalar("epsilon", epsilon, 0.0, 30.0), checks.integer("b", b, 1)
-    counts, ell = alphabet_counts(n, m), np.arange(n + 1.0)
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, 30.0)
+    b = checks.integer("b", b, 1)
+    counts = alphabet_counts(n, m)
+    ell = np.arange(n + 1.0)
     k, j = np.nonzero((ell[:, None] != ell) & (abs(ell[:, None] - ell) <= b))
     loss = math.exp(epsilon) * (counts[k] / counts[j]).astype(float)
-    unit, loss = np.eye(n + 1), loss[:, None]
+    unit = np.eye(n + 1)
+    loss = loss[:, None]
     return _least(ell, (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0), np.ones((1, n + 1)))
 
 
@@ -360,7 +366,8 @@ def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
     """
     apart = checks.integers("apart", apart, 0)
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 20.0)
-    size, (w, v) = len(apart), np.nonzero(apart == 1)
+    size = len(apart)
+    (w, v) = np.nonzero(apart == 1)
     pairs = sp.eye_array(size, format="csr")
     limits = sp.kron(pairs[w] - math.exp(epsilon) * pairs[v], pairs)
     return _least(apart.ravel() / size, limits, sp.kron(pairs, np.ones((1, size))))

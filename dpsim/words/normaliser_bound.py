@@ -103,7 +103,8 @@ def _side(feeds: sp.csr_array, first: Array, n: int, q: float) -> Side:
             if sources:
                 feasible[position, letter] = True
                 steps = _step(side, low[position - 1, sources], high[position - 1, sources], letter, q)
-                low[position, letter], high[position, letter] = steps[0].min(axis=0), steps[1].max(axis=0)
+                low[position, letter] = steps[0].min(axis=0)
+                high[position, letter] = steps[1].max(axis=0)
     return side
 
 
@@ -160,14 +161,17 @@ def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[floa
         left, letter, right, i, other = window
         left_low, left_high = inflow(0, left, i - len(left))
         right_low, right_high = inflow(1, right, n - 1 - i - len(right))
-        kept, replaced = left_low[letter] * right_low[letter], left_high[other] * right_high[other]
+        kept = left_low[letter] * right_low[letter]
+        replaced = left_high[other] * right_high[other]
         rest = max(0.0, left_low @ right_low - kept - left_low[other] * right_low[other])
         # The ratio increases in g_s', decreases in g_s, and decreases in the rest if it exceeds one.
         return max(0.0, math.log((q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)))
 
     heap = [(-bound(window), order, window) for order, window in enumerate(_narrow_windows(before, after, n))]
     heapq.heapify(heap)
-    order, lower, step = len(heap), 0.0, 0
+    order = len(heap)
+    lower = 0.0
+    step = 0
     while heap and -heap[0][0] - lower > GAP and step < WINDOWS:
         above, _, window = heapq.heappop(heap)
         if _whole(window, n) or step & (step - 1) == 0:  # now and then, follow the best window to a whole word
@@ -222,7 +226,8 @@ def _log_smallest(side: Side, n: int) -> float:
     smallest = np.where(side.feasible[0], 0.0, np.inf)
     for position in range(1, n):
         here = side.feasible[position - 1, side.feeds.indices]
-        letter, source = letters[here], side.feeds.indices[here]
+        letter = letters[here]
+        source = side.feeds.indices[here]
         inflow = (side.low[position - 1, source] * feeds[letter]).sum(axis=1)
         reached = np.full(len(smallest), np.inf)
         np.minimum.at(reached, letter, smallest[source] + np.log(inflow))

@@ -136,7 +136,8 @@ def _described(space: WordSpace) -> str:
     """Describe the space of a word, for its statement."""
     if space.chain is None:
         return f"over an alphabet of {len(space.labels)}"
-    states, first = len(space.labels), space.chain.start
+    states = len(space.labels)
+    first = space.chain.start
     origin = "a secret first state" if first == states else f"the public state {space.labels[first]!r}"
     return f"along a network of {states} states, from {origin}"
 

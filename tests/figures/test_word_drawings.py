@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from dpsim import datasets, figures
-from dpsim.figures import draw_drives, draw_errors, draw_trips
+from dpsim.figures import draw_drives, draw_errors
 from dpsim.figures.permute_and_flip import FIXED
 
 
@@ -23,18 +23,6 @@ def test_expected_and_published_errors_are_drawn(axes):
     assert axes[0].get_ylabel() == "wrong segments"
     assert expected[0].is_dashed() != expected[1].is_dashed()  # told apart in grey
     assert [line.get_ydata()[0] for line in axes[0].lines if line.get_marker() == "D"] == [0.4]  # 9 is outside
-
-
-def test_trips_are_written_step_by_step():
-    figure, axes = plt.subplots(1, 3)
-    roads = datasets.load_gainesville()
-    true = roads.trip.tolist()
-    other = [*true[:-1], next(int(s) for s in np.flatnonzero(roads.adjacency[true[-2]]) if s != true[-1])]
-    draw_trips(axes[:2], axes[2], roads, {"true": true, "private": other})
-    cells = [text for text in axes[2].texts if text.get_text().isdigit() and text.get_position()[0] >= 0]
-    assert [text.get_text() for text in cells] == [str(segment) for segment in true + other]
-    assert [text.get_bbox_patch() is not None for text in cells] == [False] * (2 * len(true) - 1) + [True]
-    plt.close(figure)
 
 
 def test_drives_are_drawn_with_what_no_other_segment_can_replace():
