@@ -25,6 +25,7 @@ COLUMNS = {
     "paper": [TEXT],
     "where": [TEXT],
     "quantity": [TEXT],
+    "quote": [TEXT],
     "published": ["", NUMBER, "falls", "rises"],
     "unit": ["", TEXT],
     "claim": ["value", "bound", "trend", "statement", "slip"],

@@ -111,6 +111,7 @@ def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(toy: Path, monke
         "papers.csv": {"id": "author2030", "notebook": "count", "reference": "Author 2030, a count", "address": "x"},
         "published.csv": {
             **{"id": "author2030.fig1.one", "paper": "author2030", "where": "Figure 1", "quantity": "mean error"},
+            "quote": "The mean error is 0.85 at epsilon = 1.",
             **{"published": "0.85", "claim": "value", "inputs": "paper", "expected": "0.851"},
             **{"sentence": "Both are {found:.2f}."},
             "section": "Figure 1: the error of a count",
