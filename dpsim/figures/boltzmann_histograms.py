@@ -107,13 +107,12 @@ def walk_chart(table: pd.DataFrame, laws: Sequence[str], t: float, sensitivity: 
 
 
 def draw_candidates(truth: ArrayLike, table: pd.DataFrame) -> Figure:
-    """Return a candidate move, and the stationary distributions of two ways to draw it.
+    """Return a candidate move, and the stationary distributions of two ways to choose it.
 
     Parameters
     ----------
-    truth : array_like of int (n,)
-    table : DataFrame
-        The columns z, "pair of bins" and "individual".
+    truth : array_like of int (bins,), the histogram before the move
+    table : DataFrame, columns z, "pair of bins" and "individual"
     """
     counts = np.asarray(truth)
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.6), width_ratios=[1.2, 1])
@@ -200,12 +199,12 @@ def draw_samples(
 
 
 def draw_two_chains(table: pd.DataFrame) -> Figure:
-    """Return the running means of two chains, their difference, and the step at which a rule stops them.
+    """Return the running means of two chains, their difference, and the step at which
+    a rule stops them.
 
     Parameters
     ----------
-    table : DataFrame
-        The columns t, k, mean_1, mean_2, Y (their difference), expected, and stop.
+    table : DataFrame, columns t, k, mean_1, mean_2, expected, Y and stop
     """
     fig, axes = plt.subplots(2, 2, figsize=size(2, 3.6), sharex=True, height_ratios=[1.5, 1])
     lines = {
