@@ -532,6 +532,10 @@ def test_links_to_files_that_are_pages_lead_to_them() -> None:
     board = nbformat.v4.new_output("display_data", {"text/html": ledger.scoreboard("fallin2023").to_html()})
     text = pages._shown(board).data["text/html"]
     assert 'href="../report.html"' in text and ".md" not in text and 'href="#theorem-1-when-all-rows-differ"' in text
+    letters = "[a](../tools/letters/gohari2020.md), [b](../tools/letters/gohari2020_lemma2.py), `dpsim/cli.py`"
+    assert (
+        pages.with_site_links(letters) == "[a](../letters/gohari2020.md), [b](../letters/gohari2020.md), `dpsim/cli.py`"
+    )
     markdown = "[a](../data/LEDGER.md), `figures/REPORT.md`, [b](terms.md#Public-minimum), [c](#Theorem-1)"
     assert pages.with_site_links(markdown) == (
         '[a](../ledger.md), <a href="../report.html">`figures/REPORT.md`</a>, '

@@ -195,7 +195,7 @@ def _is_anchor(cell: Any) -> bool:
 
 
 PAGES = {
-    r"tools/letters/(\w+)\.md": r"letters/\1",
+    r"tools/letters/([a-z0-9]+)(?:_\w+\.py|\.md)": r"letters/\1",
     r"data/README\.md": "data",
     r"data/LEDGER\.md": "ledger",
     r"figures/REPORT\.md": "report",
@@ -229,8 +229,8 @@ def with_site_links(markdown: str, page: str = "") -> str:
 
     if page:
         markdown = re.sub(r"\]\((\w+\.(?:ipynb|md))", r"](notebooks/\1", markdown.replace("](#", f"]({page}#"))
-    markdown = re.sub(r"(?<!\[)`([\w/]+\.md)`", named, markdown)
-    markdown = re.sub(r"\]\(\.\./([\w/]+\.md)\)", linked, markdown)
+    markdown = re.sub(r"(?<!\[)`([\w/]+\.(?:md|py))`", named, markdown)
+    markdown = re.sub(r"\]\(\.\./([\w/]+\.(?:md|py))\)", linked, markdown)
     link = r"(?<!!)\[([^\]]*)\]\(([\w/]*(?:\.ipynb|\.html|\.md)?#[^)\s]+)\)"
     return re.sub(link, lambda m: f'<a href="{_site_link(m[2])}">{m[1]}</a>', markdown)
 
