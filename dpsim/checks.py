@@ -15,7 +15,9 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def interval(low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> str:
+def interval(
+    low: float, high: float, *, open_low: bool = False, open_high: bool = False
+) -> str:
     """Return the interval in the usual notation, for example "(0, 1]"; an infinite end is always open."""
     left = "(" if open_low or math.isinf(low) else "["
     right = ")" if open_high or math.isinf(high) else "]"
@@ -55,17 +57,25 @@ def numeric(name: str, value: Any) -> Array:
     if kind is None:
         try:
             return np.asarray(value, dtype=float)
-        except (TypeError, ValueError, OverflowError):  # ragged lists; integers beyond the floats
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):  # ragged lists; integers beyond the floats
             kind = f"{value!r}"
     raise ValueError(f"{name} must be {TAKEN}, got {kind[:160]}")
 
 
-def scalar(name: str, value: Any, low: float = -math.inf, high: float = math.inf, **ends: bool) -> float:
+def scalar(
+    name: str, value: Any, low: float = -math.inf, high: float = math.inf, **ends: bool
+) -> float:
     """Return one finite float in the interval; raise ValueError as `real` does, and also for anything that is not one
     number."""
     array = real(name, value, low, high, **ends)
     if array.ndim:
-        raise ValueError(f"{name} must be one number, got an array of shape {array.shape}")
+        raise ValueError(
+            f"{name} must be one number, got an array of shape {array.shape}"
+        )
     return float(array)
 
 
@@ -75,10 +85,20 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     Raises a ValueError that names the argument, the value and the range. 3.0 counts as 3, and True is not an integer
     here.
     """
-    where = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
-    if isinstance(value, np.ndarray) and value.ndim == 0 and not isinstance(value, np.ma.MaskedArray):
+    where = (
+        f"an integer of at least {low}"
+        if high is None
+        else f"an integer from {low} to {high}"
+    )
+    if (
+        isinstance(value, np.ndarray)
+        and value.ndim == 0
+        and not isinstance(value, np.ma.MaskedArray)
+    ):
         value = value[()]
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.timedelta64)  # NumPy's is an integer
+    real = isinstance(value, numbers.Real) and not isinstance(
+        value, bool | np.timedelta64
+    )  # NumPy's is an integer
     if not real or not (isinstance(value, numbers.Integral) or value == value // 1):
         raise ValueError(f"{name} must be {where}, got {value!r}")
     if value < low or (high is not None and value > high):
@@ -89,7 +109,9 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return the value if it is one of the allowed words; otherwise raise a ValueError that lists them."""
     if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}"
+        )
     return str(value)
 
 
@@ -98,14 +120,28 @@ def integers(name: str, value: Any, low: int, high: int | None = None) -> Intege
 
     Raises a ValueError that names the argument, the first offending value and the range.
     """
-    where = f"integers of at least {low}" if high is None else f"integers from {low} to {high}"
+    where = (
+        f"integers of at least {low}"
+        if high is None
+        else f"integers from {low} to {high}"
+    )
     array = numeric(name, value)
     top = 2.0**63 if high is None else float(high)
-    bad = ~(np.isfinite(array) & (array == np.floor(array)) & (array >= low) & (array <= top) & (array < 2.0**63))
+    bad = ~(
+        np.isfinite(array)
+        & (array == np.floor(array))
+        & (array >= low)
+        & (array <= top)
+        & (array < 2.0**63)
+    )
     if bad.any():
-        raise ValueError(f"{name} must be {where}, got {array[bad].flat[0] if array.ndim else float(array):g}")
+        raise ValueError(
+            f"{name} must be {where}, got {array[bad].flat[0] if array.ndim else float(array):g}"
+        )
     exact = np.asarray(value)
-    return exact.astype(np.int64) if exact.dtype.kind in "iu" else array.astype(np.int64)
+    return (
+        exact.astype(np.int64) if exact.dtype.kind in "iu" else array.astype(np.int64)
+    )
 
 
 def size(name: str, value: Any) -> tuple[int, ...]:
@@ -117,7 +153,9 @@ def size(name: str, value: Any) -> tuple[int, ...]:
         return ()
     lengths = integers(name, value, 0)
     if lengths.ndim > 1:
-        raise ValueError(f"{name} must be an integer or a sequence of integers, got shape {lengths.shape}")
+        raise ValueError(
+            f"{name} must be an integer or a sequence of integers, got shape {lengths.shape}"
+        )
     return tuple(lengths.reshape(-1).tolist())
 
 
@@ -134,7 +172,9 @@ def fitted(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[An
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
-        raise ValueError(f"{name} must broadcast to the shape {shape}, got {array.shape}") from None
+        raise ValueError(
+            f"{name} must broadcast to the shape {shape}, got {array.shape}"
+        ) from None
 
 
 def plain(result: ArrayLike) -> Any:
@@ -142,7 +182,9 @@ def plain(result: ArrayLike) -> Any:
     return np.asarray(result)[()]
 
 
-CLOSE = 1e-6 * (1.0 + 1e-9)  # because in floats three times 0.333333 is slightly further than 1e-6 from 1
+CLOSE = 1e-6 * (
+    1.0 + 1e-9
+)  # because in floats three times 0.333333 is slightly further than 1e-6 from 1
 """How far the sum of probabilities may be from 1, so that float32 and six printed digits are renormalised."""
 
 
@@ -154,7 +196,9 @@ def simplex(name: str, value: ArrayLike) -> Array:
     """
     array = real(name, value, 0.0)
     if array.ndim < 1 or array.shape[-1] == 0:
-        raise ValueError(f"{name} must have at least one category on its last axis, got shape {array.shape}")
+        raise ValueError(
+            f"{name} must have at least one category on its last axis, got shape {array.shape}"
+        )
     scales = row_scales(name, array.sum(axis=-1), array.shape[-1])
     return array / scales[..., None] if (scales != 1.0).any() else array
 
@@ -189,7 +233,9 @@ def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
         return np.random.default_rng()
     if isinstance(rng, numbers.Integral) and not isinstance(rng, bool):
         return np.random.default_rng(integer("rng", rng, 0))
-    raise TypeError(f"rng must be a numpy.random.Generator, an integer or None, got {type(rng).__name__}")
+    raise TypeError(
+        f"rng must be a numpy.random.Generator, an integer or None, got {type(rng).__name__}"
+    )
 
 
 TAKEN = "real numbers: Python or NumPy numbers, or arrays, lists, Series or DataFrames of a real dtype"
@@ -203,7 +249,9 @@ def _foreign(value: Any) -> str | None:
         return "a masked array"
     if isinstance(value, bool | np.bool_):
         return f"the boolean {value}"
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, np.timedelta64):
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+        value, np.timedelta64
+    ):
         return None
     if isinstance(value, list | tuple | range):
         return next((kind for kind in map(_foreign, value) if kind is not None), None)
@@ -215,5 +263,12 @@ def _foreign(value: Any) -> str | None:
     if array.dtype.kind in "iuf":
         return None
     if array.dtype.kind == "O":
-        return next((kind for kind in map(_foreign, array.ravel().tolist()) if kind is not None), None)
+        return next(
+            (
+                kind
+                for kind in map(_foreign, array.ravel().tolist())
+                if kind is not None
+            ),
+            None,
+        )
     return f"an array of dtype {array.dtype}"

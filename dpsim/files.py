@@ -38,7 +38,9 @@ def replacing(path: Path, *, owner_only: bool = False) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         if owner_only:
-            partial.unlink(missing_ok=True)  # left by a killed run, or a link, which must not be followed
+            partial.unlink(
+                missing_ok=True
+            )  # left by a killed run, or a link, which must not be followed
             os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield partial
         os.replace(partial, path)
@@ -90,7 +92,11 @@ def number(value: float) -> str:
     """Return a number as it is written in every file: with six significant digits, and without decimals if it is a
     whole number."""
     kept = float(value if float(value).is_integer() else f"{value:.6g}")
-    return f"{kept + 0.0:.0f}" if kept.is_integer() and abs(kept) < 2**53 else f"{kept:.6g}"
+    return (
+        f"{kept + 0.0:.0f}"
+        if kept.is_integer() and abs(kept) < 2**53
+        else f"{kept:.6g}"
+    )
 
 
 def write_csv(path: Path, table: pd.DataFrame, *, owner_only: bool = False) -> None:

@@ -41,10 +41,20 @@ class Private:
     parameters: dict[str, Any]
 
 
-def result(value: Any, words: str, *, epsilon: float, delta: float, simulation: bool, **parameters: Any) -> Private:
+def result(
+    value: Any,
+    words: str,
+    *,
+    epsilon: float,
+    delta: float,
+    simulation: bool,
+    **parameters: Any,
+) -> Private:
     """Return a `Private`. The statement of a simulation begins by saying that it is one."""
     statement = f"{SIMULATION} {words}" if simulation else words
-    return Private(value, statement, float(epsilon), float(delta), simulation, parameters)
+    return Private(
+        value, statement, float(epsilon), float(delta), simulation, parameters
+    )
 
 
 def source(rng: np.random.Generator | int | None) -> tuple[np.random.Generator, bool]:

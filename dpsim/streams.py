@@ -25,14 +25,18 @@ def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
         raise TypeError(f"name must be a string, got {name!r}")
     seed = checks.integer("seed", seed, 0)
     chunk = checks.integer("chunk", chunk, 0)
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), chunk)))
+    return np.random.default_rng(
+        np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), chunk))
+    )
 
 
 def private() -> np.random.Generator:
     """Return a generator that nobody can predict: ChaCha20 with a new key of 256 bits from the operating system."""
     import randomgen  # only a release needs it
 
-    return np.random.Generator(randomgen.ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20))
+    return np.random.Generator(
+        randomgen.ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20)
+    )
 
 
 def threads() -> int:
@@ -48,16 +52,25 @@ def cores() -> int:
 
 
 def in_chunks(
-    work: Callable[[int, np.random.Generator], Result], total: int, chunk: int, *, seed: int, name: str
+    work: Callable[[int, np.random.Generator], Result],
+    total: int,
+    chunk: int,
+    *,
+    seed: int,
+    name: str,
 ) -> list[Result]:
     """Return work(size, rng) for each chunk of a sample of `total`, in order, on all available threads.
 
     Chunk i has `chunk` draws, and the last chunk has the remaining ones. Each chunk uses the stream (seed, name, i), so
     the results do not depend on the number of threads. Raises ValueError unless total >= 0 and chunk >= 1.
     """
-    stream(seed, name)  # refuses a wrong seed or name even when there is nothing to draw
+    stream(
+        seed, name
+    )  # refuses a wrong seed or name even when there is nothing to draw
     total = checks.integer("total", total, 0)
     chunk = checks.integer("chunk", chunk, 1)
     sizes = [min(chunk, total - start) for start in range(0, total, chunk)]
     with ThreadPoolExecutor(threads()) as pool:
-        return list(pool.map(lambda i: work(sizes[i], stream(seed, name, i)), range(len(sizes))))
+        return list(
+            pool.map(lambda i: work(sizes[i], stream(seed, name, i)), range(len(sizes)))
+        )

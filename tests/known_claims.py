@@ -127,9 +127,13 @@ def of_words(row) -> Iterator[Claim]:
         if "graph" in about:
             chain = word_space(**where).chain
             bound = exact_epsilon._upper(chain, n, law)
-            yield row.above("the bound for long walks", bound, 0.1 if epsilon > 1 else FAR)
+            yield row.above(
+                "the bound for long walks", bound, 0.1 if epsilon > 1 else FAR
+            )
     elif row.quantity == "delta":
-        yield row.profile("dpsim's law", lambda at: largest_delta(law, n, about["m"], at))
+        yield row.profile(
+            "dpsim's law", lambda at: largest_delta(law, n, about["m"], at)
+        )
     else:
         true = about.get("word", [0] * n)
         counts = words.HammingAutomaton(true, **where).counts
@@ -178,7 +182,9 @@ def of_randomised_response(row):
     n, m, b, epsilon = (row.about[name] for name in ("n", "m", "b", "epsilon"))
     promised = 2.0 * b * epsilon
     if row.quantity == "epsilon" and row.given["delta"] == 0:
-        spent = words.exact_word_epsilon(n, promised, mechanism="exponential", b=b, letters=m)
+        spent = words.exact_word_epsilon(
+            n, promised, mechanism="exponential", b=b, letters=m
+        )
         yield row.equal("exact_word_epsilon", spent, 1e-9)
         return
     law = Law("exponential", promised, b)
@@ -198,7 +204,9 @@ def of_discrete_laplace(row):
     if row.quantity == "expected error":
         yield row.equal("Noise.mean_absolute", made.mean_absolute)
     elif row.quantity == "probability":
-        yield row.equal("Noise.log_tail", math.exp(made.log_tail(row.given["at least"])))
+        yield row.equal(
+            "Noise.log_tail", math.exp(made.log_tail(row.given["at least"]))
+        )
     elif row.quantity == "epsilon" and row.given["delta"] == 0:
         yield row.above("Noise.epsilon", times * made.epsilon, 1e-12)
         needed = noise.laplace_noise(row.high / times, events).scale
@@ -240,7 +248,9 @@ def of_laplace(row):
         return
     scale = row.about["scale"] / (2.0 * row.about["change"])
     if row.quantity == "delta" or row.given["delta"] > 0:
-        yield row.profile("laplace_delta", lambda at: noise_scales.laplace_delta(at, scale, 1.0, 1))
+        yield row.profile(
+            "laplace_delta", lambda at: noise_scales.laplace_delta(at, scale, 1.0, 1)
+        )
         epsilon = row.given.get("epsilon", row.high)
         delta = row.given.get("delta", row.low)
         needed = accounting.laplace_scale(epsilon, delta, b=1.0)
@@ -304,7 +314,9 @@ def of_one_release(row):
         m = row.given["entries"]
         found = dirichlet.leaving_probability(p[:m], k, gamma=gamma)
         yield row.equal("leaving_probability", found, 1e-10)
-        lower, upper = dirichlet.delta_bounds(k, eta=p[0], gamma=gamma, n=len(p), protected=m)
+        lower, upper = dirichlet.delta_bounds(
+            k, eta=p[0], gamma=gamma, n=len(p), protected=m
+        )
         yield row.below("delta_bounds, lower", lower, 0.01)
         yield row.above("delta_bounds, upper", upper, 0.01)
     elif row.given["error"].startswith("KL"):
@@ -376,7 +388,9 @@ def of_one_histogram(row, x, t):
 def largest_limit_delta(people, bins, t, epsilon):
     """Return the largest divergence over neighbours, from dpsim's losses."""
     found = boltzmann_epsilon.losses(people, bins, t)
-    sums = [boltzmann_epsilon.hockey_stick_sums(loss, mass, epsilon) for loss, mass in found]
+    sums = [
+        boltzmann_epsilon.hockey_stick_sums(loss, mass, epsilon) for loss, mass in found
+    ]
     return max(float(each.max()) for each in sums)
 
 

@@ -35,7 +35,9 @@ class Odd:
     def _fail(self, *_: object) -> Any:
         raise RuntimeError("no")
 
-    __str__ = __repr__ = __eq__ = __hash__ = __bool__ = __float__ = __int__ = __len__ = __iter__ = _fail  # type: ignore
+    __str__ = __repr__ = __eq__ = __hash__ = __bool__ = __float__ = __int__ = (
+        __len__
+    ) = __iter__ = _fail  # type: ignore
     __class__ = property(_fail)  # type: ignore
 
 
@@ -72,18 +74,62 @@ TIMES = ["294247-01-10 04:00:54.775806", "294247-01-10", "9999-12-31 23:59:59-99
 FORMS = ["iso", "seconds", "milliseconds", "%d.%m.%Y", "%Y-%m-%d %H:%M", "%a %b %d %H:%M:%S %z %Y",
          "%Y %j", "%G %V %u", "%y %U %w", "%Y-%m-%d %H:%M:%S %Z", "%c", "%x %X", "%f", "%I %p", "%%"]  # fmt: skip
 GOOD = {"iso": "2025-01-01 10:%02d", "seconds": "%d", "milliseconds": "%d00"}
-ENDS = [2**63 - 1, 2**63 - 2, -(2**63), 1 - 2**63, 2**62, -(2**62), 2**53, -1, 0, 253402300800, -62135596801, None]
+ENDS = [
+    2**63 - 1,
+    2**63 - 2,
+    -(2**63),
+    1 - 2**63,
+    2**62,
+    -(2**62),
+    2**53,
+    -1,
+    0,
+    253402300800,
+    -62135596801,
+    None,
+]
 DAYS = [2**31 - 1, -(2**31), 1 - 2**31, 150_000_000, 3_000_000, -800_000, -1, None]
 
-WHOLE = [*map(pa.type_for_alias, ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"))]
+WHOLE = [
+    *map(
+        pa.type_for_alias,
+        ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    )
+]
 WHOLE += [pa.decimal128(38, 0), pa.decimal128(3, 0)]
-PACKED = [pa.dictionary(pa.int32(), kind) for kind in (pa.string(), pa.large_string(), pa.int64())]
-LABELS = [pa.string(), pa.large_string(), pa.string_view(), *PACKED, *WHOLE, pa.bool_(), pa.date32(), pa.null()]
-STAMPS = [pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC", "Europe/Berlin")]
-NUMBERS = [pa.float16(), pa.float32(), pa.float64(), pa.decimal128(38, 2), pa.dictionary(pa.int32(), pa.float64())]
+PACKED = [
+    pa.dictionary(pa.int32(), kind)
+    for kind in (pa.string(), pa.large_string(), pa.int64())
+]
+LABELS = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    *PACKED,
+    *WHOLE,
+    pa.bool_(),
+    pa.date32(),
+    pa.null(),
+]
+STAMPS = [
+    pa.timestamp(unit, zone)
+    for unit in ("s", "ms", "us", "ns")
+    for zone in (None, "UTC", "Europe/Berlin")
+]
+NUMBERS = [
+    pa.float16(),
+    pa.float32(),
+    pa.float64(),
+    pa.decimal128(38, 2),
+    pa.dictionary(pa.int32(), pa.float64()),
+]
 OTHERS = [pa.binary(), pa.time32("s"), pa.time64("us"), pa.time64("ns"), pa.duration("s"), pa.date64(), pa.binary(3),
           pa.list_(pa.int8()), pa.struct({"x": pa.int8()}), pa.month_day_nano_interval()]  # fmt: skip
-TYPES = {"label": LABELS, "count": [pa.string(), *WHOLE], "time": [pa.string(), pa.int64(), *STAMPS, *NUMBERS]}
+TYPES = {
+    "label": LABELS,
+    "count": [pa.string(), *WHOLE],
+    "time": [pa.string(), pa.int64(), *STAMPS, *NUMBERS],
+}
 EVERY = [*LABELS, *STAMPS, *NUMBERS, *OTHERS]
 
 
@@ -93,15 +139,24 @@ def check(seed: int, folder: Path) -> str:
     way = str(rng.choice(list(OPTIONS)))
     options = dict(OPTIONS[way])
     if way == "visits":
-        options |= {"time_format": str(rng.choice(FORMS)), "max_gap": [None, "30min", "10000d"][rng.integers(3)]}
+        options |= {
+            "time_format": str(rng.choice(FORMS)),
+            "max_gap": [None, "30min", "10000d"][rng.integers(3)],
+        }
     make = [_text, _text, _arrow, _arrow, _pandas][rng.integers(5)]
     kind, sources = make(rng, folder, options)
     said = f"seed {seed}: {way} {options.get('time_format', '')} {kind}"
-    options["categories"] = [*(f"s{i}" for i in range(4)), 0, 1, "x"] if rng.random() < 0.3 else None
+    options["categories"] = (
+        [*(f"s{i}" for i in range(4)), 0, 1, "x"] if rng.random() < 0.3 else None
+    )
     (one, told), (other, also) = (_outcome(source, options) for source in sources)
     assert (one is None) == (other is None), f"{said}: {told} {also}"
     if one is not None and other is not None:
-        moved = {pair: n for pair in {*one, *other} if (n := other.get(pair, 0) - one.get(pair, 0))}
+        moved = {
+            pair: n
+            for pair in {*one, *other}
+            if (n := other.get(pair, 0) - one.get(pair, 0))
+        }
         most = {"events": 1, "counts": 10**9, "units": 3, "visits": 3}[way]
         assert sum(map(abs, moved.values())) <= most, f"{said}: {moved}"
         assert way not in ("events", "counts") or len(moved) <= 1, f"{said}: {moved}"
@@ -120,15 +175,27 @@ def _outcome(source: Any, options: dict[str, Any]) -> tuple[dict[Any, int] | Non
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def _text(rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> tuple[str, list[Path]]:
+def _text(
+    rng: np.random.Generator, folder: Path, options: dict[str, Any]
+) -> tuple[str, list[Path]]:
     """Write two files of text: packed or not, with any delimiter, end of lines and place of the line."""
     ending = str(rng.choice(["csv", "csv.gz", "tsv", "tsv.gz"]))
-    delimiter = "\t" if ending.startswith("tsv") else str(rng.choice(list(text.DELIMITERS)))
-    end, names = rng.choice([b"\n", b"\r\n", b"\r"]), list(rng.permutation([*ROLES, "more"]))
+    delimiter = (
+        "\t" if ending.startswith("tsv") else str(rng.choice(list(text.DELIMITERS)))
+    )
+    end, names = (
+        rng.choice([b"\n", b"\r\n", b"\r"]),
+        list(rng.permutation([*ROLES, "more"])),
+    )
     form = options.get("time_format", "iso")
 
     def good(i: int) -> bytes:
-        values = {"who": f"p{i % 9}", "a": f"s{i % 4}", "b": f"s{i % 3}" if i % 5 else '"s 1"', "many": str(i % 3)}
+        values = {
+            "who": f"p{i % 9}",
+            "a": f"s{i % 4}",
+            "b": f"s{i % 3}" if i % 5 else '"s 1"',
+            "many": str(i % 3),
+        }
         values |= {"more": "", "at": _time(form, i)}
         return delimiter.join(values[name] for name in names).encode()
 
@@ -137,21 +204,43 @@ def _text(rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> tu
     if kind == "bytes":
         line = rng.bytes(rng.integers(1, 60))
     elif kind == "marks":
-        marks = [*'"",\t;| ax', delimiter, delimiter, "\x00", "\x1c", "é", "\u2028", "\x0b", "\x85"]
+        marks = [
+            *'"",\t;| ax',
+            delimiter,
+            delimiter,
+            "\x00",
+            "\x1c",
+            "é",
+            "\u2028",
+            "\x0b",
+            "\x85",
+        ]
         line = "".join(rng.choice(marks, rng.integers(1, 30))).encode()
     else:
         odd = {"at": _pick(rng, TIMES), "who": "new"}
         odd = {name: str(odd.get(name) or _pick(rng, TEXTS) or "") for name in names}
         odd["who"] = str(rng.choice(["new", odd["who"]]))
-        fields = ['"' + odd[name].replace('"', '""') + '"' * (rng.random() < 0.9) for name in names]
-        line = delimiter.join(fields).encode() + b"x" * (kind == "long") * int(rng.integers(20, 3000))
+        fields = [
+            '"' + odd[name].replace('"', '""') + '"' * (rng.random() < 0.9)
+            for name in names
+        ]
+        line = delimiter.join(fields).encode() + b"x" * (kind == "long") * int(
+            rng.integers(20, 3000)
+        )
     line = line.replace(b"\n", b"").replace(b"\r", b"")
     head = b"\xef\xbb\xbf" * int(rng.integers(2)) + delimiter.join(names).encode()
     place = int(rng.choice([0, 17, ROWS]))
     files = []
-    for name, body in (("one", lines), ("other", [*lines[:place], line, *lines[place:]])):
+    for name, body in (
+        ("one", lines),
+        ("other", [*lines[:place], line, *lines[place:]]),
+    ):
         whole = end.join([head, *body]) + end * int(rng.integers(2))
-        packed = gzip.compress(whole) + bytes(int(rng.choice([0, 512]))) if ending.endswith("gz") else whole
+        packed = (
+            gzip.compress(whole) + bytes(int(rng.choice([0, 512])))
+            if ending.endswith("gz")
+            else whole
+        )
         files.append(folder / f"{name}.{ending}")
         files[-1].write_bytes(packed)
     return f"{ending} {kind} {line[:60]!r}", files
@@ -164,24 +253,40 @@ def _pick(rng: np.random.Generator, values: list[Any]) -> Any:
 def _time(form: str, i: int) -> str:
     if form in GOOD:
         return GOOD[form] % i
-    return (datetime.datetime(2025, 1, 1) + datetime.timedelta(days=i)).astimezone(datetime.UTC).strftime(form)
+    return (
+        (datetime.datetime(2025, 1, 1) + datetime.timedelta(days=i))
+        .astimezone(datetime.UTC)
+        .strftime(form)
+    )
 
 
 # --- Arrow, Parquet, Polars, Ibis -------------------------------------------------------------------------------------
 
 
-def _arrow(rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> tuple[str, list[Any]]:
+def _arrow(
+    rng: np.random.Generator, folder: Path, options: dict[str, Any]
+) -> tuple[str, list[Any]]:
     """Return two tables of Arrow, or Parquet files, or frames of Polars, or tables of a database, of the same types."""
-    types = {name: _pick(rng, TYPES[role] if rng.random() < 0.9 else EVERY) for name, role in ROLES.items()}
-    bodies = {name: [_good(name, kind, options, i) for i in range(ROWS)] for name, kind in types.items()}
+    types = {
+        name: _pick(rng, TYPES[role] if rng.random() < 0.9 else EVERY)
+        for name, role in ROLES.items()
+    }
+    bodies = {
+        name: [_good(name, kind, options, i) for i in range(ROWS)]
+        for name, kind in types.items()
+    }
     tables = []
     for more in (False, True):
-        columns = {name: _column(kind, bodies[name], more, rng) for name, kind in types.items()}
+        columns = {
+            name: _column(kind, bodies[name], more, rng) for name, kind in types.items()
+        }
         tables.append(pa.table(columns))
     way = str(rng.choice(["arrow", "parquet", "parquet", "polars", "ibis"]))
     said = f"{way} {', '.join(map(str, types.values()))}"
     try:
-        return said, [_as(way, table, folder / f"{i}.parquet") for i, table in enumerate(tables)]
+        return said, [
+            _as(way, table, folder / f"{i}.parquet") for i, table in enumerate(tables)
+        ]
     except Exception:  # a type that one of these does not have
         return f"arrow, not {said}", tables
 
@@ -194,16 +299,24 @@ def _as(way: str, table: pa.Table, file: Path) -> Any:
         import polars
 
         return polars.from_arrow(table)
-    return scratch.connect()[0].create_table("mine", obj=table) if way == "ibis" else table
+    return (
+        scratch.connect()[0].create_table("mine", obj=table) if way == "ibis" else table
+    )
 
 
 def _good(name: str, kind: Any, options: dict[str, Any], i: int) -> Any:
     """Return a good value of a type."""
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value):
-        return {"many": str(i % 3), "at": _time(options.get("time_format", "iso"), i), "who": f"p{i % 9}"}.get(
-            name, f"s{i % 4}"
-        )
+    if (
+        pa.types.is_string(value)
+        or pa.types.is_large_string(value)
+        or pa.types.is_string_view(value)
+    ):
+        return {
+            "many": str(i % 3),
+            "at": _time(options.get("time_format", "iso"), i),
+            "who": f"p{i % 9}",
+        }.get(name, f"s{i % 4}")
     if pa.types.is_boolean(value):
         return i % 2 == 0
     if pa.types.is_decimal(value):
@@ -226,17 +339,42 @@ def _last(value: Any, rng: np.random.Generator) -> Any:
     """Return an array of one odd value of a type."""
     of = pa.types
     if (of.is_string(value) or of.is_large_string(value)) and rng.random() < 0.3:
-        bytes_ = pa.array([b"\xff\xfe"], pa.binary() if of.is_string(value) else pa.large_binary())
+        bytes_ = pa.array(
+            [b"\xff\xfe"], pa.binary() if of.is_string(value) else pa.large_binary()
+        )
         return pa.Array.from_buffers(value, 1, bytes_.buffers())
     if of.is_string(value) or of.is_large_string(value) or of.is_string_view(value):
         return pa.array([_pick(rng, TEXTS + TIMES)], value)
     if of.is_floating(value):
-        return pa.array(np.array([_pick(rng, [np.inf, -np.inf, np.nan, 6e4, -0.0])], value.to_pandas_dtype()), value)
+        return pa.array(
+            np.array(
+                [_pick(rng, [np.inf, -np.inf, np.nan, 6e4, -0.0])],
+                value.to_pandas_dtype(),
+            ),
+            value,
+        )
     if of.is_decimal(value):
-        return pa.array([_pick(rng, [Decimal(10 ** (value.precision - value.scale) - 1), Decimal(-1), None])], value)
+        return pa.array(
+            [
+                _pick(
+                    rng,
+                    [
+                        Decimal(10 ** (value.precision - value.scale) - 1),
+                        Decimal(-1),
+                        None,
+                    ],
+                )
+            ],
+            value,
+        )
     if of.is_integer(value):
         signed = of.is_signed_integer(value)
-        ends = [2 ** (value.bit_width - signed) - 1, -(2 ** (value.bit_width - 1)) * signed, 0, None]
+        ends = [
+            2 ** (value.bit_width - signed) - 1,
+            -(2 ** (value.bit_width - 1)) * signed,
+            0,
+            None,
+        ]
         return pa.array([_pick(rng, ends)], value)
     if of.is_temporal(value) and value.bit_width < 128:
         raw, ends = (pa.int32(), DAYS) if value.bit_width == 32 else (pa.int64(), ENDS)
@@ -256,20 +394,48 @@ PANDAS = {
 REFUSED = f"float64, Float64, complex128, timedelta64[s], period[Y], Sparse[int], {UTC}, float16"
 
 
-def _pandas(rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> tuple[str, list[pd.DataFrame]]:
+def _pandas(
+    rng: np.random.Generator, folder: Path, options: dict[str, Any]
+) -> tuple[str, list[pd.DataFrame]]:
     """Return two DataFrames with the same types of columns."""
-    of_roles = {name: PANDAS[role] if rng.random() < 0.95 else REFUSED for name, role in ROLES.items()}
-    kinds = {name: _pick(rng, of_role.split(", ")) for name, of_role in of_roles.items()}
-    ends = {"uint8": [255, 0], "UInt64": [2**64 - 1, 0], "bool": [True], "boolean": [True, pd.NA]}
+    of_roles = {
+        name: PANDAS[role] if rng.random() < 0.95 else REFUSED
+        for name, role in ROLES.items()
+    }
+    kinds = {
+        name: _pick(rng, of_role.split(", ")) for name, of_role in of_roles.items()
+    }
+    ends = {
+        "uint8": [255, 0],
+        "UInt64": [2**64 - 1, 0],
+        "bool": [True],
+        "boolean": [True, pd.NA],
+    }
     frames: list[dict[str, Any]] = [{}, {}]
     for name, kind in kinds.items():
-        of_text = kind in ("object", "str", "string[python]", "category", "category of objects")
-        body = [_good(name, pa.string() if of_text else pa.int64(), options, i) for i in range(ROWS)]
-        body = [value % 2 == 0 for value in body] if kind in ("bool", "boolean") else body
+        of_text = kind in (
+            "object",
+            "str",
+            "string[python]",
+            "category",
+            "category of objects",
+        )
+        body = [
+            _good(name, pa.string() if of_text else pa.int64(), options, i)
+            for i in range(ROWS)
+        ]
+        body = (
+            [value % 2 == 0 for value in body] if kind in ("bool", "boolean") else body
+        )
         if "of objects" in kind or kind == "object":
             more: list[Any] = [OBJECTS[rng.integers(len(OBJECTS))]]
         elif of_text:
-            more = [_pick(rng, [*TEXTS, *TIMES, "a\ud800" if kind == "string[python]" else "é"])]
+            more = [
+                _pick(
+                    rng,
+                    [*TEXTS, *TIMES, "a\ud800" if kind == "string[python]" else "é"],
+                )
+            ]
         elif kind.startswith("datetime"):
             more = [np.int64(_pick(rng, [*ENDS[:6], -(2**63)]))]
         elif kind in ("float64", "Float64"):
@@ -278,7 +444,9 @@ def _pandas(rng: np.random.Generator, folder: Path, options: dict[str, Any]) -> 
             more = [_pick(rng, ends.get(kind, ENDS[:-1]))]
         for frame, values in zip(frames, (body, body + more)):
             frame[name] = _series(kind, values)
-    return f"pandas {', '.join(kinds.values())}", [pd.DataFrame(frame) for frame in frames]
+    return f"pandas {', '.join(kinds.values())}", [
+        pd.DataFrame(frame) for frame in frames
+    ]
 
 
 def _series(kind: str, values: list[Any]) -> pd.Series:
@@ -295,7 +463,17 @@ def _series(kind: str, values: list[Any]) -> pd.Series:
         return pd.Series(np.array(values, dtype=np.int64).view(kind))
     if kind in REFUSED:
         numbers, n = np.ones(len(values)), len(values)
-        special = {"timedelta64[s]": pd.to_timedelta(numbers), "Sparse[int]": pd.arrays.SparseArray([1] * n)}
-        special |= {"period[Y]": pd.PeriodIndex(["2025"] * n, freq="Y"), UTC: pd.to_datetime(numbers, utc=True)}
-        return pd.Series(special[kind]) if kind in special else pd.Series(numbers).astype(kind)
+        special = {
+            "timedelta64[s]": pd.to_timedelta(numbers),
+            "Sparse[int]": pd.arrays.SparseArray([1] * n),
+        }
+        special |= {
+            "period[Y]": pd.PeriodIndex(["2025"] * n, freq="Y"),
+            UTC: pd.to_datetime(numbers, utc=True),
+        }
+        return (
+            pd.Series(special[kind])
+            if kind in special
+            else pd.Series(numbers).astype(kind)
+        )
     return pd.Series(values, dtype=kind)

@@ -65,7 +65,9 @@ def of_noise(maker):
 
     def losses(about, up):
         one = maker(about, up, GRID * about["change"] / width(about))
-        return one.self_compose(about.get("times", 1) * about.get("counts", about.get("entries", 1)))
+        return one.self_compose(
+            about.get("times", 1) * about.get("counts", about.get("entries", 1))
+        )
 
     return losses
 
@@ -150,7 +152,9 @@ def opendp_claims(row):
 
 def numbers(dp, kind):
     """Return the vectors of numbers without NaN."""
-    atoms = dp.atom_domain(T=float, nan=False) if kind is float else dp.atom_domain(T=kind)
+    atoms = (
+        dp.atom_domain(T=float, nan=False) if kind is float else dp.atom_domain(T=kind)
+    )
     return dp.vector_domain(atoms)
 
 
@@ -158,7 +162,9 @@ def map_of_laplace(dp, row):
     """Exact at delta 0; OpenDP's composition adds the epsilons at every delta."""
     about = row.about
     kind = int if row.mechanism == "discrete Laplace" else float
-    made = dp.m.make_laplace(numbers(dp, kind), dp.l1_distance(T=kind), scale=float(about["scale"]))
+    made = dp.m.make_laplace(
+        numbers(dp, kind), dp.l1_distance(T=kind), scale=float(about["scale"])
+    )
     entries = about.get("counts", about.get("entries", 1))
     promised = made.map(kind(entries * about["change"])) * about.get("times", 1)
     yield row.above("OpenDP, make_laplace", promised, 1e-12 if pure(row) else FAR)
@@ -173,7 +179,9 @@ def map_of_gaussian(dp, row):
     """Not tight: rho = change^2 / (2 sigma^2) keeps less than the Gaussian's profile, and
     its conversion gave 1.42 times the exact epsilon at delta 0.1 and 1.03 to 1.08 times at
     1e-6 and below."""
-    made = dp.m.make_gaussian(numbers(dp, float), dp.l2_distance(T=float), scale=float(row.about["sigma"]))
+    made = dp.m.make_gaussian(
+        numbers(dp, float), dp.l2_distance(T=float), scale=float(row.about["sigma"])
+    )
     curve = dp.c.make_zCDP_to_approxDP(made).map(float(row.about["change"]))
     promised = curve.epsilon(row.given["delta"])
     within = 0.5 if row.given["delta"] > 1e-3 else 0.1
@@ -197,7 +205,9 @@ def map_of_randomised_response(dp, row):
 def map_of_choice(dp, row):
     """A promise for any scores that change by at most b; on words it is not attained."""
     measure = dp.max_divergence()
-    made = dp.m.make_noisy_max(numbers(dp, int), dp.linf_distance(T=int), measure, scale=scale_of(row))
+    made = dp.m.make_noisy_max(
+        numbers(dp, int), dp.linf_distance(T=int), measure, scale=scale_of(row)
+    )
     yield row.above("OpenDP, make_noisy_max", made.map(row.about["b"]))
 
 
@@ -225,7 +235,9 @@ def opendp_chooses(row, draws):
     about = row.about
     flips = row.mechanism == "permute-and-flip"
     measure = dp.max_divergence() if flips else dp.zero_concentrated_divergence()
-    made = dp.m.make_noisy_max(numbers(dp, int), dp.linf_distance(T=int), measure, scale=scale_of(row))
+    made = dp.m.make_noisy_max(
+        numbers(dp, int), dp.linf_distance(T=int), measure, scale=scale_of(row)
+    )
     n, m = about["n"], about["m"]
     counts = [math.comb(n, apart) * (m - 1) ** apart for apart in range(n + 1)]
     scores = np.repeat(-np.arange(n + 1), counts).tolist()
@@ -309,7 +321,9 @@ def scipy_laplace(row):
 def scipy_gaussian(row):
     """norm; at an epsilon near 0 and a delta below it, a difference of equal numbers."""
     if row.quantity == "expected error":
-        yield row.equal("SciPy, halfnorm.mean", stats.halfnorm.mean(scale=row.about["sigma"]))
+        yield row.equal(
+            "SciPy, halfnorm.mean", stats.halfnorm.mean(scale=row.about["sigma"])
+        )
         return
     ratio = row.about["change"] / row.about["sigma"]
 
@@ -329,7 +343,9 @@ def scipy_dirichlet(row):
         if row.given.get("error") == "|x_1 - p_1|":
             p, k = about["p"][0], about["k"]
             entry = stats.beta(k * p, k - k * p)
-            parts = [entry.expect(lambda x: abs(x - p), *ends) for ends in ((0, p), (p, 1))]
+            parts = [
+                entry.expect(lambda x: abs(x - p), *ends) for ends in ((0, p), (p, 1))
+            ]
             yield row.equal("SciPy, beta.expect", sum(parts), 1e-6)
     elif about["rows"] == 1 and row.low > 1e-20:
         a, t = about["k"] * about["eta"], about["k"] * about["shift"]
@@ -341,7 +357,9 @@ def beta_profile(a, t):
 
     def profile(at):
         w = special.expit(-at / t)
-        return float(special.betainc(a, a + t, w) - math.exp(at) * special.betainc(a + t, a, w))
+        return float(
+            special.betainc(a, a + t, w) - math.exp(at) * special.betainc(a + t, a, w)
+        )
 
     return profile
 
@@ -357,8 +375,12 @@ def scipy_posterior(row):
     def profile(at):
         ratio = special.gammaln(a + kappa) - special.gammaln(a)
         high, low = np.exp((ratio + at) / kappa), np.exp((ratio - at) / kappa)
-        added = special.gammaincc(a + kappa, high) - math.exp(at) * special.gammaincc(a, high)
-        removed = special.gammainc(a, low) - math.exp(at) * special.gammainc(a + kappa, low)
+        added = special.gammaincc(a + kappa, high) - math.exp(at) * special.gammaincc(
+            a, high
+        )
+        removed = special.gammainc(a, low) - math.exp(at) * special.gammainc(
+            a + kappa, low
+        )
         return float(max(added, removed))
 
     yield row.profile("SciPy, gammainc", profile, 1e-6)
@@ -393,7 +415,9 @@ def mean_of_beta(row):
     entry = stats.beta(k * p, k - k * p)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return sum(entry.expect(lambda x: abs(x - p), *ends) for ends in ((0, p), (p, 1)))
+        return sum(
+            entry.expect(lambda x: abs(x - p), *ends) for ends in ((0, p), (p, 1))
+        )
 
 
 def upper_bound(row):

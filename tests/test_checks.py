@@ -23,8 +23,13 @@ NOT_NUMBERS = {
     "the masked constant": np.ma.masked,
     "a 0-d masked array": np.ma.masked_array(0.5, True),
     "a 0-d masked array without a mask": np.ma.masked_array(1),
-    "a masked array in a list": [np.ma.masked_array([0.5, 0.25], [False, True]), np.array([0.5, 0.5])],
-    "a masked array in an object array": np.array([np.ma.masked_array([0.5], [True]), None], dtype=object),
+    "a masked array in a list": [
+        np.ma.masked_array([0.5, 0.25], [False, True]),
+        np.array([0.5, 0.5]),
+    ],
+    "a masked array in an object array": np.array(
+        [np.ma.masked_array([0.5], [True]), None], dtype=object
+    ),
     "a boolean": True,
     "a boolean of NumPy": np.True_,
     "booleans": np.array([True, False]),
@@ -60,7 +65,15 @@ NUMBERS = {
 
 @pytest.mark.parametrize("kind", NOT_NUMBERS)
 @pytest.mark.parametrize(
-    "check", [checks.numeric, checks.real, checks.scalar, checks.simplex, checks.integers, checks.integer]
+    "check",
+    [
+        checks.numeric,
+        checks.real,
+        checks.scalar,
+        checks.simplex,
+        checks.integers,
+        checks.integer,
+    ],
 )
 def test_what_is_no_real_number_is_refused_by_name(kind, check):
     if check is checks.integer and kind == "an integer beyond the floats":
@@ -73,22 +86,56 @@ def test_what_is_no_real_number_is_refused_by_name(kind, check):
 
 
 def test_numbers_that_need_not_be_finite():
-    np.testing.assert_array_equal(checks.numeric("x", [np.nan, np.inf]), [np.nan, np.inf])
+    np.testing.assert_array_equal(
+        checks.numeric("x", [np.nan, np.inf]), [np.nan, np.inf]
+    )
 
 
 @pytest.mark.parametrize(
     ("message", "check", "arguments", "ends"),
     [
-        (r"p must be real numbers: Python or NumPy .* got a masked array", checks.real, ["p", np.ma.masked], {}),
-        (r".* got an array of dtype complex128", checks.real, ["p", NOT_NUMBERS["complex numbers"]], {}),
+        (
+            r"p must be real numbers: Python or NumPy .* got a masked array",
+            checks.real,
+            ["p", np.ma.masked],
+            {},
+        ),
+        (
+            r".* got an array of dtype complex128",
+            checks.real,
+            ["p", NOT_NUMBERS["complex numbers"]],
+            {},
+        ),
         (r".* got the boolean True", checks.real, ["p", [0.5, True]], {}),
-        (r"x must be in \(0, 1\], got -3", checks.real, ["x", [0.5, -3, 7], 0, 1], {"open_low": True}),
-        (r"x must be in \[0, 1\), got 1", checks.scalar, ["x", 1, 0, 1], {"open_high": True}),
-        (r"x must be one number, got an array of shape \(1,\)", checks.scalar, ["x", [1]], {}),
-        (r"n must be integers from 0 to 3, got 2.5", checks.integers, ["n", [1, 2.5], 0, 3], {}),
+        (
+            r"x must be in \(0, 1\], got -3",
+            checks.real,
+            ["x", [0.5, -3, 7], 0, 1],
+            {"open_low": True},
+        ),
+        (
+            r"x must be in \[0, 1\), got 1",
+            checks.scalar,
+            ["x", 1, 0, 1],
+            {"open_high": True},
+        ),
+        (
+            r"x must be one number, got an array of shape \(1,\)",
+            checks.scalar,
+            ["x", [1]],
+            {},
+        ),
+        (
+            r"n must be integers from 0 to 3, got 2.5",
+            checks.integers,
+            ["n", [1, 2.5], 0, 3],
+            {},
+        ),
     ],
 )
-def test_the_refusal_names_the_kind_the_first_offender_and_the_range(message, check, arguments, ends):
+def test_the_refusal_names_the_kind_the_first_offender_and_the_range(
+    message, check, arguments, ends
+):
     with pytest.raises(ValueError, match=f"^{message}$"):
         check(*arguments, **ends)
 
@@ -96,15 +143,29 @@ def test_the_refusal_names_the_kind_the_first_offender_and_the_range(message, ch
 @pytest.mark.parametrize("kind", ONE_NUMBER)
 def test_one_number_is_welcome_in_any_real_kind(kind):
     value = ONE_NUMBER[kind]
-    assert checks.scalar("x", value, 0.0) == checks.real("x", value) == checks.integer("n", value, 0) == 1
-    assert checks.integers("n", value, 0).shape == () and checks.size("size", value) == (1,)
-    assert type(checks.scalar("x", value)) is float and type(checks.integer("n", value, 0)) is int
+    assert (
+        checks.scalar("x", value, 0.0)
+        == checks.real("x", value)
+        == checks.integer("n", value, 0)
+        == 1
+    )
+    assert checks.integers("n", value, 0).shape == () and checks.size(
+        "size", value
+    ) == (1,)
+    assert (
+        type(checks.scalar("x", value)) is float
+        and type(checks.integer("n", value, 0)) is int
+    )
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_several_numbers_are_welcome_in_any_real_kind(kind):
     value = NUMBERS[kind]
-    assert checks.real("x", value).tolist() == checks.integers("n", value, 0).tolist() == [1, 2]
+    assert (
+        checks.real("x", value).tolist()
+        == checks.integers("n", value, 0).tolist()
+        == [1, 2]
+    )
     assert checks.size("size", value) == (1, 2)
 
 
@@ -113,7 +174,9 @@ def test_a_table_of_numbers_is_welcome():
     assert checks.real("x", table).tolist() == [[1, 0.5], [2, 0.25]]
 
 
-@pytest.mark.parametrize("value", [1.5, -1, float("nan"), float("inf"), [1], np.zeros(1)])
+@pytest.mark.parametrize(
+    "value", [1.5, -1, float("nan"), float("inf"), [1], np.zeros(1)]
+)
 def test_what_is_no_integer_in_range_is_refused(value):
     with pytest.raises(ValueError, match=r"^n must be an integer of at least 0, got"):
         checks.integer("n", value, 0)
@@ -129,7 +192,9 @@ def test_large_integers_stay_exact():
 
 def test_a_size_is_nothing_a_length_or_several():
     assert checks.size("size", None) == () and checks.size("size", 3) == (3,)
-    assert checks.size("size", [2, 0]) == checks.size("size", np.array([2, 0])) == (2, 0)
+    assert (
+        checks.size("size", [2, 0]) == checks.size("size", np.array([2, 0])) == (2, 0)
+    )
     for bad in (-1, 1.5, "2", [1, -1], True, np.ma.masked_array([2], [True]), [[1]]):
         with pytest.raises(ValueError, match=r"^size must be"):
             checks.size("size", bad)
@@ -150,9 +215,15 @@ def test_sums_within_roundings_are_left_bit_for_bit_and_printed_digits_renormali
 def test_other_sums_are_refused_with_row_and_sum(off):
     rows = np.full((2, 3, 2), 0.5)
     rows[1, 2, 0] += off
-    with pytest.raises(ValueError, match=rf"^p row \(1, 2\) must sum to 1 within 1e-06, got {1 + off:.10g}: markov"):
+    with pytest.raises(
+        ValueError,
+        match=rf"^p row \(1, 2\) must sum to 1 within 1e-06, got {1 + off:.10g}: markov",
+    ):
         checks.simplex("p", rows)
-    with pytest.raises(ValueError, match=rf"^p must sum to 1 within 1e-06, got {1 + off:.10g}: markov.transition_matr"):
+    with pytest.raises(
+        ValueError,
+        match=rf"^p must sum to 1 within 1e-06, got {1 + off:.10g}: markov.transition_matr",
+    ):
         checks.simplex("p", rows[1, 2])
     for empty in (0.5, [], np.zeros((2, 0))):
         with pytest.raises(ValueError, match=r"^p must have at least one category"):
@@ -160,7 +231,9 @@ def test_other_sums_are_refused_with_row_and_sum(off):
 
 
 def test_plain_makes_numbers_of_0d_arrays():
-    assert isinstance(checks.plain(np.array(1.5)), np.float64) and isinstance(checks.plain(2.5), np.float64)
+    assert isinstance(checks.plain(np.array(1.5)), np.float64) and isinstance(
+        checks.plain(2.5), np.float64
+    )
     array = np.ones(2)
     assert checks.plain(array) is not None and (checks.plain(array) == array).all()
 
@@ -170,10 +243,15 @@ def test_generators():
     rng = np.random.default_rng()
     assert checks.generator(rng) is rng
     assert checks.generator(None).random() != checks.generator(None).random()
-    with pytest.raises(ValueError, match=r"^rng must be an integer of at least 0, got -1"):
+    with pytest.raises(
+        ValueError, match=r"^rng must be an integer of at least 0, got -1"
+    ):
         checks.generator(-1)
     for other in (1.0, True, "1", np.random.RandomState(1), np.random.PCG64(1)):
-        with pytest.raises(TypeError, match=r"^rng must be a numpy.random.Generator, an integer or None"):
+        with pytest.raises(
+            TypeError,
+            match=r"^rng must be a numpy.random.Generator, an integer or None",
+        ):
             checks.generator(other)
 
 

@@ -23,8 +23,19 @@ def said_nowhere(*words: str) -> str:
         pytest.skip("this system has no full device")
     with FULL.open("w") as full:
         command = [sys.executable, "-m", "dpsim", *words]
-        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-        found = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, env=buffered)
+        buffered = {
+            name: value
+            for name, value in os.environ.items()
+            if name != "PYTHONUNBUFFERED"
+        }
+        found = subprocess.run(
+            command,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            env=buffered,
+        )
     assert found.returncode == 2 and "Traceback" not in found.stderr, found.stderr
     return found.stderr.splitlines()[-1]
 
@@ -34,7 +45,15 @@ def test_a_release_is_written_though_standard_output_is_full(tmp_path: Path) -> 
     table.write_text("from,to\n" + "home,shop\nshop,home\n" * 50)
     states.write_text("home\nshop\n")
     columns = ["--origin", "from", "--destination", "to", "--categories", str(states)]
-    line = said_nowhere("release", str(table), *columns, "--epsilon", "1", "--output", str(tmp_path / "made"))
+    line = said_nowhere(
+        "release",
+        str(table),
+        *columns,
+        "--epsilon",
+        "1",
+        "--output",
+        str(tmp_path / "made"),
+    )
     assert "release has ended, and its files are written" in line
     assert "No space left" in line
     assert list(load_release(tmp_path / "made").labels) == ["home", "shop"]
@@ -45,7 +64,9 @@ def test_figures_are_written_though_standard_output_is_full(toy: Path) -> None:
     assert (toy / "figures/quick/fig1_draws.csv").is_file()
 
 
-def test_a_comparison_says_that_standard_output_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_says_that_standard_output_is_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     assert "but not its output" in said_nowhere("report", "--results", "figures")
@@ -63,7 +84,9 @@ DAMAGES = {
 
 @pytest.mark.parametrize("file", ["results.json", "numbers.json"])
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_damaged_results_are_refused_in_one_line_that_names_the_file(tmp_path: Path, kind: str, file: str) -> None:
+def test_damaged_results_are_refused_in_one_line_that_names_the_file(
+    tmp_path: Path, kind: str, file: str
+) -> None:
     if (kind, file) == ("numbers of nothing", "numbers.json"):
         pytest.skip("which is what this file holds")
     (tmp_path / "results.json").write_text("{}")
@@ -80,13 +103,34 @@ def test_there_is_no_command_that_nobody_needs() -> None:
     assert result.exit_code == 2 and "No such command 'diff'" in result.output
 
 
-def test_a_list_of_categories_that_is_missing_is_refused_as_missing(tmp_path: Path) -> None:
+def test_a_list_of_categories_that_is_missing_is_refused_as_missing(
+    tmp_path: Path,
+) -> None:
     """It was refused as text that cannot be read as UTF-8."""
-    ends = ["--origin", "a", "--destination", "b", "--epsilon", "1", "--output", str(tmp_path / "out")]
-    result = CliRunner().invoke(main, ["release", "t.csv", *ends, "--categories", "none.txt"])
-    assert result.exit_code == 2 and "there is no such file" in result.output and "UTF-8" not in result.output
+    ends = [
+        "--origin",
+        "a",
+        "--destination",
+        "b",
+        "--epsilon",
+        "1",
+        "--output",
+        str(tmp_path / "out"),
+    ]
+    result = CliRunner().invoke(
+        main, ["release", "t.csv", *ends, "--categories", "none.txt"]
+    )
+    assert (
+        result.exit_code == 2
+        and "there is no such file" in result.output
+        and "UTF-8" not in result.output
+    )
 
 
 def test_the_command_says_its_version_and_whose_it_is() -> None:
     result = CliRunner().invoke(main, ["--version"])
-    assert result.exit_code == 0 and result.output == f"dpsim {dpsim.__version__} (the distribution dpsim-compendium)\n"
+    assert (
+        result.exit_code == 0
+        and result.output
+        == f"dpsim {dpsim.__version__} (the distribution dpsim-compendium)\n"
+    )

@@ -15,7 +15,9 @@ import pytest
 import dpsim
 
 ROOT = Path(__file__).parent.parent
-SUBPACKAGES = [name for name in dpsim.__all__ if hasattr(getattr(dpsim, name), "__path__")]
+SUBPACKAGES = [
+    name for name in dpsim.__all__ if hasattr(getattr(dpsim, name), "__path__")
+]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -23,13 +25,27 @@ def used(source, known):
     """Yield each dotted name that code takes from the package; `known` holds what its names stand for."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "dpsim":
-            known |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        if (
+            isinstance(node, ast.ImportFrom)
+            and (node.module or "").split(".")[0] == "dpsim"
+        ):
+            known |= {
+                alias.asname or alias.name: f"{node.module}.{alias.name}"
+                for alias in node.names
+            }
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         if isinstance(node, ast.Import):
-            known |= {(alias.asname or alias.name): alias.name for alias in node.names if alias.name == "dpsim"}
-            yield from (alias.name for alias in node.names if alias.name.startswith("dpsim."))
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+            known |= {
+                (alias.asname or alias.name): alias.name
+                for alias in node.names
+                if alias.name == "dpsim"
+            }
+            yield from (
+                alias.name for alias in node.names if alias.name.startswith("dpsim.")
+            )
+    inner = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)
+    }
     for node in ast.walk(tree):
         names = []
         if id(node) not in inner:
@@ -48,11 +64,15 @@ def is_public(name):
     """Return whether a dotted name is one that a face lists: a subpackage, or a function, class or constant of one."""
     thing, last = dpsim, ""
     for last in name.split(".")[1:]:
-        if inspect.ismodule(thing) and last not in getattr(thing, "__all__", vars(thing)):
+        if inspect.ismodule(thing) and last not in getattr(
+            thing, "__all__", vars(thing)
+        ):
             return False
         inside = thing is not dpsim and inspect.ismodule(thing)
         thing = getattr(thing, last)
-        if last.startswith("_") or (inside and inspect.ismodule(thing) and thing not in WHOLE):
+        if last.startswith("_") or (
+            inside and inspect.ismodule(thing) and thing not in WHOLE
+        ):
             return False
         if not inspect.ismodule(thing):
             break
@@ -75,8 +95,12 @@ def public():
     found = {}
     for subpackage in {*SUBPACKAGES, "ledger", "numerics.simplex"}:
         face = importlib.import_module(f"dpsim.{subpackage}")
-        for name, thing in ((name, getattr(face, name)) for name in getattr(face, "__all__", vars(face))):
-            mine = getattr(thing, "__module__", "").startswith(face.__name__) and not name.startswith("_")
+        for name, thing in (
+            (name, getattr(face, name)) for name in getattr(face, "__all__", vars(face))
+        ):
+            mine = getattr(thing, "__module__", "").startswith(
+                face.__name__
+            ) and not name.startswith("_")
             if mine and (inspect.isfunction(thing) or inspect.isclass(thing)):
                 found[f"{subpackage}.{name}"] = thing
     return found
@@ -90,7 +114,9 @@ def missing_sections(thing):
         return set() if has & {"Parameters", "Attributes"} else {"Parameters"}
     signature = inspect.signature(thing)
     wanted = {"Parameters"} if signature.parameters else set()
-    if signature.return_annotation not in (None, "None") and not doc.startswith("Return "):
+    if signature.return_annotation not in (None, "None") and not doc.startswith(
+        "Return "
+    ):
         wanted.add("Returns")
     return wanted - has
 
@@ -106,7 +132,9 @@ def failures(thing, doc):
 def test_every_public_name_says_what_it_takes_and_gives_and_its_examples_run(name):
     thing = public()[name]
     doc = inspect.getdoc(thing) or ""
-    if not name.startswith("release."):  # a command, whose functions say it in fewer words
+    if not name.startswith(
+        "release."
+    ):  # a command, whose functions say it in fewer words
         assert not missing_sections(thing), f"{name}: {missing_sections(thing)}"
     if ">>> " in doc:
         assert failures(thing, doc) == 0
@@ -114,7 +142,9 @@ def test_every_public_name_says_what_it_takes_and_gives_and_its_examples_run(nam
 
 def test_a_wrong_example_fails():
     right = inspect.getdoc(dpsim.markov.total_variation)
-    assert failures(dpsim.markov.total_variation, right.replace("\n0.25", "\n0.26")) == 1
+    assert (
+        failures(dpsim.markov.total_variation, right.replace("\n0.25", "\n0.26")) == 1
+    )
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
@@ -122,7 +152,11 @@ def test_notebooks_use_public_names_alone(notebook):
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     known = {}
-    found = {name for source in code for name in used(re.sub("^[%!].*", "", source, flags=re.MULTILINE), known)}
+    found = {
+        name
+        for source in code
+        for name in used(re.sub("^[%!].*", "", source, flags=re.MULTILINE), known)
+    }
     assert found
     assert sorted(name for name in found if not is_public(name)) == []
 
@@ -138,14 +172,27 @@ figures.style()
 dpsim.words.privatize([1]).statement.strip()
 print(datasets.taxi.MERGE_RULES, figures._look, figures.save.name)
 """
-    wrong = ["dpsim.datasets.taxi.MERGE_RULES", "dpsim.figures._look", "dpsim.figures.explore"]
+    wrong = [
+        "dpsim.datasets.taxi.MERGE_RULES",
+        "dpsim.figures._look",
+        "dpsim.figures.explore",
+    ]
     wrong.append("dpsim.figures.explore.note")
-    assert sorted(name for name in set(used(source, {})) if not is_public(name)) == wrong
+    assert (
+        sorted(name for name in set(used(source, {})) if not is_public(name)) == wrong
+    )
 
 
 def test_importing_the_package_loads_nothing():
     code = (
-        "import sys, dpsim; print({'numpy', 'scipy', 'numba', 'pandas', 'matplotlib'} & set(sys.modules), dir(dpsim))"
+        "import sys, dpsim; heavy = {'numpy', 'scipy', 'numba', 'pandas', 'matplotlib'}; "
+        "print(heavy & set(sys.modules), dir(dpsim))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout
     assert said.startswith("set()") and "dirichlet" in said

@@ -11,7 +11,9 @@ import pytest
 from dpsim import files
 
 
-def test_what_cannot_be_written_whole_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_what_cannot_be_written_whole_leaves_the_old_file_and_nothing_beside_it(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "table.csv"
     files.write_text(path, "old\n")
     with pytest.raises(RuntimeError, match="half"), files.replacing(path) as partial:
@@ -21,7 +23,9 @@ def test_what_cannot_be_written_whole_leaves_the_old_file_and_nothing_beside_it(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_two_writers_at_once_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_writers_at_once_do_not_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "report.md"
     with files.replacing(path) as mine:
         mine.write_text("mine")
@@ -54,16 +58,32 @@ def test_the_lock_of_a_file_that_was_just_removed_counts_for_nothing(
 def test_the_forms_of_text_json_and_csv(tmp_path: Path) -> None:
     files.write_json(tmp_path / "a.json", {"b": [1, 2.5]})
     assert json.loads((tmp_path / "a.json").read_bytes()) == {"b": [1, 2.5]}
-    files.write_csv(tmp_path / "a.csv", pd.DataFrame({"x": [1 / 3, 2931688.0], "n": [10**12, 2]}))
-    assert (tmp_path / "a.csv").read_bytes() == b"x,n\n0.333333,1000000000000\n2931688,2\n"
+    files.write_csv(
+        tmp_path / "a.csv", pd.DataFrame({"x": [1 / 3, 2931688.0], "n": [10**12, 2]})
+    )
+    assert (
+        tmp_path / "a.csv"
+    ).read_bytes() == b"x,n\n0.333333,1000000000000\n2931688,2\n"
 
 
-NUMBERS = [(2 / 3, "0.666667"), (-1e-9 / 3, "-3.33333e-10"), (1e300, "1e+300"), (-0.0, "0"), (np.nan, "nan")]
-NUMBERS += [(2931688.0, "2931688"), (2931688.4, "2931690"), (np.float64(4.0000001), "4")]  # whole numbers are whole
+NUMBERS = [
+    (2 / 3, "0.666667"),
+    (-1e-9 / 3, "-3.33333e-10"),
+    (1e300, "1e+300"),
+    (-0.0, "0"),
+    (np.nan, "nan"),
+]
+NUMBERS += [
+    (2931688.0, "2931688"),
+    (2931688.4, "2931690"),
+    (np.float64(4.0000001), "4"),
+]  # whole numbers are whole
 
 
 @pytest.mark.parametrize(("value", "text"), NUMBERS)
-def test_a_number_has_six_digits_and_what_is_read_is_written_again(value: float, text: str) -> None:
+def test_a_number_has_six_digits_and_what_is_read_is_written_again(
+    value: float, text: str
+) -> None:
     assert files.number(value) == text
     assert files.number(float(text)) == text
 

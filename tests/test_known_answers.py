@@ -114,7 +114,9 @@ def test_the_five_lines_of_the_page_run(monkeypatch):
 def test_the_page_has_every_row(monkeypatch):
     monkeypatch.syspath_prepend(str(SITE))
     answers = importlib.import_module("answers")
-    assert list(answers.MECHANISMS) == list(dict.fromkeys(row["mechanism"] for row in table()))
+    assert list(answers.MECHANISMS) == list(
+        dict.fromkeys(row["mechanism"] for row in table())
+    )
     page = answers.page()
     assert all(row["low"] in page and row["high"] in page for row in table())
 
@@ -203,7 +205,9 @@ def sampled(name):
                 yield distance
 
 
-@pytest.mark.parametrize("name", [*SAMPLES, pytest.param("Metropolis chains", marks=LONG)])
+@pytest.mark.parametrize(
+    "name", [*SAMPLES, pytest.param("Metropolis chains", marks=LONG)]
+)
 def test_samples_have_the_known_mean(name):
     distances = list(sampled(name))
     assert distances and max(distances) < MOST_ERRORS
@@ -271,7 +275,9 @@ def wrong_noise(patch, factor):
 def wrong_threshold(patch, factor):
     """The epsilon that the tail of the noise has at the threshold."""
     right = noise.Noise.log_tail
-    patch.setattr(noise.Noise, "log_tail", lambda made, least: factor * right(made, least))
+    patch.setattr(
+        noise.Noise, "log_tail", lambda made, least: factor * right(made, least)
+    )
 
 
 def wrong_zero_sum(patch, factor):
@@ -376,7 +382,9 @@ DRAWN = [
 
 
 def test_there_is_a_mistake_for_every_mechanism():
-    assert {name for name, _ in PROMISES} == set(DPSIM) == {row.mechanism for row in ROWS}
+    assert (
+        {name for name, _ in PROMISES} == set(DPSIM) == {row.mechanism for row in ROWS}
+    )
     assert {getattr(each, "values", each)[0] for each in DRAWN} == set(SAMPLERS)
 
 

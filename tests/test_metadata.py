@@ -21,75 +21,153 @@ def test_version_and_date_are_the_same_wherever_they_are_written() -> None:
     released = re.findall(r"^## (\d\S*) - (\S+)$", changelog, re.MULTILINE)
     cited = archive.citation()
     assert dpsim.__version__ == version
-    assert (str(cited["version"]), str(cited["date-released"])) == (version, released[0][1])
+    assert (str(cited["version"]), str(cited["date-released"])) == (
+        version,
+        released[0][1],
+    )
     assert released[0][0] == version
-    assert [date for _, date in released] == sorted((date for _, date in released), reverse=True)
+    assert [date for _, date in released] == sorted(
+        (date for _, date in released), reverse=True
+    )
     assert len(changelog.split()) <= 300 * len(released)
 
 
-def test_the_environment_file_has_the_direct_dependencies_in_the_versions_of_the_lock() -> None:
+def test_the_environment_file_has_the_direct_dependencies_in_the_versions_of_the_lock() -> (
+    None
+):
     text = (ROOT / "environment.yml").read_text(encoding="utf-8")
-    assert text == lock.environment((ROOT / "requirements.lock").read_text(encoding="utf-8"), archive.project())
+    assert text == lock.environment(
+        (ROOT / "requirements.lock").read_text(encoding="utf-8"), archive.project()
+    )
     assert len(text.splitlines()) <= 45
 
 
 def test_conda_installs_python_and_what_was_ordered_and_pip_the_rest() -> None:
     """Conda-forge may lack a small package or its locked version, and conda then finds no solution."""
-    ordered = {"jupyterlab", "numpy", "scipy", "matplotlib", "papermill", "pandas", "seaborn"}
-    *conda, rest = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
+    ordered = {
+        "jupyterlab",
+        "numpy",
+        "scipy",
+        "matplotlib",
+        "papermill",
+        "pandas",
+        "seaborn",
+    }
+    *conda, rest = yaml.safe_load(
+        (ROOT / "environment.yml").read_text(encoding="utf-8")
+    )["dependencies"]
     names = {re.split("[=>]", line)[0] for line in conda}
-    assert names == {"python", "pip", "matplotlib-base"} | ordered - {"matplotlib"}  # which brings Qt
-    assert not any("==" in line for line in conda)  # the newest version may not be there yet
+    assert names == {"python", "pip", "matplotlib-base"} | ordered - {
+        "matplotlib"
+    }  # which brings Qt
+    assert not any(
+        "==" in line for line in conda
+    )  # the newest version may not be there yet
     versions = lock.locked((ROOT / "requirements.lock").read_text(encoding="utf-8"))
-    assert all(versions[name] in SpecifierSet(allowed) for name, allowed in lock.CONDA.items())
+    assert all(
+        versions[name] in SpecifierSet(allowed) for name, allowed in lock.CONDA.items()
+    )
     pinned, own = rest["pip"][:-1], rest["pip"][-1]
     assert own == "-e .[release]"
-    assert {line.partition("==")[0] for line in pinned} == {*lock.direct(archive.project())} - ordered
+    assert {line.partition("==")[0] for line in pinned} == {
+        *lock.direct(archive.project())
+    } - ordered
     assert ordered <= {*lock.direct(archive.project())}
 
 
-def test_what_pyproject_declares_once_is_said_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_pyproject_declares_once_is_said_everywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     site, code = "https://lab.github.io/chains/", "https://github.com/lab/chains"
     declared = {"authors": [{"name": "Ann B. Author"}, {"name": "A Group"}]}
     declared |= {"urls": {"Repository": code, "Documentation": site}}
     package = archive.project() | declared
     monkeypatch.setattr(archive, "project", lambda: package)
-    monkeypatch.setattr(archive, "compendium", lambda: {"doi": "10.5281/x.1", "orcid": {"Ann B. Author": "0000-1"}})
+    monkeypatch.setattr(
+        archive,
+        "compendium",
+        lambda: {"doi": "10.5281/x.1", "orcid": {"Ann B. Author": "0000-1"}},
+    )
     cited = yaml.safe_load(archive.cff())
-    person = {"given-names": "Ann B.", "family-names": "Author", "orcid": "https://orcid.org/0000-1"}
+    person = {
+        "given-names": "Ann B.",
+        "family-names": "Author",
+        "orcid": "https://orcid.org/0000-1",
+    }
     assert cited["authors"] == [person, {"name": "A Group"}]
-    assert (cited["repository-code"], cited["url"], cited["doi"]) == (code, site, "10.5281/x.1")
-    assert cited["references"] == archive.citation()["references"] and cited["title"] == archive.citation()["title"]
+    assert (cited["repository-code"], cited["url"], cited["doi"]) == (
+        code,
+        site,
+        "10.5281/x.1",
+    )
+    assert (
+        cited["references"] == archive.citation()["references"]
+        and cited["title"] == archive.citation()["title"]
+    )
     meta = archive.codemeta()
-    assert [each.get("familyName", each.get("name")) for each in meta["author"]] == ["Author", "A Group"]
-    assert (meta["codeRepository"], meta["url"], meta["sameAs"]) == (code, site, "https://doi.org/10.5281/x.1")
+    assert [each.get("familyName", each.get("name")) for each in meta["author"]] == [
+        "Author",
+        "A Group",
+    ]
+    assert (meta["codeRepository"], meta["url"], meta["sameAs"]) == (
+        code,
+        site,
+        "https://doi.org/10.5281/x.1",
+    )
     paper = yaml.safe_load(archive.codecheck())["paper"]
-    assert paper["authors"] == [{"name": "Ann B. Author", "ORCID": "0000-1"}, {"name": "A Group"}]
+    assert paper["authors"] == [
+        {"name": "Ann B. Author", "ORCID": "0000-1"},
+        {"name": "A Group"},
+    ]
     assert paper["reference"] == meta["sameAs"]
     line = archive.addresses()
-    assert all(part in line for part in ("Ann B. Author, A Group: ", site, code, "/gh/lab/chains/", meta["sameAs"]))
-    monkeypatch.setattr(archive, "compendium", lambda: {"orcid": {"Somebody": "0000-2"}})
-    with pytest.raises(ValueError, match="an ORCID must be that of an author, got Somebody"):
+    assert all(
+        part in line
+        for part in (
+            "Ann B. Author, A Group: ",
+            site,
+            code,
+            "/gh/lab/chains/",
+            meta["sameAs"],
+        )
+    )
+    monkeypatch.setattr(
+        archive, "compendium", lambda: {"orcid": {"Somebody": "0000-2"}}
+    )
+    with pytest.raises(
+        ValueError, match="an ORCID must be that of an author, got Somebody"
+    ):
         archive.cff()
 
 
 def test_the_citation_says_what_pyproject_declares() -> None:
-    assert (ROOT / "CITATION.cff").read_text(encoding="utf-8") == archive.cff(), "`make report` writes it anew"
+    assert (ROOT / "CITATION.cff").read_text(encoding="utf-8") == archive.cff(), (
+        "`make report` writes it anew"
+    )
 
 
 def test_what_only_an_archive_needs_is_made_for_it() -> None:
     made = archive.metadata_of_archives()
     assert not [name for name in made if (ROOT / name).exists()]
     assert json.loads(made["codemeta.json"]) == archive.codemeta()
-    listed = [entry["file"] for entry in yaml.safe_load(made["codecheck.yml"])["manifest"]]
-    assert sorted(listed) == sorted(str(f.relative_to(ROOT)) for f in (ROOT / "figures").glob("*/*.png"))
+    listed = [
+        entry["file"] for entry in yaml.safe_load(made["codecheck.yml"])["manifest"]
+    ]
+    assert sorted(listed) == sorted(
+        str(f.relative_to(ROOT)) for f in (ROOT / "figures").glob("*/*.png")
+    )
 
 
-def test_the_readme_lists_every_figure_of_the_papers_and_what_people_wrote_of_it_is_short() -> None:
+def test_the_readme_lists_every_figure_of_the_papers_and_what_people_wrote_of_it_is_short() -> (
+    None
+):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text == archive.readme(), "`make notebooks` writes its tables anew"
     for name in ledger.papers()["notebook"]:
-        pictures = {f"figures/{name}/{path.name}" for path in (ROOT / "figures" / name).glob("fig[1-9]*.png")}
+        pictures = {
+            f"figures/{name}/{path.name}"
+            for path in (ROOT / "figures" / name).glob("fig[1-9]*.png")
+        }
         assert pictures <= set(re.findall(r"\]\(([^)]+)\)", archive.index()))
     for start, (end, _) in archive.MADE.items():
         text = text.partition(start)[0] + text.partition(end)[2]
@@ -99,16 +177,30 @@ def test_the_readme_lists_every_figure_of_the_papers_and_what_people_wrote_of_it
 def test_each_paper_is_cited_once_by_its_address() -> None:
     papers, references = ledger.papers(), archive.citation()["references"]
     assert sorted(papers["address"]) == sorted(each["url"] for each in references)
-    assert papers.index.is_unique and papers["notebook"].is_unique and papers["address"].is_unique
+    assert (
+        papers.index.is_unique
+        and papers["notebook"].is_unique
+        and papers["address"].is_unique
+    )
     assert set(papers["notebook"]) <= set(paths.notebook_names())
-    years = papers.set_index("address")["reference"].str.extract(r"\b(\d{4}), ")[0].astype(int)
+    years = (
+        papers.set_index("address")["reference"]
+        .str.extract(r"\b(\d{4}), ")[0]
+        .astype(int)
+    )
     assert all(years[each["url"]] == each["year"] for each in references)
 
 
 def test_no_code_names_a_paper() -> None:
     names = re.compile("|".join(rf"\b{name}\b" for name in ledger.papers().index))
-    codes = [path for folder in ("dpsim", "tools") for path in (ROOT / folder).rglob("*.py")]
-    assert not [path for path in codes if path.parent.name != "letters" and names.search(path.read_text("utf-8"))]
+    codes = [
+        path for folder in ("dpsim", "tools") for path in (ROOT / folder).rglob("*.py")
+    ]
+    assert not [
+        path
+        for path in codes
+        if path.parent.name != "letters" and names.search(path.read_text("utf-8"))
+    ]
 
 
 def test_the_zip_has_no_time_and_the_same_bytes_again(tmp_path: Path) -> None:
@@ -121,20 +213,33 @@ def test_the_zip_has_no_time_and_the_same_bytes_again(tmp_path: Path) -> None:
     with zipfile.ZipFile(one) as made:
         assert made.namelist() == ["dpsim-1/a.txt", "dpsim-1/b/run"]
         assert {entry.date_time for entry in made.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-        assert [oct(entry.external_attr >> 16) for entry in made.infolist()] == ["0o100644", "0o100755"]
+        assert [oct(entry.external_attr >> 16) for entry in made.infolist()] == [
+            "0o100644",
+            "0o100755",
+        ]
 
 
-def test_an_archive_is_made_of_what_is_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_is_made_of_what_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archive, "ROOT", tmp_path)
     with pytest.raises(ValueError, match="is no git clone"):
         archive.sources()
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / ".github" / "workflows").glob("*.yml")),
+    ids=lambda path: path.stem,
+)
 def test_a_workflow_keeps_no_credentials_and_takes_no_latest(path: Path) -> None:
     jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
     steps = [step for job in jobs for step in job.get("steps", [])]
-    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    checkouts = [
+        step for step in steps if step.get("uses", "").startswith("actions/checkout@")
+    ]
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
     assert not any("latest" in step.get("run", "") for step in steps)
-    assert not any(re.search(r"\b(curl|wget)\b", step.get("run", "")) for step in steps), "a download without a hash"
+    assert not any(
+        re.search(r"\b(curl|wget)\b", step.get("run", "")) for step in steps
+    ), "a download without a hash"

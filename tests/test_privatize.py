@@ -11,7 +11,13 @@ from dpsim import boltzmann, dirichlet, mdp, private, streams, words
 STARTUP = mdp.startup_mdp()
 ROADS = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]])
 ROW = {"support": [True] * 3, "eta": 0.1, "records": 100, "epsilon": 1.0, "delta": 1e-4}
-PLAN = {"support": STARTUP.transitions > 0, "rows": "one", "b": 0.02, "epsilon": 5.0, "delta": 1e-3}
+PLAN = {
+    "support": STARTUP.transitions > 0,
+    "rows": "one",
+    "b": 0.02,
+    "epsilon": 5.0,
+    "delta": 1e-3,
+}
 COUNTS = {"epsilon": 0.5, "total": 40, "bins": 3}
 LETTERS = {"epsilon": 1.0, "b": 1, "letters": "abc"}
 VECTORS = [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.2, 0.3, 0.5]]
@@ -26,19 +32,45 @@ def models():
     """Models with the startup's public part: its own transitions, and others, some of them off the support."""
     rng, one = np.random.default_rng(6), np.zeros((7, 6, 7))
     one[..., 3] = 1.0
-    return [STARTUP, *(replace(STARTUP, transitions=p) for p in (rng.dirichlet(np.ones(7), size=(7, 6)), one))]
+    return [
+        STARTUP,
+        *(
+            replace(STARTUP, transitions=p)
+            for p in (rng.dirichlet(np.ones(7), size=(7, 6)), one)
+        ),
+    ]
 
 
 CASES = {
     "dirichlet vector": (dirichlet.privatize, VECTORS, ROW),
-    "dirichlet matrix": (dirichlet.privatize, MATRICES, {**ROW, "rows": "one", "epsilon": 4.0}),
+    "dirichlet matrix": (
+        dirichlet.privatize,
+        MATRICES,
+        {**ROW, "rows": "one", "epsilon": 4.0},
+    ),
     "words": (words.privatize, SPELT, {**LETTERS, "b": 2}),
-    "words, permute-and-flip": (words.privatize, SPELT, {**LETTERS, "mechanism": "permute-and-flip"}),
-    "words on roads": (words.privatize, TRIPS, {"epsilon": 1.0, "b": 1, "adjacency": ROADS, "start": 0}),
-    "boltzmann": (boltzmann.privatize, HISTOGRAMS, {**COUNTS, "mechanism": "boltzmann"}),
+    "words, permute-and-flip": (
+        words.privatize,
+        SPELT,
+        {**LETTERS, "mechanism": "permute-and-flip"},
+    ),
+    "words on roads": (
+        words.privatize,
+        TRIPS,
+        {"epsilon": 1.0, "b": 1, "adjacency": ROADS, "start": 0},
+    ),
+    "boltzmann": (
+        boltzmann.privatize,
+        HISTOGRAMS,
+        {**COUNTS, "mechanism": "boltzmann"},
+    ),
     "boltzmann, steps": (boltzmann.privatize, HISTOGRAMS, {**COUNTS, "steps": 30_000}),
     "boltzmann, Laplace": (boltzmann.privatize, HISTOGRAMS, COUNTS),
-    "boltzmann, invariant": (boltzmann.privatize, KEPT, {**COUNTS, "invariant": {2: 5}}),
+    "boltzmann, invariant": (
+        boltzmann.privatize,
+        KEPT,
+        {**COUNTS, "invariant": {2: 5}},
+    ),
     "mdp": (mdp.privatize, models(), {**PLAN, "eta": 0.1}),
     "mdp, Laplace": (mdp.privatize, models(), {**PLAN, "mechanism": "laplace"}),
     "mdp, Gaussian": (mdp.privatize, models(), {**PLAN, "mechanism": "gaussian"}),
@@ -51,44 +83,67 @@ def numbers(release):
 
 
 @pytest.mark.parametrize(("privatize", "secrets", "public"), CASES.values(), ids=CASES)
-def test_all_randomness_is_the_operating_systems_or_marked_as_a_simulation(privatize, secrets, public, monkeypatch):
+def test_all_randomness_is_the_operating_systems_or_marked_as_a_simulation(
+    privatize, secrets, public, monkeypatch
+):
     generator = np.random.default_rng(7)
     seeded = [privatize(secrets[0], **public, rng=rng) for rng in (7, generator, 0)]
-    assert numbers(seeded[0]) == numbers(seeded[1]), "the generator that is passed, and no other"
+    assert numbers(seeded[0]) == numbers(seeded[1]), (
+        "the generator that is passed, and no other"
+    )
     assert generator.random() != np.random.default_rng(7).random(), "it was drawn from"
-    assert all(made.simulation and made.statement.startswith(private.SIMULATION) for made in seeded)
+    assert all(
+        made.simulation and made.statement.startswith(private.SIMULATION)
+        for made in seeded
+    )
     monkeypatch.setattr(streams, "private", lambda: np.random.default_rng(7))
     real = privatize(secrets[0], **public)
     assert numbers(real) == numbers(seeded[0]), "nothing is drawn from elsewhere"
     assert not real.simulation and "SIMULATION" not in real.statement
     monkeypatch.undo()
-    assert len({str(numbers(privatize(secrets[0], **public))) for _ in range(8)}) > 1, "two runs differ"
+    assert len({str(numbers(privatize(secrets[0], **public))) for _ in range(8)}) > 1, (
+        "two runs differ"
+    )
 
 
 @pytest.mark.parametrize(("privatize", "secrets", "public"), CASES.values(), ids=CASES)
 def test_what_is_said_does_not_depend_on_the_secret(privatize, secrets, public):
     made = [privatize(secret, **public, rng=1) for secret in secrets]
-    assert len({(m.statement, m.epsilon, m.delta, str(m.parameters)) for m in made}) == 1
-    assert made[0].epsilon <= public["epsilon"] and made[0].delta <= public.get("delta", 1.0)
+    assert (
+        len({(m.statement, m.epsilon, m.delta, str(m.parameters)) for m in made}) == 1
+    )
+    assert made[0].epsilon <= public["epsilon"] and made[0].delta <= public.get(
+        "delta", 1.0
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "mdp" not in name and "roads" not in name])
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if "mdp" not in name and "roads" not in name]
+)
 def test_public_labels_stay(name):
     privatize, secrets, public = CASES[name]
     if np.ndim(secrets[0]) == 2:
         secret = pd.DataFrame(secrets[0], index=["u", "v"], columns=["x", "y", "z"])
         assert privatize(secret, **public).value.columns.equals(secret.columns)
     else:
-        secret = pd.Series(secrets[0], index=list("ihgfedcba"[: len(secrets[0])]), name="kept")
+        secret = pd.Series(
+            secrets[0], index=list("ihgfedcba"[: len(secrets[0])]), name="kept"
+        )
         if privatize is words.privatize:
             public = {**public, "public_labels": True}
         assert privatize(secret, **public).value.name == "kept"
     kept = privatize(secret, **public).value
-    assert type(kept) is type(secret) and kept.index.equals(secret.index) and kept.shape == secret.shape
+    assert (
+        type(kept) is type(secret)
+        and kept.index.equals(secret.index)
+        and kept.shape == secret.shape
+    )
 
 
 def test_a_private_model_keeps_what_is_public():
-    public = {name: value for name, value in vars(STARTUP).items() if name != "transitions"}
+    public = {
+        name: value for name, value in vars(STARTUP).items() if name != "transitions"
+    }
     kept = vars(mdp.privatize(STARTUP, **PLAN, eta=0.1).value)
     for name, value in public.items():
         np.testing.assert_array_equal(kept[name], value, name)

@@ -5,22 +5,36 @@ from dpsim import streams
 
 
 def test_every_chunk_has_a_stream_of_its_own():
-    chunks = streams.in_chunks(lambda size, rng: rng.random(size), 25, 10, seed=3, name="figure")
+    chunks = streams.in_chunks(
+        lambda size, rng: rng.random(size), 25, 10, seed=3, name="figure"
+    )
     assert [len(chunk) for chunk in chunks] == [10, 10, 5]
     for i, chunk in enumerate(chunks):
         assert (chunk == streams.stream(3, "figure", i).random(len(chunk))).all()
-    assert not np.isin(chunks[1], chunks[0]).any() and not np.isin(chunks[2], chunks[0]).any()
+    assert (
+        not np.isin(chunks[1], chunks[0]).any()
+        and not np.isin(chunks[2], chunks[0]).any()
+    )
 
 
 def test_a_stream_depends_on_seed_name_and_chunk():
-    drawn = {streams.stream(*of).random() for of in ((1, "a"), (2, "a"), (1, "b"), (1, "a", 1))}
+    drawn = {
+        streams.stream(*of).random()
+        for of in ((1, "a"), (2, "a"), (1, "b"), (1, "a", 1))
+    }
     assert len(drawn) == 4
     assert streams.stream(1, "a").random() == streams.stream(1, "a", 0).random()
 
 
-@pytest.mark.parametrize("junk", [-1, 0.5, True, "1", np.timedelta64(1, "s"), np.ma.masked_array(1, True), None])
+@pytest.mark.parametrize(
+    "junk",
+    [-1, 0.5, True, "1", np.timedelta64(1, "s"), np.ma.masked_array(1, True), None],
+)
 def test_seeds_are_integers_where_there_is_nothing_to_draw_too(junk):
-    for call in (lambda: streams.stream(junk, "a"), lambda: streams.in_chunks(min, 0, 1, seed=junk, name="a")):
+    for call in (
+        lambda: streams.stream(junk, "a"),
+        lambda: streams.in_chunks(min, 0, 1, seed=junk, name="a"),
+    ):
         with pytest.raises(ValueError, match=r"^seed must be an integer of at least 0"):
             call()
 

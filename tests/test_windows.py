@@ -64,8 +64,13 @@ for words in (columns, [*columns, "--check"], ["run", "your_own_chain", "--grid"
 def executed(program: str, folder: Path) -> str:
     """Return what a program prints in a process of its own."""
     path = os.pathsep.join([str(ROOT), *sys.path])
-    words, environment = [sys.executable, "-c", program], os.environ | {"PYTHONPATH": path}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
+    words, environment = (
+        [sys.executable, "-c", program],
+        os.environ | {"PYTHONPATH": path},
+    )
+    done = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -73,16 +78,34 @@ def executed(program: str, folder: Path) -> str:
 def imports(path: Path) -> str:
     """Return the imports of a notebook, a line each."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    parts = (part for cell in cells if cell["cell_type"] == "code" for part in ast.parse("".join(cell["source"])).body)
-    return "".join(f"{ast.unparse(part)}\n" for part in parts if isinstance(part, ast.Import | ast.ImportFrom))
+    parts = (
+        part
+        for cell in cells
+        if cell["cell_type"] == "code"
+        for part in ast.parse("".join(cell["source"])).body
+    )
+    return "".join(
+        f"{ast.unparse(part)}\n"
+        for part in parts
+        if isinstance(part, ast.Import | ast.ImportFrom)
+    )
 
 
-def test_notebooks_import_what_they_need_and_what_writes_says_what_it_needs(tmp_path: Path) -> None:
-    program = NO_WINDOWS + "import dpsim\nfrom dpsim import cli, ledger, release, runner\n"
+def test_notebooks_import_what_they_need_and_what_writes_says_what_it_needs(
+    tmp_path: Path,
+) -> None:
+    program = (
+        NO_WINDOWS + "import dpsim\nfrom dpsim import cli, ledger, release, runner\n"
+    )
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    lines = executed(program + "".join(map(imports, notebooks)) + LEFT, tmp_path).splitlines()
+    lines = executed(
+        program + "".join(map(imports, notebooks)) + LEFT, tmp_path
+    ).splitlines()
     begins = ("running notebooks", "writing a release", "keeping a budget")
-    assert [line.startswith(begin) and "Windows Subsystem for Linux" in line for begin, line in zip(begins, lines)]
+    assert [
+        line.startswith(begin) and "Windows Subsystem for Linux" in line
+        for begin, line in zip(begins, lines)
+    ]
     assert len(lines) == 3 and len(notebooks) > 5 and not any(tmp_path.iterdir())
 
 
@@ -91,10 +114,21 @@ def test_the_simulation_refuses_what_windows_lacks(tmp_path: Path) -> None:
         executed(f"{NO_WINDOWS}import dpsim.runner.forks", tmp_path)
 
 
-def test_commands_that_cannot_work_are_refused_first_and_say_what_works(tmp_path: Path) -> None:
+def test_commands_that_cannot_work_are_refused_first_and_say_what_works(
+    tmp_path: Path,
+) -> None:
     """`dpsim release --output` was refused when everything else had been chosen."""
     program = NO_WINDOWS + "from dpsim import cli\n" + COMMANDS
     release, check, sweep = executed(program, tmp_path).splitlines()
-    assert release.startswith("2 dpsim: writing a release needs") and "`dpsim release --check` works" in release
-    assert check.startswith("0 only --check works on this system") and "100 events counted" in check
-    assert sweep.startswith("2 dpsim: running notebooks with dpsim needs") and "JupyterLab and papermill" in sweep
+    assert (
+        release.startswith("2 dpsim: writing a release needs")
+        and "`dpsim release --check` works" in release
+    )
+    assert (
+        check.startswith("0 only --check works on this system")
+        and "100 events counted" in check
+    )
+    assert (
+        sweep.startswith("2 dpsim: running notebooks with dpsim needs")
+        and "JupyterLab and papermill" in sweep
+    )

@@ -71,10 +71,17 @@ def notebook(path: Path, *cells: str, parameters: str = PARAMETERS) -> None:
     """Write a notebook with the parameters and checks above, then the given cells."""
     made = nbformat.v4.new_notebook()
     tagged = [(parameters, ["parameters"]), (CHECKS, ["checks"])]
-    made.cells = [nbformat.v4.new_code_cell(source, metadata={"tags": tags}) for source, tags in tagged]
+    made.cells = [
+        nbformat.v4.new_code_cell(source, metadata={"tags": tags})
+        for source, tags in tagged
+    ]
     made.cells += [nbformat.v4.new_code_cell(source) for source in cells]
     made.metadata = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "kernelspec": {
+            "display_name": "Python 3",
+            "language": "python",
+            "name": "python3",
+        },
         "language_info": {"name": "python"},
     }
     nbformat.write(made, path)
@@ -85,7 +92,9 @@ def kept() -> Iterator[SimpleNamespace]:
     """Yield a process to fork notebooks from that all tests share: what it imports costs seconds."""
     with tempfile.TemporaryFile() as errors:
         forks = FORKS(1, ("papermill", "ipykernel.inprocess.ipkernel"), errors)
-        forks.new(errors).close()  # started before any project is there, so that it belongs to none
+        forks.new(
+            errors
+        ).close()  # started before any project is there, so that it belongs to none
         yield SimpleNamespace(new=forks.new, errors=errors, close=lambda: None)
         forks.close()
 
@@ -117,7 +126,11 @@ def start(*words: str, **settings: Any) -> subprocess.Popen[str]:
 def workers(root: Path) -> list[psutil.Process]:
     """Return the processes of notebooks that belong to a toy project."""
     every = list(psutil.process_iter(["cmdline", "environ"]))
-    ours = [process for process in every if (process.info["environ"] or {}).get("DPSIM_ROOT") == str(root)]
+    ours = [
+        process
+        for process in every
+        if (process.info["environ"] or {}).get("DPSIM_ROOT") == str(root)
+    ]
     return [process for process in ours if WORKER in (process.info["cmdline"] or [])]
 
 

@@ -33,13 +33,25 @@ SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
 MEASURED = ("seconds", "cpu_seconds", "peak_mib")
 """What a manifest measures: it differs in every run."""
 
-FORMATS = {".ipynb": "application/x-ipynb+json", ".lock": "text/plain", ".cff": "text/yaml", ".md": "text/markdown"}
-FORMATS |= {".toml": "application/toml", ".yml": "text/yaml", ".yaml": "text/yaml", ".geojson": "application/geo+json"}
+FORMATS = {
+    ".ipynb": "application/x-ipynb+json",
+    ".lock": "text/plain",
+    ".cff": "text/yaml",
+    ".md": "text/markdown",
+}
+FORMATS |= {
+    ".toml": "application/toml",
+    ".yml": "text/yaml",
+    ".yaml": "text/yaml",
+    ".geojson": "application/geo+json",
+}
 
 
 def project() -> dict[str, Any]:
     """Return the table [project] of pyproject.toml."""
-    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+    return dict(
+        tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    )
 
 
 def compendium() -> dict[str, Any]:
@@ -71,15 +83,27 @@ def authors() -> list[Author]:
     orcid = compendium().get("orcid", {})
     names = [each["name"] for each in project()["authors"]]
     if strangers := set(orcid) - set(names):
-        raise ValueError(f"pyproject.toml: an ORCID must be that of an author, got {', '.join(sorted(strangers))}")
-    return [Author(name, f"https://orcid.org/{orcid[name]}" if name in orcid else "") for name in names]
+        raise ValueError(
+            f"pyproject.toml: an ORCID must be that of an author, got {', '.join(sorted(strangers))}"
+        )
+    return [
+        Author(name, f"https://orcid.org/{orcid[name]}" if name in orcid else "")
+        for name in names
+    ]
 
 
 def cff() -> str:
     """Return CITATION.cff with what pyproject.toml declares; the other fields and the references stay as written."""
-    text, package, urls = (ROOT / "CITATION.cff").read_text(encoding="utf-8"), project(), project().get("urls", {})
+    text, package, urls = (
+        (ROOT / "CITATION.cff").read_text(encoding="utf-8"),
+        project(),
+        project().get("urls", {}),
+    )
     written = {key: value for key, value in citation().items() if key not in CFF_MADE}
-    made: dict[str, Any] = {"version": package["version"], "license": package["license"]}
+    made: dict[str, Any] = {
+        "version": package["version"],
+        "license": package["license"],
+    }
     made["authors"] = [
         dict(zip(("given-names", "family-names", "orcid"), (*each.names, each.orcid)))
         if each.orcid
@@ -87,13 +111,31 @@ def cff() -> str:
         for each in authors()
     ]
     made["keywords"] = package["keywords"]
-    declared = {"repository-code": urls.get("Repository"), "url": urls.get("Documentation")}
-    made |= {key: value for key, value in (declared | {"doi": compendium().get("doi")}).items() if value}
-    head = yaml.safe_dump(written | made, sort_keys=False, allow_unicode=True, width=120)
+    declared = {
+        "repository-code": urls.get("Repository"),
+        "url": urls.get("Documentation"),
+    }
+    made |= {
+        key: value
+        for key, value in (declared | {"doi": compendium().get("doi")}).items()
+        if value
+    }
+    head = yaml.safe_dump(
+        written | made, sort_keys=False, allow_unicode=True, width=120
+    )
     return CFF_HEAD + head + text[text.index("references:\n") :]
 
 
-CFF_MADE = ("references", "version", "license", "authors", "keywords", "repository-code", "url", "doi")
+CFF_MADE = (
+    "references",
+    "version",
+    "license",
+    "authors",
+    "keywords",
+    "repository-code",
+    "url",
+    "doi",
+)
 """Fields of CITATION.cff that come from pyproject.toml, and the references, which stay as they are written."""
 
 CFF_HEAD = "# Version, licence, authors, keywords, addresses and DOI come from pyproject.toml, by `make report`.\n"
@@ -103,7 +145,9 @@ def codemeta() -> dict[str, Any]:
     """Return codemeta.json: what pyproject.toml and CITATION.cff say, in CodeMeta's words."""
     package, cited = project(), citation()
     urls = package.get("urls", {})
-    verdicts = ledger.by_paper(ledger.report())["verdict"].rename(index=ledger.papers()["address"])
+    verdicts = ledger.by_paper(ledger.report())["verdict"].rename(
+        index=ledger.papers()["address"]
+    )
     return {
         "@context": "https://w3id.org/codemeta/3.0",
         "@type": "SoftwareSourceCode",
@@ -114,8 +158,16 @@ def codemeta() -> dict[str, Any]:
         "datePublished": str(cited["date-released"]),
         "license": f"https://spdx.org/licenses/{package['license']}",
         "author": [_agent(each) for each in authors()],
-        **{key: urls[url] for key, url in (("codeRepository", "Repository"), ("url", "Documentation")) if url in urls},
-        **({"sameAs": f"https://doi.org/{doi}"} if (doi := compendium().get("doi")) else {}),
+        **{
+            key: urls[url]
+            for key, url in (("codeRepository", "Repository"), ("url", "Documentation"))
+            if url in urls
+        },
+        **(
+            {"sameAs": f"https://doi.org/{doi}"}
+            if (doi := compendium().get("doi"))
+            else {}
+        ),
         "keywords": package["keywords"],
         "programmingLanguage": "Python",
         "runtimePlatform": f"Python {package['requires-python']}",
@@ -127,7 +179,13 @@ def codemeta() -> dict[str, Any]:
                 "datePublished": str(paper["year"]),
                 "url": paper["url"],
             }
-            | {"review": {"@type": "Review", "reviewAspect": "reproducibility", "reviewBody": verdicts[paper["url"]]}}
+            | {
+                "review": {
+                    "@type": "Review",
+                    "reviewAspect": "reproducibility",
+                    "reviewBody": verdicts[paper["url"]],
+                }
+            }
             for paper in cited["references"]
         ],
     }
@@ -138,7 +196,12 @@ def _agent(author: Author) -> dict[str, str]:
     if not author.orcid:
         return {"@type": "Organization", "name": author.name}
     given, family = author.names
-    return {"@type": "Person", "@id": author.orcid, "givenName": given, "familyName": family}
+    return {
+        "@type": "Person",
+        "@id": author.orcid,
+        "givenName": given,
+        "familyName": family,
+    }
 
 
 MISSING = """\
@@ -156,18 +219,31 @@ def codecheck() -> str:
     manifest = [
         {
             "file": f"figures/{name}/{figure.name}",
-            "comment": f"dpsim run {name}" + (f" ({about[name]})" if name in about else ""),
+            "comment": f"dpsim run {name}"
+            + (f" ({about[name]})" if name in about else ""),
         }
         for name in paths.notebook_names()
         for figure in sorted((ROOT / "figures" / name).glob("*.png"))
     ]
     numbers = [(each.name, each.orcid.rpartition("/")[2]) for each in authors()]
-    names = [{"name": name} | ({"ORCID": orcid} if orcid else {}) for name, orcid in numbers]
+    names = [
+        {"name": name} | ({"ORCID": orcid} if orcid else {}) for name, orcid in numbers
+    ]
     paper: dict[str, Any] = {"title": cited["title"], "authors": names}
-    paper |= {"reference": f"https://doi.org/{doi}"} if (doi := compendium().get("doi")) else {}
+    paper |= (
+        {"reference": f"https://doi.org/{doi}"}
+        if (doi := compendium().get("doi"))
+        else {}
+    )
     paper["reference-other"] = [each["url"] for each in cited["references"]]
-    whole = {"version": "https://codecheck.org.uk/spec/config/2.0/", "paper": paper, "manifest": manifest}
-    return MISSING + yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
+    whole = {
+        "version": "https://codecheck.org.uk/spec/config/2.0/",
+        "paper": paper,
+        "manifest": manifest,
+    }
+    return MISSING + yaml.safe_dump(
+        whole, sort_keys=False, allow_unicode=True, width=120
+    )
 
 
 def verdicts() -> str:
@@ -180,9 +256,18 @@ def index() -> str:
     lines = ["| paper | its figures, drawn again |", "| --- | --- |"]
     for name, reference in ledger.papers().set_index("notebook")["reference"].items():
         stems = [path.stem for path in (ROOT / "figures" / name).glob("*.png")]
-        found = sorted((int(f[1]), f[0]) for f in (re.match(r"fig([1-9]\d*)_\w+", stem) for stem in stems) if f)
-        pictures = [f"[{stem[3:].replace('_', ' ')}](figures/{name}/{stem}.png)" for _, stem in found]
-        lines.append(f"| [{reference.rpartition(',')[0]}](notebooks/{name}.ipynb) | {', '.join(pictures)} |")
+        found = sorted(
+            (int(f[1]), f[0])
+            for f in (re.match(r"fig([1-9]\d*)_\w+", stem) for stem in stems)
+            if f
+        )
+        pictures = [
+            f"[{stem[3:].replace('_', ' ')}](figures/{name}/{stem}.png)"
+            for _, stem in found
+        ]
+        lines.append(
+            f"| [{reference.rpartition(',')[0]}](notebooks/{name}.ipynb) | {', '.join(pictures)} |"
+        )
     return "\n".join([*lines, "", ""])
 
 
@@ -190,9 +275,14 @@ def addresses() -> str:
     """Return README's line on who wrote this, and where it is: the site, Binder and the archive, once declared."""
     urls, doi = project().get("urls", {}), compendium().get("doi")
     found = [f"[the site]({urls['Documentation']})"] if "Documentation" in urls else []
-    if repository := re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", urls.get("Repository", "")):
+    if repository := re.fullmatch(
+        r"https://github\.com/([^/]+/[^/]+?)/?", urls.get("Repository", "")
+    ):
         binder = f"https://mybinder.org/v2/gh/{repository[1]}/HEAD?labpath=notebooks%2F00_overview.ipynb"
-        found += [f"[the notebooks on Binder]({binder})", f"[the repository]({urls['Repository']})"]
+        found += [
+            f"[the notebooks on Binder]({binder})",
+            f"[the repository]({urls['Repository']})",
+        ]
     found += [f"[the archive, doi:{doi}](https://doi.org/{doi})"] if doi else []
     names = ", ".join(each.name for each in authors())
     return f"{names}{': ' if found else '.'}{' · '.join(found)}\n\n"
@@ -201,7 +291,10 @@ def addresses() -> str:
 MADE = {
     "<!-- report: generated by `make report` -->": ("<!-- end of report -->", verdicts),
     "<!-- index: generated by `make notebooks` -->": ("<!-- end of index -->", index),
-    "<!-- addresses: generated by `make report` -->": ("<!-- end of addresses -->", addresses),
+    "<!-- addresses: generated by `make report` -->": (
+        "<!-- end of addresses -->",
+        addresses,
+    ),
 }
 """The marks round what is made of README."""
 
@@ -224,7 +317,10 @@ def metadata() -> dict[str, bytes]:
 
 def metadata_of_archives() -> dict[str, bytes]:
     """Return codemeta.json and codecheck.yml, which are not committed because only readers of an archive need them."""
-    return {"codemeta.json": _json(codemeta(), sort_keys=False), "codecheck.yml": codecheck().encode()}
+    return {
+        "codemeta.json": _json(codemeta(), sort_keys=False),
+        "codecheck.yml": codecheck().encode(),
+    }
 
 
 def sources() -> dict[str, bytes]:
@@ -233,12 +329,21 @@ def sources() -> dict[str, bytes]:
     Raises ValueError where there is no clone, or one with changes: the archive is that of a commit.
     """
     if not (ROOT / ".git").exists():
-        raise ValueError(f"{ROOT} is no git clone: an archive is made of what is committed")
+        raise ValueError(
+            f"{ROOT} is no git clone: an archive is made of what is committed"
+        )
     if changed := _git("status", "--porcelain", "--", ":!notebooks", ":!figures"):
         raise ValueError(f"the clone has changes that are not committed:\n{changed}")
     listed = _git("ls-files", "-z", "--", ":!notebooks/*.ipynb").split("\0")
-    made = (*(f"figures/{name}/" for name in paths.notebook_names()), "figures/REPORT.md")
-    return {name: (ROOT / name).read_bytes() for name in listed if name and not name.startswith(made)}
+    made = (
+        *(f"figures/{name}/" for name in paths.notebook_names()),
+        "figures/REPORT.md",
+    )
+    return {
+        name: (ROOT / name).read_bytes()
+        for name in listed
+        if name and not name.startswith(made)
+    }
 
 
 def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
@@ -246,15 +351,25 @@ def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
 
     Raises ValueError for a notebook whose figures are not current.
     """
-    found: dict[str, bytes] = {"figures/REPORT.md": (paths.figures() / "REPORT.md").read_bytes()}
+    found: dict[str, bytes] = {
+        "figures/REPORT.md": (paths.figures() / "REPORT.md").read_bytes()
+    }
     manifests = {}
     for job in runner.plan():
         if not runner.runs.is_current(job):
-            raise ValueError(f"the figures of {job.name} are not current: `make figures` first")
-        record = json.loads((Path(job.record) / "manifest.json").read_text(encoding="utf-8"))
+            raise ValueError(
+                f"the figures of {job.name} are not current: `make figures` first"
+            )
+        record = json.loads(
+            (Path(job.record) / "manifest.json").read_text(encoding="utf-8")
+        )
         kept = {name: value for name, value in record.items() if name not in MEASURED}
         kept |= {"output": f"figures/{job.name}", "versions": runner.keys.versions()}
-        kept["outputs"] = {name: digest for name, digest in record["outputs"].items() if "timings" not in name}
+        kept["outputs"] = {
+            name: digest
+            for name, digest in record["outputs"].items()
+            if "timings" not in name
+        }
         manifests[job.name] = kept
         found[f"manifests/{job.name}.json"] = _json(kept)
         found[f"notebooks/{job.name}.ipynb"] = notebooks.refreshed(job.name).encode()
@@ -273,40 +388,80 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
     made.metadata.extra_terms["sha256"] = SHA256
 
     def add(identifier: str, kind: str, **properties: Any) -> Any:
-        return made.add(ContextEntity(made, identifier, properties={"@type": kind, **properties}))
+        return made.add(
+            ContextEntity(made, identifier, properties={"@type": kind, **properties})
+        )
 
     made.name, made.description = cited["title"], package["description"]
     made.datePublished = str(cited["date-released"])
     made.root_dataset["version"] = str(cited["version"])
     made.license = add(
-        "https://spdx.org/licenses/MIT", "CreativeWork", name="MIT License", description="LICENSE, in this archive"
+        "https://spdx.org/licenses/MIT",
+        "CreativeWork",
+        name="MIT License",
+        description="LICENSE, in this archive",
     )
     agents = [_agent(each) for each in authors()]
-    people = [add(a.pop("@id", f"#author-{n}"), a.pop("@type"), **a) for n, a in enumerate(agents, 1)]
+    people = [
+        add(a.pop("@id", f"#author-{n}"), a.pop("@type"), **a)
+        for n, a in enumerate(agents, 1)
+    ]
     made.root_dataset["author"] = people
     made.publisher = author = people[0]
-    made.root_dataset["conformsTo"] = add(PROFILE, "CreativeWork", name="Process Run Crate", version="0.5")
+    made.root_dataset["conformsTo"] = add(
+        PROFILE, "CreativeWork", name="Process Run Crate", version="0.5"
+    )
     entities = {}
     for name, contents in sorted(files.items()):
-        properties: dict[str, Any] = {"name": name, "contentSize": str(len(contents)), "encodingFormat": _format(name)}
+        properties: dict[str, Any] = {
+            "name": name,
+            "contentSize": str(len(contents)),
+            "encodingFormat": _format(name),
+        }
         if name.endswith(".ipynb"):
-            properties |= {"@type": ["File", "SoftwareSourceCode"], "version": str(cited["version"])}
+            properties |= {
+                "@type": ["File", "SoftwareSourceCode"],
+                "version": str(cited["version"]),
+            }
         properties["sha256"] = hashlib.sha256(contents).hexdigest()
-        entities[name] = made.add_file(ROOT / name, dest_path=name, properties=properties)
+        entities[name] = made.add_file(
+            ROOT / name, dest_path=name, properties=properties
+        )
     for name, manifest in manifests.items():
         notebook = entities[f"notebooks/{name}.ipynb"]
-        notebook["programmingLanguage"] = add("https://www.python.org/", "ComputerLanguage", name="Python")
+        notebook["programmingLanguage"] = add(
+            "https://www.python.org/", "ComputerLanguage", name="Python"
+        )
         notebook["softwareRequirements"] = [
-            add(purl, "SoftwareApplication", name=library, softwareVersion=version, url=purl)
+            add(
+                purl,
+                "SoftwareApplication",
+                name=library,
+                softwareVersion=version,
+                url=purl,
+            )
             for library, version in manifest["versions"].items()
             for purl in [f"pkg:pypi/{library}@{version}"]
         ]
-        values = {p.name: p.default for p in runner.notebook_parameters(name).values() if p.name != "output"}
+        values = {
+            p.name: p.default
+            for p in runner.notebook_parameters(name).values()
+            if p.name != "output"
+        }
         read = [entity for file, entity in entities.items() if file.startswith("data/")]
         if paths.stage(name):
-            read += [e for f, e in entities.items() if f.startswith("figures/") and f"/{name}/" not in f]
+            read += [
+                e
+                for f, e in entities.items()
+                if f.startswith("figures/") and f"/{name}/" not in f
+            ]
         parameters = [
-            add(f"#{name}-{parameter}", "PropertyValue", name=parameter, value=str(value))
+            add(
+                f"#{name}-{parameter}",
+                "PropertyValue",
+                name=parameter,
+                value=str(value),
+            )
             for parameter, value in values.items()
         ]
         run = made.add_action(
@@ -329,32 +484,46 @@ def write_zip(path: Path, files: dict[str, bytes]) -> None:
     """Write files under one folder named as the zip: in order, without times, readable by everybody."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(
+        partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9
+    ) as archive:
         for name, contents in sorted(files.items()):
-            entry = zipfile.ZipInfo(f"{path.stem}/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+            entry = zipfile.ZipInfo(
+                f"{path.stem}/{name}", date_time=(1980, 1, 1, 0, 0, 0)
+            )
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3
-            entry.external_attr = (0o100755 if contents.startswith(b"#!") else 0o100644) << 16
+            entry.external_attr = (
+                0o100755 if contents.startswith(b"#!") else 0o100644
+            ) << 16
             archive.writestr(entry, contents)
     partial.replace(path)
 
 
 def _git(*words: str) -> str:
-    return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
 
 
 def _json(value: Any, *, sort_keys: bool = True) -> bytes:
-    return (json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False) + "\n").encode()
+    return (
+        json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False) + "\n"
+    ).encode()
 
 
 def _format(name: str) -> str:
-    return FORMATS.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "text/plain"
+    return (
+        FORMATS.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "text/plain"
+    )
 
 
 def main() -> Iterator[str]:
     """Write what was asked for; yield what to print."""
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--metadata", action="store_true", help="only CITATION.cff and README")
+    arguments.add_argument(
+        "--metadata", action="store_true", help="only CITATION.cff and README"
+    )
     if arguments.parse_args().metadata:
         for name, contents in metadata().items():
             (ROOT / name).write_bytes(contents)
@@ -362,7 +531,9 @@ def main() -> Iterator[str]:
     made, manifests = results()
     files = sources() | made | metadata() | metadata_of_archives()
     files["ro-crate-metadata.json"] = crate(files, manifests)
-    path = ROOT / "build" / "archive" / f"{project()['name']}-{project()['version']}.zip"
+    path = (
+        ROOT / "build" / "archive" / f"{project()['name']}-{project()['version']}.zip"
+    )
     write_zip(path, files)
     yield f"{path.relative_to(ROOT)}: {len(files)} files, {path.stat().st_size / 2**20:.1f} MiB"
     yield f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}"

@@ -14,11 +14,23 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
-FLAGS = ["--universal", "--python-version", "3.11", "--fork-strategy", "fewest", "--generate-hashes"]
+FLAGS = [
+    "--universal",
+    "--python-version",
+    "3.11",
+    "--fork-strategy",
+    "fewest",
+    "--generate-hashes",
+]
 FLAGS += ["--no-header", "--no-annotate", "--no-emit-index-url"]
 """One numpy for all systems and Pythons: without `fewest` the lock forks into two."""
 
-EXTRAS = {"test": ("test",), "site": ("site",), "cluster": ("spark", "dask"), "archive": ("archive",)}
+EXTRAS = {
+    "test": ("test",),
+    "site": ("site",),
+    "cluster": ("spark", "dask"),
+    "archive": ("archive",),
+}
 """The locks on top of the first, and the extras of pyproject.toml that each holds."""
 
 CONDA = {
@@ -50,7 +62,11 @@ dependencies:
 
 def pins(lock: str) -> list[str]:
     """Return the pins of a hashed lock as pip takes them in a list, markers kept."""
-    return [line.rstrip(" \\") for line in lock.splitlines() if re.match(r"^[A-Za-z0-9]", line)]
+    return [
+        line.rstrip(" \\")
+        for line in lock.splitlines()
+        if re.match(r"^[A-Za-z0-9]", line)
+    ]
 
 
 def direct(project: dict[str, Any]) -> list[str]:
@@ -64,9 +80,18 @@ def environment(lock: str, project: dict[str, Any]) -> str:
     versions = locked(lock)
     names = direct(project)
     # matplotlib-base is matplotlib without Qt
-    conda = [f"  - {name.replace('matplotlib', 'matplotlib-base')}{allowed}\n" for name, allowed in CONDA.items()]
+    conda = [
+        f"  - {name.replace('matplotlib', 'matplotlib-base')}{allowed}\n"
+        for name, allowed in CONDA.items()
+    ]
     pip = [f"      - {name}=={versions[name]}\n" for name in names if name not in CONDA]
-    return HEAD + "".join(conda) + "  - pip:\n" + "".join(pip) + '      - "-e .[release]"\n'
+    return (
+        HEAD
+        + "".join(conda)
+        + "  - pip:\n"
+        + "".join(pip)
+        + '      - "-e .[release]"\n'
+    )
 
 
 def locked(lock: str) -> dict[str, str]:
@@ -78,21 +103,43 @@ def additional(lock: str, base: str) -> str:
     """Return the blocks of a lock whose packages another lock does not hold: what to install on top of it."""
     held = {pin.split("==")[0] for pin in pins(base)}
     blocks = re.split(r"(?m)^(?=[A-Za-z0-9])", lock)
-    return "".join(block for block in blocks if block and block.split("==")[0] not in held)
+    return "".join(
+        block for block in blocks if block and block.split("==")[0] not in held
+    )
 
 
 def main() -> None:
     """Write the locks and environment.yml."""
-    compile = ["uv", "pip", "compile", "pyproject.toml", "--extra", "release", "--extra", "install", *FLAGS]
-    subprocess.run([*compile, "-o", "requirements.lock"], cwd=ROOT, check=True, capture_output=True)
+    compile = [
+        "uv",
+        "pip",
+        "compile",
+        "pyproject.toml",
+        "--extra",
+        "release",
+        "--extra",
+        "install",
+        *FLAGS,
+    ]
+    subprocess.run(
+        [*compile, "-o", "requirements.lock"], cwd=ROOT, check=True, capture_output=True
+    )
     base = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     for name, extras in EXTRAS.items():
         chosen = [word for extra in extras for word in ("--extra", extra)]
         done = subprocess.run(
-            [*compile, *chosen, "-c", "requirements.lock"], cwd=ROOT, check=True, capture_output=True, text=True
+            [*compile, *chosen, "-c", "requirements.lock"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
         )
-        (ROOT / "tools" / "locks" / f"{name}.lock").write_text(additional(done.stdout, base), encoding="utf-8")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        (ROOT / "tools" / "locks" / f"{name}.lock").write_text(
+            additional(done.stdout, base), encoding="utf-8"
+        )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     (ROOT / "environment.yml").write_text(environment(base, project), encoding="utf-8")
 
 

@@ -21,7 +21,11 @@ from dpsim.runner.parameters import notebook_path
 sys.path.append(str(Path(__file__).parent / "site"))
 from markup import plain
 
-KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+KERNEL = {
+    "display_name": "Python 3 (ipykernel)",
+    "language": "python",
+    "name": "python3",
+}
 LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
     **{"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
@@ -43,7 +47,9 @@ def begun(page: str) -> str:
     notebook = nbformat.v4.new_notebook()
     for head, _, source in (cell.partition("\n") for cell in cells):
         kind, *tags = head.split()
-        notebook.cells.append(getattr(nbformat.v4, f"new_{kind}_cell")(source, metadata={"tags": tags}))
+        notebook.cells.append(
+            getattr(nbformat.v4, f"new_{kind}_cell")(source, metadata={"tags": tags})
+        )
     return written(notebook)
 
 
@@ -55,11 +61,18 @@ def refreshed(name: str) -> str:
     """
     executed = paths.build() / "runs" / name / "default" / f"{name}.ipynb"
     if not executed.is_file():
-        raise FileNotFoundError(f"{name} has no default run yet: `dpsim run {name}` first")
+        raise FileNotFoundError(
+            f"{name} has no default run yet: `dpsim run {name}` first"
+        )
     notebook = nbformat.read(notebook_path(name), 4)
-    cells, fresh = ([cell for cell in of.cells if _is_code(cell)] for of in (notebook, nbformat.read(executed, 4)))
+    cells, fresh = (
+        [cell for cell in of.cells if _is_code(cell)]
+        for of in (notebook, nbformat.read(executed, 4))
+    )
     if [cell.source for cell in cells] != [cell.source for cell in fresh]:
-        raise ValueError(f"{name} has changed since its last default run: `dpsim run {name}` first")
+        raise ValueError(
+            f"{name} has changed since its last default run: `dpsim run {name}` first"
+        )
     for cell, ran in zip(cells, fresh):
         cell.outputs = ran.outputs
     return written(notebook)
@@ -72,7 +85,9 @@ def written(notebook: Any) -> str:
 
 def _is_code(cell: Any) -> bool:
     """Return whether a cell is code that was not put in by papermill."""
-    return cell.cell_type == "code" and "injected-parameters" not in cell.metadata.get("tags", [])
+    return cell.cell_type == "code" and "injected-parameters" not in cell.metadata.get(
+        "tags", []
+    )
 
 
 def clean(notebook: Any) -> Any:
@@ -108,8 +123,15 @@ def _describe(output: Any, below: Iterable[Any]) -> None:
 
 def _alternative(below: Iterable[Any]) -> str:
     """Return the alternative text of a picture: the caption below it, as plain text."""
-    paragraphs = (part for cell in below if cell.cell_type == "markdown" for part in cell.source.split("\n\n"))
-    caption = next((part for part in paragraphs if re.match(r"\*\*(Paper, )?Figure", part)), "")
+    paragraphs = (
+        part
+        for cell in below
+        if cell.cell_type == "markdown"
+        for part in cell.source.split("\n\n")
+    )
+    caption = next(
+        (part for part in paragraphs if re.match(r"\*\*(Paper, )?Figure", part)), ""
+    )
     return plain(caption)
 
 
@@ -119,7 +141,9 @@ def cell_metadata(tags: Iterable[str], cell_type: str = "code") -> dict[str, Any
     tags = list(tags)
     found: dict[str, Any] = {"tags": tags} if tags else {}
     if cell_type == "code" and not set(tags).isdisjoint(FOLDED):
-        found["jupyter"] = {"source_hidden": True} | ({"outputs_hidden": True} if "hide-cell" in tags else {})
+        found["jupyter"] = {"source_hidden": True} | (
+            {"outputs_hidden": True} if "hide-cell" in tags else {}
+        )
     if cell_type == "markdown" and "collapsed" in tags:
         found["jp-MarkdownHeadingCollapsed"] = True
     return found
@@ -136,9 +160,17 @@ def _clean(output: Any, count: int, cell: int) -> None:
     if "data" in output:
         output.metadata = {}
         if "<Figure size" in output.data.get("text/plain", ""):
-            raise ValueError(f"cell {cell} shows a drawing that `figures.save` has not saved")
-        output.data = {kind: _saved(data) for kind, data in output.data.items() if "widget" not in kind}
-        if " at 0x" in output.data.get("text/plain", ""):  # a styled table's is an address
+            raise ValueError(
+                f"cell {cell} shows a drawing that `figures.save` has not saved"
+            )
+        output.data = {
+            kind: _saved(data)
+            for kind, data in output.data.items()
+            if "widget" not in kind
+        }
+        if " at 0x" in output.data.get(
+            "text/plain", ""
+        ):  # a styled table's is an address
             output.data["text/plain"] = _plain(output.data.get("text/html", ""))
 
 
@@ -156,14 +188,21 @@ def _plain(table: str) -> str:
     """Return an HTML table as text, a line a row, for what shows no HTML."""
     rows = re.sub(r"<style.*?</style>|\n", "", table, flags=re.DOTALL)
     rows = re.sub(r"</(tr|caption)>|<br>", "\n", re.sub(r"</t[hd]>", " | ", rows))
-    lines = (" ".join(line.split()).removesuffix(" |") for line in re.sub("<[^>]+>", "", rows).splitlines())
+    lines = (
+        " ".join(line.split()).removesuffix(" |")
+        for line in re.sub("<[^>]+>", "", rows).splitlines()
+    )
     return html.unescape("\n".join(line for line in lines if line))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--begin"]:
-        with (paths.notebooks() / f"{sys.argv[2]}.ipynb").open("x", encoding="utf-8") as new:
-            new.write(begun((paths.root() / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+        with (paths.notebooks() / f"{sys.argv[2]}.ipynb").open(
+            "x", encoding="utf-8"
+        ) as new:
+            new.write(
+                begun((paths.root() / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+            )
     else:
         for name in sys.argv[1:] or paths.notebook_names():
             files.write_text(notebook_path(name), refreshed(name))

@@ -17,4 +17,9 @@ from .noise_scales import (
 from .audit import (
     delta_bounds as delta_bounds,
 )
-from . import composition as composition, dirichlet as dirichlet, noise_scales as noise_scales, audit as audit
+from . import (
+    composition as composition,
+    dirichlet as dirichlet,
+    noise_scales as noise_scales,
+    audit as audit,
+)

@@ -17,11 +17,15 @@ from dpsim.checks import Array
 from dpsim.numerics import special
 
 LARGEST_EPSILON = 700.0  # e^epsilon stays finite
-SMALLEST_ALPHA = 1e-100  # far below it the inverse of the incomplete beta function fails
+SMALLEST_ALPHA = (
+    1e-100  # far below it the inverse of the incomplete beta function fails
+)
 LARGEST_COUNT = 2**53  # counts are exact as floats
 
 
-def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float, *, name: str = "hits") -> tuple[Array, Array]:
+def clopper_pearson(
+    hits: ArrayLike, draws: ArrayLike, alpha: float, *, name: str = "hits"
+) -> tuple[Array, Array]:
     """Return (lower, upper) bounds on a probability from how often its event occurred (Clopper and Pearson 1934).
 
     Parameters
@@ -42,16 +46,28 @@ def clopper_pearson(hits: ArrayLike, draws: ArrayLike, alpha: float, *, name: st
     hits = checks.integers(name, hits, 0, LARGEST_COUNT)
     alpha = checks.scalar("alpha", alpha, SMALLEST_ALPHA, 0.5)
     if (hits > draws).any():
-        raise ValueError(f"{name} must be at most draws, got {float(np.max(hits - draws)):g} more")
+        raise ValueError(
+            f"{name} must be at most draws, got {float(np.max(hits - draws)):g} more"
+        )
     hits, draws = np.broadcast_arrays(hits, draws)
     missed = draws - hits
-    lower = np.where(hits > 0, special.beta_quantile(np.maximum(hits, 1.0), missed + 1.0, alpha), 0.0)
-    upper = np.where(missed > 0, special.beta_upper_quantile(hits + 1.0, np.maximum(missed, 1.0), alpha), 1.0)
+    lower = np.where(
+        hits > 0, special.beta_quantile(np.maximum(hits, 1.0), missed + 1.0, alpha), 0.0
+    )
+    upper = np.where(
+        missed > 0,
+        special.beta_upper_quantile(hits + 1.0, np.maximum(missed, 1.0), alpha),
+        1.0,
+    )
     return checks.plain(lower), checks.plain(upper)
 
 
 def delta_bounds(
-    epsilon: ArrayLike, hits_p: ArrayLike, hits_q: ArrayLike, draws: ArrayLike, alpha: float
+    epsilon: ArrayLike,
+    hits_p: ArrayLike,
+    hits_q: ArrayLike,
+    draws: ArrayLike,
+    alpha: float,
 ) -> tuple[Array, Array]:
     """Return (lower, upper) bounds on P(E) - e^epsilon Q(E) from how often E occurred in `draws` draws of each
     distribution.

@@ -15,7 +15,11 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, polygamma
 
 from dpsim import checks
-from dpsim.accounting.dirichlet import LARGEST_EPSILON, beta_parameters, minimum_and_shift
+from dpsim.accounting.dirichlet import (
+    LARGEST_EPSILON,
+    beta_parameters,
+    minimum_and_shift,
+)
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick, search
 
@@ -60,7 +64,10 @@ class Composition:
     @cached_property
     def pessimistic(self) -> pld_pmf.DensePLDPmf:
         """The distribution that gives upper bounds."""
-        made = [(_connect_the_dots(g.p, g.up, g.tail, self.interval), g.times) for g in self.groups]
+        made = [
+            (_connect_the_dots(g.p, g.up, g.tail, self.interval), g.times)
+            for g in self.groups
+        ]
         return _composed(made)
 
     @cached_property
@@ -81,24 +88,36 @@ class Composition:
 
     def epsilon(self, delta: ArrayLike) -> Array:
         """Return an upper bound on the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return _each(lambda d: self._inverse(self._upper, d, 1), checks.real("delta", delta, 10.0 * _SLACK, 1.0))
+        return _each(
+            lambda d: self._inverse(self._upper, d, 1),
+            checks.real("delta", delta, 10.0 * _SLACK, 1.0),
+        )
 
     def epsilon_lower_bound(self, delta: ArrayLike) -> Array:
         """Return a lower bound on the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return _each(lambda d: self._inverse(self._lower, d, -1), checks.real("delta", delta, 10.0 * _SLACK, 1.0))
+        return _each(
+            lambda d: self._inverse(self._lower, d, -1),
+            checks.real("delta", delta, 10.0 * _SLACK, 1.0),
+        )
 
     def _lower(self, epsilon: float) -> float:
         """Return a proven lower bound on delta, which is the delta of the optimistic grid less the possible errors of
         its transforms."""
         pmf, offset = self.optimistic
         delta = pmf.get_delta_for_epsilon(epsilon - offset)
-        return max(0.0, math.floor((delta * (1.0 - _RELATIVE_SLACK) - _SLACK) * 1e12) / 1e12)
+        return max(
+            0.0, math.floor((delta * (1.0 - _RELATIVE_SLACK) - _SLACK) * 1e12) / 1e12
+        )
 
     def _upper(self, epsilon: float) -> float:
         delta = self.pessimistic.get_delta_for_epsilon(epsilon)
-        return min(1.0, math.ceil((delta * (1.0 + _RELATIVE_SLACK) + _SLACK) * 1e12) / 1e12)
+        return min(
+            1.0, math.ceil((delta * (1.0 + _RELATIVE_SLACK) + _SLACK) * 1e12) / 1e12
+        )
 
-    def _inverse(self, bound: Callable[[float], float], delta: float, side: int) -> float:
+    def _inverse(
+        self, bound: Callable[[float], float], delta: float, side: int
+    ) -> float:
         """Return the last epsilon found with bound <= delta (side 1) or >= delta (side -1), and 0 if bound(0) <= delta.
 
         The result is on the safe side, because there an upper bound on delta is at most `delta`, and a lower bound is
@@ -111,12 +130,20 @@ class Composition:
             low, high = high, 2.0 * high
         kept, broken = (high, low) if side > 0 else (low, high)
         return search.last_kept(
-            lambda at: side * math.log(max(bound(at), 1e-300) / delta), kept, broken, 1e-4 * self.interval
+            lambda at: side * math.log(max(bound(at), 1e-300) / delta),
+            kept,
+            broken,
+            1e-4 * self.interval,
         )
 
 
 def compose(
-    k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike, count: ArrayLike = 1, interval: float | None = None
+    k: ArrayLike,
+    *,
+    shift: ArrayLike,
+    eta: ArrayLike,
+    count: ArrayLike = 1,
+    interval: float | None = None,
 ) -> Composition:
     """Return the `Composition` of `count` releases for each k. These may be independent releases, or rows of one
     release that differ at once.
@@ -137,24 +164,37 @@ def compose(
     return _compose(*beta_parameters("k", k, eta, shift), count, interval)
 
 
-def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Composition:
+def _compose(
+    a: Array, t: Array, count: ArrayLike, interval: float | None
+) -> Composition:
     """Return the composition of many releases; equal ones are grouped, so that each kind is put on the grid once."""
-    a, t, count = (array.ravel() for array in np.broadcast_arrays(a, t, checks.integers("count", count, 1)))
+    a, t, count = (
+        array.ravel()
+        for array in np.broadcast_arrays(a, t, checks.integers("count", count, 1))
+    )
     groups: dict[tuple[float, float], int] = {}
     for pair, times in zip(zip(a.tolist(), t.tolist()), count.tolist()):
         groups[pair] = groups.get(pair, 0) + times
     total = checks.integer("the sum of count", sum(groups.values()), 1, _MOST_RELEASES)
     if interval is None:
-        variance = sum(n * t * t * (polygamma(1, a) + polygamma(1, a + t)) for (a, t), n in groups.items())
+        variance = sum(
+            n * t * t * (polygamma(1, a) + polygamma(1, a + t))
+            for (a, t), n in groups.items()
+        )
         interval = 2e-3 * math.sqrt(variance / total)
     else:
         interval = checks.scalar("interval", interval, 0.0, open_low=True)
     log_tail = math.log(_TAIL / total)
-    ends = {pair: float(hockey_stick.epsilon_for(log_tail, *pair, hockey_stick.REPLACE)) for pair in groups}
+    ends = {
+        pair: float(hockey_stick.epsilon_for(log_tail, *pair, hockey_stick.REPLACE))
+        for pair in groups
+    }
     interval = max(interval, max(ends.values()) / _LARGEST_GRID)
     cells = []
     for pair, times in groups.items():
-        p, up, q = hockey_stick.loss_cells(*pair, interval, math.ceil(ends[pair] / interval) + 1)
+        p, up, q = hockey_stick.loss_cells(
+            *pair, interval, math.ceil(ends[pair] / interval) + 1
+        )
         tail = max(0.0, float(betainc(pair[0], sum(pair), 0.5)) - p.sum())
         cells.append(_Group(p, up, q, tail, times))
     return Composition(interval, tuple(cells))
@@ -163,7 +203,9 @@ def _compose(a: Array, t: Array, count: ArrayLike, interval: float | None) -> Co
 def _composed(pmfs: list[tuple[pld_pmf.DensePLDPmf, int]]) -> pld_pmf.DensePLDPmf:
     """Return the composition of pmfs, each of which is repeated the number of times given with it."""
     cut = _TAIL / len(pmfs)
-    with np.errstate(over="ignore", invalid="ignore"):  # the truncation bounds overflow where they do not bind
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # the truncation bounds overflow where they do not bind
         return _convolved([_repeated(pmf, times, cut) for pmf, times in pmfs], cut)
 
 
@@ -179,7 +221,9 @@ def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDP
     return _convolved(pmfs[:half], cut).compose(_convolved(pmfs[half:], cut), cut)
 
 
-def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_pmf.DensePLDPmf:
+def _connect_the_dots(
+    p: Array, up: Array, tail: float, interval: float
+) -> pld_pmf.DensePLDPmf:
     """Return the tightest dominating distribution on the grid (Doroshenko et al. 2022, Algorithm 1).
 
     Of the mass p in a cell, the part `up` goes to the upper end of the cell, so that the other distribution keeps its
@@ -189,22 +233,34 @@ def _connect_the_dots(p: Array, up: Array, tail: float, interval: float) -> pld_
     positive = up + np.append((p - up)[1:], 0.0)
     negative = (np.exp(-interval * np.arange(1, p.size + 1)) * positive)[::-1]
     zero = max(0.0, 1.0 - tail - positive.sum() - negative.sum())
-    return pld_pmf.DensePLDPmf(interval, -p.size, np.concatenate([negative, [zero], positive]), tail, True)
+    return pld_pmf.DensePLDPmf(
+        interval, -p.size, np.concatenate([negative, [zero], positive]), tail, True
+    )
 
 
-def _merged_cells(p: Array, q: Array, interval: float) -> tuple[pld_pmf.DensePLDPmf, float]:
+def _merged_cells(
+    p: Array, q: Array, interval: float
+) -> tuple[pld_pmf.DensePLDPmf, float]:
     """Return a dominated distribution in which each cell is one outcome at its index, and the offset of its losses.
 
     q is relative to e^(-i interval), so log(p/q) is the loss of the cell above i interval.
     """
     p = np.where(p > 1e-100, p, 0.0)  # dropping mass keeps it dominated
-    share = np.divide(q, p, out=np.full(p.size, math.exp(-0.5 * interval)), where=p > 0.0)
+    share = np.divide(
+        q, p, out=np.full(p.size, math.exp(-0.5 * interval)), where=p > 0.0
+    )
     loss = -np.log(np.maximum(share, 1e-300))
-    reach = min(0.5 * interval, float(np.abs(loss - 0.5 * interval).max()))  # a cell's loss stays in the cell
+    reach = min(
+        0.5 * interval, float(np.abs(loss - 0.5 * interval).max())
+    )  # a cell's loss stays in the cell
     masses = np.concatenate([(np.exp(-interval * np.arange(p.size)) * q)[::-1], p])
-    return pld_pmf.DensePLDPmf(interval, -p.size, masses, 0.0, False), 0.5 * interval - reach
+    return pld_pmf.DensePLDPmf(
+        interval, -p.size, masses, 0.0, False
+    ), 0.5 * interval - reach
 
 
 def _each(function: Callable[[float], float], values: Array) -> Array:
     """Return the values of the function at each number of an array."""
-    return np.array([function(float(value)) for value in values.flat]).reshape(values.shape)[()]
+    return np.array([function(float(value)) for value in values.flat]).reshape(
+        values.shape
+    )[()]

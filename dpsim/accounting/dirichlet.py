@@ -63,15 +63,24 @@ from dpsim import checks, private
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick, search
 
-PARAMETER_RANGE = (1e-9, 1e10)  # of a and t, where the quadrature was compared with 40 to 90 digits
+PARAMETER_RANGE = (
+    1e-9,
+    1e10,
+)  # of a and t, where the quadrature was compared with 40 to 90 digits
 _ONE = np.asarray(1.0)
 LARGEST_EPSILON = 1e30
-SMALLEST_DELTA = float(np.finfo(float).tiny)  # no delta is 0, so a smaller one is rounded up to this
-_SMALLEST_SHARE = 1e-18  # of eta, shift, alpha and 1/alpha, so that some k or kappa is in range
+SMALLEST_DELTA = float(
+    np.finfo(float).tiny
+)  # no delta is 0, so a smaller one is rounded up to this
+_SMALLEST_SHARE = (
+    1e-18  # of eta, shift, alpha and 1/alpha, so that some k or kappa is in range
+)
 _PAIRS = {"replace": hockey_stick.REPLACE, "add-remove": hockey_stick.ADD_REMOVE}
 
 
-def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
+def exact_delta(
+    epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike
+) -> Array:
     """Return the exact delta(epsilon) of Dir(k p) over all vectors p with entries of at least eta (rounded up to
     2.3e-308 if it is smaller).
 
@@ -92,7 +101,9 @@ def exact_delta(epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
     return _delta(epsilon, *beta_parameters("k", k, eta, shift), hockey_stick.REPLACE)
 
 
-def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
+def exact_epsilon(
+    delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike
+) -> Array:
     """Return the exact epsilon, the smallest one >= 0 with exact_delta(epsilon) <= delta, rounded up.
 
     Parameters
@@ -107,7 +118,9 @@ def exact_epsilon(delta: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: Arra
     """
     eta, shift = minimum_and_shift(eta, shift)
     a, t = beta_parameters("k", k, eta, shift)
-    return hockey_stick.epsilon_for(np.log(_probability(delta)), a, t, hockey_stick.REPLACE)
+    return hockey_stick.epsilon_for(
+        np.log(_probability(delta)), a, t, hockey_stick.REPLACE
+    )
 
 
 def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
@@ -128,7 +141,9 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
     return _replace_floor(_probability(delta), eta, shift)
 
 
-def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
+def calibrate_k(
+    epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike
+) -> Array:
     """Return the largest k in range, rounded down, whose release is (epsilon, delta)-private. The condition was
     evaluated at the returned k itself.
 
@@ -145,10 +160,18 @@ def calibrate_k(epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: 
     41.19
     """
     eta, shift = minimum_and_shift(eta, shift)
-    return _calibrate("k", epsilon, delta, eta, shift, hockey_stick.REPLACE, _minimum_hint)
+    return _calibrate(
+        "k", epsilon, delta, eta, shift, hockey_stick.REPLACE, _minimum_hint
+    )
 
 
-def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, adjacency: str = "replace") -> Array:
+def posterior_delta(
+    epsilon: ArrayLike,
+    *,
+    kappa: ArrayLike,
+    alpha: ArrayLike,
+    adjacency: str = "replace",
+) -> Array:
     """Return the exact delta(epsilon) of Dir(kappa (counts + alpha)) over all databases (rounded up to 2.3e-308 if it
     is smaller).
 
@@ -167,10 +190,16 @@ def posterior_delta(epsilon: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike, a
     >>> float(posterior_delta(0.0, kappa=1.0, alpha=1.0).round(3))
     0.5
     """
-    return _delta(epsilon, *beta_parameters("kappa", kappa, _pseudo_count(alpha), _ONE), _pair(adjacency))
+    return _delta(
+        epsilon,
+        *beta_parameters("kappa", kappa, _pseudo_count(alpha), _ONE),
+        _pair(adjacency),
+    )
 
 
-def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
+def posterior_floor(
+    delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace"
+) -> Array:
     """Return the limit of the exact epsilon at delta as kappa -> 0, a lower limit for every kappa. For "replace" it is
     exactly log(1 / ((2 alpha + 1) delta)) / alpha, and for "add-remove" it follows from the removal of a record.
 
@@ -189,7 +218,13 @@ def posterior_floor(delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "rep
     return _FLOORS[_pair(adjacency)](delta, alpha, _ONE)
 
 
-def calibrate_kappa(epsilon: ArrayLike, delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace") -> Array:
+def calibrate_kappa(
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    *,
+    alpha: ArrayLike,
+    adjacency: str = "replace",
+) -> Array:
     """Return the largest kappa whose release is (epsilon, delta)-private, as `calibrate_k` returns the largest k. If
     epsilon is at or below the floor, the ValueError says which alpha would reach the target.
 
@@ -218,7 +253,9 @@ def _delta(epsilon: ArrayLike, a: Array, t: Array, pair: int) -> Array:
 
 
 def _replace_floor(delta: Array, eta: Array, shift: Array) -> Array:
-    return np.maximum(0.0, shift / eta * (np.log(shift) - np.log(2.0 * eta + shift) - np.log(delta)))
+    return np.maximum(
+        0.0, shift / eta * (np.log(shift) - np.log(2.0 * eta + shift) - np.log(delta))
+    )
 
 
 def _remove_floor(delta: Array, alpha: Array, _one: Array) -> Array:
@@ -228,7 +265,9 @@ def _remove_floor(delta: Array, alpha: Array, _one: Array) -> Array:
     addition it tends to 1 - y + K y^(alpha+1) up to y = 1 + 1/alpha, and to 0 beyond. Up to that point, the difference
     between the two is concave, zero at y = 1 and positive at the end.
     """
-    return np.maximum(0.0, -np.log1p(1.0 / alpha) - (np.log1p(alpha) + np.log(delta)) / alpha)
+    return np.maximum(
+        0.0, -np.log1p(1.0 / alpha) - (np.log1p(alpha) + np.log(delta)) / alpha
+    )
 
 
 def _calibrate(
@@ -245,10 +284,14 @@ def _calibrate(
     epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON, open_low=True)
     delta = _probability(delta)
     lowest, highest = _scale_range(eta, shift)
-    scale = hockey_stick.scale_for(np.log(delta), epsilon, eta, shift, pair, lowest, highest)
+    scale = hockey_stick.scale_for(
+        np.log(delta), epsilon, eta, shift, pair, lowest, highest
+    )
     if np.any(scale == 0.0):
         bad = np.argmax(scale == 0.0)
-        e, d, border, step = (float(x.flat[bad]) for x in np.broadcast_arrays(epsilon, delta, eta, shift))
+        e, d, border, step = (
+            float(x.flat[bad]) for x in np.broadcast_arrays(epsilon, delta, eta, shift)
+        )
         floor = _floor(d, border, step, pair)
         which = f"no {name}" if floor >= e else f"so little above it no {name} in range"
         raise ValueError(
@@ -284,12 +327,19 @@ def _pseudo_count_hint(epsilon: float, delta: float, shift: float, pair: int) ->
     return f"a pseudo-count alpha above {reaching} would"
 
 
-def _reaching(epsilon: float, delta: float, shift: float, pair: int, high: float) -> float:
+def _reaching(
+    epsilon: float, delta: float, shift: float, pair: int, high: float
+) -> float:
     """Return the minimum or pseudo-count at which the floor, which falls as it grows, is epsilon."""
     low = high
     while _floor(delta, low, shift, pair) <= epsilon:
         low, high = 0.5 * low, low
-    return search.last_kept(lambda border: _floor(delta, border, shift, pair) - epsilon, high, low, 1e-9 * high)
+    return search.last_kept(
+        lambda border: _floor(delta, border, shift, pair) - epsilon,
+        high,
+        low,
+        1e-9 * high,
+    )
 
 
 # --- arguments --------------------------------------------------------------------------------------------
@@ -302,7 +352,9 @@ def minimum_and_shift(eta: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:
     outside = shift > (1.0 - 2.0 * eta) * (1.0 + 1e-12)
     if np.any(outside):
         bad = np.argmax(outside)
-        eta_at, shift_at = (array.flat[bad] for array in np.broadcast_arrays(eta, shift))
+        eta_at, shift_at = (
+            array.flat[bad] for array in np.broadcast_arrays(eta, shift)
+        )
         raise ValueError(
             f"shift must be at most 1 - 2 eta = {1.0 - 2.0 * eta_at:g}, got {shift_at:g}: "
             "a neighbour would have an entry below eta"
@@ -315,14 +367,18 @@ def _scale_range(eta: Array, shift: Array) -> tuple[Array, Array]:
     return low / np.minimum(eta, shift), high / np.maximum(eta, shift)
 
 
-def beta_parameters(name: str, scale: ArrayLike, eta: Array, shift: Array) -> tuple[Array, Array]:
+def beta_parameters(
+    name: str, scale: ArrayLike, eta: Array, shift: Array
+) -> tuple[Array, Array]:
     """Return a = scale eta and t = scale shift, and raise ValueError unless both are in PARAMETER_RANGE."""
     scale = checks.real(name, scale, 0.0, open_low=True)
     lowest, highest = _scale_range(eta, shift)
     outside = (scale < lowest) | (scale > highest)
     if np.any(outside):
         bad = np.argmax(outside)
-        value, low, high = (array.flat[bad] for array in np.broadcast_arrays(scale, lowest, highest))
+        value, low, high = (
+            array.flat[bad] for array in np.broadcast_arrays(scale, lowest, highest)
+        )
         raise ValueError(f"{name} must be in [{low:g}, {high:g}] here, got {value:g}")
     return scale * eta, scale * shift
 

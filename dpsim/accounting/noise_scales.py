@@ -17,7 +17,9 @@ from scipy.special import log_ndtr
 from dpsim import checks
 from dpsim.numerics import search
 
-CELLS = 200_000  # of the grid on which the losses of many Laplace variables are rounded up
+CELLS = (
+    200_000  # of the grid on which the losses of many Laplace variables are rounded up
+)
 MARGIN = 1e-10  # relative, by which a Gaussian scale is rounded up
 SMALLEST_TAIL_SHARE = 1e-4  # of delta in P(loss > epsilon); below it, digits cancel in dp-accounting's difference
 
@@ -45,12 +47,18 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     b = checks.scalar("b", b, 0.0, 1.0, open_low=True)
     rows = checks.integer("rows", rows, 1)
     sigma = gaussian_mechanism.get_sigma_gaussian(epsilon, delta)
-    if math.log(delta) - float(log_ndtr(0.5 / sigma - epsilon * sigma)) < math.log(SMALLEST_TAIL_SHARE):
-        raise ValueError(f"delta must be larger for epsilon = {epsilon:g}, got {delta:g}: its digits cancel")
+    if math.log(delta) - float(log_ndtr(0.5 / sigma - epsilon * sigma)) < math.log(
+        SMALLEST_TAIL_SHARE
+    ):
+        raise ValueError(
+            f"delta must be larger for epsilon = {epsilon:g}, got {delta:g}: its digits cancel"
+        )
     return b * math.sqrt(rows / 2) * sigma * (1.0 + MARGIN)
 
 
-def laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int = CELLS) -> float:
+def laplace_delta(
+    epsilon: float, scale: float, b: float, rows: int, cells: int = CELLS
+) -> float:
     """Return delta(epsilon) of Laplace noise on every entry.
 
     For one row the result is exact, 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) / 2, or 0 if v < 0. For more rows
@@ -59,7 +67,9 @@ def laplace_delta(epsilon: float, scale: float, b: float, rows: int, cells: int 
     if epsilon >= rows * b / scale:
         return 0.0
     if rows == 1:
-        v = min(0.5 * (b / scale - epsilon), 1e3)  # beyond it, delta is 1 to the last bit
+        v = min(
+            0.5 * (b / scale - epsilon), 1e3
+        )  # beyond it, delta is 1 to the last bit
         return -math.expm1(-v) - 0.5 * v * math.exp(-v)
     interval = rows * b / scale / cells
     one = privacy_loss_distribution.from_laplace_mechanism(
@@ -87,7 +97,10 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
     rows = checks.integer("rows", rows, 1)
 
     root = math.log(b * math.sqrt(rows / 2))
-    for cells, step in ((CELLS // 20, 1.0), (CELLS, 1e-4)):  # a coarse grid says where to look
+    for cells, step in (
+        (CELLS // 20, 1.0),
+        (CELLS, 1e-4),
+    ):  # a coarse grid says where to look
 
         @cache  # one evaluation of the fine grid takes a tenth of a second
         def excess(log_scale: float, cells: int = cells) -> float:

@@ -13,10 +13,20 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from dpsim import checks
-from dpsim.boltzmann.space import LARGEST_TABLE, after_move, configurations, index, size, temperature, weight_matrix
+from dpsim.boltzmann.space import (
+    LARGEST_TABLE,
+    after_move,
+    configurations,
+    index,
+    size,
+    temperature,
+    weight_matrix,
+)
 from dpsim.checks import Array, Integers
 
-LARGEST_PAIRED = 30_000  # histograms: all their pairs are visited for the normalisers of a full W
+LARGEST_PAIRED = (
+    30_000  # histograms: all their pairs are visited for the normalisers of a full W
+)
 PRECISION = 1e-9  # relative, by which `epsilon_at_delta` rounds its result up
 
 
@@ -26,17 +36,30 @@ def log_normalisers(x: Integers, t: float, w: Array) -> Array:
     if w.ndim == 1:
         return np.log(_sums(x, int(x[0].sum()), w / t)[:, -1])
     if len(x) > LARGEST_PAIRED:
-        raise ValueError(f"total and bins must give at most {LARGEST_PAIRED} histograms, got {len(x)}")
+        raise ValueError(
+            f"total and bins must give at most {LARGEST_PAIRED} histograms, got {len(x)}"
+        )
     eigenvalues, vectors = np.linalg.eigh(w)
-    points = x @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))  # squared distances are (z - x)' W (z - x)
+    points = x @ (
+        vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+    )  # squared distances are (z - x)' W (z - x)
     blocks = np.array_split(points, 1 + len(points) ** 2 // 4_000_000)
-    return np.log(np.concatenate([np.exp(-cdist(block, points, "sqeuclidean") / t).sum(axis=1) for block in blocks]))
+    return np.log(
+        np.concatenate(
+            [
+                np.exp(-cdist(block, points, "sqeuclidean") / t).sum(axis=1)
+                for block in blocks
+            ]
+        )
+    )
 
 
 def _sums(parts: Integers, total: int, a: Array) -> Array:
     """Return the sums of exp(-sum a_i (z_i - parts_i)^2) over the z of each total 0..N: (rows, N + 1)."""
     if len(parts) * (total + 1) > LARGEST_TABLE:
-        raise ValueError(f"total and bins must need at most {LARGEST_TABLE} sums, got {len(parts)} of {total + 1}")
+        raise ValueError(
+            f"total and bins must need at most {LARGEST_TABLE} sums, got {len(parts)} of {total + 1}"
+        )
     sums = np.zeros((len(parts), total + 1))
     sums[:, 0] = 1.0
     before = np.arange(total + 1)[:, None]
@@ -51,7 +74,9 @@ def _sums(parts: Integers, total: int, a: Array) -> Array:
     return sums
 
 
-def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
+def exact_epsilon_limit(
+    total: int, bins: int, t: float, weights: ArrayLike | None = None
+) -> float:
     """Return the exact epsilon of one draw of pi(z | x), the largest loss over neighbours and outputs.
 
     The worst output for given neighbours is known (see `sensitivity`), so only the normalisers have to be summed.
@@ -79,8 +104,12 @@ def exact_epsilon_limit(total: int, bins: int, t: float, weights: ArrayLike | No
     for i, j in permutations(range(bins), 2):
         here = x[:, i] > 0
         g = full[j] - full[i]
-        changed = 2 * (pull[here, j] - pull[here, i]) + g[j] - g[i] - 2 * total * g.min()
-        loss = changed / t - normaliser[here] + normaliser[row(after_move(x[here], i, j))]
+        changed = (
+            2 * (pull[here, j] - pull[here, i]) + g[j] - g[i] - 2 * total * g.min()
+        )
+        loss = (
+            changed / t - normaliser[here] + normaliser[row(after_move(x[here], i, j))]
+        )
         largest = max(largest, float(loss.max(initial=0.0)))
     return largest
 
@@ -147,9 +176,18 @@ def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
         chances[parity::2] = chances[parity::2][::-1].cumsum(axis=0)[::-1]
     chances = chances[np.abs(difference.ravel())]
     near = np.exp(-((difference - difference.T) ** 2) / (2 * t))
-    for some in np.array_split(np.arange(len(x)), 1 + len(x) // 2000):  # a few MB at a time
-        loss = (2 * difference + 2) / t - (2 * apart[some] / t + own[some] - moved[some])
-        yield loss, near[:, apart[some] + total] * chances[:, place.ravel()[some]] / np.exp(own[some])
+    for some in np.array_split(
+        np.arange(len(x)), 1 + len(x) // 2000
+    ):  # a few MB at a time
+        loss = (2 * difference + 2) / t - (
+            2 * apart[some] / t + own[some] - moved[some]
+        )
+        yield (
+            loss,
+            near[:, apart[some] + total]
+            * chances[:, place.ravel()[some]]
+            / np.exp(own[some]),
+        )
 
 
 def hockey_stick_sums(loss: Array, mass: Array, epsilon: float) -> Array:

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.boltzmann.space import SCALE, configurations, histogram, size, temperature, weight_matrix
+from dpsim.boltzmann.space import (
+    SCALE,
+    configurations,
+    histogram,
+    size,
+    temperature,
+    weight_matrix,
+)
 from dpsim.checks import Array
 
 
@@ -36,14 +43,18 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
     w = weight_matrix(weights, centre.size)
     states = checks.real("z", z)
     if states.ndim == 0 or states.shape[-1] != centre.size:
-        raise ValueError(f"z must have {centre.size} bins on its last axis, got shape {states.shape}")
+        raise ValueError(
+            f"z must have {centre.size} bins on its last axis, got shape {states.shape}"
+        )
     d = states - centre
     if w.ndim == 1:
         return checks.plain(-(d * d) @ w)
     return checks.plain(-np.maximum(np.einsum("...i,...i->...", d @ w, d), 0.0))
 
 
-def log_stationary(x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None) -> Array:
+def log_stationary(
+    x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None
+) -> Array:
     """Return log pi(z | x) for every row z of `configurations`, (..., rows), where pi is proportional to exp(c_x(z) /
     t).
 
@@ -99,7 +110,9 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
     return largest
 
 
-def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = None) -> float:
+def epsilon_bound(
+    total: int, bins: int, t: float, weights: ArrayLike | None = None
+) -> float:
     """Return a proven upper bound on the exact epsilon of one draw of pi(z | x), never above Fleischer 2024's 2 s / t.
 
     Parameters
@@ -133,4 +146,6 @@ def epsilon_bound(total: int, bins: int, t: float, weights: ArrayLike | None = N
     if w.ndim == 1:
         moved = 2 * total - 1 if np.ptp(w) == 0 else 2 * total
         return moved * float(np.sort(w)[-2:].sum()) / t
-    return 2 * total * max(float(np.ptp(w - w[i], axis=1).max()) for i in range(bins)) / t
+    return (
+        2 * total * max(float(np.ptp(w - w[i], axis=1).max()) for i in range(bins)) / t
+    )

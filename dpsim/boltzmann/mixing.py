@@ -19,7 +19,15 @@ from scipy.special import gammaln
 from dpsim import checks
 from dpsim.boltzmann.law import objective, sensitivity
 from dpsim.boltzmann.sampling import CANDIDATES, RULES
-from dpsim.boltzmann.space import LARGEST_TABLE, configurations, histogram, index, neighbours, size, temperature
+from dpsim.boltzmann.space import (
+    LARGEST_TABLE,
+    configurations,
+    histogram,
+    index,
+    neighbours,
+    size,
+    temperature,
+)
 from dpsim.checks import Array
 
 LARGEST_LINE = 100_000  # people; up to this number the eigenvalues of a line take at most a tenth of a second
@@ -27,7 +35,12 @@ ROUNDING = 1e-14  # the possible error of an eigenvalue, for matrices of norm 1
 
 
 def transition_matrix(
-    x: ArrayLike, t: float, *, weights: ArrayLike | None = None, candidate: str = "bins", rule: str = "metropolis"
+    x: ArrayLike,
+    t: float,
+    *,
+    weights: ArrayLike | None = None,
+    candidate: str = "bins",
+    rule: str = "metropolis",
 ) -> csr_array:
     """Return the transition matrix (rows, rows) of the chain of `metropolis` over `configurations`.
 
@@ -51,7 +64,9 @@ def transition_matrix(
     bins = centre.size
     states = configurations(total, bins)
     if states.shape[0] * bins * (bins - 1) > LARGEST_TABLE:
-        raise ValueError(f"x must give at most {LARGEST_TABLE} moves, got {states.shape[0] * bins * (bins - 1)}")
+        raise ValueError(
+            f"x must give at most {LARGEST_TABLE} moves, got {states.shape[0] * bins * (bins - 1)}"
+        )
     cost = objective(states, centre, weights)
     there = neighbours(states)
     here = np.arange(len(states))[:, None]
@@ -60,11 +75,21 @@ def transition_matrix(
         proposed = np.repeat(states, bins - 1, axis=1) / (total * (bins - 1))
     change = (cost[there] - cost[here]) / t
     with np.errstate(over="ignore"):
-        accepted = np.exp(np.minimum(change, 0.0)) if rule == "metropolis" else 1 / (1 + np.exp(-change))
+        accepted = (
+            np.exp(np.minimum(change, 0.0))
+            if rule == "metropolis"
+            else 1 / (1 + np.exp(-change))
+        )
     chance = np.where(there == here, 0.0, proposed * accepted)
     chance = np.column_stack([chance, 1.0 - chance.sum(axis=1)])
     columns = np.column_stack([there, here])
-    matrix = csr_array((chance.ravel(), columns.ravel(), np.arange(0, columns.size + 1, columns.shape[1])))
+    matrix = csr_array(
+        (
+            chance.ravel(),
+            columns.ravel(),
+            np.arange(0, columns.size + 1, columns.shape[1]),
+        )
+    )
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix
@@ -95,7 +120,9 @@ def k_step_law(
     """
     wanted = checks.integers("steps", steps, 0)
     centre = histogram(x)
-    backwards = transition_matrix(centre, t, weights=weights, candidate=candidate, rule=rule).T.tocsr()
+    backwards = transition_matrix(
+        centre, t, weights=weights, candidate=candidate, rule=rule
+    ).T.tocsr()
     law = np.zeros(backwards.shape[0])
     law[index(centre)] = 1.0
     laws = np.empty((wanted.size, law.size))
@@ -137,13 +164,25 @@ def mixing_delta(
     wanted = checks.integers("steps", steps, 0)
     total, bins = size(total, bins)
     t = temperature(t)
-    epsilon = 2 * sensitivity(total, bins, weights) / t if epsilon is None else checks.scalar("epsilon", epsilon, 0)
+    epsilon = (
+        2 * sensitivity(total, bins, weights) / t
+        if epsilon is None
+        else checks.scalar("epsilon", epsilon, 0)
+    )
     states = configurations(total, bins)
     if wanted.size * len(states) ** 2 > LARGEST_TABLE:
-        raise ValueError(f"total, bins and steps must need at most {LARGEST_TABLE} numbers, got {len(states)} squared")
-    laws = np.stack([k_step_law(x, t, wanted.ravel().tolist(), weights=weights) for x in states], axis=1)
+        raise ValueError(
+            f"total, bins and steps must need at most {LARGEST_TABLE} numbers, got {len(states)} squared"
+        )
+    laws = np.stack(
+        [k_step_law(x, t, wanted.ravel().tolist(), weights=weights) for x in states],
+        axis=1,
+    )
     factor = math.exp(min(epsilon, 700.0))
-    worst = [np.maximum(laws - factor * laws[:, y], 0.0).sum(axis=2).max(axis=1) for y in neighbours(states).T]
+    worst = [
+        np.maximum(laws - factor * laws[:, y], 0.0).sum(axis=2).max(axis=1)
+        for y in neighbours(states).T
+    ]
     return checks.plain(np.minimum(np.max(worst, axis=0), 1.0).reshape(wanted.shape))
 
 
@@ -197,14 +236,23 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
 def _gap(total: int, t: float, half: float) -> float:
     """Return a lower bound on the gap of a line's walk."""
     v = np.arange(-total + half, total + 0.25)
-    between = (v[:-1] + v[1:]) * 2 / t  # how much the exponent falls from a point to the next
-    up, down = 0.5 * np.exp(np.minimum(-between, 0.0)), 0.5 * np.exp(np.minimum(between, 0.0))
+    between = (
+        (v[:-1] + v[1:]) * 2 / t
+    )  # how much the exponent falls from a point to the next
+    up, down = (
+        0.5 * np.exp(np.minimum(-between, 0.0)),
+        0.5 * np.exp(np.minimum(between, 0.0)),
+    )
     stay = 1.0 - np.append(up, 0.0) - np.append(0.0, down)
-    second = eigh_tridiagonal(stay, np.sqrt(up * down), True, "i", (v.size - 2, v.size - 2))[0]
+    second = eigh_tridiagonal(
+        stay, np.sqrt(up * down), True, "i", (v.size - 2, v.size - 2)
+    )[0]
     return 1.0 - float(second) - ROUNDING
 
 
-def mixing_bound(total: int, bins: int, t: float, steps: ArrayLike, epsilon: float) -> Array:
+def mixing_bound(
+    total: int, bins: int, t: float, steps: ArrayLike, epsilon: float
+) -> Array:
     """Return a proven upper bound on delta after k steps from the true histogram, for W = identity. The result has the
     shape of the steps.
 
@@ -247,8 +295,12 @@ def _log_bound(total: int, bins: int, t: float, epsilon: float) -> tuple[float, 
     """Return the logarithm of the bound before any step, and the logarithm of the factor of each step."""
     alpha = max(convergence_rate(total, bins, t), 1e-300)
     if alpha >= 1.0:
-        raise ValueError(f"total, bins and t must leave a gap of more than {ROUNDING:g}, got t {t:g}")
+        raise ValueError(
+            f"total, bins and t must leave a gap of more than {ROUNDING:g}, got t {t:g}"
+        )
     one = np.exp(-(np.arange(-total, total + 1) ** 2.0) / t).sum()
     rows = gammaln(total + bins) - gammaln(bins) - gammaln(total + 1)
     normaliser = min(float(rows), (bins - 1) * math.log(one))
-    return float(np.logaddexp(0.0, epsilon)) + normaliser / 2 - math.log(2), math.log(alpha)
+    return float(np.logaddexp(0.0, epsilon)) + normaliser / 2 - math.log(2), math.log(
+        alpha
+    )

@@ -83,15 +83,21 @@ def privatize(
         mechanism = "laplace" if steps is None and weights is None else "boltzmann"
     checks.choice("mechanism", mechanism, ("boltzmann", "laplace"))
     if weights is not None and (mechanism == "laplace" or steps is not None):
-        raise ValueError("weights must be None for the mechanism 'laplace' and where steps are given")
+        raise ValueError(
+            "weights must be None for the mechanism 'laplace' and where steps are given"
+        )
     if mechanism == "laplace" and steps is not None:
         raise ValueError("steps must be None for the mechanism 'laplace'")
     fixed = checks.integers("invariant", list(invariant or {}), 0, bins - 1)
-    counted = checks.integers("counts of invariant", list((invariant or {}).values()), 0, total)
+    counted = checks.integers(
+        "counts of invariant", list((invariant or {}).values()), 0, total
+    )
     free = np.setdiff1d(np.arange(bins), fixed)
     people = total - int(counted.sum())
     if free.size < 2 or people < 1:
-        raise ValueError(f"invariant must leave at least 2 bins and 1 person free, got {dict(invariant or {})}")
+        raise ValueError(
+            f"invariant must leave at least 2 bins and 1 person free, got {dict(invariant or {})}"
+        )
     if mechanism == "laplace":
         chosen = _zero_sum_laplace(epsilon, people)
     elif steps is not None:
@@ -99,18 +105,28 @@ def privatize(
     else:
         w = space.weight_matrix(weights, bins)
         if w.ndim == 2 or not w[free].any():
-            raise ValueError(f"weights must be {bins} numbers in [0, inf), one of a free bin positive")
+            raise ValueError(
+                f"weights must be {bins} numbers in [0, inf), one of a free bin positive"
+            )
         chosen = _limit(epsilon, people, w[free])
     generator, simulation = private.source(rng)
     bare, labelled = private.strip_labels(histogram)
     counts = checks.integers("histogram", bare, 0, space.LARGEST_TOTAL)
-    if counts.shape != (bins,) or counts.sum() != total or (counts[fixed] != counted).any():
+    if (
+        counts.shape != (bins,)
+        or counts.sum() != total
+        or (counts[fixed] != counted).any()
+    ):
         raise ValueError(
             f"histogram must have {bins} bins, the total {total} and the invariant counts, as declared, got other "
             "ones, which are not shown: they are secret"
         )
     counts[free] = chosen.draw(counts[free], generator)
-    same = f" Bins {fixed.tolist()} keep their counts {counted.tolist()}, which are public." if fixed.size else ""
+    same = (
+        f" Bins {fixed.tolist()} keep their counts {counted.tolist()}, which are public."
+        if fixed.size
+        else ""
+    )
     spent = chosen.epsilon
     delta = chosen.delta
     bound = "(a proven upper bound)"
@@ -120,7 +136,12 @@ def privatize(
         f"The total, the bins, their labels and the weights are public.{same}"
     )
     return private.result(
-        labelled(counts), statement, epsilon=spent, delta=delta, simulation=simulation, **chosen.parameters
+        labelled(counts),
+        statement,
+        epsilon=spent,
+        delta=delta,
+        simulation=simulation,
+        **chosen.parameters,
     )
 
 
@@ -142,9 +163,13 @@ def _zero_sum_laplace(epsilon: float, total: int) -> _Mechanism:
     def draw(x: Integers, rng: np.random.Generator) -> Integers:
         noisy = x + zero_sum_noise.one_zero_sum_laplace(x.size, inner, rng)
         most = zero_sum_noise.LARGEST_COUNT
-        return zero_sum_noise.nearest_histogram(np.clip(noisy, -most, most), total, rng=rng)
+        return zero_sum_noise.nearest_histogram(
+            np.clip(noisy, -most, most), total, rng=rng
+        )
 
-    return _Mechanism(epsilon, 0.0, "discrete Laplace noise of sum zero and projection", {}, draw)
+    return _Mechanism(
+        epsilon, 0.0, "discrete Laplace noise of sum zero and projection", {}, draw
+    )
 
 
 def _limit(epsilon: float, total: int, w: Array) -> _Mechanism:
@@ -152,7 +177,9 @@ def _limit(epsilon: float, total: int, w: Array) -> _Mechanism:
     t = _temperature(epsilon, total, w)
     spent = epsilon_bound(total, w.size, t, w)
     name = f"one draw of the Boltzmann distribution at t {t!r}"
-    error = sampling.limit_error(total, w / t, LOG_LEFT_OUT - float(np.logaddexp(0.0, epsilon)))
+    error = sampling.limit_error(
+        total, w / t, LOG_LEFT_OUT - float(np.logaddexp(0.0, epsilon))
+    )
     sampling.refuse_large_tables(total, w / t, error.cut)
     delta = rounding_delta(4.0 * error.error, epsilon) + 2.0 * math.exp(LOG_LEFT_OUT)
 
@@ -172,10 +199,18 @@ def _chain(epsilon: float, total: int, bins: int, steps: int) -> _Mechanism:
     rounding = rounding_delta(2.0 * steps * sampling.step_error(bins, epsilon), epsilon)
     if mixing_delta >= 1.0:
         enough = mixing.enough_steps(total, bins, t, spent, 1e-6)
-        raise ValueError(f"steps must be so many that delta is below 1, {enough} for a delta of 1e-6, got {steps}")
+        raise ValueError(
+            f"steps must be so many that delta is below 1, {enough} for a delta of 1e-6, got {steps}"
+        )
     delta = min(mixing_delta * (1.0 + rounding) + rounding, 1.0)
     parameters = {"t": t, "steps": steps}
-    return _Mechanism(spent, delta, name, parameters, lambda x, rng: sampling.metropolis(x, t, steps, rng=rng)[0])
+    return _Mechanism(
+        spent,
+        delta,
+        name,
+        parameters,
+        lambda x, rng: sampling.metropolis(x, t, steps, rng=rng)[0],
+    )
 
 
 def rounding_delta(error: float, epsilon: float) -> float:

@@ -15,7 +15,13 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
-from dpsim.boltzmann.space import LARGEST_TABLE, SCALE, histogram, temperature, weight_matrix
+from dpsim.boltzmann.space import (
+    LARGEST_TABLE,
+    SCALE,
+    histogram,
+    temperature,
+    weight_matrix,
+)
 from dpsim.checks import Array, Integers
 from dpsim.numerics import exact_draws
 from dpsim.numerics.exact_draws import descend, survives
@@ -68,7 +74,9 @@ def sample_exact(
     centre = histogram(x)
     w = weight_matrix(weights, centre.size)
     if w.ndim == 2:
-        raise ValueError(f"weights must be diagonal here, None or {len(w)} numbers in [0, inf), got a full matrix")
+        raise ValueError(
+            f"weights must be diagonal here, None or {len(w)} numbers in [0, inf), got a full matrix"
+        )
     a = w / temperature(t)
     shape = checks.size("size", size)
     generator = checks.generator(rng)
@@ -79,18 +87,30 @@ def sample_exact(
     last = int(np.argmax(high - low))
     tables = {}
     for i in np.delete(np.arange(centre.size), last):
-        table = np.cumsum(_terms(np.arange(low[i], high[i] + 1), mode[i], centre[i], a[i], tilt))
+        table = np.cumsum(
+            _terms(np.arange(low[i], high[i] + 1), mode[i], centre[i], a[i], tilt)
+        )
         tables[i] = table / table[-1]
     out = np.empty((math.prod(shape), centre.size), np.int64)
     done = 0
     while done < len(out):
-        batch = int(np.clip(2 * (len(out) - done) * math.sqrt(centre.size), 64, max(64, 2_000_000 // centre.size)))
+        batch = int(
+            np.clip(
+                2 * (len(out) - done) * math.sqrt(centre.size),
+                64,
+                max(64, 2_000_000 // centre.size),
+            )
+        )
         drawn = np.zeros((batch, centre.size), np.int64)
         for i, table in tables.items():
-            drawn[:, i] = low[i] + np.searchsorted(table, generator.random(batch), side="right")
+            drawn[:, i] = low[i] + np.searchsorted(
+                table, generator.random(batch), side="right"
+            )
         left = total - drawn.sum(axis=1)
         chance = _terms(np.maximum(left, 0), mode[last], centre[last], a[last], tilt)
-        kept = drawn[(left >= 0) & (generator.random(batch) < chance)][: len(out) - done]
+        kept = drawn[(left >= 0) & (generator.random(batch) < chance)][
+            : len(out) - done
+        ]
         kept[:, last] = total - kept.sum(axis=1)
         out[done : done + len(kept)] = kept
         done += len(kept)
@@ -132,9 +152,15 @@ def limit_error(total: int, a: Array, log_left_out: float) -> LimitError:
     bins = a.size
     with np.errstate(divide="ignore"):
         largest = np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))
-        cut = math.log(2.0 * bins * (total + 1.0)) + float(np.log(largest).sum()) - log_left_out
+        cut = (
+            math.log(2.0 * bins * (total + 1.0))
+            + float(np.log(largest).sum())
+            - log_left_out
+        )
         width = np.minimum(total + 1.0, 2.0 * np.sqrt(cut / a) + 4.0)
-    exponents = 4.0 * float(width.sum()) * _largest_tilt(total, a) + (bins + 1.0) * (cut + 3.0)
+    exponents = 4.0 * float(width.sum()) * _largest_tilt(total, a) + (bins + 1.0) * (
+        cut + 3.0
+    )
     draws = sum(exact_draws.relative_error(int(each), cut) for each in width)
     return LimitError(cut, math.exp(log_left_out), exact_draws.UNIT * exponents + draws)
 
@@ -156,15 +182,30 @@ def draw_limit(x: Integers, a: Array, cut: float, rng: np.random.Generator) -> I
         most = float(np.log(np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))).sum())
     for tilt in (float(np.clip(_tilt(x, a, total), -largest, largest)), 0.0):
         mode, low, high = _windows(x, a, tilt, total, cut)
-        logs = [_exponents(np.arange(low[i], high[i] + 1), mode[i], x[i], a[i], tilt) for i in range(x.size)]
+        logs = [
+            _exponents(np.arange(low[i], high[i] + 1), mode[i], x[i], a[i], tilt)
+            for i in range(x.size)
+        ]
         trees = [exact_draws.weight_tree(each) for each in logs]
-        sums = sum(float(tree[1]) for tree in trees) + float((tilt * (mode - x) - a * (mode - x) ** 2).sum())
+        sums = sum(float(tree[1]) for tree in trees) + float(
+            (tilt * (mode - x) - a * (mode - x) ** 2).sum()
+        )
         if sums <= most:
             break
     last = int(np.argmax(high - low))
     ends = np.cumsum([tree.size for tree in trees])
     drawn = np.empty(x.size, np.int64)
-    _draw_bins(rng, np.concatenate(trees), ends, low, high, last, np.minimum(logs[last], 0.0), total, drawn)
+    _draw_bins(
+        rng,
+        np.concatenate(trees),
+        ends,
+        low,
+        high,
+        last,
+        np.minimum(logs[last], 0.0),
+        total,
+        drawn,
+    )
     return drawn
 
 
@@ -175,9 +216,13 @@ def _draw_bins(rng, trees, ends, low, high, last, log_last, total, drawn):  # ty
         left = total
         for i in range(drawn.size):
             if i != last:
-                drawn[i] = low[i] + descend(rng, trees[(ends[i - 1] if i else 0) : ends[i]])
+                drawn[i] = low[i] + descend(
+                    rng, trees[(ends[i - 1] if i else 0) : ends[i]]
+                )
                 left -= drawn[i]
-        if low[last] <= left <= high[last] and survives(rng, -log_last[left - low[last]]):
+        if low[last] <= left <= high[last] and survives(
+            rng, -log_last[left - low[last]]
+        ):
             drawn[last] = left
             return
 
@@ -193,7 +238,9 @@ def refuse_large_tables(total: int, a: Array, cut: float = CUT) -> None:
     with np.errstate(divide="ignore"):
         terms = np.minimum(total + 1.0, 2.0 * np.sqrt(cut / a) + 4.0).sum()
     if terms > LARGEST_TERMS:
-        raise ValueError(f"total, bins and t must need at most {LARGEST_TERMS} table terms, got up to {terms:.0f}")
+        raise ValueError(
+            f"total, bins and t must need at most {LARGEST_TERMS} table terms, got up to {terms:.0f}"
+        )
 
 
 def _terms(z: Any, mode: Any, x: Any, a: Any, tilt: float) -> Array:
@@ -206,16 +253,28 @@ def _exponents(z: Any, mode: Any, x: Any, a: Any, tilt: float) -> Array:
     return np.asarray((z - mode) * (tilt - a * (z + mode - 2.0 * x)))
 
 
-def _windows(x: Integers, a: Array, tilt: float, total: int, cut: float = CUT) -> tuple[Integers, Integers, Integers]:
+def _windows(
+    x: Integers, a: Array, tilt: float, total: int, cut: float = CUT
+) -> tuple[Integers, Integers, Integers]:
     """Return each bin's mode in 0..N, and the first and last z of the terms above exp(-cut) times the largest one."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        top = np.clip(np.nan_to_num(x + tilt / (2 * a), nan=0.0, posinf=total, neginf=0.0), 0, total)
+        top = np.clip(
+            np.nan_to_num(x + tilt / (2 * a), nan=0.0, posinf=total, neginf=0.0),
+            0,
+            total,
+        )
         mode = np.rint(top).astype(np.int64)
-        slope = 2 * a * (mode - x) - tilt  # at a distance v above the mode the exponent is -(a v^2 + slope v)
+        slope = (
+            2 * a * (mode - x) - tilt
+        )  # at a distance v above the mode the exponent is -(a v^2 + slope v)
         ends = []
         for side in (-slope, slope):
             reach = 2 * cut / (side + np.sqrt(side**2 + 4 * a * cut))
-            ends.append(np.ceil(np.clip(np.nan_to_num(reach, nan=total, posinf=total), 0, total)).astype(np.int64))
+            ends.append(
+                np.ceil(
+                    np.clip(np.nan_to_num(reach, nan=total, posinf=total), 0, total)
+                ).astype(np.int64)
+            )
     return mode, np.maximum(mode - ends[0], 0), np.minimum(mode + ends[1], total)
 
 
@@ -227,7 +286,9 @@ def _tilt(x: Integers, a: Array, total: int) -> float:
     for _ in range(200):
         mode, first, last = _windows(x, a, tilt, total)
         stride = 1 + (last - first) // TILT_POINTS
-        grid = first[:, None] + stride[:, None] * np.arange(int(((last - first) // stride).max()) + 1)
+        grid = first[:, None] + stride[:, None] * np.arange(
+            int(((last - first) // stride).max()) + 1
+        )
         z = np.minimum(grid, last[:, None])
         p = _terms(z, mode[:, None], x[:, None], a[:, None], tilt) * (grid == z)
         p /= p.sum(axis=1, keepdims=True)
@@ -288,7 +349,9 @@ def metropolis(
     start = histogram(x)
     warm = checks.real("t", t, 1 / SCALE, SCALE)
     if start.size**2 > LARGEST_TABLE:
-        raise ValueError(f"x must have at most {math.isqrt(LARGEST_TABLE)} bins, got {start.size}")
+        raise ValueError(
+            f"x must have at most {math.isqrt(LARGEST_TABLE)} bins, got {start.size}"
+        )
     w = weight_matrix(weights, start.size)
     steps = checks.integer("steps", steps, 0)
     chains = checks.integer("chains", chains, 1)
@@ -298,7 +361,10 @@ def metropolis(
     means = np.empty((*warm.shape, chains, steps if running_mean else 0))
     full = np.diag(w) if w.ndim == 1 else w
     kind = (candidate == "individual", rule == "logistic")
-    flat = (states.reshape(-1, chains, start.size), means.reshape(warm.size, chains, means.shape[-1]))
+    flat = (
+        states.reshape(-1, chains, start.size),
+        means.reshape(warm.size, chains, means.shape[-1]),
+    )
     _metropolis(checks.generator(rng), start, warm.ravel(), full, *kind, steps, *flat)
     return means if running_mean else states
 
@@ -331,7 +397,9 @@ def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means)
                 if individual:
                     person = int(rng.random() * people)
                     i = 0
-                    while person >= z[i]:  # their bin is the first whose cumulative count exceeds their number
+                    while (
+                        person >= z[i]
+                    ):  # their bin is the first whose cumulative count exceeds their number
                         person -= z[i]
                         i += 1
                 else:
@@ -346,7 +414,9 @@ def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means)
                     pull += (w[j, b] - w[i, b]) * (z[b] - start[b])
                 change = -2 * pull - (w[i, i] + w[j, j] - 2 * w[i, j])
                 if logistic:
-                    taken = rng.random() < 1 / (1 + math.exp(min(-change / warm[a], 700.0)))
+                    taken = rng.random() < 1 / (
+                        1 + math.exp(min(-change / warm[a], 700.0))
+                    )
                 else:
                     taken = change >= 0 or survives(rng, -change / warm[a])
                 if taken:

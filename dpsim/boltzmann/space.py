@@ -21,9 +21,13 @@ def histogram(x: ArrayLike) -> Integers:
     """Return x as integers, and raise ValueError unless it is 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
     counts = checks.integers("x", x, 0, LARGEST_TOTAL)
     if counts.ndim != 1 or counts.size < 2:
-        raise ValueError(f"x must be one histogram with at least 2 bins, got shape {counts.shape}")
+        raise ValueError(
+            f"x must be one histogram with at least 2 bins, got shape {counts.shape}"
+        )
     if not 1 <= counts.sum() <= LARGEST_TOTAL:
-        raise ValueError(f"x must count from 1 to {LARGEST_TOTAL} people, got {counts.sum()}")
+        raise ValueError(
+            f"x must count from 1 to {LARGEST_TOTAL} people, got {counts.sum()}"
+        )
     return counts
 
 
@@ -34,16 +38,22 @@ def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
         return np.ones(bins)
     w = checks.real("weights", weights, -SCALE, SCALE)
     if w.shape not in ((bins,), (bins, bins)):
-        raise ValueError(f"weights must have shape ({bins},) or ({bins}, {bins}), got {w.shape}")
+        raise ValueError(
+            f"weights must have shape ({bins},) or ({bins}, {bins}), got {w.shape}"
+        )
     if w.ndim == 2:
         slack = 8 * bins * np.finfo(float).eps * np.abs(w).max()
         if np.abs(w - w.T).max() > slack:
-            raise ValueError(f"weights must be symmetric, got an asymmetry of {np.abs(w - w.T).max():g}")
+            raise ValueError(
+                f"weights must be symmetric, got an asymmetry of {np.abs(w - w.T).max():g}"
+            )
         w = (w + w.T) / 2
         if np.any(w - np.diag(np.diag(w))):
             smallest = float(np.linalg.eigvalsh(w)[0])
             if smallest < -slack:
-                raise ValueError(f"weights must be positive semidefinite, eigenvalues in [0, inf), got {smallest:g}")
+                raise ValueError(
+                    f"weights must be positive semidefinite, eigenvalues in [0, inf), got {smallest:g}"
+                )
             return w
         w = np.diag(w)
     return checks.real("weights", w, 0.0, SCALE)
@@ -77,13 +87,17 @@ def configurations(total: int, bins: int) -> Integers:
     """
     total = checks.integer("total", total, 0, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 1, LARGEST_TABLE)
-    small = min(total, bins - 1, 15)  # there are more than LARGEST_TABLE ways to choose 15 out of 30 or more
+    small = min(
+        total, bins - 1, 15
+    )  # there are more than LARGEST_TABLE ways to choose 15 out of 30 or more
     rows = math.comb(total + bins - 1, small)
     if rows * bins > LARGEST_TABLE:
         raise ValueError(
             f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {rows:.6g} histograms"
         )
-    ways = np.ones((bins, total + 1), np.int64)  # [i, m]: in how many ways m people fit into the bins from i on
+    ways = np.ones(
+        (bins, total + 1), np.int64
+    )  # [i, m]: in how many ways m people fit into the bins from i on
     for i in reversed(range(bins - 1)):
         ways[i] = ways[i + 1].cumsum()
     states = np.empty((rows, bins), np.int64)
@@ -119,7 +133,9 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
         raise ValueError(f"z must be histograms with the total {total}")
     bins = states.shape[-1]
     if math.comb(total + bins - 1, bins - 1) * (total + bins) >= 2**63:
-        raise ValueError(f"total {total} and bins {bins} must give a space that 64-bit integers can number")
+        raise ValueError(
+            f"total {total} and bins {bins} must give a space that 64-bit integers can number"
+        )
     return checks.plain(index(states))
 
 
@@ -129,7 +145,9 @@ def index(states: Integers) -> Integers:
     found = np.zeros_like(left)
     for i in range(states.shape[-1] - 1):
         left = left - states[..., i]
-        ahead = np.ones_like(left)  # histograms that agree before bin i and have more in it
+        ahead = np.ones_like(
+            left
+        )  # histograms that agree before bin i and have more in it
         # binom(left + r - 1, r) with r bins after i, by a product that is whole at every step
         for k in range(states.shape[-1] - 1 - i):
             ahead = ahead * (left + k) // (k + 1)

@@ -17,7 +17,9 @@ from dpsim.checks import Integers
 from dpsim.numerics.exact_draws import happens, survives
 from dpsim.numerics.simplex import project_to_simplex
 
-LARGEST_COUNT = 4 * LARGEST_TOTAL  # of noisy counts, so that the sum of a million of them is exact in floats
+LARGEST_COUNT = (
+    4 * LARGEST_TOTAL
+)  # of noisy counts, so that the sum of a million of them is exact in floats
 PART = 64.0  # exponents of the noise are drawn in parts of about this size
 ROUNDING = 1e-12  # of the epsilon of `one_zero_sum_laplace`
 
@@ -63,7 +65,9 @@ def add_zero_sum_laplace(
     missing = np.arange(len(noise))
     while missing.size:
         part = (missing.size, centre.size - 1)
-        drawn = generator.geometric(-math.expm1(-half), part) - generator.geometric(-math.expm1(-half), part)
+        drawn = generator.geometric(-math.expm1(-half), part) - generator.geometric(
+            -math.expm1(-half), part
+        )
         last = -drawn.sum(axis=1)
         kept = generator.random(missing.size) < np.exp(-half * np.abs(last))
         noise[missing[kept]] = np.column_stack([drawn, last])[kept]
@@ -71,7 +75,9 @@ def add_zero_sum_laplace(
     return centre + noise.reshape(*shape, centre.size)
 
 
-def one_zero_sum_laplace(bins: int, epsilon: float, rng: np.random.Generator) -> Integers:
+def one_zero_sum_laplace(
+    bins: int, epsilon: float, rng: np.random.Generator
+) -> Integers:
     """Return one vector (n,) of the noise of `add_zero_sum_laplace`, of which no value is too improbable to be drawn.
 
     Its exact epsilon is at most epsilon + 1e-12 for epsilon in [1e-6, 1000], and its delta is 0.
@@ -102,7 +108,11 @@ def _geometric(rng, half, digits):  # type: ignore[no-untyped-def]
     drawn = 0
     for j in range(digits):
         y = half * 2.0**j
-        if happens(rng, math.exp(-y) / (1.0 + math.exp(-y))) if y < 700.0 else survives(rng, y):
+        if (
+            happens(rng, math.exp(-y) / (1.0 + math.exp(-y)))
+            if y < 700.0
+            else survives(rng, y)
+        ):
             drawn += 1 << j
     while survives(rng, half * 2.0**digits):
         drawn += 1 << digits
@@ -127,7 +137,9 @@ def _fill_zero_sum(rng, half, digits, part, noise):  # type: ignore[no-untyped-d
             return
 
 
-def nearest_histogram(noisy: ArrayLike, total: int, *, rng: np.random.Generator | int | None = None) -> Integers:
+def nearest_histogram(
+    noisy: ArrayLike, total: int, *, rng: np.random.Generator | int | None = None
+) -> Integers:
     """Return a histogram (..., n) of this total that is nearest to integer counts in squared distance.
 
     The projection lowers the counts that stay positive by a common amount. In integers, some of them are lowered by one
@@ -146,7 +158,9 @@ def nearest_histogram(noisy: ArrayLike, total: int, *, rng: np.random.Generator 
     array([30, 14,  0])
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
-    counts = checks.integers("noisy", noisy, -LARGEST_COUNT, LARGEST_COUNT).astype(float)
+    counts = checks.integers("noisy", noisy, -LARGEST_COUNT, LARGEST_COUNT).astype(
+        float
+    )
     if counts.ndim == 0:
         raise ValueError("noisy must be counts (..., n), got one number")
     # a count that stays positive keeps at least 1 / n, since the common amount is a fraction over at most n

@@ -13,11 +13,23 @@ from dpsim import files
 from dpsim.datasets.taxi import counts_file, load_taxi_zones
 
 URL = "https://d37ci6vzurychx.cloudfront.net/trip-data/yellow_tripdata_2025-01.parquet"
-SOURCE = "NYC Taxi and Limousine Commission, trip record data, yellow taxis, January 2025"
+SOURCE = (
+    "NYC Taxi and Limousine Commission, trip record data, yellow taxis, January 2025"
+)
 GIT_BLOB = "f89625da7c28878f7a2c190786325aeaefa5fb15"  # a git checksum is reported for the file, but no sha256
-ISLANDS = (103, 104, 105, 153, 194, 202)  # the zones of Manhattan that are not among the 63 in data/
+ISLANDS = (
+    103,
+    104,
+    105,
+    153,
+    194,
+    202,
+)  # the zones of Manhattan that are not among the 63 in data/
 ENDS = ["PULocationID", "DOLocationID"]
-EXPECTED = (3_475_226, 2_933_898)  # all rows, and those with both ends in Manhattan's 69 zones
+EXPECTED = (
+    3_475_226,
+    2_933_898,
+)  # all rows, and those with both ends in Manhattan's 69 zones
 
 
 class Month(NamedTuple):
@@ -40,7 +52,9 @@ class Month(NamedTuple):
     blob_matches: bool
 
 
-def fetch_taxi_month(url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False) -> Month:
+def fetch_taxi_month(
+    url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False
+) -> Month:
     """Return the month after it is downloaded (or found), verified, and counted into `counts_file`.
 
     Raise ValueError if the month cannot be downloaded, is not a Parquet file with TLC's columns, or does not have the
@@ -58,21 +72,43 @@ def fetch_taxi_month(url: str = URL, *, expected: tuple[int, int] = EXPECTED, pr
     pooch.get_logger().setLevel("ERROR")
     downloader = pooch.HTTPDownloader(progressbar=progress, timeout=30)
     try:
-        pooch.retrieve(url, known_hash=None, fname=file.name, path=file.parent, downloader=downloader)
+        pooch.retrieve(
+            url,
+            known_hash=None,
+            fname=file.name,
+            path=file.parent,
+            downloader=downloader,
+        )
     except (OSError, ValueError) as error:  # requests' errors are OSErrors
         raise ValueError(f"{url} could not be downloaded ({error})"[:500]) from error
     zones = load_taxi_zones()["zone"].tolist()
     try:
-        table = pd.read_parquet(file, columns=ENDS).set_axis(["origin", "destination"], axis=1)
+        table = pd.read_parquet(file, columns=ENDS).set_axis(
+            ["origin", "destination"], axis=1
+        )
         found = len(table), int(table.isin([*zones, *ISLANDS]).all(axis=1).sum())
         if found != expected:
-            raise ValueError(f"expected {expected[0]} rows, {expected[1]} of them within Manhattan, got {found}")
+            raise ValueError(
+                f"expected {expected[0]} rows, {expected[1]} of them within Manhattan, got {found}"
+            )
     except (OSError, ValueError) as error:  # Arrow's own errors are ValueErrors
         file.unlink()
-        raise ValueError(f"{file.name}: {error}. The file was removed: run `dpsim data fetch` again") from error
-    trips = table[table.isin(zones).all(axis=1)].groupby(list(table)).size().rename("trips").reset_index()
+        raise ValueError(
+            f"{file.name}: {error}. The file was removed: run `dpsim data fetch` again"
+        ) from error
+    trips = (
+        table[table.isin(zones).all(axis=1)]
+        .groupby(list(table))
+        .size()
+        .rename("trips")
+        .reset_index()
+    )
     files.write_csv(counts_file(), trips)
     contents = file.read_bytes()
-    blob = hashlib.sha1(f"blob {len(contents)}\0".encode() + contents, usedforsecurity=False).hexdigest()
+    blob = hashlib.sha1(
+        f"blob {len(contents)}\0".encode() + contents, usedforsecurity=False
+    ).hexdigest()
     sha256 = hashlib.sha256(contents).hexdigest()
-    return Month(file, counts_file(), *found, int(trips["trips"].sum()), sha256, blob == GIT_BLOB)
+    return Month(
+        file, counts_file(), *found, int(trips["trips"].sum()), sha256, blob == GIT_BLOB
+    )

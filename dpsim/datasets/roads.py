@@ -62,8 +62,12 @@ def load_gainesville(core: bool = False) -> RoadChain:
     segments = read_table("gainesville/segments.csv")
     if core:
         segments = segments[segments["core"] == 1].reset_index(drop=True)
-    start, end = (segments[column].to_numpy(object) for column in ("from_node", "to_node"))
-    adjacency = np.logical_or.reduce([a[:, None] == b for a in (start, end) for b in (start, end)]).astype(bool)
+    start, end = (
+        segments[column].to_numpy(object) for column in ("from_node", "to_node")
+    )
+    adjacency = np.logical_or.reduce(
+        [a[:, None] == b for a in (start, end) for b in (start, end)]
+    ).astype(bool)
     np.fill_diagonal(adjacency, core)
 
     traffic = segments["aadt_2022"].to_numpy(float)
@@ -73,7 +77,9 @@ def load_gainesville(core: bool = False) -> RoadChain:
     if core:
         protected = simplex.protected_entries(matrix)
         border = {"eta": ETA, "eta_bar": ETA_BAR}
-        projected = simplex.project_to_bordered_simplex(matrix, protected=protected, support=adjacency, **border)
+        projected = simplex.project_to_bordered_simplex(
+            matrix, protected=protected, support=adjacency, **border
+        )
     order = segments["trip_position"].dropna().sort_values().index
     return RoadChain(
         segments=segments.drop(columns=["core", "trip_position"]),

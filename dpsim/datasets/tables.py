@@ -32,7 +32,9 @@ def read_bytes(name: str) -> bytes:
     try:
         contents = (paths.data() / name).read_bytes()
     except OSError as error:
-        raise ValueError(f"data/{name} cannot be read ({error.strerror}): {remedy}") from error
+        raise ValueError(
+            f"data/{name} cannot be read ({error.strerror}): {remedy}"
+        ) from error
     if hashlib.sha256(contents).hexdigest() != recorded[name]:
         raise ValueError(
             f"data/{name} is damaged or changed (its sha256 is not the one in data/checksums.txt): {remedy}, "
@@ -58,7 +60,9 @@ def load_sources() -> pd.DataFrame:
     {'intact'}
     """
     sources = read_table("sources.csv")
-    return sources.assign(sha256=sources["file"].map(checksums()), status=sources["file"].map(_status))
+    return sources.assign(
+        sha256=sources["file"].map(checksums()), status=sources["file"].map(_status)
+    )
 
 
 def _status(name: str) -> str:

@@ -95,13 +95,23 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     missing = np.argwhere((table[ENDS].isna() | (labels == "")).to_numpy())
     if len(missing):
         row, end = missing[0]
-        raise ValueError(f"{path}: column {ENDS[end]} must have a label in each row, got none in data row {row + 1}")
-    if labels.apply(lambda ends: ends.str.fullmatch(r"0|-?[1-9]\d{0,17}")).all(axis=None):
+        raise ValueError(
+            f"{path}: column {ENDS[end]} must have a label in each row, got none in data row {row + 1}"
+        )
+    if labels.apply(lambda ends: ends.str.fullmatch(r"0|-?[1-9]\d{0,17}")).all(
+        axis=None
+    ):
         labels = labels.astype(np.int64)
     if (twice := labels.duplicated()).any():
         pair = labels[twice].iloc[0].tolist()
-        raise ValueError(f"{path}: each pair of origin and destination must occur once, got {pair} in two rows or more")
-    return labels.assign(trips=checks.integers(f"{path}: column trips", table["trips"].to_numpy(), 0, 2**53))
+        raise ValueError(
+            f"{path}: each pair of origin and destination must occur once, got {pair} in two rows or more"
+        )
+    return labels.assign(
+        trips=checks.integers(
+            f"{path}: column trips", table["trips"].to_numpy(), 0, 2**53
+        )
+    )
 
 
 def trips_label(source: str | os.PathLike[str]) -> str:
@@ -117,17 +127,29 @@ def trips_label(source: str | os.PathLike[str]) -> str:
     >>> datasets.trips_label("official"), datasets.trips_label("my_city.csv")
     ('NYC TLC, January 2025', "user's data")
     """
-    return {"surrogate": "surrogate data", "official": "NYC TLC, January 2025"}.get(os.fspath(source), "user's data")
+    return {"surrogate": "surrogate data", "official": "NYC TLC, January 2025"}.get(
+        os.fspath(source), "user's data"
+    )
 
 
 def _read(path: Path) -> pd.DataFrame:
     """Return a table as it was written, so that labels in a text file stay text."""
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path).reset_index()[TRIP_COLUMNS]  # its index may hold the zones
+            return pd.read_parquet(path).reset_index()[
+                TRIP_COLUMNS
+            ]  # its index may hold the zones
         as_text = dict.fromkeys(ENDS, str)
-        return pd.read_csv(path, dtype=as_text, keep_default_na=False, encoding="utf-8-sig")[TRIP_COLUMNS]
-    except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:  # those of pandas and Arrow are ValueErrors
+        return pd.read_csv(
+            path, dtype=as_text, keep_default_na=False, encoding="utf-8-sig"
+        )[TRIP_COLUMNS]
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        EOFError,
+        zlib.error,
+    ) as error:  # those of pandas and Arrow are ValueErrors
         raise ValueError(
             f'trips must be "surrogate", "official" or a table (csv, csv.gz or Parquet) with columns '
             f"{', '.join(TRIP_COLUMNS)}, got {os.fspath(path)!r} ({str(error)[:200]})"
@@ -169,20 +191,32 @@ def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Inte
     >>> datasets.counts_matrix(trips, [4, 12]).tolist()
     [[0, 5], [0, 2]]
     """
-    if not isinstance(trips, pd.DataFrame) or not set(TRIP_COLUMNS) <= set(trips.columns):
-        raise ValueError(f"trips must be a table with columns {', '.join(TRIP_COLUMNS)}, got {type(trips).__name__}")
+    if not isinstance(trips, pd.DataFrame) or not set(TRIP_COLUMNS) <= set(
+        trips.columns
+    ):
+        raise ValueError(
+            f"trips must be a table with columns {', '.join(TRIP_COLUMNS)}, got {type(trips).__name__}"
+        )
     index = pd.Index(zones)
     if not index.is_unique:
-        raise ValueError(f"zones must be distinct, got {index[index.duplicated()][0]} more than once")
+        raise ValueError(
+            f"zones must be distinct, got {index[index.duplicated()][0]} more than once"
+        )
     strangers = trips.loc[~trips[ENDS].isin(index).all(axis=1), ENDS]
     if len(strangers):
-        raise ValueError(f"trips must be between the {len(index)} zones, got {strangers.iloc[0].tolist()}")
+        raise ValueError(
+            f"trips must be between the {len(index)} zones, got {strangers.iloc[0].tolist()}"
+        )
     table = trips.groupby(ENDS, dropna=False)["trips"].sum().unstack(fill_value=0)
     return table.reindex(index=index, columns=index, fill_value=0).to_numpy(np.int64)
 
 
 def merge_zones(
-    counts: ArrayLike, adjacency: ArrayLike, target: int, *, rule: str = "fewest departures"
+    counts: ArrayLike,
+    adjacency: ArrayLike,
+    target: int,
+    *,
+    rule: str = "fewest departures",
 ) -> tuple[Integers, Integers]:
     """Join neighbouring zones, a pair at a time, until `target` groups are left.
 
@@ -225,13 +259,18 @@ def merge_zones(
             f"adjacency must be symmetric, got {np.argwhere(touches > touches.T)[0]} in one direction only"
         )
     np.fill_diagonal(touches, False)
-    target = checks.integer("target", target, connected_components(touches, directed=False)[0] or 1, n)
+    target = checks.integer(
+        "target", target, connected_components(touches, directed=False)[0] or 1, n
+    )
 
     group = np.arange(n)  # each zone's group, named by its lowest zone
     for _ in range(n - target):
         leaving, joined = _next_pair(merged, touches, group, rule)
         low, high = sorted((leaving, joined))
-        for array in (merged, touches):  # the row and column of the absorbed group must no longer count
+        for array in (
+            merged,
+            touches,
+        ):  # the row and column of the absorbed group must no longer count
             array[low] += array[high]
             array[:, low] += array[:, high]
             array[high], array[:, high] = 0, 0
@@ -241,7 +280,9 @@ def merge_zones(
     return merged[np.ix_(alive, alive)], label
 
 
-def _next_pair(counts: Integers, touches: Mask, group: Integers, rule: str) -> tuple[int, int]:
+def _next_pair(
+    counts: Integers, touches: Mask, group: Integers, rule: str
+) -> tuple[int, int]:
     """Return the two groups to join next, among the groups that have a neighbour."""
     departures = counts.sum(axis=1)
     zones = np.bincount(group, minlength=len(counts))
@@ -251,7 +292,9 @@ def _next_pair(counts: Integers, touches: Mask, group: Integers, rule: str) -> t
     if rule == "one by one":
         movable = movable[zones[movable] == zones[movable].min()]
         rarest = np.minimum(rarest, positive.min(axis=0))
-    keys = [movable, departures[movable]] + ([rarest[movable]] if rule in ("rarest trip", "one by one") else [])
+    keys = [movable, departures[movable]] + (
+        [rarest[movable]] if rule in ("rarest trip", "one by one") else []
+    )
     leaving = movable[np.lexsort(keys)[0]]
     near = np.flatnonzero(touches[leaving])
     sign = -1 if rule == "busiest neighbour" else 1

@@ -10,8 +10,17 @@ from scipy.stats import binom
 
 from dpsim import checks, markov
 from dpsim.checks import Array
-from dpsim.dirichlet.mechanism import LARGEST_K, SMALLEST_PARAMETER, dirichlet_parameters
-from dpsim.numerics.special import SMALLEST_BETA, log_beta, log_beta_kernel, log_minus_psi
+from dpsim.dirichlet.mechanism import (
+    LARGEST_K,
+    SMALLEST_PARAMETER,
+    dirichlet_parameters,
+)
+from dpsim.numerics.special import (
+    SMALLEST_BETA,
+    log_beta,
+    log_beta_kernel,
+    log_minus_psi,
+)
 
 
 def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
@@ -49,7 +58,9 @@ def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
     """
     P = checks.real("P", P, 0.0)
     pi = markov.stationary_distribution(P)
-    k = checks.fitted("k", checks.real("k", k, 0.0, LARGEST_K, open_low=True), P.shape[:-1])
+    k = checks.fitted(
+        "k", checks.real("k", k, 0.0, LARGEST_K, open_low=True), P.shape[:-1]
+    )
     return checks.plain((pi * expected_kl(P, k)).sum(axis=-1))
 
 
@@ -75,10 +86,14 @@ def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     N = checks.real("N", N, 1.0)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     if (n > N).any():
-        raise ValueError(f"N must be at least categories, got {np.broadcast_arrays(N, n)[0][n > N][0]:g}")
+        raise ValueError(
+            f"N must be at least categories, got {np.broadcast_arrays(N, n)[0][n > N][0]:g}"
+        )
     rare, common = 1.0 / N, (N - n + 1.0) / N
     rest = common * log_minus_psi(k * common)
-    return checks.plain((n - 1.0) * rare * log_minus_psi(k * rare) + rest - log_minus_psi(k))
+    return checks.plain(
+        (n - 1.0) * rare * log_minus_psi(k * rare) + rest - log_minus_psi(k)
+    )
 
 
 def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
@@ -138,7 +153,9 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
     one, others = 1.0 / N, (n - 1.0) / N
     checks.real("k / N", k * one, SMALLEST_BETA)
     powers = k * (1.0 - others) * np.log(one) + k * (1.0 - one) * np.log(others)
-    return checks.plain(np.log(2.0) + powers - np.log(k) - log_beta(k * one, k * others))
+    return checks.plain(
+        np.log(2.0) + powers - np.log(k) - log_beta(k * one, k * others)
+    )
 
 
 def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Any:
@@ -178,7 +195,9 @@ def _mean_deviation(delta: float, draws: int, vertices: int) -> float:
     reach = 12.0 * np.sqrt(mean) + 60.0  # counts further out weigh less than 1e-16
     above = np.arange(first, int(min(mean + reach, draws)) + 1)
     below = np.arange(int(max(mean - reach, 0)), first)
-    with np.errstate(divide="ignore"):  # P(count >= j) = 1 gives log 0 = -inf, as it should
+    with np.errstate(
+        divide="ignore"
+    ):  # P(count >= j) = 1 gives log 0 = -inf, as it should
         reached = -np.expm1(vertices * np.log1p(-binom.sf(above - 1, draws, delta)))
     missed = binom.cdf(below, draws, delta) ** vertices
     ahead = reached[1:].sum() + (first - mean) * reached[:1].sum()

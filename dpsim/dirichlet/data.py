@@ -18,7 +18,9 @@ from dpsim import checks
 from dpsim.checks import Array
 from dpsim.dirichlet import mechanism, theorem1
 
-SMALLEST_SHAPE = 1e-150  # below about 1e-154 the incomplete beta function (of SciPy 1.17) is wrong
+SMALLEST_SHAPE = (
+    1e-150  # below about 1e-154 the incomplete beta function (of SciPy 1.17) is wrong
+)
 
 
 class Rows(NamedTuple):
@@ -57,7 +59,9 @@ def rows(counts: ArrayLike) -> Rows:
     array = checks.real("counts", counts, 0.0)
     total = array.sum(axis=-1)
     if (total == 0).any():
-        raise ValueError(f"counts must be positive somewhere in each row, got none in row {np.argwhere(total == 0)[0]}")
+        raise ValueError(
+            f"counts must be positive somewhere in each row, got none in row {np.argwhere(total == 0)[0]}"
+        )
     eta = np.where(array > 0, array, np.inf).min(axis=-1) / total
     return Rows(*map(checks.plain, (total, (array > 0).sum(axis=-1), eta, 1.5 / eta)))
 
@@ -116,14 +120,20 @@ def private_counts(
     row = rows(counts)
     low = checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True)
     if (checks.fitted("eta", low, row.eta.shape) > row.eta * (1 + 1e-12)).any():
-        raise ValueError(f"eta must be at most the smallest share of each row, got {low.max():g}")
+        raise ValueError(
+            f"eta must be at most the smallest share of each row, got {low.max():g}"
+        )
     epsilon, delta = row_privacy(counts, k=k, eta=eta, gamma=gamma)
     shares = np.asarray(counts, dtype=float) / np.asarray(row.total)[..., None]
-    value = mechanism.dirichlet_mechanism(shares, np.broadcast_to(k, row.total.shape), size=size, rng=rng)
+    value = mechanism.dirichlet_mechanism(
+        shares, np.broadcast_to(k, row.total.shape), size=size, rng=rng
+    )
     return Released(value, float(np.max(epsilon)), float(np.max(delta)))
 
 
-def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike) -> tuple[Array, Array]:
+def row_privacy(
+    counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike
+) -> tuple[Array, Array]:
     """Return Theorem 1's epsilon (6) and an upper bound on its delta (7), shape (..., n); the largest values over the
     rows hold for the chain.
 
@@ -145,17 +155,25 @@ def row_privacy(counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: Array
     row = rows(counts)
     shape = np.shape(row.total)
     named = (("k", k), ("eta", eta), ("gamma", gamma))
-    k, eta, gamma = (checks.fitted(name, checks.numeric(name, value), shape) for name, value in named)
-    lacking = (row.categories < 2) | (np.minimum(row.categories, 3) * eta + 1.0 / row.total > 1.0 + 1e-9)
+    k, eta, gamma = (
+        checks.fitted(name, checks.numeric(name, value), shape) for name, value in named
+    )
+    lacking = (row.categories < 2) | (
+        np.minimum(row.categories, 3) * eta + 1.0 / row.total > 1.0 + 1e-9
+    )
     if lacking.any():
-        raise ValueError(f"counts must leave each row a neighbour, got none in row {np.argwhere(lacking)[0]}")
+        raise ValueError(
+            f"counts must leave each row a neighbour, got none in row {np.argwhere(lacking)[0]}"
+        )
     epsilon = np.empty(shape)
     delta = np.empty(shape)
     total = np.asarray(row.total)
     categories = np.asarray(row.categories)
     for n in np.unique(categories).tolist():
         at = categories == n  # all rows with this number of transitions
-        epsilon[at] = theorem1.epsilon_bound(k[at], shift=1.0 / total[at], eta=eta[at], gamma=gamma[at], n=n)
+        epsilon[at] = theorem1.epsilon_bound(
+            k[at], shift=1.0 / total[at], eta=eta[at], gamma=gamma[at], n=n
+        )
         _, delta[at] = theorem1.delta_bounds(k[at], eta=eta[at], gamma=gamma[at], n=n)
     return checks.plain(epsilon), checks.plain(delta)
 
@@ -186,13 +204,19 @@ def posterior_release(
     >>> posterior_release([20, 30, 50], kappa=0.5, alpha=10.0, rng=1).round(2)
     array([0.22, 0.29, 0.48])
     """
-    weights = checks.real("counts", counts, 0.0) + checks.scalar("alpha", alpha, 0, open_low=True)
+    weights = checks.real("counts", counts, 0.0) + checks.scalar(
+        "alpha", alpha, 0, open_low=True
+    )
     total = weights.sum(axis=-1)
     concentration = checks.real("kappa", kappa, 0.0, open_low=True) * total
-    return mechanism.dirichlet_mechanism(weights / total[..., None], concentration, size=size, rng=rng)
+    return mechanism.dirichlet_mechanism(
+        weights / total[..., None], concentration, size=size, rng=rng
+    )
 
 
-def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike) -> Array:
+def posterior_absolute_error(
+    counts: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike
+) -> Array:
     """Return the exact mean of ``|x_i - c_i/N|`` for x ~ Dir(kappa (c + alpha)), shape (..., n). It includes the bias.
 
     The variable x_i is Beta(a, b) with mean m, and with p = c_i/N its expected error is p (2 I_p(a, b) - 1) + m (1 - 2
@@ -217,4 +241,6 @@ def posterior_absolute_error(counts: ArrayLike, *, kappa: ArrayLike, alpha: Arra
     checks.real("kappa (counts + alpha)", [a.min(), total.max()], SMALLEST_SHAPE, 1e15)
     b = total - a
     mean = a / (a + b)
-    return share * (2.0 * betainc(a, b, share) - 1.0) + mean * (1.0 - 2.0 * betainc(a + 1.0, b, share))
+    return share * (2.0 * betainc(a, b, share) - 1.0) + mean * (
+        1.0 - 2.0 * betainc(a + 1.0, b, share)
+    )

@@ -23,7 +23,15 @@ from dpsim.numerics import search
 LARGEST_K_OF_THEOREM = 1e9
 
 
-def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> Any:
+def theorem1_epsilon(
+    k: ArrayLike,
+    *,
+    b: float,
+    eta: float,
+    eta_bar: float,
+    gamma: float,
+    protected: ArrayLike,
+) -> Any:
     """Return the epsilon of Theorem 1 of Fallin et al. 2023, in the shape of k, which is an upper bound if neighbours
     differ in one row.
 
@@ -41,12 +49,22 @@ def theorem1_epsilon(k: ArrayLike, *, b: float, eta: float, eta_bar: float, gamm
     1.168
     """
     shift = 0.5 * checks.scalar("b", b, 0.0, 1.0, open_low=True)
-    row = partial(theorem1.epsilon_bound, k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma)
+    row = partial(
+        theorem1.epsilon_bound, k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma
+    )
     sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
     return checks.plain(np.max([row(n=m) for m in sizes], axis=0))
 
 
-def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: float, protected: ArrayLike) -> float:
+def theorem1_k(
+    epsilon: float,
+    *,
+    b: float,
+    eta: float,
+    eta_bar: float,
+    gamma: float,
+    protected: ArrayLike,
+) -> float:
     """Return the largest k, to within a relative error of 1e-12, at which Theorem 1 gives at most epsilon.
 
     Parameters
@@ -62,17 +80,28 @@ def theorem1_k(epsilon: float, *, b: float, eta: float, eta_bar: float, gamma: f
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
 
     def excess(log_k: float) -> float:
-        at = theorem1_epsilon(math.exp(log_k), b=b, eta=eta, eta_bar=eta_bar, gamma=gamma, protected=protected)
+        at = theorem1_epsilon(
+            math.exp(log_k),
+            b=b,
+            eta=eta,
+            eta_bar=eta_bar,
+            gamma=gamma,
+            protected=protected,
+        )
         return float(at) - epsilon
 
     low, high = math.log(1.0 / LARGEST_K_OF_THEOREM), math.log(LARGEST_K_OF_THEOREM)
     if not excess(low) < 0.0 < excess(high):
         most = epsilon + excess(high)
-        raise ValueError(f"epsilon must be in ({epsilon + excess(low):g}, {most:g}), got {epsilon:g}")
+        raise ValueError(
+            f"epsilon must be in ({epsilon + excess(low):g}, {most:g}), got {epsilon:g}"
+        )
     return math.exp(search.last_kept(excess, low, high, 1e-13))
 
 
-def largest_k(epsilon: float, delta: float, *, shift: Array, eta: float, least: float) -> float:
+def largest_k(
+    epsilon: float, delta: float, *, shift: Array, eta: float, least: float
+) -> float:
     """Return the largest k >= least, rounded down by a relative amount of about 1e-5, that is (epsilon, delta)-private
     when every row moves by its own shift (rows,) at once.
 

@@ -16,7 +16,9 @@ from dpsim.checks import Array
 SMALLEST_PARAMETER = 1e-290  # below it the logarithms of a draw would overflow
 LARGEST_K = 1e300
 LARGEST_K_OF_DELTA = 1e12  # the tail's series takes up to 10 sqrt(k) terms
-LOG_SPACE_BELOW = 0.1  # Gamma(a) leaves the range of a float with probability about exp(-745 a)
+LOG_SPACE_BELOW = (
+    0.1  # Gamma(a) leaves the range of a float with probability about exp(-745 a)
+)
 
 
 def dirichlet_mechanism(
@@ -62,7 +64,9 @@ def dirichlet_mechanism(
 def gamma_constants(rows: Array) -> tuple[Array, Array, Any]:
     """Return the offset and scale of `_gamma` for each parameter, and a mask of the rows that are drawn in
     logarithms."""
-    offset = np.where(rows < 1.0, rows + 1.0, rows) - 1.0 / 3.0  # `_draw` undoes the increase by 1
+    offset = (
+        np.where(rows < 1.0, rows + 1.0, rows) - 1.0 / 3.0
+    )  # `_draw` undoes the increase by 1
     in_logs = np.where(rows > 0.0, rows, np.inf).min(axis=-1) < LOG_SPACE_BELOW
     return offset, 1.0 / np.sqrt(9.0 * offset), in_logs
 
@@ -74,13 +78,19 @@ def dirichlet_parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Arra
     try:
         parameters = k[..., None] * p
     except ValueError:
-        raise ValueError(f"k must broadcast with the rows of p, got {k.shape} and {p.shape[:-1]}") from None
+        raise ValueError(
+            f"k must broadcast with the rows of p, got {k.shape} and {p.shape[:-1]}"
+        ) from None
     if ((parameters < SMALLEST_PARAMETER) & (p > 0.0)).any():
-        raise ValueError(f"k must be at least {SMALLEST_PARAMETER:g} / p_i at positive p_i, got {k.min():g}")
+        raise ValueError(
+            f"k must be at least {SMALLEST_PARAMETER:g} / p_i at positive p_i, got {k.min():g}"
+        )
     return p, k[..., None], parameters
 
 
-@njit(inline="always")  # a call would count references to the generator, which takes as long as the draw
+@njit(
+    inline="always"
+)  # a call would count references to the generator, which takes as long as the draw
 def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
     """Return a draw of Gamma(offset + 1/3) by Marsaglia and Tsang (2000), exact for offset >= 2/3."""
     while True:
@@ -90,7 +100,9 @@ def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
             v = v * v * v
             u = 1.0 - rng.random()
             squeeze = 1.0 - 0.0331 * x * x * x * x
-            if u < squeeze or math.log(u) < 0.5 * x * x + offset * (1.0 - v + math.log(v)):
+            if u < squeeze or math.log(u) < 0.5 * x * x + offset * (
+                1.0 - v + math.log(v)
+            ):
                 break
     return offset * v
 
@@ -110,7 +122,13 @@ def _draw(rng, parameters, offset, scale, in_logs, logs, x):  # type: ignore[no-
         if a > 0.0:
             g = _gamma(rng, offset[j], scale[j])
             power = rng.standard_exponential() / a if a < 1.0 else 0.0
-            x[j] = math.log(g) - power if in_logs else g if a >= 1.0 else g * math.exp(-power)
+            x[j] = (
+                math.log(g) - power
+                if in_logs
+                else g
+                if a >= 1.0
+                else g * math.exp(-power)
+            )
             top = max(top, x[j])
             total += x[j]
     if in_logs:
@@ -130,7 +148,15 @@ def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[n
     """Fill out (draws, rows, n) with Dirichlet draws, or their logarithms."""
     for draw in range(out.shape[0]):
         for row in range(out.shape[1]):
-            _draw(rng, parameters[row], offset[row], scale[row], in_logs[row], logs, out[draw, row])
+            _draw(
+                rng,
+                parameters[row],
+                offset[row],
+                scale[row],
+                in_logs[row],
+                logs,
+                out[draw, row],
+            )
 
 
 @njit(cache=True, nogil=True)

@@ -13,8 +13,12 @@ from dpsim.checks import Array, Integers
 from dpsim.dirichlet import matrix, mechanism
 from dpsim.numerics import simplex
 
-SMALLEST_K_ETA = 0.5  # below it a change of many entries at once can cost more than a change of two
-SMALLEST_COMPOSED = 1e-3  # of b / 2 and eta if losses add up, because their grid is too coarse below it
+SMALLEST_K_ETA = (
+    0.5  # below it a change of many entries at once can cost more than a change of two
+)
+SMALLEST_COMPOSED = (
+    1e-3  # of b / 2 and eta if losses add up, because their grid is too coarse below it
+)
 INSIDE = 1e-9  # how far rounding may put a matrix outside the paper's domain
 
 
@@ -110,7 +114,9 @@ def privatize(
         )
     vectors = checks.simplex("P", values)
     if vectors.ndim > 2:
-        raise ValueError(f"P must be one vector or one matrix, got shape {vectors.shape}")
+        raise ValueError(
+            f"P must be one vector or one matrix, got shape {vectors.shape}"
+        )
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1e30, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
@@ -118,7 +124,9 @@ def privatize(
     if (protected is None) != (eta_bar is None):
         raise ValueError("protected and eta_bar must be given together")
     if protected is not None and records is not None:
-        raise ValueError("protected must go with b, not with records, because a record may move to any other entry")
+        raise ValueError(
+            "protected must go with b, not with records, because a record may move to any other entry"
+        )
     inside, most = allowed, 1.0
     if protected is not None and eta_bar is not None:
         inside = checks.mask("protected", protected, vectors.shape)
@@ -128,7 +136,9 @@ def privatize(
         most = 1.0 - float(eta_bar)
     entries = inside.sum(axis=-1)
     changed = "" if protected is None else "two protected entries of "
-    shift, together, adjacency = _neighbours(entries, most, eta, b, records, rows, changed)
+    shift, together, adjacency = _neighbours(
+        entries, most, eta, b, records, rows, changed
+    )
     k = _largest_k(epsilon, delta, eta, shift, together, two_move=protected is not None)
     generator, simulation = private.source(rng)
     if protected is None:
@@ -143,7 +153,11 @@ def privatize(
             )
         where = f"between neighbours in one public domain: in each row {_range(entries)} protected entries "
         where += f"of at least eta = {eta!r}, together at most {most!r}; each row is"
-    exact = together == 1 and records is None and (protected is not None or entries.min() > 2)
+    exact = (
+        together == 1
+        and records is None
+        and (protected is not None or entries.min() > 2)
+    )
     promised = f"({private.round_up(epsilon, '.6g')}, {private.round_up(delta, '.6g')})"
     statement = (
         f"{promised}-differentially private, {'exact' if exact else 'a proven upper bound'}; "
@@ -153,7 +167,14 @@ def privatize(
     )
     value = labelled(mechanism.dirichlet_mechanism(means, k, rng=generator))
     parameters = {"k": k, "eta": eta, "shift": checks.plain(shift)}
-    return private.result(value, statement, epsilon=epsilon, delta=delta, simulation=simulation, **parameters)
+    return private.result(
+        value,
+        statement,
+        epsilon=epsilon,
+        delta=delta,
+        simulation=simulation,
+        **parameters,
+    )
 
 
 def noisy_matrix(
@@ -210,14 +231,20 @@ def _neighbours(
     which entries of a row change, if not all may.
     """
     if (records is None) == (b is None):
-        raise ValueError("exactly one of b and records must be given: it says how far a row of a neighbour moves")
+        raise ValueError(
+            "exactly one of b and records must be given: it says how far a row of a neighbour moves"
+        )
     choices = int((possible > 1).sum())
     if (possible == 0).any() or not choices:
-        raise ValueError(f"support must leave each row an entry and some row a choice, got {possible.tolist()} entries")
+        raise ValueError(
+            f"support must leave each row an entry and some row a choice, got {possible.tolist()} entries"
+        )
     if rows is not None or choices > 1:
         checks.choice("rows", rows, ("one", "all"))
     if possible.max() * eta >= room:
-        raise ValueError(f"eta must be below {room / possible.max():g}, got {eta:g}: the public minimum leaves no room")
+        raise ValueError(
+            f"eta must be below {room / possible.max():g}, got {eta:g}: the public minimum leaves no room"
+        )
     together = choices if rows == "all" else 1
     moving = "one row" if choices > 1 else "the row"
     at_once = ""
@@ -225,7 +252,9 @@ def _neighbours(
         moving = "every row"
         at_once = " at once"
     if records is not None:
-        step = 1.0 / checks.fitted("records", checks.real("records", records, 1.0, 1e15), possible.shape)
+        step = 1.0 / checks.fitted(
+            "records", checks.real("records", records, 1.0, 1e15), possible.shape
+        )
         words = f"one record of {moving} replaced{at_once}, the number of records of each row being public"
     else:
         b = checks.scalar("b", b, 0.0, 1.0, open_low=True)
@@ -238,13 +267,24 @@ def _neighbours(
     return shift, together, words
 
 
-def _largest_k(epsilon: float, delta: float, eta: float, shifts: Array, together: int, two_move: bool) -> Any:
+def _largest_k(
+    epsilon: float,
+    delta: float,
+    eta: float,
+    shifts: Array,
+    together: int,
+    two_move: bool,
+) -> Any:
     """Return the largest k for the target, one for each row unless their losses add up."""
     moving = shifts > 0.0
     shift = shifts[moving]
     least = SMALLEST_K_ETA / eta
     if two_move:  # any k in the range of the accounting
-        least = accounting.dirichlet.PARAMETER_RANGE[0] / min(eta, shift.min()) * (1.0 + 1e-9)
+        least = (
+            accounting.dirichlet.PARAMETER_RANGE[0]
+            / min(eta, shift.min())
+            * (1.0 + 1e-9)
+        )
     if together > 1:
         return matrix.largest_k(epsilon, delta, shift=shift, eta=eta, least=least)
     cost = float(accounting.exact_epsilon(delta, least, shift=shift, eta=eta).max())
@@ -255,7 +295,9 @@ def _largest_k(epsilon: float, delta: float, eta: float, shifts: Array, together
             f"got {epsilon:g}: less needs k eta below {least * eta:g}; "
             "a larger minimum, more records or a smaller b reach it"
         )
-    of_moving = np.maximum(least, accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta))
+    of_moving = np.maximum(
+        least, accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta)
+    )
     k = np.full(moving.shape, of_moving.max())  # rows without a choice may have any k
     k[moving] = of_moving
     return checks.plain(k)

@@ -12,7 +12,9 @@ from dpsim.dirichlet.mechanism import SMALLEST_PARAMETER
 from dpsim.numerics.special import log_beta
 
 
-def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
+def mean_kl_bound(
+    pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None
+) -> Array:
     """Return L, the mean over the stationary distribution of Corollary 1's bound for each row, shape (...) (Benvenuti
     et al. 2026, Theorem 4).
 
@@ -28,8 +30,15 @@ def mean_kl_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: Arra
     0.037
     """
     pi = checks.simplex("pi", pi)
-    given = (("categories", pi.shape[-1] if categories is None else categories), ("N", N), ("k", k))
-    sizes = (checks.fitted(name, checks.numeric(name, value), pi.shape) for name, value in given)
+    given = (
+        ("categories", pi.shape[-1] if categories is None else categories),
+        ("N", N),
+        ("k", k),
+    )
+    sizes = (
+        checks.fitted(name, checks.numeric(name, value), pi.shape)
+        for name, value in given
+    )
     return checks.plain((pi * expected_kl_bound(*sizes)).sum(axis=-1))
 
 
@@ -57,7 +66,9 @@ def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
     return checks.plain(0.5 * norm * np.sqrt(2.0 * L))
 
 
-def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None) -> Array:
+def ergodicity_bound(
+    pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None
+) -> Array:
     """Return sqrt(2 L), shape (...), which Theorem 5 of Benvenuti et al. 2026 states as a bound on the mean change of
     tau_inf.
 
@@ -77,7 +88,13 @@ def ergodicity_bound(pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: A
 
 
 def matrix_dirichlet_bound(
-    norm: ArrayLike, n: int, k: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike
+    norm: ArrayLike,
+    n: int,
+    k: ArrayLike,
+    *,
+    eta: float,
+    eta_bar: float,
+    protected: ArrayLike,
 ) -> Array:
     """Return the bound on E ``||pi - pi~||_1`` for a norm of Z (Fallin et al. 2023, Theorem 3).
 
@@ -99,13 +116,24 @@ def matrix_dirichlet_bound(
     norm = checks.real("norm", norm, 0.0)
     k = checks.real("k", k, 0.0, open_low=True)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
-    eta_bar = checks.scalar("eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True)
+    eta_bar = checks.scalar(
+        "eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True
+    )
     rest = eta_bar + (checks.real("protected", protected, 2.0) - 1.0) * eta
     if (rest >= 1.0).any():
-        raise ValueError(f"protected must be below {1 + (1 - eta_bar) / eta:g}, got {np.max(protected):g}")
+        raise ValueError(
+            f"protected must be below {1 + (1 - eta_bar) / eta:g}, got {np.max(protected):g}"
+        )
     checks.real("k eta", k * eta, SMALLEST_PARAMETER)
     powers = k[..., None] * ((1.0 - rest) * np.log(eta) + (1.0 - eta) * np.log(rest))
-    least = 4.0 * np.exp(2.0 * (powers - np.log(k[..., None]) - log_beta(k[..., None] * eta, k[..., None] * rest)))
+    least = 4.0 * np.exp(
+        2.0
+        * (
+            powers
+            - np.log(k[..., None])
+            - log_beta(k[..., None] * eta, k[..., None] * rest)
+        )
+    )
     mean = n * expected_absolute_error_bound(k)
     spread = np.maximum(0.25 * n**2 / (k + 1.0) - least.max(axis=-1), 0.0)
     return checks.plain(norm * (mean + np.sqrt((n - 1) / n * spread)))

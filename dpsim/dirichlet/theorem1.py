@@ -25,7 +25,13 @@ from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
 
 
 def epsilon_bound(
-    k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike, gamma: ArrayLike, n: int, eta_bar: ArrayLike | None = None
+    k: ArrayLike,
+    *,
+    shift: ArrayLike,
+    eta: ArrayLike,
+    gamma: ArrayLike,
+    n: int,
+    eta_bar: ArrayLike | None = None,
 ) -> Any:
     """Return the epsilon of Theorem 1 of Benvenuti et al. 2026 (equation 6) and of Fallin et al. 2023.
 
@@ -56,26 +62,42 @@ def epsilon_bound(
     n = checks.integer("n", n, 2)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     gamma = _inner_minimum(gamma, n)
-    outside = 0.0 if eta_bar is None else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
+    outside = (
+        0.0
+        if eta_bar is None
+        else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
+    )
     eta = _minimum(eta, (1.0 - outside) / n, k)
     # Two coordinates share at most 1 - (n-2) eta. The paper has 1 - eta, which is not a bound for n = 2.
     shared = 1.0 - outside - (min(n - 2, 1) * eta if eta_bar is None else 0.0)
     shift = _at_most("shift", shift, shared - 2.0 * eta)
-    left = np.maximum(shared - eta - shift, eta)  # a rounding below eta would make the bound too small
-    beta_ratio = log_gamma_ratio(k * left, k * shift) - log_gamma_ratio(k * eta, k * shift)
+    left = np.maximum(
+        shared - eta - shift, eta
+    )  # a rounding below eta would make the bound too small
+    beta_ratio = log_gamma_ratio(k * left, k * shift) - log_gamma_ratio(
+        k * eta, k * shift
+    )
     # No release has every coordinate above a gamma of more than 1/n, so any epsilon >= 0 holds there.
-    return checks.plain(np.maximum(beta_ratio + k * shift * (np.log1p(-(n - 1) * gamma) - np.log(gamma)), 0.0))
+    return checks.plain(
+        np.maximum(
+            beta_ratio + k * shift * (np.log1p(-(n - 1) * gamma) - np.log(gamma)), 0.0
+        )
+    )
 
 
 def _inner_minimum(gamma: ArrayLike, m: int) -> Array:
-    return checks.real("gamma", gamma, 0.0, 1.0 / max(m - 1, 1), open_low=True, open_high=True)
+    return checks.real(
+        "gamma", gamma, 0.0, 1.0 / max(m - 1, 1), open_low=True, open_high=True
+    )
 
 
 def _minimum(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
     """Return eta, and raise ValueError unless eta is at most `most` and k eta does not underflow."""
     eta = _at_most("eta", eta, most)
     if (k * eta < SMALLEST_PARAMETER).any():
-        raise ValueError(f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta.min():g}")
+        raise ValueError(
+            f"eta must be at least {SMALLEST_PARAMETER:g} / k, got {eta.min():g}"
+        )
     return eta
 
 
@@ -86,12 +108,19 @@ def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
     above = array > np.asarray(most) + 8 * np.finfo(float).eps
     if above.any():
         offender, limit = (float(x[above][0]) for x in np.broadcast_arrays(array, most))
-        raise ValueError(f"{name} must be in {checks.interval(0.0, limit, open_low=True)}, got {offender:g}")
+        raise ValueError(
+            f"{name} must be in {checks.interval(0.0, limit, open_low=True)}, got {offender:g}"
+        )
     return array
 
 
 def delta_bounds(
-    k: ArrayLike, *, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
+    k: ArrayLike,
+    *,
+    eta: ArrayLike,
+    gamma: ArrayLike,
+    n: int,
+    protected: int | None = None,
 ) -> tuple[Array, Array]:
     """Return proven (lower, upper) bounds around delta, the largest probability that a protected entry is below gamma
     (Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2; Marshall and Olkin 1979, section 11.E).
@@ -134,7 +163,9 @@ def _log_delta_bounds(
     gamma = _inner_minimum(gamma, m)
     eta = _minimum(eta, 1.0 / m, k)
     if (eta >= 1.0).any():
-        raise ValueError(f"eta must be in (0, 1) for one protected coordinate, got {eta.max():g}")
+        raise ValueError(
+            f"eta must be in (0, 1) for one protected coordinate, got {eta.max():g}"
+        )
     at_border = n - 1 if protected is None else m
     with np.errstate(divide="ignore"):  # q_i = 1 gives log 0 = -inf, as it should
         log_tail = log_beta_tail(gamma, eta, k)
@@ -150,10 +181,14 @@ def _log_delta_bounds(
     lower = np.where(log_sum < -40.0, log_sum, np.log(some))
     certain = m * gamma >= 1.0  # Omega_1 has no interior
     lower = np.minimum(lower, upper)
-    return checks.plain(np.where(certain, 0.0, lower)), checks.plain(np.where(certain, 0.0, upper))
+    return checks.plain(np.where(certain, 0.0, lower)), checks.plain(
+        np.where(certain, 0.0, upper)
+    )
 
 
-def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, n: int) -> Any:
+def best_epsilon_bound(
+    delta: ArrayLike, k: float, *, shift: float, eta: float, n: int
+) -> Any:
     """Return the epsilon of Theorem 1 at each delta with the best gamma. The best gamma is the largest one, to within a
     relative error of 1e-12, for which the upper end of `delta_bounds` is at most delta. So the result is a proven upper
     bound.
@@ -181,9 +216,15 @@ def best_epsilon_bound(delta: ArrayLike, k: float, *, shift: float, eta: float, 
     best = []
     for target in np.log(np.ravel(deltas)):
         if excess(low, target) > 0.0:
-            raise ValueError(f"delta must be above {math.exp(excess(low, 0.0)):.3g} at k = {k:g}, got {deltas.min():g}")
+            raise ValueError(
+                f"delta must be above {math.exp(excess(low, 0.0)):.3g} at k = {k:g}, got {deltas.min():g}"
+            )
         log_gamma = search.last_kept(partial(excess, target=target), low, high, 1e-12)
-        best.append(float(epsilon_bound(k, shift=shift, eta=eta, gamma=math.exp(log_gamma), n=n)))
+        best.append(
+            float(
+                epsilon_bound(k, shift=shift, eta=eta, gamma=math.exp(log_gamma), n=n)
+            )
+        )
     return checks.plain(np.reshape(best, deltas.shape))
 
 
@@ -211,21 +252,34 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     """
     means = checks.real("p", p, 0.0, 1.0, open_low=True)
     if means.ndim != 1 or not means.size or means.sum() > 1.0 + 1e-12:
-        raise ValueError(f"p must be one vector with a sum of at most 1, got {means.tolist()}")
+        raise ValueError(
+            f"p must be one vector with a sum of at most 1, got {means.tolist()}"
+        )
     k = checks.scalar("k", k, 1e-3, 1e3)
     gamma = checks.scalar("gamma", gamma, 1e-20, 0.5 / means.size)
     peaks = np.maximum(np.linspace(k * (1.0 - means.max()), k, 64), 3.0)
-    below = np.clip(gammainc(k * means, gamma * peaks[:, None]).sum(axis=1), 1e-300, 1.0)
-    peak = float(peaks[np.argmin(peaks - k * np.log(peaks) + np.log(below))])  # near the saddle of the integrand
-    end = math.sqrt(40.0 / (peak * (1.0 - means.size * gamma)))  # where the integrand is below e^-40 of its peak
+    below = np.clip(
+        gammainc(k * means, gamma * peaks[:, None]).sum(axis=1), 1e-300, 1.0
+    )
+    peak = float(
+        peaks[np.argmin(peaks - k * np.log(peaks) + np.log(below))]
+    )  # near the saddle of the integrand
+    end = math.sqrt(
+        40.0 / (peak * (1.0 - means.size * gamma))
+    )  # where the integrand is below e^-40 of its peak
     step = min(0.15, 0.3 / math.sqrt(peak))
     root = 1.0 + 1j * step * (np.arange(math.ceil(end / step)) + 0.5)
-    s = peak * root**2  # a parabola round the cut; the trapezoidal rule on it converges exponentially
+    s = (
+        peak * root**2
+    )  # a parabola round the cut; the trapezoidal rule on it converges exponentially
     leaving = np.zeros(s.shape)
     for shape in k * means:
         leaving = leaving + _lower_gamma(shape, gamma * s) * (1.0 - leaving)
     weights = np.exp(s - k * np.log(s) + math.lgamma(k)) * root
-    return min(max(float((weights * leaving).real.sum()) * 2.0 * peak * step / math.pi, 0.0), 1.0)
+    return min(
+        max(float((weights * leaving).real.sum()) * 2.0 * peak * step / math.pi, 0.0),
+        1.0,
+    )
 
 
 def _lower_gamma(a: float, z: Any) -> Any:
@@ -309,5 +363,7 @@ def delta_monte_carlo(
     left = np.empty((vertices[..., 0].size, checkpoints.size))
     for parameters, counts in zip(k * vertices.reshape(-1, n), left):
         offset, scale, in_logs = gamma_constants(parameters)
-        count_below(rng, parameters, offset, scale, bool(in_logs), gamma, m, checkpoints, counts)
+        count_below(
+            rng, parameters, offset, scale, bool(in_logs), gamma, m, checkpoints, counts
+        )
     return checks.plain((np.max(left, axis=0) / checkpoints).reshape(numbers.shape))

@@ -35,7 +35,9 @@ STEPS = (1, 10, 100, 1000, 10_000)
 MISSING = "Our copy of the slides lacks this picture, so it is drawn from their text."
 
 
-def walk_chart(table: pd.DataFrame, laws: Sequence[str], t: float, sensitivity: float) -> Moving:
+def walk_chart(
+    table: pd.DataFrame, laws: Sequence[str], t: float, sensitivity: float
+) -> Moving:
     """Return the chart of two walks from neighbouring histograms, step by step.
 
     Parameters
@@ -65,7 +67,8 @@ def walk_chart(table: pd.DataFrame, laws: Sequence[str], t: float, sensitivity: 
                 "scale": {"domain": [0, 1]},
             },
             "xOffset": law,
-            "color": law | {"scale": look, "legend": {"title": None, "orient": "right"}},
+            "color": law
+            | {"scale": look, "legend": {"title": None, "orient": "right"}},
         },
     }
     told = (
@@ -177,7 +180,9 @@ def draw_samples(
         ax.bar(bins, counts, color=TRUE, alpha=0.12, width=0.94, label="truth")
         for who, rows in part.groupby("who moves"):
             colour, shift, marker, label = WALKS[who]
-            ax.vlines(bins + shift, rows.quantile_05, rows.quantile_95, color=colour, lw=1.5)
+            ax.vlines(
+                bins + shift, rows.quantile_05, rows.quantile_95, color=colour, lw=1.5
+            )
             ax.plot(bins + shift, rows["mean"], marker, ms=4, color=colour, label=label)
         if printed is not None:
             samples = np.asarray(printed[t])
@@ -194,7 +199,9 @@ def draw_samples(
         ax.set_xticks(bins, [f"bin {i + 1}" for i in bins])
         ax.set_title(f"$t={t:g}$")
     axes[0].set_ylabel("people")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    fig.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4
+    )
     return fig
 
 
@@ -206,7 +213,9 @@ def draw_two_chains(table: pd.DataFrame) -> Figure:
     ----------
     table : DataFrame, columns t, k, mean_1, mean_2, expected, Y and stop
     """
-    fig, axes = plt.subplots(2, 2, figsize=size(2, 3.6), sharex=True, height_ratios=[1.5, 1])
+    fig, axes = plt.subplots(
+        2, 2, figsize=size(2, 3.6), sharex=True, height_ratios=[1.5, 1]
+    )
     lines = {
         "mean_1": (PAPER, "chain 1"),
         "mean_2": (OTHER, "chain 2"),
@@ -225,12 +234,16 @@ def draw_two_chains(table: pd.DataFrame) -> Figure:
         top.set(title=f"$t={t:g}$")
     axes[0, 0].set(ylabel="running mean of $c_x$")
     axes[1, 0].set(ylabel="$Y^{(k)}$")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    fig.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4
+    )
     mark_source(fig, MISSING)
     return fig
 
 
-def draw_replications(table: pd.DataFrame, tolerance: float, drawn: Mapping[str, str]) -> Figure:
+def draw_replications(
+    table: pd.DataFrame, tolerance: float, drawn: Mapping[str, str]
+) -> Figure:
     """Return the differences of many pairs of chains, and how many are close at the end.
 
     Parameters
@@ -263,12 +276,16 @@ def draw_replications(table: pd.DataFrame, tolerance: float, drawn: Mapping[str,
                 **look,
             )
         ax.set(xscale="log", ylim=(-0.8, 0.8))
-        ax.set_title(f"$t={t:g}$, {drawn[who]}: {close.sum()} of {close.size} are close")
+        ax.set_title(
+            f"$t={t:g}$, {drawn[who]}: {close.sum()} of {close.size} are close"
+        )
         plain_ticks(ax.xaxis, STEPS)
     for ax in axes[1]:
         ax.set_xlabel("steps $k$")
     for ax in axes[:, 0]:
         ax.set_ylabel("$Y^{(k)}$, share of the\nexpected objective")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    fig.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2
+    )
     mark_source(fig, MISSING)
     return fig

@@ -32,7 +32,9 @@ def draw_grades(values: pd.DataFrame, source: str) -> Figure:
     x = values["epsilon"]
     mean = values["kl_empirical"]
     spread = 2 * values["kl_standard_error"]
-    left.plot(x, values["kl_corollary1"], "--", color=PAPER, label="Corollary 1 (bound)")
+    left.plot(
+        x, values["kl_corollary1"], "--", color=PAPER, label="Corollary 1 (bound)"
+    )
     left.plot(x, values["kl_theorem2"], color=OURS, label="Theorem 2 (exact)")
     left.plot(x, mean, ".", ms=3, color=PAPER, label="mean of releases")
     left.fill_between(x, mean - spread, mean + spread, color=PAPER, **BAND)
@@ -74,7 +76,9 @@ def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
     x, low, high = table.loc[len(table) // 2, ["epsilon", "tv_mean", "tv_theorem4"]]
     arrow = {"arrowstyle": "<->", "color": "0.4"}
     right.annotate("", (x, high), (x, low), arrowprops=arrow)
-    right.text(x, np.sqrt(low * high), f"  {high / low:.0f} times", color="0.3", va="center")
+    right.text(
+        x, np.sqrt(low * high), f"  {high / low:.0f} times", color="0.3", va="center"
+    )
     right.text(x, 1.6 * high, "Theorem 4's bound", ha="center")
     right.text(x, low / 1.3, "mean of private chains", ha="center", va="top")
     right.set(yscale="log", ylim=(0.3 * mean.min(), 3 * table["tv_theorem4"].max()))
@@ -109,7 +113,9 @@ def draw_sampled_delta(table: pd.DataFrame, names: dict[str, str]) -> Figure:
         ax.plot(part["draws"], exact, dash, color=OURS, label=f"exact, δ = {name}")
     ax.axhline(0.01, color=PUBLISHED, lw=0.8)
     ax.text(110, 0.0092, "published: below this at $10^6$", va="top", color="0.3")
-    ax.set(xscale="log", yscale="log", xlabel="draws at each point, $M$", ylim=(0.003, 20))
+    ax.set(
+        xscale="log", yscale="log", xlabel="draws at each point, $M$", ylim=(0.003, 20)
+    )
     ax.set_ylabel(r"$\mathbb{E}\,|\hat\delta-\delta|\,/\,\delta$")
     ax.legend()
     return fig

@@ -33,7 +33,13 @@ INK, LINES = "black", "#888"
 """The colours of a chart's texts and of its axes. A dark theme would make both white,
 on our white background."""
 
-TEXTS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
+TEXTS = {
+    "labelFontSize": 12,
+    "titleFontSize": 12,
+    "titleFontWeight": "normal",
+    "labelColor": INK,
+    "titleColor": INK,
+}
 
 LOOK = {
     "font": "DejaVu Sans, sans-serif",
@@ -41,8 +47,16 @@ LOOK = {
     "axis": {"grid": False, "domainColor": LINES, "tickColor": LINES, **TEXTS},
     "legend": TEXTS,
     "header": {"labelColor": INK, "titleColor": INK},
-    "title": {"fontSize": 12, "fontWeight": "normal", "color": INK, "subtitleColor": INK},
-    "style": {part: {"fill": INK} for part in ("guide-label", "guide-title", "group-title", "group-subtitle")},
+    "title": {
+        "fontSize": 12,
+        "fontWeight": "normal",
+        "color": INK,
+        "subtitleColor": INK,
+    },
+    "style": {
+        part: {"fill": INK}
+        for part in ("guide-label", "guide-title", "group-title", "group-subtitle")
+    },
     "text": {"color": INK},
 }
 """The look of all charts. Its font comes with matplotlib."""
@@ -60,8 +74,15 @@ class Moving:
     """
 
     def __init__(self, spec: dict[str, Any], alt_text: str) -> None:
-        schema = {"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "config": LOOK}
-        about = {"usermeta": {"embedOptions": {"actions": False}}, "description": alt_text, "background": "white"}
+        schema = {
+            "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+            "config": LOOK,
+        }
+        about = {
+            "usermeta": {"embedOptions": {"actions": False}},
+            "description": alt_text,
+            "background": "white",
+        }
         self.spec: dict[str, Any] = schema | about | spec
         self.alt_text = alt_text
 
@@ -78,7 +99,11 @@ class Moving:
         still = io.BytesIO()
         text = {"text/plain": self.alt_text}
         Image.open(io.BytesIO(self.png)).reduce(SCALE).save(still, "png")
-        return {"application/vnd.vegalite.v5+json": self.spec, "image/png": still.getvalue(), **text}, {}
+        return {
+            "application/vnd.vegalite.v5+json": self.spec,
+            "image/png": still.getvalue(),
+            **text,
+        }, {}
 
 
 def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> None:
@@ -94,7 +119,9 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
         return
     text = json.dumps(moving.spec, sort_keys=True, separators=(",", ":")) + "\n"
     if len(text) > MOST_BYTES:
-        raise ValueError(f"chart {name} must have at most {MOST_BYTES} bytes, got {len(text)}")
+        raise ValueError(
+            f"chart {name} must have at most {MOST_BYTES} bytes, got {len(text)}"
+        )
     save_table(data, name, output)
     files.write_text(Path(output) / f"{name}.json", text)
     with files.replacing(Path(output) / f"{name}.png") as partial:
@@ -107,7 +134,9 @@ def encode(field: str, kind: str = "quantitative", **look: Any) -> dict[str, Any
     return {"field": field, "type": kind, **look}
 
 
-def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) -> dict[str, Any]:
+def note(
+    words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any
+) -> dict[str, Any]:
     """Return a layer of a chart that writes one text for each group of its rows.
 
     Parameters
@@ -117,15 +146,22 @@ def note(words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any) 
         averaged over each group
     mark : keywords of the text, for example its place
     """
-    averages = [{"op": "mean", "field": field, "as": field} for field in means] or [{"op": "count", "as": "rows"}]
+    averages = [{"op": "mean", "field": field, "as": field} for field in means] or [
+        {"op": "count", "as": "rows"}
+    ]
     return {
-        "transform": [{"aggregate": averages, "groupby": list(by)}, {"calculate": words, "as": "words"}],
+        "transform": [
+            {"aggregate": averages, "groupby": list(by)},
+            {"calculate": words, "as": "words"},
+        ],
         "mark": {"type": "text", "align": "left", "fontSize": 13, **mark},
         "encoding": {"text": encode("words", "nominal")},
     }
 
 
-def slider(name: str, label: str, value: float, low: float, high: float, step: float) -> dict[str, Any]:
+def slider(
+    name: str, label: str, value: float, low: float, high: float, step: float
+) -> dict[str, Any]:
     """Return a parameter of a chart that a slider sets.
 
     Parameters
@@ -143,10 +179,16 @@ def slider(name: str, label: str, value: float, low: float, high: float, step: f
     return {"name": name, "value": value, "bind": control}
 
 
-def radio(name: str, label: str, value: float, options: Sequence[float]) -> dict[str, Any]:
+def radio(
+    name: str, label: str, value: float, options: Sequence[float]
+) -> dict[str, Any]:
     """Return a parameter of a chart, like that of `slider`, that radio buttons set,
     with a button for each option."""
-    return {"name": name, "value": value, "bind": {"input": "radio", "options": options, "name": label}}
+    return {
+        "name": name,
+        "value": value,
+        "bind": {"input": "radio", "options": options, "name": label},
+    }
 
 
 def embedded(table: pd.DataFrame) -> dict[str, Any]:
@@ -164,6 +206,11 @@ def embedded(table: pd.DataFrame) -> dict[str, Any]:
     >>> figures.embedded(pd.DataFrame({"x": [1, 2]}))["datasets"]["table"]
     'x\\n1\\n2\\n'
     """
-    parse = {str(column): "number" for column in table.select_dtypes("number")}  # otherwise 10 would be sorted before 2
+    parse = {
+        str(column): "number" for column in table.select_dtypes("number")
+    }  # otherwise 10 would be sorted before 2
     text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    return {"datasets": {"table": text}, "data": {"name": "table", "format": {"type": "csv", "parse": parse}}}
+    return {
+        "datasets": {"table": text},
+        "data": {"name": "table", "format": {"type": "csv", "parse": parse}},
+    }

@@ -23,14 +23,22 @@ from dpsim.figures.house_style import OURS, PAPER, SMALL
 State = tuple[int, int, Hashable]
 Policy = Mapping[State, Mapping[tuple[State, Hashable], float]]
 
-NODE, INNER = 25.0, 21.0  # diameters of a state and of the second circle of an accepting one, in points
+NODE, INNER = (
+    25.0,
+    21.0,
+)  # diameters of a state and of the second circle of an accepting one, in points
 WIDTH, HEIGHT = 1.6, 0.65  # distance between neighbouring states, in units of the axes
 ASIDE = 1.5  # the height, as a multiple of HEIGHT, where states have last letters, because arrows cross there
 BEND = 0.13  # bow of arrows that join the same two states, as a share of their length
 
 
 def draw_automaton(
-    ax: Any, V: Mapping[State, int], mu: Policy, start: State, *, highlight: Sequence[Hashable] = ()
+    ax: Any,
+    V: Mapping[State, int],
+    mu: Policy,
+    start: State,
+    *,
+    highlight: Sequence[Hashable] = (),
 ) -> pd.DataFrame:
     """Return the transitions that a policy reaches from the start state, beginning with
     the first letter, and draw them.
@@ -61,14 +69,24 @@ def draw_automaton(
     for letter in highlight:
         path.append((state, letter))
         if path[-1] not in following:
-            raise ValueError(f"highlight must be a word that the automaton writes, got {highlight!r}")
+            raise ValueError(
+                f"highlight must be a word that the automaton writes, got {highlight!r}"
+            )
         state = following[path[-1]]
     for state, letter, after, probability in edges:
         beside = [edge[1] for edge in edges if (edge[0], edge[2]) == (state, after)]
         bend = BEND * (2 * beside.index(letter) - len(beside) + 1)
         _arrow(ax, places[state], places[after], bend, (state, letter) in path)
         chance = Fraction(probability).limit_denominator(V[state])
-        _label(ax, places[state], places[after], bend, 0.26 if after[2] else 0.5, f"{letter}", f"{chance}")
+        _label(
+            ax,
+            places[state],
+            places[after],
+            bend,
+            0.26 if after[2] else 0.5,
+            f"{letter}",
+            f"{chance}",
+        )
     for node, place in places.items():
         name = f"${node[0]}|{node[1]}$" + (f"\n{node[2]}" if node[2] else "")
         _circle(ax, place, name, accepting=node not in mu, linespacing=1.05)
@@ -89,7 +107,9 @@ def draw_automaton(
     return pd.DataFrame(rows, columns=columns.split())
 
 
-def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequence[str]) -> None:
+def draw_chain(
+    ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequence[str]
+) -> None:
     """Draw the feasible transitions of a chain as arrows between circles.
 
     Parameters
@@ -103,7 +123,12 @@ def draw_chain(ax: Any, adjacency: ArrayLike, places: ArrayLike, labels: Sequenc
     feasible = np.asarray(adjacency) > 0
     centres = np.asarray(places)
     for source, target in np.argwhere(feasible):
-        _arrow(ax, centres[source], centres[target], BEND if feasible[target, source] else 0.0)
+        _arrow(
+            ax,
+            centres[source],
+            centres[target],
+            BEND if feasible[target, source] else 0.0,
+        )
     for place, label in zip(centres, labels):
         _circle(ax, place, label)
     _frame(ax, centres, 0.35 * float(np.ptp(centres, axis=0).max()))
@@ -115,7 +140,11 @@ def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, 
     edges: list[tuple[State, Hashable, State, float]] = []
     states = [start]
     while states:
-        found = [(state, letter, after, p) for state in states for (after, letter), p in mu.get(state, {}).items()]
+        found = [
+            (state, letter, after, p)
+            for state in states
+            for (after, letter), p in mu.get(state, {}).items()
+        ]
         edges += found
         states = sorted({after for _, _, after, _ in found}, key=str)
     return edges
@@ -129,7 +158,9 @@ def _places(states: Collection[State]) -> dict[State, Array]:
     places = {}
     for position in {state[0] for state in states}:
         column = [state for state in states if state[0] == position]
-        for rank, state in enumerate(sorted(column, key=lambda state: (state[1], str(state[2])))):
+        for rank, state in enumerate(
+            sorted(column, key=lambda state: (state[1], str(state[2])))
+        ):
             level = ASIDE * ((len(column) - 1) / 2 - rank) if state[2] else -state[1]
             places[state] = np.array([WIDTH * position, HEIGHT * level])
     return places
@@ -152,7 +183,15 @@ def _arrow(ax: Any, tail: Any, head: Any, bend: float, thick: bool = False) -> N
     ax.add_patch(arrow)
 
 
-def _label(ax: Any, tail: Array, head: Array, bend: float, along: float, letter: str, chance: str) -> None:
+def _label(
+    ax: Any,
+    tail: Array,
+    head: Array,
+    bend: float,
+    along: float,
+    letter: str,
+    chance: str,
+) -> None:
     """Write a letter and its probability on a bowed arrow, at the fraction `along` of
     the way to its head."""
     reach = head - tail
@@ -167,7 +206,9 @@ def _label(ax: Any, tail: Array, head: Array, bend: float, along: float, letter:
     ax.add_artist(AnnotationBbox(packed, (x, y), bboxprops=around, pad=0.1, zorder=4))
 
 
-def _circle(ax: Any, place: Array, name: str, accepting: bool = False, **look: Any) -> None:
+def _circle(
+    ax: Any, place: Array, name: str, accepting: bool = False, **look: Any
+) -> None:
     """Draw a state, with a second circle if it is accepting, and with keywords of its
     text."""
     ax.plot(*place, "o", ms=NODE, mfc="white", mec="black", mew=0.8, zorder=5)

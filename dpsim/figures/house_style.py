@@ -43,7 +43,12 @@ PUBLISHED = "0.45"
 """The colour of published points, which are hollow grey diamonds with their values
 beside them."""
 
-DASHES: dict[str, Any] = {TRUE: "", PAPER: "", OURS: (1, 1), OTHER: (3, 1.25, 1.5, 1.25)}
+DASHES: dict[str, Any] = {
+    TRUE: "",
+    PAPER: "",
+    OURS: (1, 1),
+    OTHER: (3, 1.25, 1.5, 1.25),
+}
 """The dashes of each colour, as seaborn and ``ax.plot(..., dashes=...)`` take them.
 They also differ in grey."""
 BOUND = (4, 1.5)
@@ -86,11 +91,15 @@ def style() -> None:
     if it was imported before one.
     """
     colours = [PAPER, OURS, OTHER, "#CC79A7", "#E69F00", "#56B4E9"]
-    sns.set_theme("paper", "ticks", colours, font="DejaVu Sans", font_scale=SMALL / 8.8, rc=LOOK)
+    sns.set_theme(
+        "paper", "ticks", colours, font="DejaVu Sans", font_scale=SMALL / 8.8, rc=LOOK
+    )
     pd.set_option("display.max_columns", 20)
 
 
-def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: bool = False) -> dict[str, Any]:
+def looks(
+    colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: bool = False
+) -> dict[str, Any]:
     """Return the keywords ``palette`` and ``dashes`` (and ``markers``) of seaborn's
     line plots.
 
@@ -110,11 +119,18 @@ def looks(colours: Mapping[str, str], *, bounds: Collection[str] = (), markers: 
     """
     for name, colour in colours.items():
         if not is_color_like(colour):
-            raise ValueError(f"colours must be colours that matplotlib knows, got {colour!r} for {name!r}")
-    dashes = {name: BOUND if name in bounds else DASHES.get(colour, "") for name, colour in colours.items()}
+            raise ValueError(
+                f"colours must be colours that matplotlib knows, got {colour!r} for {name!r}"
+            )
+    dashes = {
+        name: BOUND if name in bounds else DASHES.get(colour, "")
+        for name, colour in colours.items()
+    }
     found: dict[str, Any] = {"palette": dict(colours), "dashes": dashes}
     if markers:
-        found["markers"] = {name: MARKERS.get(colour, "o") for name, colour in colours.items()}
+        found["markers"] = {
+            name: MARKERS.get(colour, "o") for name, colour in colours.items()
+        }
     return found
 
 
@@ -179,7 +195,10 @@ def add_band(table: pd.DataFrame, value: str, error: str) -> pd.DataFrame:
     >>> figures.add_band(pd.DataFrame({"mean": [1.0], "se": [0.25]}), "mean", "se")["mean"].tolist()
     [1.0, 0.5, 1.5]
     """
-    ends = [table.assign(**{value: table[value] + side * 2.0 * table[error]}) for side in (-1, 1)]
+    ends = [
+        table.assign(**{value: table[value] + side * 2.0 * table[error]})
+        for side in (-1, 1)
+    ]
     return pd.concat([table, *ends], ignore_index=True)
 
 
@@ -217,11 +236,19 @@ def plain_ticks(axis: Any, values: Sequence[float]) -> None:
     values : sequence of float
     """
     low, high = axis.get_view_interval()
-    step = 1 + sum(low <= value <= high for value in values) // (8 if axis.axis_name == "x" else 11)
-    axis.set(major_locator=FixedLocator(list(values)[::step]), major_formatter="{x:g}", minor_locator=NullLocator())
+    step = 1 + sum(low <= value <= high for value in values) // (
+        8 if axis.axis_name == "x" else 11
+    )
+    axis.set(
+        major_locator=FixedLocator(list(values)[::step]),
+        major_formatter="{x:g}",
+        minor_locator=NullLocator(),
+    )
 
 
-def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5)) -> None:
+def mark_published(
+    ax: Any, x: float, y: float, label: str, *, offset: tuple[float, float] = (5, 5)
+) -> None:
     """Mark a published point with a hollow grey diamond and write its value beside it.
 
     Parameters
@@ -231,11 +258,24 @@ def mark_published(ax: Any, x: float, y: float, label: str, *, offset: tuple[flo
     label : str, the value as the paper reports it
     offset : tuple of float, the offset of the label in points; beyond 20 a thin line joins the label to its point
     """
-    ax.plot([x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False)
+    ax.plot(
+        [x], [y], "D", mfc="none", mec=PUBLISHED, mew=1.0, ms=5, zorder=5, clip_on=False
+    )
     far = offset[0] ** 2 + offset[1] ** 2 > 20**2
-    line = {"arrowstyle": "-", "lw": 0.5, "color": PUBLISHED, "shrinkA": 1, "shrinkB": 4} if far else None
+    line = (
+        {"arrowstyle": "-", "lw": 0.5, "color": PUBLISHED, "shrinkA": 1, "shrinkB": 4}
+        if far
+        else None
+    )
     text = {"fontsize": SMALL, "color": "0.3", "va": "center" if far else "baseline"}
-    ax.annotate(label, (x, y), xytext=offset, textcoords="offset points", arrowprops=line, **text)
+    ax.annotate(
+        label,
+        (x, y),
+        xytext=offset,
+        textcoords="offset points",
+        arrowprops=line,
+        **text,
+    )
 
 
 def mark_source(fig: Figure, text: str) -> None:
@@ -249,7 +289,9 @@ def mark_source(fig: Figure, text: str) -> None:
     fig.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color="0.35")
 
 
-def save(fig: Figure, name: str, data: pd.DataFrame, output: str, *, owner_only: bool = False) -> None:
+def save(
+    fig: Figure, name: str, data: pd.DataFrame, output: str, *, owner_only: bool = False
+) -> None:
     """Write output/name.png and .csv (the plotted numbers), and also .pdf if the
     environment variable PDF is 1.
 
@@ -270,9 +312,13 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str, *, owner_only:
         owner of the data, and can be read by nobody else (mode 0600).
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
-        raise ValueError(f"name must be lower-case letters, digits and underscores, got {name!r}")
+        raise ValueError(
+            f"name must be lower-case letters, digits and underscores, got {name!r}"
+        )
     if data.empty:
-        raise ValueError(f"data must hold the plotted numbers of {name}, got an empty table")
+        raise ValueError(
+            f"data must hold the plotted numbers of {name}, got an empty table"
+        )
     if not output:
         return
     save_table(data, name, output, owner_only=owner_only)
@@ -289,20 +335,26 @@ def save(fig: Figure, name: str, data: pd.DataFrame, output: str, *, owner_only:
     ) as partial:  # not savefig, which would draw each of them twice
         FigureCanvasAgg(fig).print_png(partial, metadata={"Software": None})
     if os.environ.get("PDF") == "1":
-        from matplotlib.backends.backend_pdf import FigureCanvasPdf  # its import takes as long as drawing a figure
+        from matplotlib.backends.backend_pdf import (
+            FigureCanvasPdf,
+        )  # its import takes as long as drawing a figure
 
         fig.set_layout_engine("none")  # the png's layout is also that of the pdf
         with files.replacing(folder / f"{name}.pdf", owner_only=owner_only) as partial:
             FigureCanvasPdf(fig).print_pdf(partial, metadata={"CreationDate": None})
     fig.set_canvas(canvas)
     fig.dpi = dpi
-    if get_ipython() is not None:  # the page shows the saved picture at half its size and not another drawing
+    if (
+        get_ipython() is not None
+    ):  # the page shows the saved picture at half its size and not another drawing
         plt.close(fig)
         with Image.open(folder / f"{name}.png") as picture:
             display(picture.reduce(2))  # type: ignore[no-untyped-call]
 
 
-def save_table(data: pd.DataFrame, name: str, output: str, *, owner_only: bool = False) -> None:
+def save_table(
+    data: pd.DataFrame, name: str, output: str, *, owner_only: bool = False
+) -> None:
     """Write output/name.csv (six significant digits) for a table without a figure.
 
     Parameters
@@ -319,7 +371,9 @@ def save_table(data: pd.DataFrame, name: str, output: str, *, owner_only: bool =
     files.write_csv(folder / f"{name}.csv", data, owner_only=owner_only)
 
 
-def show_table(table: pd.DataFrame, form: str = ".4g", forms: Mapping[str, str] | None = None) -> Table:
+def show_table(
+    table: pd.DataFrame, form: str = ".4g", forms: Mapping[str, str] | None = None
+) -> Table:
     """Return a table that Jupyter shows without its index, with words at the left of
     their columns and numbers at the right.
 
@@ -344,11 +398,16 @@ def show_table(table: pd.DataFrame, form: str = ".4g", forms: Mapping[str, str] 
     numbers = set(table.select_dtypes("number").columns)
     styles = {str(name): RIGHT if name in numbers else LEFT for name in table}
     spec = dict.fromkeys(numbers, form) | dict(forms or {})
-    columns = [[html.escape(format(value, spec.get(name, ""))) for value in table[name]] for name in table]
+    columns = [
+        [html.escape(format(value, spec.get(name, ""))) for value in table[name]]
+        for name in table
+    ]
     return Table(html_table(styles, zip(*columns)))
 
 
-def save_numbers(numbers: Mapping[str, float], output: str, *, owner_only: bool = False) -> None:
+def save_numbers(
+    numbers: Mapping[str, float], output: str, *, owner_only: bool = False
+) -> None:
     """Write the key numbers of a run to output/numbers.json, for notebooks that do not
     check published numbers.
 
@@ -362,7 +421,10 @@ def save_numbers(numbers: Mapping[str, float], output: str, *, owner_only: bool 
     """
     if not numbers:
         raise ValueError("numbers must hold at least one number, got {}")
-    rounded = {str(name): json.loads(files.number(checks.scalar(name, value))) for name, value in numbers.items()}
+    rounded = {
+        str(name): json.loads(files.number(checks.scalar(name, value)))
+        for name, value in numbers.items()
+    }
     if output:
         Path(output).mkdir(parents=True, exist_ok=True)
         name = f"numbers_{files.OWNER_ONLY}.json" if owner_only else "numbers.json"

@@ -36,7 +36,13 @@ SIDES = ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1))
 
 
 def compare_zones(
-    zones: Any, true: ArrayLike, others: ArrayLike, labels: Sequence[str], *, group: ArrayLike, source: str
+    zones: Any,
+    true: ArrayLike,
+    others: ArrayLike,
+    labels: Sequence[str],
+    *,
+    group: ArrayLike,
+    source: str,
 ) -> Any:
     """Return a figure of the true distribution and, beside it, the difference of each
     of the others from it.
@@ -56,12 +62,18 @@ def compare_zones(
     truth = np.asarray(true)
     rows = np.asarray(others)
     fig, axes = plt.subplots(1, 1 + len(rows), figsize=size(2, 5.0))
-    fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)  # room for the colour bars
+    fig.get_layout_engine().set(
+        rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0
+    )  # room for the colour bars
     shapes = zone_shapes(zones, group)
     changes = 100 * (rows / truth - 1)
-    colours = choropleth(axes[0], shapes, truth, norm=LogNorm(truth.min(), truth.max()), cmap="YlGnBu")
+    colours = choropleth(
+        axes[0], shapes, truth, norm=LogNorm(truth.min(), truth.max()), cmap="YlGnBu"
+    )
     for ax, change, label in zip(axes[1:], changes, labels):
-        differences = choropleth(ax, shapes, change, norm=Normalize(-PER_CENT, PER_CENT), cmap="PuOr_r")
+        differences = choropleth(
+            ax, shapes, change, norm=Normalize(-PER_CENT, PER_CENT), cmap="PuOr_r"
+        )
         ax.text(0.5, 1.02, label, ha="center", transform=ax.transAxes)
     scale_bar(axes[0], 2000, left=True)
     north = np.deg2rad(90.0 + UPRIGHT)
@@ -88,7 +100,9 @@ def compare_zones(
         label="probability",
     )
     below.ax.xaxis.set(
-        major_formatter="{x:g}", major_locator=LogLocator(subs=(1.0, 5.0)), minor_formatter=NullFormatter()
+        major_formatter="{x:g}",
+        major_locator=LogLocator(subs=(1.0, 5.0)),
+        minor_formatter=NullFormatter(),
     )
     fig.colorbar(
         differences,
@@ -106,7 +120,9 @@ def zone_shapes(zones: Any, group: ArrayLike) -> Any:
     UPRIGHT about their centre."""
     # In metres of UTM zone 18N. Each outline was simplified by itself, which left gaps between neighbours; closing gaps
     # below 40 m joins them.
-    wide = geopandas.GeoDataFrame(geometry=zones.geometry.to_crs("EPSG:32618").buffer(20))
+    wide = geopandas.GeoDataFrame(
+        geometry=zones.geometry.to_crs("EPSG:32618").buffer(20)
+    )
     shapes = wide.dissolve(np.asarray(group)).buffer(-20)
     west, south, east, north = shapes.total_bounds
     return shapes.rotate(UPRIGHT, origin=((west + east) / 2, (south + north) / 2))
@@ -117,8 +133,14 @@ def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
     the input of a colour bar."""
     paths = []  # because GeoPandas' own plot would draw the whole figure again for every map
     for shape in shapes:
-        rings = [ring for part in shapely.get_parts(shape) for ring in (part.exterior, *part.interiors)]
-        paths.append(Path.make_compound_path(*(Path(ring.coords, closed=True) for ring in rings)))
+        rings = [
+            ring
+            for part in shapely.get_parts(shape)
+            for ring in (part.exterior, *part.interiors)
+        ]
+        paths.append(
+            Path.make_compound_path(*(Path(ring.coords, closed=True) for ring in rings))
+        )
     drawn = PathCollection(
         paths,
         array=np.asarray(values, float),
@@ -139,8 +161,20 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
     ends = segment_ends(chain)
     traffic = chain.segments["aadt_2022"].to_numpy(float)
     widths = WIDEST * traffic / traffic.max()
-    ax.add_collection(LineCollection(list(ends), linewidths=widths, colors="0.78", capstyle="round", zorder=1))
-    ax.plot(*np.unique(ends.reshape(-1, 2), axis=0).T, "o", ms=2.2, mfc="white", mec="0.5", mew=0.5, zorder=5)
+    ax.add_collection(
+        LineCollection(
+            list(ends), linewidths=widths, colors="0.78", capstyle="round", zorder=1
+        )
+    )
+    ax.plot(
+        *np.unique(ends.reshape(-1, 2), axis=0).T,
+        "o",
+        ms=2.2,
+        mfc="white",
+        mec="0.5",
+        mew=0.5,
+        zorder=5,
+    )
     ax.set_aspect("equal")
     ax.margins(0.08)
     ax.set_axis_off()
@@ -166,13 +200,21 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> N
         reach = head - tail
         aside = ASIDE * lane * np.array([reach[1], -reach[0]]) / np.hypot(*reach)
         corners += [tail + aside, head + aside]
-    style = {"arrowstyle": "-|>,head_length=0.35,head_width=0.18", "color": colour, "lw": 0, "shrinkA": 0, "shrinkB": 0}
+    style = {
+        "arrowstyle": "-|>,head_length=0.35,head_width=0.18",
+        "color": colour,
+        "lw": 0,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
     for tail, head in zip(
         corners[3::4], corners[4::4]
     ):  # the heads end early, so that they do not overlap at the nodes
         ax.annotate("", tail + 0.72 * (head - tail), tail, arrowprops=style, zorder=5)
     line = np.array(corners)
-    ax.plot(*line.T, color=colour, lw=1.4, solid_joinstyle="round", zorder=4, label="walk")
+    ax.plot(
+        *line.T, color=colour, lw=1.4, solid_joinstyle="round", zorder=4, label="walk"
+    )
     ax.plot(*line[0], "o", ms=5.5, mfc="white", mec=colour, mew=1.2, zorder=7)
     ax.plot(*line[-1], "s", ms=3.2, color=colour, zorder=8)
 
@@ -186,12 +228,16 @@ def walk_stops(chain: RoadChain, states: ArrayLike) -> list[Array]:
     stops = [middle[visited[0]]]
     for before, after in pairwise(visited):
         if before != after:
-            shared = [end for end in ends[before] if (end == ends[after]).all(axis=1).any()]
+            shared = [
+                end for end in ends[before] if (end == ends[after]).all(axis=1).any()
+            ]
             stops += [shared[0], middle[after]]
     return stops
 
 
-def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str, repeats: bool = False) -> None:
+def name_segments(
+    ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str, repeats: bool = False
+) -> None:
     """Write the number of each segment that a walk visits near the middle of the
     segment, where it covers as little as possible of the texts and lines. With
     `repeats` it is followed by how often the walk visits the segment, if this is more
@@ -204,24 +250,47 @@ def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str, 
     frame = shapely.box(*ax.bbox.extents)
     lines = [line.get_xydata() for line in ax.lines if line.get_linestyle() != "None"]
     lines += [piece for roads in ax.collections for piece in roads.get_segments()]
-    ink = [shapely.LineString(ax.transData.transform(line)) for line in lines if len(line) > 1]
-    taken = [shapely.box(*text.get_window_extent().extents) for text in ax.texts if text.get_text()]
+    ink = [
+        shapely.LineString(ax.transData.transform(line))
+        for line in lines
+        if len(line) > 1
+    ]
+    taken = [
+        shapely.box(*text.get_window_extent().extents)
+        for text in ax.texts
+        if text.get_text()
+    ]
     visits = Counter(np.asarray(states).tolist())
     visited = list(visits)
     middle = segment_ends(chain)[visited].mean(axis=1)
     for state, place, anchor in zip(visited, middle, ax.transData.transform(middle)):
-        name = f"{state} ({visits[state]}×)" if repeats and visits[state] > 1 else f"{state}"
-        text = ax.annotate(name, place, (0, 0), textcoords="offset points", ha="center", va="center")
+        name = (
+            f"{state} ({visits[state]}×)"
+            if repeats and visits[state] > 1
+            else f"{state}"
+        )
+        text = ax.annotate(
+            name, place, (0, 0), textcoords="offset points", ha="center", va="center"
+        )
         text.set(fontsize=SMALL, color=colour, path_effects=HALO, zorder=9)
         half = text.get_window_extent().size / 2
         choices = []
         for distance, side in product((4.0, 8.0, 14.0, 20.0), SIDES):
-            moved = np.array(side) * (point * distance * (0.7 if all(side) else 1.0) + half)
-            low, high = anchor + moved - half - 0.7 * point, anchor + moved + half + 0.7 * point
+            moved = np.array(side) * (
+                point * distance * (0.7 if all(side) else 1.0) + half
+            )
+            low, high = (
+                anchor + moved - half - 0.7 * point,
+                anchor + moved + half + 0.7 * point,
+            )
             box = shapely.box(*low, *high)
             clashes = shapely.intersects(taken, box).sum() + (not frame.contains(box))
-            hidden = shapely.length(shapely.clip_by_rect(ink, *low, *high)).sum()  # pixels of lines
-            choices.append((400.0 * clashes + hidden / 3 + distance / 2, *moved / point, box))
+            hidden = shapely.length(
+                shapely.clip_by_rect(ink, *low, *high)
+            ).sum()  # pixels of lines
+            choices.append(
+                (400.0 * clashes + hidden / 3 + distance / 2, *moved / point, box)
+            )
         _, *best, box = min(choices, key=lambda choice: choice[0])
         text.set_position(best)
         taken.append(box)
@@ -232,7 +301,13 @@ def segment_ends(chain: RoadChain) -> Array:
     lon, lat, nodes = (chain.intersections[name] for name in ("lon", "lat", "node"))
     points = geopandas.GeoSeries.from_xy(lon, lat, index=nodes, crs="EPSG:4326")
     places = points.to_crs("EPSG:32617").get_coordinates()  # UTM zone 17N
-    return np.stack([places.loc[chain.segments[end]].to_numpy() for end in ("from_node", "to_node")], axis=1)
+    return np.stack(
+        [
+            places.loc[chain.segments[end]].to_numpy()
+            for end in ("from_node", "to_node")
+        ],
+        axis=1,
+    )
 
 
 def scale_bar(ax: Any, bar: float, *, left: bool = False) -> None:
@@ -243,7 +318,14 @@ def scale_bar(ax: Any, bar: float, *, left: bool = False) -> None:
     level = low + 0.03 * (high - low)
     edge = 0.02 * (east - west)
     start = west + edge if left else east - edge - bar
-    ax.plot([start, start + bar], [level, level], color="black", lw=1.5, solid_capstyle="butt", zorder=3)
+    ax.plot(
+        [start, start + bar],
+        [level, level],
+        color="black",
+        lw=1.5,
+        solid_capstyle="butt",
+        zorder=3,
+    )
     ax.annotate(
         f"{bar / 1000:g} km",
         (start + bar / 2, level),

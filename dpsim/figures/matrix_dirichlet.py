@@ -13,7 +13,15 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from dpsim.datasets.roads import RoadChain
-from dpsim.figures.house_style import PAPER, PUBLISHED, TRUE, mark_published, mark_source, shorten, size
+from dpsim.figures.house_style import (
+    PAPER,
+    PUBLISHED,
+    TRUE,
+    mark_published,
+    mark_source,
+    shorten,
+    size,
+)
 from dpsim.figures.maps import draw_network, draw_walk, name_segments, scale_bar
 
 FIRST, LAST = 0.5, 9.0
@@ -35,7 +43,9 @@ def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
     true = walks[names[0]]
     height = max(1.55 * len(names), 0.22 * (len(walks) + 2))
     places = [[row, "table"] for row in range(len(names))]
-    fig, axes = plt.subplot_mosaic(places, figsize=size(2, height + 0.4), width_ratios=[2, 1])
+    fig, axes = plt.subplot_mosaic(
+        places, figsize=size(2, height + 0.4), width_ratios=[2, 1]
+    )
     table = axes.pop("table")
     colours = dict.fromkeys(names, PAPER) | {names[0]: TRUE}
     for ax, name in zip(axes.values(), names):
@@ -44,7 +54,14 @@ def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
             whole.remove()
         draw_walk(ax, roads, walks[name], colour=colours[name])
         ax.text(0.24, 0.95, name, transform=ax.transAxes, va="top", color=colours[name])
-    corners = np.concatenate([line.get_xydata() for ax in axes.values() for line in ax.lines if _is_walk(line)])
+    corners = np.concatenate(
+        [
+            line.get_xydata()
+            for ax in axes.values()
+            for line in ax.lines
+            if _is_walk(line)
+        ]
+    )
     low = corners.min(axis=0) - MARGIN
     high = corners.max(axis=0) + MARGIN
     for ax in axes.values():
@@ -56,10 +73,22 @@ def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
     for column, name in enumerate(["step", *names]):
         colour = colours.get(name, "0.35")
         place = max(column, 0.4 + 0.6 * column)  # the first two columns are narrower
-        table.text(place, 1.2, name.replace(", ", ",\n"), color=colour, ha="center", va="center")
+        table.text(
+            place,
+            1.2,
+            name.replace(", ", ",\n"),
+            color=colour,
+            ha="center",
+            va="center",
+        )
         for step, street in enumerate(walks[name]):
             moved = column > 1 and street != true.iloc[step]
-            box = {"facecolor": "none", "edgecolor": colour, "lw": 0.8, "boxstyle": "round,pad=0.15"}
+            box = {
+                "facecolor": "none",
+                "edgecolor": colour,
+                "lw": 0.8,
+                "boxstyle": "round,pad=0.15",
+            }
             table.text(
                 place,
                 -step,
@@ -105,7 +134,10 @@ def stationary_errors(
     released = shorten(pd.DataFrame(private))
     table = shorten(table)
     darkest = np.max([true, released])
-    for place, values, title in ("T", true, "true matrix $P$"), ("P", released, r"a private matrix $\tilde P$"):
+    for place, values, title in (
+        ("T", true, "true matrix $P$"),
+        ("P", released, r"a private matrix $\tilde P$"),
+    ):
         feasible = values.where(true > 0)
         image = axes[place].imshow(feasible, cmap="Greys", vmin=0, vmax=darkest)
         axes[place].set(title=title, xticks=[], yticks=[])
@@ -116,7 +148,9 @@ def stationary_errors(
     curves = []
     others = []
     for b, marks, colour in zip(widths, ("o-", "^:"), (PAPER, "#56B4E9")):
-        shown = table.assign(epsilon=table[f"epsilon_b{b:g}"]).query(f"epsilon <= {1.01 * LAST}")
+        shown = table.assign(epsilon=table[f"epsilon_b{b:g}"]).query(
+            f"epsilon <= {1.01 * LAST}"
+        )
         part = shown[shown.k >= allowed.k.min()]
         bars = error.errorbar(
             part.epsilon,
@@ -144,11 +178,15 @@ def stationary_errors(
             )
     for point, offset in zip(printed, ((-8, -62), (6, -12))):
         mark_published(error, *point, f"{point[1]:g}", offset=offset)
-    others += error.plot([], [], "D", mfc="none", mec=PUBLISHED, label="printed in the paper")
+    others += error.plot(
+        [], [], "D", mfc="none", mec=PUBLISHED, label="printed in the paper"
+    )
     low, high = allowed.theorem3.min(), allowed.theorem3.max()
     words = f"The bound of Theorem 3, {low:.0f} to {high:.0f},\nis far above this axis."
     error.text(0.98, 0.5, words, transform=error.transAxes, ha="right")
-    error.set(xlabel=r"$\epsilon$ of Theorem 1", ylabel=r"$\mathbb{E}\,\|\pi-\tilde\pi\|_1$")
+    error.set(
+        xlabel=r"$\epsilon$ of Theorem 1", ylabel=r"$\mathbb{E}\,\|\pi-\tilde\pi\|_1$"
+    )
     error.set(xlim=(0, 1.03 * LAST), ylim=(0, None))
     error.legend(handles=curves + others, loc="upper right")
     mark_source(fig, source)

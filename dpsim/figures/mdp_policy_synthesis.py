@@ -12,10 +12,23 @@ from matplotlib.figure import Figure
 
 from dpsim.checks import Array
 from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, slider
-from dpsim.figures.house_style import OTHER, OURS, PAPER, TRUE, mark_source, plain_ticks, size
+from dpsim.figures.house_style import (
+    OTHER,
+    OURS,
+    PAPER,
+    TRUE,
+    mark_source,
+    plain_ticks,
+    size,
+)
 
 VALUES: dict[str, dict[str, Any]] = {
-    "optimistic": {"ls": "--", "color": PAPER, "ecolor": "#7FB8D8", "label": "the paper's bounds"},
+    "optimistic": {
+        "ls": "--",
+        "color": PAPER,
+        "ecolor": "#7FB8D8",
+        "label": "the paper's bounds",
+    },
     "private": {"ls": "-", "color": PAPER, "label": "in the private model"},
     "true": {"ls": "-", "color": TRUE, "label": "in the true model"},
     "pessimistic": {"ls": "--", "color": PAPER, "ecolor": "#7FB8D8"},
@@ -34,20 +47,39 @@ def draw_plans(table: pd.DataFrame) -> Figure:
     table : DataFrame, columns example, k and, for each name in VALUES and for cost, <name>_mean and <name>_sd
     """
     fig, axes = plt.subplots(1, 3, figsize=size(2, 2.8))
-    for ax, marker, (name, part) in zip(axes, "os", table.groupby("example", sort=False)):
+    for ax, marker, (name, part) in zip(
+        axes, "os", table.groupby("example", sort=False)
+    ):
         draw_values(ax, part, f"value, {name}")
         cost = {"label": f"c: {name}", "marker": marker, "mfc": "w", "color": PAPER}
         draw_values(axes[2], part, "cost of privacy", {"cost": cost})
     axes[2].set_ylim(0, None)
     for ax, letter in zip(axes, "abc"):
         ax.set_title(letter, loc="left", fontweight="bold")
-    lines, names = (a + c for a, c in zip(*(ax.get_legend_handles_labels() for ax in axes[[0, 2]])))
-    fig.legend(lines, names, loc="outside upper left", ncols=5, columnspacing=1.2, handlelength=1.6)
-    mark_source(fig, "Startups: a stand-in. Example 2: a random model. The values of k are our choice.")
+    lines, names = (
+        a + c for a, c in zip(*(ax.get_legend_handles_labels() for ax in axes[[0, 2]]))
+    )
+    fig.legend(
+        lines,
+        names,
+        loc="outside upper left",
+        ncols=5,
+        columnspacing=1.2,
+        handlelength=1.6,
+    )
+    mark_source(
+        fig,
+        "Startups: a stand-in. Example 2: a random model. The values of k are our choice.",
+    )
     return fig
 
 
-def draw_values(ax: Any, table: pd.DataFrame, label: str, looks: Mapping[str, Mapping[str, Any]] = VALUES) -> None:
+def draw_values(
+    ax: Any,
+    table: pd.DataFrame,
+    label: str,
+    looks: Mapping[str, Mapping[str, Any]] = VALUES,
+) -> None:
     """Draw means against k, with one standard deviation as bars, by default those of a policy's four values.
 
     Parameters
@@ -58,7 +90,15 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str, looks: Mapping[str, Ma
     looks : mapping, for each name the keywords of its line
     """
     for name, look in looks.items():
-        ax.errorbar(table["k"], table[f"{name}_mean"], table[f"{name}_sd"], lw=1, elinewidth=0.6, capsize=1.5, **look)
+        ax.errorbar(
+            table["k"],
+            table[f"{name}_mean"],
+            table[f"{name}_sd"],
+            lw=1,
+            elinewidth=0.6,
+            capsize=1.5,
+            **look,
+        )
     ax.set(xscale="log", xlabel="$k$", ylabel=label)
     plain_ticks(ax.xaxis, K_TICKS)
 
@@ -78,12 +118,25 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     """
     grid = sorted(map(float, table["k"].unique()))
     steady = {"minExtent": 40}
-    x = encode("low", title=f"probability drawn; beyond {run_if:g} the plan runs the machine")
+    x = encode(
+        "low", title=f"probability drawn; beyond {run_if:g} the plan runs the machine"
+    )
     y = encode("true", title="probability of a bin", axis=steady)
-    colour = {"condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER}, "value": "#bbb"}
-    bars = {"x": x, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "color": colour}
+    colour = {
+        "condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER},
+        "value": "#bbb",
+    }
+    bars = {
+        "x": x,
+        "x2": {"field": "high"},
+        "y": y,
+        "y2": {"datum": 0},
+        "color": colour,
+    }
     steps = {"type": "line", "interpolate": "step-after", "color": TRUE}
-    room = [{"calculate": "1.1 * max(datum.true, datum.neighbour)", "as": "room"}]  # the axis ends above every bar
+    room = [
+        {"calculate": "1.1 * max(datum.true, datum.neighbour)", "as": "room"}
+    ]  # the axis ends above every bar
     odds = "max(datum.true_runs / datum.neighbour_runs, (1 - datum.neighbour_runs) / (1 - datum.true_runs))"
     says = "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f') + ' for the draw, '"
     says += f" + format(ceil(100 * log({odds})) / 100, '.2f') + ' for the plan, which is right in '"
@@ -91,23 +144,44 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     above = [
         {"mark": "bar", "encoding": bars},
         {"mark": steps, "encoding": {"x": x, "y": y | {"field": "neighbour"}}},
-        {"mark": {"type": "point", "opacity": 0}, "transform": room, "encoding": {"y": y | {"field": "room"}}},
+        {
+            "mark": {"type": "point", "opacity": 0},
+            "transform": room,
+            "encoding": {"y": y | {"field": "room"}},
+        },
         note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10),
     ]
     here = {"filter": "abs(datum.k - chosen) < 1e-6"}
     first = {"filter": "datum.low == 0"}
     below = []
     last = {"filter": f"datum.low == 0 && datum.k == {grid[-1]:g}"}
-    sides = ("true", PAPER, 12, "true probability (bars)"), ("neighbour", TRUE, -10, "neighbour (line)")
+    sides = (
+        ("true", PAPER, 12, "true probability (bars)"),
+        ("neighbour", TRUE, -10, "neighbour (line)"),
+    )
     for name, ink, dy, side in sides:
-        share = encode(f"{name}_runs", title="probability to run", scale={"domain": [0, 1]}, axis=steady)
+        share = encode(
+            f"{name}_runs",
+            title="probability to run",
+            scale={"domain": [0, 1]},
+            axis=steady,
+        )
         curve = {"transform": [first], "encoding": {"x": encode("k"), "y": share}}
         dot = {"type": "point", "filled": True, "size": 90, "color": ink, "opacity": 1}
-        text = {"type": "text", "align": "right", "dy": dy, "color": ink, "text": f"from the {side}"}
+        text = {
+            "type": "text",
+            "align": "right",
+            "dy": dy,
+            "color": ink,
+            "text": f"from the {side}",
+        }
         below.append(curve | {"mark": {"type": "line", "color": ink}})
         below.append(curve | {"mark": dot, "transform": [here, first]})
         below.append(curve | {"mark": text, "transform": [last]})
-    panels = [{"layer": above, "transform": [here], "height": 170}, {"layer": below, "height": 110}]
+    panels = [
+        {"layer": above, "transform": [here], "height": 170},
+        {"layer": below, "height": 110},
+    ]
     spec = {
         "params": [slider("chosen", "k ", k, grid[0], grid[-1], grid[1] - grid[0])],
         **embedded(table),
@@ -120,7 +194,13 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     return Moving(spec, alt)
 
 
-def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, terminal: Mapping[str, float]) -> None:
+def draw_startups(
+    ax: Any,
+    prices: Array,
+    closing: Array,
+    chances: Array,
+    terminal: Mapping[str, float],
+) -> None:
     """Draw the model of four startups: the search, the deals, the effects of holding or investing, success and failure.
 
     No text covers an arrow.
@@ -133,9 +213,19 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
     terminal : mapping, the terminal values of the states
     """
     shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
-    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5, "bbox": shape, "zorder": 3}
+    look: dict[str, Any] = {
+        "ha": "center",
+        "va": "center",
+        "fontsize": 8.5,
+        "bbox": shape,
+        "zorder": 3,
+    }
     boxes = {}
-    for name, x, y in ("search", -0.2, 0.0), ("success", 9.6, 1.9), ("failure", 9.6, -1.9):
+    for name, x, y in (
+        ("search", -0.2, 0.0),
+        ("success", 9.6, 1.9),
+        ("failure", 9.6, -1.9),
+    ):
         boxes[name] = ax.text(x, y, f"{name}\nworth {terminal[name]:g}", **look)
     for i, (price, closes, stages) in enumerate(zip(prices, closing, chances)):
         name = f"startup {i + 1}"
@@ -157,17 +247,32 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array, termin
             rotation_mode="anchor",
             transform_rotates_text=True,
         )
-        for end, colour, dashes, out in ("success", OTHER, "-", 0.65), ("failure", OURS, "--", 0.35):
+        for end, colour, dashes, out in (
+            ("success", OTHER, "-", 0.65),
+            ("failure", OURS, "--", 0.35),
+        ):
             _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
     ax.set_axis_off()
-    mark_source(ax.figure, "A stand-in: our copy of the paper does not list the numbers of its model.")
+    mark_source(
+        ax.figure,
+        "A stand-in: our copy of the paper does not list the numbers of its model.",
+    )
 
 
-def _join(ax: Any, start: Any, end: Any, out: float, into: float, colour: str, dashes: str) -> None:
+def _join(
+    ax: Any, start: Any, end: Any, out: float, into: float, colour: str, dashes: str
+) -> None:
     """Draw an arrow from the right side of a box to the left side of another, at the relative heights `out` and
     `into`."""
-    line = {"arrowstyle": "->", "color": colour, "ls": dashes, "lw": 0.8, "shrinkA": 0, "shrinkB": 1}
+    line = {
+        "arrowstyle": "->",
+        "color": colour,
+        "ls": dashes,
+        "lw": 0.8,
+        "shrinkA": 0,
+        "shrinkB": 1,
+    }
     ax.annotate(
         "",
         (0.0, into),

@@ -226,7 +226,12 @@ def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
     """
     fig, ax = plt.subplots(figsize=size(2, 3.6), layout="none")
     fig.subplots_adjust(left=0.585, right=0.98, top=0.97, bottom=0.15)
-    head = {"released": None, "the paper's": "theirs", "best other": "best", "at ε": "epsilon"}
+    head = {
+        "released": None,
+        "the paper's": "theirs",
+        "best other": "best",
+        "at ε": "epsilon",
+    }
     for x, (title, column) in zip((0.005, 0.195, 0.34, 0.485), head.items()):
         cells = mechanisms.index if column is None else mechanisms[column]
         for y, cell in enumerate([title, *cells], start=-1):

@@ -22,7 +22,13 @@ from dpsim.figures.house_style import (
     mark_published,
     plain_ticks,
 )
-from dpsim.figures.maps import draw_network, draw_walk, name_segments, segment_ends, walk_stops
+from dpsim.figures.maps import (
+    draw_network,
+    draw_walk,
+    name_segments,
+    segment_ends,
+    walk_stops,
+)
 
 FIXED = "#E6A0C4"
 """The colour of segments without a substitute, light enough for black numbers on it."""
@@ -49,15 +55,31 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     names = list(table["mechanism"].unique())
     mechanism = encode("mechanism", "nominal")
     top = {"title": None, "orient": "top"}
-    colour = mechanism | {"scale": {"domain": names, "range": [COLOURS[name] for name in names]}}
-    look = {"color": colour | {"legend": top}, "xOffset": mechanism | {"scale": {"domain": names}}}
+    colour = mechanism | {
+        "scale": {"domain": names, "range": [COLOURS[name] for name in names]}
+    }
+    look = {
+        "color": colour | {"legend": top},
+        "xOffset": mechanism | {"scale": {"domain": names}},
+    }
     shape = mechanism | {"scale": {"domain": names, "range": ["circle", "triangle-up"]}}
     steady = {"minExtent": 50}  # so that the moving parts keep their places
-    errors = encode("wrong", "ordinal", title="wrong letters of the release", axis={"labelAngle": 0})
-    share = encode("probability", aggregate="sum", title=f"probability if {pair[0]} is true", axis=steady)
+    errors = encode(
+        "wrong", "ordinal", title="wrong letters of the release", axis={"labelAngle": 0}
+    )
+    share = encode(
+        "probability",
+        aggregate="sum",
+        title=f"probability if {pair[0]} is true",
+        axis=steady,
+    )
     bars = {"x": errors, "y": share | {"scale": {"domain": [0, 1]}}, **look}
     above = {"mark": {"type": "bar"}, "encoding": bars}
-    letters = {"labelAngle": 0, "labelFont": "DejaVu Sans Mono, monospace", "labelFontSize": 11}
+    letters = {
+        "labelAngle": 0,
+        "labelFont": "DejaVu Sans Mono, monospace",
+        "labelFontSize": 11,
+    }
     two = 2 * len(pair[0]) + 1  # the characters of two words, which fit into one line
     lines = f"[slice(datum.label, 0, {two}), slice(datum.label, {two + 1})]"
     letters["labelExpr"] = f"length(datum.label) > {two} ? {lines} : datum.label"
@@ -65,16 +87,29 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     word = encode("released", "nominal", sort=None, title=title, axis=letters)
     log = {"type": "log", "nice": False, "padding": 14}
     ticks = {"format": "~r", "tickCount": 5, **steady}
-    ratio = encode("ratio", title=f"times as probable as from {pair[1]}", scale=log, axis=ticks)
+    ratio = encode(
+        "ratio", title=f"times as probable as from {pair[1]}", scale=log, axis=ticks
+    )
     end = {"y": ratio | {"field": "end", "aggregate": "mean"}}
     below: list[dict[str, Any]] = []
     dashed = {"color": TRUE, "strokeDash": [6, 3]}
-    for column, mark, encoding in (("epsilon", dashed, end), ("exact", {}, end | {"color": colour})):
+    for column, mark, encoding in (
+        ("epsilon", dashed, end),
+        ("exact", {}, end | {"color": colour}),
+    ):
         for sign in ("", "-"):
             limit = [{"calculate": f"exp({sign}datum.{column})", "as": "end"}]
-            below.append({"transform": limit, "mark": {"type": "rule", **mark}, "encoding": encoding})
+            below.append(
+                {
+                    "transform": limit,
+                    "mark": {"type": "rule", **mark},
+                    "encoding": encoding,
+                }
+            )
     dots = {"type": "point", "filled": True, "size": 45, "opacity": 1}
-    below.append({"mark": dots, "encoding": {"x": word, "y": ratio, "shape": shape, **look}})
+    below.append(
+        {"mark": dots, "encoding": {"x": word, "y": ratio, "shape": shape, **look}}
+    )
     factor = "', a factor of about ' + format(exp(datum.{}), ',.3~r')"
     promised = "'promised ε = ' + datum.epsilon + " + factor.format("epsilon")
     below.append(note(promised, ["epsilon"], x=0, y=-42))
@@ -85,13 +120,20 @@ def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
         below.append(note(said, ["mechanism", "exact"], x=0, y=y, color=COLOURS[name]))
     panels = [{"height": 130, **above}, {"height": 200, "layer": below}]
     spec = {
-        "params": [slider("promise", "promised ε ", epsilon, grid[0], grid[-1], grid[1] - grid[0])],
+        "params": [
+            slider(
+                "promise", "promised ε ", epsilon, grid[0], grid[-1], grid[1] - grid[0]
+            )
+        ],
         **embedded(table),
         "transform": [{"filter": "abs(datum.epsilon - promise) < 1e-6"}],
         "vconcat": [{"width": WIDTH - 90, **panel} for panel in panels],
         "resolve": {"scale": {"x": "independent", "xOffset": "independent"}},
     }
-    return Moving(spec, f"What each mechanism releases from {pair[0]}, and its ratio to the same from {pair[1]}.")
+    return Moving(
+        spec,
+        f"What each mechanism releases from {pair[0]}, and its ratio to the same from {pair[1]}.",
+    )
 
 
 def draw_drives(
@@ -120,7 +162,9 @@ def draw_drives(
         ax.set_title(name, pad=2)
         if ax is axes[0]:
             half = [segment_ends(roads)[segment] for segment in stuck]
-            pink = LineCollection(half, colors=FIXED, linewidths=5, zorder=3, capstyle="butt")
+            pink = LineCollection(
+                half, colors=FIXED, linewidths=5, zorder=3, capstyle="butt"
+            )
             ax.add_collection(pink)
             draw_walk(ax, roads, drive, colour=TRUE)
             continue
@@ -136,7 +180,9 @@ def draw_drives(
         name_segments(ax, roads, drive, colour=colour, repeats=True)
 
 
-def _tabulate(ax: Any, drives: Mapping[str, Sequence[int]], fixed: Sequence[bool]) -> None:
+def _tabulate(
+    ax: Any, drives: Mapping[str, Sequence[int]], fixed: Sequence[bool]
+) -> None:
     """Write the drives as the rows of a table, with the steps as its columns."""
     true, *_ = drives.values()
     ax.set(xlim=(-3.2, len(true) - 0.5), ylim=(-len(drives) - 0.2, 1.4))
@@ -153,14 +199,24 @@ def _tabulate(ax: Any, drives: Mapping[str, Sequence[int]], fixed: Sequence[bool
         for step, segment in enumerate(drive):
             box = None
             if row == 1 and fixed[step]:
-                box = {"facecolor": FIXED, "edgecolor": "none", "boxstyle": "square,pad=0.15"}
+                box = {
+                    "facecolor": FIXED,
+                    "edgecolor": "none",
+                    "boxstyle": "square,pad=0.15",
+                }
             elif segment != true[step]:
-                box = {"facecolor": "none", "edgecolor": PAPER, "boxstyle": "round,pad=0.15"}
+                box = {
+                    "facecolor": "none",
+                    "edgecolor": PAPER,
+                    "boxstyle": "round,pad=0.15",
+                }
             shown = colour if box else TRUE if row == 1 else "0.35"
             ax.text(step, -row, f"{segment}", color=shown, bbox=box, **look)
 
 
-def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]) -> None:
+def draw_errors(
+    ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]
+) -> None:
     """Draw the expected and the sampled errors of both mechanisms, and the paper's points within the range of epsilon.
 
     Parameters
@@ -171,7 +227,9 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
     """
     look = looks(COLOURS, markers=True)
     for mechanism, part in table.groupby("mechanism", sort=False):
-        colour, dashes, marker = (look[kind][mechanism] for kind in ("palette", "dashes", "markers"))
+        colour, dashes, marker = (
+            look[kind][mechanism] for kind in ("palette", "dashes", "markers")
+        )
         ax.plot(
             part["epsilon"],
             part["error_expected"],
@@ -192,7 +250,15 @@ def draw_errors(ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[t
         above = mechanism == "exponential"
         for epsilon, error in published[str(mechanism)]:
             if part["epsilon"].min() <= epsilon <= part["epsilon"].max():
-                twice = above and (epsilon, error) in published["permute-and-flip"]  # its value is written there
-                mark_published(ax, epsilon, error, "" if twice else f"{error:g}", offset=(6, 5) if above else (-6, -13))
+                twice = (
+                    above and (epsilon, error) in published["permute-and-flip"]
+                )  # its value is written there
+                mark_published(
+                    ax,
+                    epsilon,
+                    error,
+                    "" if twice else f"{error:g}",
+                    offset=(6, 5) if above else (-6, -13),
+                )
     ax.set(yscale="log", xlabel=r"promised $\epsilon$", ylabel="wrong segments")
     plain_ticks(ax.yaxis, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))

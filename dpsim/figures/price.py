@@ -48,7 +48,9 @@ def draw_price(
         Whether the axis of the error is logarithmic.
     """
     if missing := [name for name in COLUMNS if name not in table]:
-        raise ValueError(f"table must have the columns {', '.join(COLUMNS)}, but lacks {', '.join(missing)}")
+        raise ValueError(
+            f"table must have the columns {', '.join(COLUMNS)}, but lacks {', '.join(missing)}"
+        )
     for name in table["mechanism"].unique():
         checks.choice("mechanism of table", name, colours)
     fig, ax = plt.subplots(figsize=size(2, 3.2))
@@ -86,7 +88,10 @@ def draw_price(
     odds = ax.secondary_xaxis("top")
     odds.set_xlabel("what even odds (50 %) become at most", fontsize=SMALL)
     shares = [100 / (1 + math.exp(-e)) for e in EPSILONS]
-    odds.set_xticks(EPSILONS, [f"{round_up(share, '.5g' if share > 99.9 else '.3g')} %" for share in shares])
+    odds.set_xticks(
+        EPSILONS,
+        [f"{round_up(share, '.5g' if share > 99.9 else '.3g')} %" for share in shares],
+    )
     odds.minorticks_off()
     fig.legend(loc="outside upper center", ncols=4)
     return fig

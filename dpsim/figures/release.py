@@ -46,7 +46,9 @@ def _draw_pairs(ax: Any, pairs: pd.DataFrame) -> None:
     for label, colour, marker in looks:
         occurs = pairs["true"] > 0
         shown = pairs[occurs == (label == "occurs")].clip(lower=edge)
-        ax.plot(shown["true"], shown["private"], marker, ms=2.5, color=colour, label=label)
+        ax.plot(
+            shown["true"], shown["private"], marker, ms=2.5, color=colour, label=label
+        )
     ax.plot([edge, 1], [edge, 1], color=TRUE, lw=0.6)
     ax.set(xscale="log", yscale="log")
     ax.set_xlabel("true $p_{ij}$ (zeros at the left edge)")
@@ -63,7 +65,9 @@ def _draw_stationary(ax: Any, bars: pd.DataFrame) -> None:
     ends = shown[["low", "high"]].div(shown["stationary"], axis=0) - 1
     heights = 100 * ends.abs().to_numpy().T
     true = 100 * (shown["true"] / shown["stationary"] - 1)
-    ax.errorbar(place, 0 * place, heights, fmt="none", color=OURS, label="90 % interval")
+    ax.errorbar(
+        place, 0 * place, heights, fmt="none", color=OURS, label="90 % interval"
+    )
     ax.plot(place, true, "_", color=TRUE, label="true")
     named = place[:: max(1, len(place) // 8)]
     names = [str(state)[:8] for state in shown.index[named]]

@@ -79,7 +79,9 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     ['verdict', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
     """
     parts = dict(list(_on_the_scoreboard(table).groupby("paper", sort=False)))
-    found: dict[str, list[Any]] = {"verdict": [_sentence(part) for part in parts.values()]}
+    found: dict[str, list[Any]] = {
+        "verdict": [_sentence(part) for part in parts.values()]
+    }
     for word in VERDICTS:
         found[word] = [int((part["verdict"] == word).sum()) for part in parts.values()]
     return pd.DataFrame(found, index=pd.Index(parts, name="paper"))
@@ -111,8 +113,16 @@ def _sentence(board: pd.DataFrame, *, named: bool = True) -> str:
     parts = []
     for word, (one, many) in PHRASES.items():
         places = board["where"][board["verdict"] == word]
-        among = f" ({'; '.join(dict.fromkeys(places))})" if named and word in FAILING else ""
-        parts += [f"{len(places)} {one if len(places) == 1 else many}{among}"] if len(places) else []
+        among = (
+            f" ({'; '.join(dict.fromkeys(places))})"
+            if named and word in FAILING
+            else ""
+        )
+        parts += (
+            [f"{len(places)} {one if len(places) == 1 else many}{among}"]
+            if len(places)
+            else []
+        )
     *first, last = parts or ["none was tested"]
     listed = f"{', '.join(first)}{',' * (len(first) > 1)} and {last}" if first else last
     return f"Of the paper's {_number(len(board), 'claim')}, {listed}."
@@ -146,12 +156,22 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     declared = papers()
     site = _site() if folder else ""
     parts = []
-    columns = {"where": "---", "the paper says": "---", "we find": "---:", "verdict": "---", "why": "---"}
+    columns = {
+        "where": "---",
+        "the paper says": "---",
+        "we find": "---:",
+        "verdict": "---",
+        "why": "---",
+    }
     for paper, part in table.groupby("paper", sort=False):
         name, reference = declared.loc[paper, ["notebook", "reference"]]
         rows = []
         for row in part.itertuples():
-            place = f"{site}/notebooks/{name}.html#{site_anchor(row.section)}" if site else f"{folder}/{name}.ipynb"
+            place = (
+                f"{site}/notebooks/{name}.html#{site_anchor(row.section)}"
+                if site
+                else f"{folder}/{name}.ipynb"
+            )
             where = f"[{row.where}]({place})" if folder else row.where
             rows.append([where, _says(row), _finds(row), row.shown, row.sentence])
         answer = declared.loc[paper, "answer"]
@@ -164,7 +184,11 @@ def _site() -> str:
     """Return the address of the project's site as pyproject.toml declares it, or "" if
     it declares none."""
     path = paths.root() / "pyproject.toml"
-    declared = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {}) if path.is_file() else {}
+    declared = (
+        tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
+        if path.is_file()
+        else {}
+    )
     return str(declared.get("urls", {}).get("Documentation", "")).rstrip("/")
 
 
@@ -229,7 +253,9 @@ def _judge_expected(paper: str) -> pd.DataFrame:
     run."""
     checks.choice("paper", paper, papers().index)
     rows = published(paper)
-    return judge(rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan}))
+    return judge(
+        rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan})
+    )
 
 
 def _on_the_scoreboard(table: pd.DataFrame) -> pd.DataFrame:
@@ -253,7 +279,8 @@ def board(table: pd.DataFrame, about: str) -> str:
     table = _on_the_scoreboard(table)
     fails = table["verdict"].isin(FAILING)
     table = table.assign(
-        reason=table["sentence"].where(fails, ""), like=table["sentence"].where(fails, table["template"])
+        reason=table["sentence"].where(fails, ""),
+        like=table["sentence"].where(fails, table["template"]),
     )
     rows = {row.Index: row for row in table.itertuples()}
     alike = table.groupby(["where", "shown", "section", "like", "recorded"], sort=False)
@@ -263,8 +290,12 @@ def board(table: pd.DataFrame, about: str) -> str:
         said.append("Similar claims share a line.")
     said.append(html.escape(about, quote=False))
     if not table["recorded"].all():
-        said.append(f'A number <span style="{GREY}">in grey</span> is from a run with the usual parameters.')
-    said.append(f'The reasons for all verdicts, and what the words mean, are in <a href="{REPORT}">the report</a>.')
+        said.append(
+            f'A number <span style="{GREY}">in grey</span> is from a run with the usual parameters.'
+        )
+    said.append(
+        f'The reasons for all verdicts, and what the words mean, are in <a href="{REPORT}">the report</a>.'
+    )
     columns = dict.fromkeys(("where", "the paper says", "we find", "verdict"), LEFT)
     return html_table(columns, lines, " ".join(filter(None, said)))
 
@@ -313,4 +344,6 @@ def _finds(row: Any) -> str:
         return ""
     if row.claim == "trend":
         return "falls" if row.reproduced < 0 else "rises"
-    return f"{Found(row.reproduced)}" + ("" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}")
+    return f"{Found(row.reproduced)}" + (
+        "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
+    )

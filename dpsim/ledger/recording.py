@@ -41,7 +41,9 @@ _shown: set[str] = set()
 """The papers whose scoreboards a notebook shows."""
 
 
-def record(row: str, value: float, *, standard_error: float | None = None, output: str = "") -> None:
+def record(
+    row: str, value: float, *, standard_error: float | None = None, output: str = ""
+) -> None:
     """Record the reproduced value of one ledger row, to six significant digits, and
     show it on the scoreboard.
 
@@ -60,13 +62,20 @@ def record(row: str, value: float, *, standard_error: float | None = None, outpu
     paper = row.partition(".")[0]
     rows = published(paper)
     if row not in rows.index:
-        raise ValueError(f"row must be an id of {paths.data() / 'published.csv'}, got {row!r}")
-    found = {"value": _rounded(checks.scalar(f"value of {row}", value)), "standard_error": None}
+        raise ValueError(
+            f"row must be an id of {paths.data() / 'published.csv'}, got {row!r}"
+        )
+    found = {
+        "value": _rounded(checks.scalar(f"value of {row}", value)),
+        "standard_error": None,
+    }
     if standard_error is not None:
         error = checks.scalar(f"standard_error of {row}", standard_error, 0)
         found["standard_error"] = _rounded(error)
     if output:
-        path = Path(output) / ("timings.json" if is_seconds(rows.loc[row]) else "results.json")
+        path = Path(output) / (
+            "timings.json" if is_seconds(rows.loc[row]) else "results.json"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         files.write_json(path, dict(sorted((held | {row: found}).items())))
@@ -150,9 +159,13 @@ def _about(paper: str, run: Run, missed: int) -> str:
     """Return a sentence about the parameters of a run if they are not the usual ones,
     or "" if they are."""
     usual = _usual_parameters(papers().loc[paper, "notebook"])
-    changed = {name: value for name, value in run.parameters.items() if value != usual[name]}
+    changed = {
+        name: value for name, value in run.parameters.items() if value != usual[name]
+    }
     if changed:
-        told = ", ".join(f"{name} = {json.dumps(value)}" for name, value in changed.items())
+        told = ", ".join(
+            f"{name} = {json.dumps(value)}" for name, value in changed.items()
+        )
         return f"Run with {told}; all other parameters as usual."
     if missed:
         return (
@@ -178,7 +191,9 @@ def _parameters(notebook: str) -> dict[str, Any]:
     if shell is None:
         return {}
     held = shell.user_ns
-    return {name: _copy(held[name]) for name in _usual_parameters(notebook) if name in held}
+    return {
+        name: _copy(held[name]) for name in _usual_parameters(notebook) if name in held
+    }
 
 
 @functools.cache

@@ -44,7 +44,11 @@ hold; "" is an empty field."""
 
 NEEDS = {
     "value": {"published": [NUMBER]},
-    "bound": {"published": [NUMBER], "relation": ["at most", "at least"], "limit": [""]},
+    "bound": {
+        "published": [NUMBER],
+        "relation": ["at most", "at least"],
+        "limit": [""],
+    },
     "trend": {"published": ["falls", "rises"], "relation": [""], "limit": [""]},
     "statement": {"published": [""]},
     "slip": {"published": [NUMBER], "relation": [""], "limit": [""]},
@@ -72,11 +76,17 @@ def papers() -> pd.DataFrame:
     path = paths.data() / "papers.csv"
     (_, head), *lines = _lines(path) or [(0, [])]
     if head != list(PAPER):
-        raise ValueError(f"{path}: the columns must be {','.join(PAPER)}, got {','.join(head)}")
+        raise ValueError(
+            f"{path}: the columns must be {','.join(PAPER)}, got {','.join(head)}"
+        )
     for line, fields in lines:
         if len(fields) != len(PAPER):
-            raise ValueError(f"{path}, line {line}: {len(fields)} columns instead of {len(PAPER)}")
-    return pd.DataFrame([fields for _, fields in lines], columns=head, dtype=str).set_index("id")
+            raise ValueError(
+                f"{path}, line {line}: {len(fields)} columns instead of {len(PAPER)}"
+            )
+    return pd.DataFrame(
+        [fields for _, fields in lines], columns=head, dtype=str
+    ).set_index("id")
 
 
 def published(paper: str = "") -> pd.DataFrame:
@@ -110,24 +120,32 @@ def published(paper: str = "") -> pd.DataFrame:
 
 
 @functools.lru_cache(maxsize=32)
-def _published(path: Path, stamp: tuple[int, ...], known: tuple[str, ...], paper: str) -> pd.DataFrame:
+def _published(
+    path: Path, stamp: tuple[int, ...], known: tuple[str, ...], paper: str
+) -> pd.DataFrame:
     """Return the rows of a paper, or of all papers, if none of them has a mistake."""
     rows: dict[str, dict[str, str]] = {}
     (_, head), *lines = _lines(path) or [(0, [])]
     if head != list(COLUMNS):
-        raise ValueError(f"{path}: the columns must be {','.join(COLUMNS)}, got {','.join(head)}")
+        raise ValueError(
+            f"{path}: the columns must be {','.join(COLUMNS)}, got {','.join(head)}"
+        )
     for line, fields in lines:
         if paper and fields[1:2] != [paper]:
             continue
         where = f"{path}, row {fields[0]} (line {line})"
         if len(fields) != len(COLUMNS):
             advice = "a text that holds a comma stands between double quotes"
-            raise ValueError(f"{where}: {len(fields)} columns instead of {len(COLUMNS)}; {advice}")
+            raise ValueError(
+                f"{where}: {len(fields)} columns instead of {len(COLUMNS)}; {advice}"
+            )
         row = dict(zip(COLUMNS, fields))
         for column, mistake in _mistakes(row, known, rows):
             raise ValueError(f"{where}, column {column}: {mistake}")
         rows[row["id"]] = row
-    table = pd.DataFrame(rows.values(), columns=list(COLUMNS), dtype=object).set_index("id")
+    table = pd.DataFrame(rows.values(), columns=list(COLUMNS), dtype=object).set_index(
+        "id"
+    )
     table["printed"] = table["published"]
     for column in ("published", "expected", "limit"):
         table[f"{column}_unit"] = [_unit(text) for text in table[column]]
@@ -165,35 +183,57 @@ def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
             raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
 
 
-def _mistakes(row: dict[str, str], papers: Sequence[str], above: Collection[str]) -> Iterator[tuple[str, str]]:
+def _mistakes(
+    row: dict[str, str], papers: Sequence[str], above: Collection[str]
+) -> Iterator[tuple[str, str]]:
     """Yield each column whose value is not allowed, and what it must be."""
     claim = row["claim"]
     needs = NEEDS.get(claim, {})
     for column, allowed in {**COLUMNS, "paper": papers, **needs}.items():
         text = row[column]
         is_number = not math.isnan(_number(row[column]))
-        if not (text in allowed or (NUMBER in allowed and is_number) or (TEXT in allowed and text.strip())):
+        if not (
+            text in allowed
+            or (NUMBER in allowed and is_number)
+            or (TEXT in allowed and text.strip())
+        ):
             choices = " or ".join(filter(None, allowed)) or "empty"
-            yield column, f"must be {choices}{f' for a {claim}' if column in needs else ''}, got {text!r}"
+            yield (
+                column,
+                f"must be {choices}{f' for a {claim}' if column in needs else ''}, got {text!r}",
+            )
     if row["id"] in above:
         yield "id", "is the id of a row above"
     if not row["id"].startswith(f"{row['paper']}."):
         yield "id", "must begin with the paper and a dot"
     if not row["expected"] and not (row["inputs"] == "none" and row["unit"] == "s"):
-        yield "expected", "must be the value that was verified here, and only seconds have none"
+        yield (
+            "expected",
+            "must be the value that was verified here, and only seconds have none",
+        )
     if row["draws"] and not _number(row["draws"]) >= 1:
         yield "draws", f"must be at least 1, got {row['draws']!r}"
     if row["deviation"] and not _number(row["deviation"]) >= 0:
         yield "deviation", f"must be at least 0, got {row['deviation']!r}"
     if bool(row["draws"]) != bool(row["deviation"]):
-        yield "deviation", "must be given together with draws: the standard deviation of one of them"
+        yield (
+            "deviation",
+            "must be given together with draws: the standard deviation of one of them",
+        )
     try:
         row["sentence"].format(found=Found(1), limit=Found(1))
     except (ValueError, LookupError, AttributeError, TypeError):
-        yield "sentence", f"must hold only {{found}} and {{limit}} in braces, with formats, got {row['sentence']!r}"
+        yield (
+            "sentence",
+            f"must hold only {{found}} and {{limit}} in braces, with formats, got {row['sentence']!r}",
+        )
     if claim != "bound" and bool(row["limit"]) != bool(row["relation"]):
         yield "limit", "must be given together with relation"
-    if claim == "statement" and row["inputs"] in ("any", "paper", "example") and not row["limit"]:
+    if (
+        claim == "statement"
+        and row["inputs"] in ("any", "paper", "example")
+        and not row["limit"]
+    ):
         yield "limit", "must be the number that a statement allows"
 
 
@@ -204,9 +244,13 @@ class Found(float):
 
     def __format__(self, spec: str) -> str:
         if spec.startswith("by"):
-            return f"{'falls' if self < 0 else 'rises'} by {Found(abs(self)):{spec[2:]}}"
+            return (
+                f"{'falls' if self < 0 else 'rises'} by {Found(abs(self)):{spec[2:]}}"
+            )
         whole = self == np.round(self) and abs(self) < 1e9
-        return float.__format__(self, spec or (".0f" if whole else ".4g")).replace("%", " %")
+        return float.__format__(self, spec or (".0f" if whole else ".4g")).replace(
+            "%", " %"
+        )
 
 
 def _number(text: str) -> float:

@@ -13,7 +13,9 @@ and ids from the outputs of a notebook that is not trusted, which every fresh cl
 is."""
 
 
-def html_table(columns: Mapping[str, str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+def html_table(
+    columns: Mapping[str, str], rows: Iterable[Sequence[str]], caption: str = ""
+) -> str:
     """Return a table as HTML.
 
     Parameters
@@ -26,7 +28,10 @@ def html_table(columns: Mapping[str, str], rows: Iterable[Sequence[str]], captio
         The caption, as HTML; "" for none.
     """
     styles = list(columns.values())
-    head = "".join(f'<th style="{style}">{html.escape(name, quote=False)}</th>' for name, style in columns.items())
+    head = "".join(
+        f'<th style="{style}">{html.escape(name, quote=False)}</th>'
+        for name, style in columns.items()
+    )
     lines = ['<table class="dataframe">']
     if caption:
         lines.append(f'<caption style="{LEFT}">{caption}</caption>')

@@ -107,7 +107,11 @@ def verdict(row: Any, value: float, error: float = 0.0) -> str:
     if row.inputs == "chosen":
         return "not tested"
     if _holds(row, value, error):
-        return "not tested" if row.inputs == "example" and row.claim == "value" else "agrees"
+        return (
+            "not tested"
+            if row.inputs == "example" and row.claim == "value"
+            else "agrees"
+        )
     if row.inputs == "example":
         return "not tested"
     if row.claim == "slip":
@@ -145,11 +149,17 @@ def _error_of_the_paper(row: Any) -> float:
 
 def _beyond(relation: str, limit: float, value: float, slack: float) -> bool:
     """Return whether a value is beyond a limit by more than the slack."""
-    over = {"at most": value - limit, "at least": limit - value, "equal to": abs(value - limit)}[relation]
+    over = {
+        "at most": value - limit,
+        "at least": limit - value,
+        "equal to": abs(value - limit),
+    }[relation]
     return bool(over > slack + 1e-9 * abs(limit))
 
 
-def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> pd.DataFrame:
+def judge(
+    rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True
+) -> pd.DataFrame:
     """Return the rows with added columns reproduced, standard_error, verdict, ok and
     shown, and with the numbers filled into their sentences.
 
@@ -176,7 +186,10 @@ def judge(rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True) -> 
     table = rows.join(values.rename(columns={"value": "reproduced"}))
     alarm = _alarm(how_many())
     filled = zip(table["sentence"], table["reproduced"], table["limit"])
-    table["sentence"] = [text.format(found=Found(found), limit=Found(limit)) for text, found, limit in filled]
+    table["sentence"] = [
+        text.format(found=Found(found), limit=Found(limit))
+        for text, found, limit in filled
+    ]
     verdicts = [_verdict(row, alarm, default) for row in table.itertuples()]
     table = table.join(pd.DataFrame(verdicts, table.index, ["verdict", "ok"]))
     return table.assign(shown=[_with_kind(row) for row in table.itertuples()])
@@ -196,7 +209,11 @@ def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
     if abs(value - row.expected) > row.expected_unit + alarm * error:
         return f"{found}, MISSES EXPECTED {row.expected:g}", False
     verified = verdict(row, row.expected, error)
-    return (found, True) if verified == found else (f"{found}, EXPECTED {verified.upper()}", False)
+    return (
+        (found, True)
+        if verified == found
+        else (f"{found}, EXPECTED {verified.upper()}", False)
+    )
 
 
 def _with_kind(row: Any) -> str:
@@ -232,10 +249,18 @@ def results(folder: Path) -> pd.DataFrame:
     found = pd.DataFrame(columns=["value", "standard_error"], dtype=float)
     for path in (folder / "timings.json", folder / "results.json"):
         try:
-            held = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
-            found = pd.DataFrame.from_dict(held, "index", float, found.columns).combine_first(found)
+            held = (
+                {**json.loads(path.read_text(encoding="utf-8"))}
+                if path.is_file()
+                else {}
+            )
+            found = pd.DataFrame.from_dict(
+                held, "index", float, found.columns
+            ).combine_first(found)
         except (ValueError, TypeError, RecursionError) as error:
-            raise ValueError(f"{path} must hold value and standard_error of each id as json, and is damaged") from error
+            raise ValueError(
+                f"{path} must hold value and standard_error of each id as json, and is damaged"
+            ) from error
     return found
 
 
@@ -253,7 +278,9 @@ def parameters(folder: Path) -> dict[str, Any] | None:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8"))["parameters"])
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ValueError(f"{path} must hold the parameters of a run as json, and is damaged") from error
+        raise ValueError(
+            f"{path} must hold the parameters of a run as json, and is damaged"
+        ) from error
 
 
 def report(folder: Path | None = None) -> pd.DataFrame:
@@ -277,11 +304,23 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     rows = published()
     found = results(base)
     if unknown := sorted(set(found.index) - set(rows.index)):
-        raise ValueError(f"{base} holds rows that data/published.csv does not have: {', '.join(unknown)}")
+        raise ValueError(
+            f"{base} holds rows that data/published.csv does not have: {', '.join(unknown)}"
+        )
     if len(found):
-        return judge(rows[rows.index.isin(found.index)], found, default=not parameters(base))
-    places = [(base / notebook, rows[rows["paper"] == paper]) for paper, notebook in papers()["notebook"].items()]
-    table = pd.concat([judge(part, results(place), default=not parameters(place)) for place, part in places])
+        return judge(
+            rows[rows.index.isin(found.index)], found, default=not parameters(base)
+        )
+    places = [
+        (base / notebook, rows[rows["paper"] == paper])
+        for paper, notebook in papers()["notebook"].items()
+    ]
+    table = pd.concat(
+        [
+            judge(part, results(place), default=not parameters(place))
+            for place, part in places
+        ]
+    )
     if folder and table["reproduced"].isna().all():
         raise ValueError(
             f"{base} does not exist, or holds neither results.json nor <notebook>/results.json, or the run recorded no "

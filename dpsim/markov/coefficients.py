@@ -28,7 +28,9 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
     >>> float(total_variation([0.5, 0.5], [0.75, 0.25]))
     0.25
     """
-    return checks.plain(0.5 * np.abs(checks.simplex("p", p) - checks.simplex("q", q)).sum(axis=-1))
+    return checks.plain(
+        0.5 * np.abs(checks.simplex("p", p) - checks.simplex("q", q)).sum(axis=-1)
+    )
 
 
 def ergodicity_coefficient(P: ArrayLike) -> Any:
@@ -51,7 +53,9 @@ def ergodicity_coefficient(P: ArrayLike) -> Any:
     ordered = np.sort(square("P", checks.simplex("P", P)), axis=-2)
     n = ordered.shape[-1]
     half = n // 2
-    spread = ordered[..., n - half :, :].sum(axis=-2) - ordered[..., :half, :].sum(axis=-2)
+    spread = ordered[..., n - half :, :].sum(axis=-2) - ordered[..., :half, :].sum(
+        axis=-2
+    )
     return checks.plain(spread.max(axis=-1))
 
 

@@ -22,7 +22,9 @@ def square(name: str, matrix: Any) -> Any:
     """Return square matrices (..., n, n), dense or sparse; raise a ValueError that names the argument if they are not
     square."""
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] == 0:
-        raise ValueError(f"{name} must have shape (..., n, n) with n at least 1, got {matrix.shape}")
+        raise ValueError(
+            f"{name} must have shape (..., n, n) with n at least 1, got {matrix.shape}"
+        )
     return matrix
 
 
@@ -59,7 +61,9 @@ def closed_class(name: str, chain: Any) -> Integers:
     if len(closed) == 1:
         return closed[0]
     rest = f"; transient states {_set_of(transient)}" if len(transient) else ""
-    raise ValueError(f"{name} must have one closed class, got closed classes {', '.join(map(_set_of, closed))}{rest}")
+    raise ValueError(
+        f"{name} must have one closed class, got closed classes {', '.join(map(_set_of, closed))}{rest}"
+    )
 
 
 def _set_of(states: Integers) -> str:
@@ -121,7 +125,12 @@ def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
     in_degree = np.bincount(P.indices, minlength=n)
     r = np.abs(moved - pi) + (in_degree + 2) * EPS * (moved + pi)
     Q = _without_column(P, j)
-    V = _solve(sparse.eye_array(n, format="csr") - Q, np.ones(n), np.full(n, 1.0 / pi[j]), 0.3 / np.sqrt(n))
+    V = _solve(
+        sparse.eye_array(n, format="csr") - Q,
+        np.ones(n),
+        np.full(n, 1.0 / pi[j]),
+        0.3 / np.sqrt(n),
+    )
     onward = Q @ V
     drift = V - onward - (np.diff(P.indptr) + 3) * EPS * (np.abs(V) + np.abs(onward))
     residual = float(np.abs(moved - pi).sum())
@@ -129,7 +138,9 @@ def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
     if not margin > 0.0:
         return residual, np.inf
     weights = np.delete(r * V, j)
-    return residual, float(2.0 * weights.sum() / min(margin, 1e300) * (1.0 + 4 * n * EPS) + n * EPS)
+    return residual, float(
+        2.0 * weights.sum() / min(margin, 1e300) * (1.0 + 4 * n * EPS) + n * EPS
+    )
 
 
 def _without_column(P: Any, j: int) -> Any:
@@ -140,22 +151,32 @@ def _without_column(P: Any, j: int) -> Any:
 
 def _solution_from_atom(P: Any, j: int, guess: Array) -> Array:
     """Return pi from the numbers of visits between two visits to j, which solve visits (I - Q) = row j of P off j."""
-    visits_matrix = (sparse.eye_array(P.shape[0], format="csr") - _without_column(P, j)).T
+    visits_matrix = (
+        sparse.eye_array(P.shape[0], format="csr") - _without_column(P, j)
+    ).T
     unit = np.zeros(P.shape[0])
-    unit[j] = 1.0  # (unit (I - Q)^(-1))_x = expected visits to x before the next return to j
-    visits = np.maximum(_solve(visits_matrix.tocsr(), unit, guess / guess[j], 1e-15), 0.0)
+    unit[j] = (
+        1.0  # (unit (I - Q)^(-1))_x = expected visits to x before the next return to j
+    )
+    visits = np.maximum(
+        _solve(visits_matrix.tocsr(), unit, guess / guess[j], 1e-15), 0.0
+    )
     return visits / visits.sum() if visits.sum() > 0.0 else guess
 
 
 def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
     """Return GMRES's solution of A x = b, found without a preconditioner or, if that fails, with an incomplete LU
     factorisation."""
-    x, failed = sparse_linalg.gmres(A, b, x0=guess, rtol=tolerance, restart=40, maxiter=5)
+    x, failed = sparse_linalg.gmres(
+        A, b, x0=guess, rtol=tolerance, restart=40, maxiter=5
+    )
     if failed:
         try:
             factors = sparse_linalg.spilu(A.tocsc(), drop_tol=1e-4, fill_factor=30)
         except RuntimeError:  # singular to working precision
             return x
         M = sparse_linalg.LinearOperator(A.shape, factors.solve)
-        x, _ = sparse_linalg.gmres(A, b, x0=x, rtol=tolerance, restart=40, maxiter=5, M=M)
+        x, _ = sparse_linalg.gmres(
+            A, b, x0=x, rtol=tolerance, restart=40, maxiter=5, M=M
+        )
     return x

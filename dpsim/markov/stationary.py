@@ -15,8 +15,12 @@ from dpsim.checks import CLOSE, Array
 from dpsim.markov import sparse as markov_sparse
 
 SAFE = 1e-280  # with smaller pivots or probabilities the elimination is repeated in logarithms
-MIN_WORK_PER_THREAD = 1e7  # multiplications; with fewer of them a thread costs more than it saves
-DENSE_UP_TO = 400  # sparse chains with at most this many states are solved by elimination
+MIN_WORK_PER_THREAD = (
+    1e7  # multiplications; with fewer of them a thread costs more than it saves
+)
+DENSE_UP_TO = (
+    400  # sparse chains with at most this many states are solved by elimination
+)
 
 
 def transition_matrix(counts: ArrayLike) -> Array:
@@ -37,9 +41,14 @@ def transition_matrix(counts: ArrayLike) -> Array:
     table = markov_sparse.square("counts", checks.real("counts", counts, 0.0, 1e300))
     departures = table.sum(axis=-1)
     if not departures.all():
-        rows = [tuple(int(i) for i in row) if len(row) > 1 else int(row[0]) for row in np.argwhere(departures == 0)]
+        rows = [
+            tuple(int(i) for i in row) if len(row) > 1 else int(row[0])
+            for row in np.argwhere(departures == 0)
+        ]
         more = f" and {len(rows) - 10} more" if len(rows) > 10 else ""
-        raise ValueError(f"counts must have a departure in every row, got none in rows {rows[:10]}{more}")
+        raise ValueError(
+            f"counts must have a departure in every row, got none in rows {rows[:10]}{more}"
+        )
     return table / departures[..., None]
 
 
@@ -67,7 +76,9 @@ def stationary_distribution(P: Any) -> Array:
     if sparse.issparse(P):
         P = markov_sparse.stochastic("P", P)
         if P.shape[0] > DENSE_UP_TO:
-            return _on_closed_class("P", P, lambda part: markov_sparse.stationary(sparse.csr_array(part)))
+            return _on_closed_class(
+                "P", P, lambda part: markov_sparse.stationary(sparse.csr_array(part))
+            )
         P = P.toarray()
     P = markov_sparse.square("P", checks.numeric("P", P))
     n = P.shape[-1]
@@ -78,15 +89,29 @@ def stationary_distribution(P: Any) -> Array:
     if workers < 2 or (workers := min(workers, streams.threads())) < 2:
         every = _solve_each(chains, np.empty((n, n)), pi, solved)
     else:  # own threads, because numba's parallel loops may not run inside other threads or after a fork
-        parts = [slice(len(chains) * i // workers, len(chains) * (i + 1) // workers) for i in range(workers)]
+        parts = [
+            slice(len(chains) * i // workers, len(chains) * (i + 1) // workers)
+            for i in range(workers)
+        ]
         with ThreadPoolExecutor(workers) as pool:
-            each = pool.map(lambda part: _solve_each(chains[part], np.empty((n, n)), pi[part], solved[part]), parts)
+            each = pool.map(
+                lambda part: _solve_each(
+                    chains[part], np.empty((n, n)), pi[part], solved[part]
+                ),
+                parts,
+            )
             every = all(list(each))
     if not every:
-        chains = checks.simplex("P", P).reshape(chains.shape)  # its message names the row
-        for index in np.flatnonzero(~solved):  # it has transient states, or leaves the range of the floats
+        chains = checks.simplex("P", P).reshape(
+            chains.shape
+        )  # its message names the row
+        for index in np.flatnonzero(
+            ~solved
+        ):  # it has transient states, or leaves the range of the floats
             place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
-            pi[index] = _on_closed_class(f"P[{place}]" if place else "P", chains[index], _log_gth)
+            pi[index] = _on_closed_class(
+                f"P[{place}]" if place else "P", chains[index], _log_gth
+            )
     return pi.reshape(P.shape[:-1])
 
 
@@ -95,7 +120,11 @@ def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
     names the classes."""
     closed = markov_sparse.closed_class(name, chain)
     pi = np.zeros(chain.shape[0])
-    pi[closed] = solve(chain[closed][:, closed]) if len(closed) < chain.shape[0] else solve(chain)
+    pi[closed] = (
+        solve(chain[closed][:, closed])
+        if len(closed) < chain.shape[0]
+        else solve(chain)
+    )
     return pi
 
 
@@ -131,7 +160,9 @@ def _eliminate(a):  # type: ignore[no-untyped-def]
     """Eliminate the states n-1 to 1 in place and return True, or False if a pivot is below SAFE. Each elimination
     leaves the chain as it is observed only on the remaining states."""
     for k in range(a.shape[0] - 1, 0, -1):
-        one = two = three = four = 0.0  # an addition waits for the previous one, so four sums are faster than one
+        one = two = three = four = (
+            0.0  # an addition waits for the previous one, so four sums are faster than one
+        )
         for j in range(0, k - 3, 4):
             one += a[k, j]
             two += a[k, j + 1]

@@ -55,7 +55,9 @@ def random_walk(
         batch = ()
         columns = P.indices.astype(np.int64)
         ends = P.indptr.astype(np.int64)
-        cumulative = np.concatenate([np.cumsum(row) for row in np.split(P.data, ends[1:-1])])
+        cumulative = np.concatenate(
+            [np.cumsum(row) for row in np.split(P.data, ends[1:-1])]
+        )
     else:
         P = markov_sparse.square("P", checks.simplex("P", P))
         n = P.shape[-1]
@@ -72,7 +74,15 @@ def random_walk(
     walks = np.empty((math.prod(shape), steps + 1), dtype=np.int64)
     walks[:, 0] = starts.reshape(-1)
     per_chain = max(1, math.prod(shape[len(batch) :]))
-    _walk(cumulative, columns, ends, n, per_chain, chosen.reshape(len(walks), steps), walks)
+    _walk(
+        cumulative,
+        columns,
+        ends,
+        n,
+        per_chain,
+        chosen.reshape(len(walks), steps),
+        walks,
+    )
     return walks.reshape(*shape, steps + 1)
 
 
@@ -84,5 +94,9 @@ def _walk(cumulative, columns, ends, n, per_chain, uniforms, walks):  # type: ig
         for t in range(uniforms.shape[1]):
             row = first_row + walks[w, t]
             first, last = ends[row], ends[row + 1] - 1
-            u = min(uniforms[w, t], np.nextafter(cumulative[last], 0.0))  # the row may sum to 1 - eps
-            walks[w, t + 1] = columns[first + np.searchsorted(cumulative[first:last], u, side="right")]
+            u = min(
+                uniforms[w, t], np.nextafter(cumulative[last], 0.0)
+            )  # the row may sum to 1 - eps
+            walks[w, t + 1] = columns[
+                first + np.searchsorted(cumulative[first:last], u, side="right")
+            ]

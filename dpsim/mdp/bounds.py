@@ -19,7 +19,12 @@ from dpsim.mdp.planning import iterations_needed
 
 @numba.njit(cache=True, nogil=True)
 def _extreme_expectation(
-    p: Array, support: NDArray[np.bool_], values: Array, order: NDArray[np.int64], radius: float, beta: float
+    p: Array,
+    support: NDArray[np.bool_],
+    values: Array,
+    order: NDArray[np.int64],
+    radius: float,
+    beta: float,
 ) -> float:
     """Return the expectation of the values under the vector of D(p) that is extreme in this order of the states.
 
@@ -61,7 +66,18 @@ def _sort(order: NDArray[np.int64], keys: Array) -> None:
     cache=True,
 )
 def _extreme_values(  # type: ignore[no-untyped-def]
-    transitions, rewards, terminal, support, policy, radius, beta, discount, stages, tolerance, sign, out
+    transitions,
+    rewards,
+    terminal,
+    support,
+    policy,
+    radius,
+    beta,
+    discount,
+    stages,
+    tolerance,
+    sign,
+    out,
 ):
     """Fill `out` with the pessimistic (sign 1) or optimistic (sign -1) values (S,) after the stages of Theorem 1's
     recursion. NumPy broadcasts all arguments.
@@ -81,7 +97,9 @@ def _extreme_values(  # type: ignore[no-untyped-def]
         order[s] = s
     for stage in range(stages - 1, -1, -1):
         for s in range(states):
-            keys[s] = sign * after[s]  # the largest expectation fills the best states first
+            keys[s] = (
+                sign * after[s]
+            )  # the largest expectation fills the best states first
         _sort(order, keys)
         change = 0.0
         for s in range(states):
@@ -89,7 +107,9 @@ def _extreme_values(  # type: ignore[no-untyped-def]
             for a in range(actions):
                 weight = policy[min(stage, last), s, a]
                 if weight > 0:
-                    expected = _extreme_expectation(transitions[s, a], support[s, a], after, order, radius, beta)
+                    expected = _extreme_expectation(
+                        transitions[s, a], support[s, a], after, order, radius, beta
+                    )
                     values[s] += weight * (rewards[s, a] + discount * expected)
             change = max(change, abs(values[s] - after[s]))
         values, after = after, values
@@ -152,7 +172,9 @@ def value_bounds(
     radius = checks.real("radius", radius, 0.0, 1.0)
     beta = checks.real("beta", beta, 0.0, 1.0, open_high=True)
     tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
-    np.broadcast_shapes(private.batch, weights.shape[:-3], radius.shape, beta.shape)  # refuses in plainer words
+    np.broadcast_shapes(
+        private.batch, weights.shape[:-3], radius.shape, beta.shape
+    )  # refuses in plainer words
     margin = tolerance if endless else 0.0
     lower, upper = (
         _extreme_values(
@@ -210,5 +232,7 @@ def _holding_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool
     outside = (private.transitions > 0) & ~mask
     if outside.any():
         where = tuple(int(i) for i in np.argwhere(outside)[0][-3:])
-        raise ValueError(f"support must contain every positive private entry, got none at {where}")
+        raise ValueError(
+            f"support must contain every positive private entry, got none at {where}"
+        )
     return mask

@@ -12,10 +12,14 @@ from scipy import optimize, special
 from dpsim import checks
 from dpsim.checks import Array
 
-LARGEST_EXACT_K = 1e5  # there the exact radius takes seconds, and its time grows like sqrt(k)
+LARGEST_EXACT_K = (
+    1e5  # there the exact radius takes seconds, and its time grows like sqrt(k)
+)
 
 
-def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "paper") -> Array:
+def concentration_radius(
+    k: ArrayLike, beta: ArrayLike, n: int, kind: str = "paper"
+) -> Array:
     """Return a radius r in [0, 1] with P(``||p~ - p||_inf`` >= r) <= beta, by the formula of the chosen kind ("paper"
     is not a bound).
 
@@ -46,7 +50,9 @@ def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "pap
     """
     n = checks.integer("n", n, 1)
     kind = checks.choice("kind", kind, ("paper", "union", "exact"))
-    k = checks.real("k", k, 0.0, LARGEST_EXACT_K if kind == "exact" else math.inf, open_low=True)
+    k = checks.real(
+        "k", k, 0.0, LARGEST_EXACT_K if kind == "exact" else math.inf, open_low=True
+    )
     beta = checks.real("beta", beta, 0.0, 1.0, open_low=True, open_high=True)
     if kind == "exact":
         return checks.plain(np.vectorize(_exact_radius, otypes=[float])(k, beta))
@@ -56,18 +62,26 @@ def concentration_radius(k: ArrayLike, beta: ArrayLike, n: int, kind: str = "pap
 
 def _exact_radius(k: float, beta: float) -> float:
     """Return the first certified radius at or above the one that a search on a grid of x suggests."""
-    grid = np.concatenate([np.geomspace(1e-12, 0.01, 100), np.linspace(0.01, 0.999, 400)])
+    grid = np.concatenate(
+        [np.geomspace(1e-12, 0.01, 100), np.linspace(0.01, 0.999, 400)]
+    )
 
     def excess(radius: float) -> float:
         worst = int(np.argmax(_scaled_tail(k, grid, radius)))
-        near = np.linspace(grid[max(worst - 1, 0)], grid[min(worst + 1, grid.size - 1)], 200)
+        near = np.linspace(
+            grid[max(worst - 1, 0)], grid[min(worst + 1, grid.size - 1)], 200
+        )
         return float(_scaled_tail(k, near, radius).max()) - beta
 
     if excess(1 - 1e-9) > 0:
         return 1.0  # no two probability vectors are further apart
     estimate = float(optimize.brentq(excess, 1e-9, 1 - 1e-9, rtol=1e-9))
     candidates = (estimate * (1 + 1e-4 * 4**step) for step in itertools.count())
-    return next(min(radius, 1.0) for radius in candidates if radius >= 1 or _is_certified(k, beta, radius))
+    return next(
+        min(radius, 1.0)
+        for radius in candidates
+        if radius >= 1 or _is_certified(k, beta, radius)
+    )
 
 
 def _scaled_tail(k: float, x: Array, radius: float) -> Array:
@@ -78,7 +92,9 @@ def _scaled_tail(k: float, x: Array, radius: float) -> Array:
 def _is_certified(k: float, beta: float, radius: float) -> bool:
     """Return True only if g_r(x) <= beta x is proven on (0, 1], by halving cells, with slack for SciPy's rounding."""
     slack = 1e-9 + 1e-13 * k
-    edges = np.unique([*np.linspace(0.0, 1.0, 65), radius, 1 - radius])  # the tails start at the last two
+    edges = np.unique(
+        [*np.linspace(0.0, 1.0, 65), radius, 1 - radius]
+    )  # the tails start at the last two
     low, high = edges[:-1], edges[1:]
     for _ in range(50):
         if not 0 < low.size <= 2**16:
@@ -104,7 +120,9 @@ def _upper_tail(k: float, low: Array, high: Array, radius: float) -> Array:
 
 def _beta_tail(a: Array, b: Array, beyond: Array) -> Array:
     """Return P(X >= 1 - beyond) for X ~ Beta(a, b), but at least 1e-250, because below 1e-259 SciPy may give 0."""
-    return np.maximum(special.betainc(b, a, beyond), 1e-250)  # betaincc takes ten times as long
+    return np.maximum(
+        special.betainc(b, a, beyond), 1e-250
+    )  # betaincc takes ten times as long
 
 
 def _lower_tail(k: float, low: Array, high: Array, radius: float) -> Array:
@@ -122,11 +140,24 @@ def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Arra
     that is too small for the beta function is replaced by 1e-9, and because u > r the result is still a bound.
     """
     a, b = np.maximum(k * low, 1e-9), np.maximum(k * (1 - high), 1e-300)
-    log_c = special.gammaln(k) - special.gammaln(1 + k * low) - special.gammaln(k * (1 - low))
+    log_c = (
+        special.gammaln(k)
+        - special.gammaln(1 + k * low)
+        - special.gammaln(k * (1 - low))
+    )
     slope = k * (special.digamma(k * (1 - low)) - special.digamma(1 + k * low))
-    log_factor = log_c + np.maximum(slope, 0.0) * (high - low) + special.betaln(a, b) + (k * low - a) * math.log(radius)
+    log_factor = (
+        log_c
+        + np.maximum(slope, 0.0) * (high - low)
+        + special.betaln(a, b)
+        + (k * low - a) * math.log(radius)
+    )
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        refined = k * np.exp(log_factor + np.log(_beta_tail(a, b, np.maximum(1 - (low + radius), 0.0))))
+        refined = k * np.exp(
+            log_factor + np.log(_beta_tail(a, b, np.maximum(1 - (low + radius), 0.0)))
+        )
         above = np.fmin(refined, _upper_tail(k, low, high, radius) / low)
         below = _lower_tail(k, low, high, radius)
-        return np.where(low + radius < 1, above, 0.0) + np.where(below > 0, below / low, 0.0)
+        return np.where(low + radius < 1, above, 0.0) + np.where(
+            below > 0, below / low, 0.0
+        )

@@ -54,22 +54,47 @@ class MDP:
         if len(shape) < 3 or shape[-3] != shape[-1] or 0 in shape[-3:]:
             raise ValueError(f"transitions must have shape (..., S, A, S), got {shape}")
         states, actions = shape[-3:-1]
-        allowed = np.array(checks.mask("allowed", True if self.allowed is None else self.allowed, (states, actions)))
+        allowed = np.array(
+            checks.mask(
+                "allowed",
+                True if self.allowed is None else self.allowed,
+                (states, actions),
+            )
+        )
         if not allowed.any(axis=1).all():
-            raise ValueError(f"allowed must have an action in every state, got none in {allowed.any(axis=1).argmin()}")
+            raise ValueError(
+                f"allowed must have an action in every state, got none in {allowed.any(axis=1).argmin()}"
+            )
         ignored = np.eye(1, states)[0]  # any probability vector passes the check below
-        kept = np.where(allowed[..., None], checks.numeric("transitions", self.transitions), ignored)
+        kept = np.where(
+            allowed[..., None], checks.numeric("transitions", self.transitions), ignored
+        )
         transitions = checks.simplex("transitions", kept)
         transitions = np.where(allowed[..., None], transitions, 0.0)
         if np.shape(self.rewards) != (states, actions):
-            raise ValueError(f"rewards must have shape ({states}, {actions}), got {np.shape(self.rewards)}")
-        rewards = checks.real("rewards", np.where(allowed, checks.numeric("rewards", self.rewards), 0.0))
-        horizon = None if self.horizon is None else checks.integer("horizon", self.horizon, 1)
-        discount = checks.scalar("discount", self.discount, 0.0, 1.0, open_high=horizon is None)
+            raise ValueError(
+                f"rewards must have shape ({states}, {actions}), got {np.shape(self.rewards)}"
+            )
+        rewards = checks.real(
+            "rewards", np.where(allowed, checks.numeric("rewards", self.rewards), 0.0)
+        )
+        horizon = (
+            None if self.horizon is None else checks.integer("horizon", self.horizon, 1)
+        )
+        discount = checks.scalar(
+            "discount", self.discount, 0.0, 1.0, open_high=horizon is None
+        )
         terminal = _terminal_values(self.terminal, horizon, states)
-        fields = {"transitions": transitions, "rewards": rewards, "terminal": terminal, "allowed": allowed}
+        fields = {
+            "transitions": transitions,
+            "rewards": rewards,
+            "terminal": terminal,
+            "allowed": allowed,
+        }
         for name, value in {**fields, "horizon": horizon, "discount": discount}.items():
-            object.__setattr__(self, name, read_only(value) if isinstance(value, np.ndarray) else value)
+            object.__setattr__(
+                self, name, read_only(value) if isinstance(value, np.ndarray) else value
+            )
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -84,13 +109,21 @@ class MDP:
         return int((positive.sum(axis=-1) > 1).sum())
 
 
-def _terminal_values(terminal: ArrayLike | None, horizon: int | None, states: int) -> Array | None:
+def _terminal_values(
+    terminal: ArrayLike | None, horizon: int | None, states: int
+) -> Array | None:
     """Return a checked copy of the terminal values: zeros by default, None without a horizon."""
     if horizon is None:
         if terminal is not None:
-            raise ValueError(f"terminal must be None without a horizon, got {terminal!r}")
+            raise ValueError(
+                f"terminal must be None without a horizon, got {terminal!r}"
+            )
         return None
-    values = np.zeros(states) if terminal is None else checks.real("terminal", terminal).copy()
+    values = (
+        np.zeros(states)
+        if terminal is None
+        else checks.real("terminal", terminal).copy()
+    )
     if values.shape != (states,):
         raise ValueError(f"terminal must have shape ({states},), got {values.shape}")
     return values
@@ -128,10 +161,20 @@ def random_mdp(
     transitions = rng.dirichlet(np.ones(states), size=(states, actions))
     rewards = rng.random((states, actions))
     terminal = rng.random(states)
-    return MDP(transitions, rewards, horizon, discount, None if horizon is None else terminal)
+    return MDP(
+        transitions, rewards, horizon, discount, None if horizon is None else terminal
+    )
 
 
-STARTUP_STATES = ("search", "startup 1", "startup 2", "startup 3", "startup 4", "success", "failure")
+STARTUP_STATES = (
+    "search",
+    "startup 1",
+    "startup 2",
+    "startup 3",
+    "startup 4",
+    "success",
+    "failure",
+)
 STARTUP_ACTIONS = ("acquire 1", "acquire 2", "acquire 3", "acquire 4", "hold", "invest")
 
 
@@ -160,15 +203,25 @@ def startup_mdp() -> MDP:
     transitions[0, :4, 0] = 1 - closing
     rewards[0, :4] = [-0.5, -1.0, -1.5, -2.0]
     rewards[1:5, 5] = -0.5
-    transitions[1:5, 4:, 5:] = [  # success and failure per stage when held, then when invested in
+    transitions[
+        1:5, 4:, 5:
+    ] = [  # success and failure per stage when held, then when invested in
         [[0.14, 0.16], [0.26, 0.18]],
         [[0.20, 0.15], [0.34, 0.16]],
         [[0.28, 0.14], [0.44, 0.14]],
         [[0.36, 0.10], [0.54, 0.10]],
     ]
-    transitions[startups, 4:, startups] = 1 - transitions[1:5, 4:, 5] - transitions[1:5, 4:, 6]
+    transitions[startups, 4:, startups] = (
+        1 - transitions[1:5, 4:, 5] - transitions[1:5, 4:, 6]
+    )
     transitions[5, 4, 5] = transitions[6, 4, 6] = 1.0
-    return MDP(transitions, rewards, horizon=6, terminal=[0.0, 2.0, 2.0, 2.0, 2.0, 10.0, 0.0], allowed=allowed)
+    return MDP(
+        transitions,
+        rewards,
+        horizon=6,
+        terminal=[0.0, 2.0, 2.0, 2.0, 2.0, 10.0, 0.0],
+        allowed=allowed,
+    )
 
 
 def refuse_other(name: str, value: Any) -> None:
@@ -187,15 +240,21 @@ def policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
     if np.shape(policy)[-len(shape) :] != shape:
         wanted = ", ".join(map(str, shape))
         kind = "probabilities" if randomised else "actions"
-        raise ValueError(f"policy must have shape (..., {wanted}) for {kind}, got {np.shape(policy)}")
+        raise ValueError(
+            f"policy must have shape (..., {wanted}) for {kind}, got {np.shape(policy)}"
+        )
     if randomised:
         weights: Policy = checks.simplex("policy", policy)
     else:
-        weights = np.eye(actions, dtype=bool)[checks.integers("policy", policy, 0, actions - 1)]
+        weights = np.eye(actions, dtype=bool)[
+            checks.integers("policy", policy, 0, actions - 1)
+        ]
     forbidden = (weights > 0) & ~mdp.allowed
     if forbidden.any():
         *_, state, action = np.argwhere(forbidden)[0]
-        raise ValueError(f"policy must play allowed actions, got {action} in state {state}")
+        raise ValueError(
+            f"policy must play allowed actions, got {action} in state {state}"
+        )
     return weights
 
 

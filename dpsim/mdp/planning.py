@@ -92,7 +92,11 @@ def iterations_needed(mdp: MDP, tolerance: float) -> int:
     largest = float(np.abs(mdp.rewards).max()) / (1 - mdp.discount)
     if largest <= tolerance:
         return 0
-    return math.ceil((math.log(largest) - math.log(tolerance)) / -math.log(mdp.discount)) if mdp.discount > 0 else 1
+    return (
+        math.ceil((math.log(largest) - math.log(tolerance)) / -math.log(mdp.discount))
+        if mdp.discount > 0
+        else 1
+    )
 
 
 def _values(mdp: MDP, weights: Policy) -> Array:
@@ -117,8 +121,15 @@ def _policy_iteration(mdp: MDP) -> tuple[Actions, Array]:
         values = _values(mdp, np.eye(mdp.rewards.shape[1], dtype=bool)[policy])
         worth = _action_values(mdp, values)
         kept = np.take_along_axis(worth, policy[..., None], axis=-1)[..., 0]
-        rounding = 10 * np.finfo(float).eps / (1 - mdp.discount) * np.abs(values).max(axis=-1, keepdims=True)
-        better = worth.max(axis=-1) > kept + rounding  # with smaller gains the iteration might never end
+        rounding = (
+            10
+            * np.finfo(float).eps
+            / (1 - mdp.discount)
+            * np.abs(values).max(axis=-1, keepdims=True)
+        )
+        better = (
+            worth.max(axis=-1) > kept + rounding
+        )  # with smaller gains the iteration might never end
         if not better.any():
             return policy, values
         policy = np.where(better, worth.argmax(axis=-1), policy)
@@ -128,11 +139,15 @@ def _action_values(mdp: MDP, after: Array) -> Array:
     """Return the value of each action if the next state has the value `after` (..., S), and -inf for actions not
     allowed."""
     states, actions = mdp.rewards.shape
-    expected = mdp.transitions.reshape(*mdp.batch, states * actions, states) @ after[..., None]
+    expected = (
+        mdp.transitions.reshape(*mdp.batch, states * actions, states) @ after[..., None]
+    )
     worth = mdp.rewards + mdp.discount * expected.reshape(*mdp.batch, states, actions)
     return np.where(mdp.allowed, worth, -np.inf)
 
 
 def _under(mdp: MDP, weights: Policy) -> tuple[Array, Array]:
     """Return the transition matrix (..., S, S) and the rewards (..., S) of a decision rule (..., S, A)."""
-    return np.einsum("...sa,...sat->...st", weights, mdp.transitions), (weights * mdp.rewards).sum(axis=-1)
+    return np.einsum("...sa,...sat->...st", weights, mdp.transitions), (
+        weights * mdp.rewards
+    ).sum(axis=-1)

@@ -84,9 +84,13 @@ def privatize(
     mask = checks.mask("support", support, mdp.transitions.shape)[mdp.allowed]
     random = int((mask.sum(axis=-1) > 1).sum())
     if not mask.any(axis=-1).all() or not random:
-        raise ValueError("support must have a next state for every allowed action, and a choice of two for one of them")
+        raise ValueError(
+            "support must have a next state for every allowed action, and a choice of two for one of them"
+        )
     if (records is None) == (b is None):
-        raise ValueError("exactly one of b and records must be given: it says how far a vector of a neighbour moves")
+        raise ValueError(
+            "exactly one of b and records must be given: it says how far a vector of a neighbour moves"
+        )
     if b is None:
         number = checks.scalar("records", records, 2.0)
         apart = 2.0 / number  # a record moves 1/N from one entry to another
@@ -97,23 +101,48 @@ def privatize(
     generator, simulation = private.source(rng)
     if mechanism == "dirichlet":
         if eta is None:
-            raise ValueError("eta must be the public minimum of the transitions, a number in (0, 1/2), got None")
+            raise ValueError(
+                "eta must be the public minimum of the transitions, a number in (0, 1/2), got None"
+            )
         public = {"support": mask, "eta": eta, "b": b, "records": records, "rows": rows}
-        released = dirichlet.privatize(mdp.transitions[mdp.allowed], epsilon, delta, **public, rng=generator)
+        released = dirichlet.privatize(
+            mdp.transitions[mdp.allowed], epsilon, delta, **public, rng=generator
+        )
         drawn = _with_vectors(mdp, released.value)
         parameters = released.parameters
     else:
-        scale = accounting.laplace_scale if mechanism == "laplace" else accounting.gaussian_scale
-        parameters = {"scale": float(scale(epsilon, delta, b=apart, rows=random if rows == "all" else 1))}
-        drawn = perturb_with_noise(mdp, parameters["scale"], mechanism, generator, support=support)
-    concerned = f"all {random} transition vectors" if rows == "all" else f"one of {random} transition vectors"
+        scale = (
+            accounting.laplace_scale
+            if mechanism == "laplace"
+            else accounting.gaussian_scale
+        )
+        parameters = {
+            "scale": float(
+                scale(epsilon, delta, b=apart, rows=random if rows == "all" else 1)
+            )
+        }
+        drawn = perturb_with_noise(
+            mdp, parameters["scale"], mechanism, generator, support=support
+        )
+    concerned = (
+        f"all {random} transition vectors"
+        if rows == "all"
+        else f"one of {random} transition vectors"
+    )
     statement = (
         f"Neighbours are models that differ in {concerned}, each {far}: epsilon {epsilon!r}, delta {delta!r} (a proven "
         f"upper bound), by the mechanism {mechanism}. "
         "Everything but the transitions is public: the support, eta and the other parts of the model. "
         "What the rounding of floats may reveal is not covered."
     )
-    return private.result(drawn, statement, epsilon=epsilon, delta=delta, simulation=simulation, **parameters)
+    return private.result(
+        drawn,
+        statement,
+        epsilon=epsilon,
+        delta=delta,
+        simulation=simulation,
+        **parameters,
+    )
 
 
 def perturb(
@@ -187,7 +216,9 @@ def perturb_with_noise(
     """
     _refuse_batch(mdp)
     mask = checks.mask("support", support, mdp.transitions.shape)[mdp.allowed]
-    noisy = dirichlet.noisy_matrix(mdp.transitions[mdp.allowed], scale, noise, support=mask, size=size, rng=rng)
+    noisy = dirichlet.noisy_matrix(
+        mdp.transitions[mdp.allowed], scale, noise, support=mask, size=size, rng=rng
+    )
     return _with_vectors(mdp, project_to_simplex(noisy, support=mask))
 
 

@@ -65,7 +65,9 @@ def weight_tree(logs: Array) -> Array:
     tree[leaves : leaves + logs.size] = logs
     while leaves > 1:
         leaves //= 2
-        tree[leaves : 2 * leaves] = np.logaddexp(tree[2 * leaves :: 2][:leaves], tree[2 * leaves + 1 :: 2][:leaves])
+        tree[leaves : 2 * leaves] = np.logaddexp(
+            tree[2 * leaves :: 2][:leaves], tree[2 * leaves + 1 :: 2][:leaves]
+        )
     return tree
 
 

@@ -28,9 +28,18 @@ from scipy.optimize import elementwise
 from scipy.special import expit
 
 from dpsim.checks import Array
-from dpsim.numerics.special import NODES, STIRLING, WEIGHTS, log1p_minus, minus_log1p, stirling_rest
+from dpsim.numerics.special import (
+    NODES,
+    STIRLING,
+    WEIGHTS,
+    log1p_minus,
+    minus_log1p,
+    stirling_rest,
+)
 
-_NEGLIGIBLE = -60.0  # log f minus its maximum; the part beyond is less than 1e-22 of the integral
+_NEGLIGIBLE = (
+    -60.0
+)  # log f minus its maximum; the part beyond is less than 1e-22 of the integral
 # The declared error of log delta is absolute, or relative if log delta is huge. The inverses allow for this error.
 ABSOLUTE_ERROR, RELATIVE_ERROR = 1e-10, 1e-12
 REPLACE, ADD_REMOVE = 0, 1  # the two pairs
@@ -68,15 +77,21 @@ def _panel(
 
 
 @vectorize(cache=True)
-def _log_integral(peak: float, t: float, a: float, c: float, q: float, r: float) -> float:
+def _log_integral(
+    peak: float, t: float, a: float, c: float, q: float, r: float
+) -> float:
     """Return the log of the integral over v > 0, relative to f at v = peak >= 0, where f is largest.
 
     f falls exponentially towards large v and doubly exponentially towards small v.
     """
-    steepest = t + a + (a - r)  # slope of the integrand's factors near its two sharp places
+    steepest = (
+        t + a + (a - r)
+    )  # slope of the integrand's factors near its two sharp places
     narrow = 0.5 / max(1.0, steepest)
     total = 0.0
-    for part in range(3):  # from the peak to the right, from the peak to the left, from v = 0 to the right
+    for part in range(
+        3
+    ):  # from the peak to the right, from the peak to the left, from v = 0 to the right
         start = 0.0 if part == 2 else peak
         side = -1.0 if part == 1 else 1.0
         end = np.inf if part == 0 else 0.5 * peak
@@ -106,9 +121,13 @@ def _growth(a: Array, t: Array) -> Array:
     """Return log Gamma(a+t) - log Gamma(a) - t log(a+t), to full relative precision for small t."""
     z = np.where(a < 10.0, a + 10.0, a)
     u = t / z
-    rest = sum(c / z**m * np.expm1(-m * np.log1p(u)) for m, c in zip(range(1, 15, 2), STIRLING))
+    rest = sum(
+        c / z**m * np.expm1(-m * np.log1p(u)) for m, c in zip(range(1, 15, 2), STIRLING)
+    )
     total = rest - z * minus_log1p(u, 1.0 + u) - 0.5 * np.log1p(u)
-    raised = t * np.log1p(10.0 / (a + t)) - sum(np.log1p(t / (a + j)) for j in range(10))
+    raised = t * np.log1p(10.0 / (a + t)) - sum(
+        np.log1p(t / (a + j)) for j in range(10)
+    )
     return total + np.where(a < 10.0, raised, 0.0)
 
 
@@ -139,12 +158,16 @@ def log_delta(epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Arra
         height = 0.5 * np.log(a / (2.0 * np.pi)) - stirling_rest(a)
         c = 0.0
         at_mode, q, slope = 0.0, 0.0, a
-    beyond = np.maximum(start - mode, 0.0)  # of x0, beyond the mode; there the reference is x0, else the mode
+    beyond = np.maximum(
+        start - mode, 0.0
+    )  # of x0, beyond the mode; there the reference is x0, else the mode
     z = np.expm1(-beyond)
     near = np.expm1(-np.minimum(beyond, 0.2))
     fall = np.where(beyond < 0.2, minus_log1p(near, 1.0 + near), beyond + z)
     height = height - a * fall + c * minus_log1p(at_mode * z, 1.0 + at_mode * z)
-    return height + _log_integral(np.maximum(mode - start, 0.0), t, a, c, q, -slope * z)  # a - c q, nothing cancels
+    return height + _log_integral(
+        np.maximum(mode - start, 0.0), t, a, c, q, -slope * z
+    )  # a - c q, nothing cancels
 
 
 def epsilon_for(log_target: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Array:
@@ -162,7 +185,13 @@ def epsilon_for(log_target: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) ->
 
 
 def scale_for(
-    log_target: ArrayLike, epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int, lowest: Array, highest: Array
+    log_target: ArrayLike,
+    epsilon: ArrayLike,
+    a: ArrayLike,
+    t: ArrayLike,
+    pair: int,
+    lowest: Array,
+    highest: Array,
 ) -> Array:
     """Return the largest x in [lowest, highest] with log delta(epsilon) <= log_target for the pair with a x and t x.
 
@@ -174,21 +203,32 @@ def scale_for(
 
     args = tuple(map(np.asarray, (epsilon, a, t, log_target)))
     low, high = np.log(lowest), np.log(highest)
-    found = np.where(excess(high, *args) <= 0.0, highest, np.exp(_last_kept_each(excess, low, high, args)))
+    found = np.where(
+        excess(high, *args) <= 0.0,
+        highest,
+        np.exp(_last_kept_each(excess, low, high, args)),
+    )
     return np.where(excess(low, *args) <= 0.0, found, 0.0)[()]
 
 
 def _excess(epsilon: Array, a: Array, t: Array, pair: int, log_target: Array) -> Array:
     """Return how far log delta may lie above the target if it has the largest error declared."""
     value = log_delta(epsilon, a, t, pair)
-    return np.minimum(value + ABSOLUTE_ERROR + RELATIVE_ERROR * np.abs(value), 0.0) - log_target
+    return (
+        np.minimum(value + ABSOLUTE_ERROR + RELATIVE_ERROR * np.abs(value), 0.0)
+        - log_target
+    )
 
 
-def _last_kept_each(excess: Callable[..., Array], kept: Array, broken: Array, args: tuple[Array, ...]) -> Array:
+def _last_kept_each(
+    excess: Callable[..., Array], kept: Array, broken: Array, args: tuple[Array, ...]
+) -> Array:
     """Return points with excess <= 0, each within rounding of a point with excess > 0 on the side of `broken`."""
     exact = {"xatol": 0.0, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0}
     found = elementwise.find_root(excess, (kept, broken), args=args, tolerances=exact)
-    return np.where(found.f_x <= 0.0, found.x, np.where(found.f_bracket[0] <= 0.0, *found.bracket))
+    return np.where(
+        found.f_x <= 0.0, found.x, np.where(found.f_bracket[0] <= 0.0, *found.bracket)
+    )
 
 
 def loss_cells(a: float, t: float, interval: float, count: int) -> Array:
@@ -205,7 +245,9 @@ def loss_cells(a: float, t: float, interval: float, count: int) -> Array:
 
 
 @njit(cache=True)
-def _fill_cells(a: float, t: float, interval: float, height: float, cells: Array) -> None:
+def _fill_cells(
+    a: float, t: float, interval: float, height: float, cells: Array
+) -> None:
     """Add the three integrals of `loss_cells`. The height is the value of f at its mode."""
     c = 2.0 * a + t
     mode = math.log1p(t / a)
@@ -217,8 +259,15 @@ def _fill_cells(a: float, t: float, interval: float, height: float, cells: Array
             half = 0.5 * (panel_end - x)
             for j in range(NODES.size):
                 y = x + half * (1.0 + NODES[j])
-                mass = height * half * WEIGHTS[j] * math.exp(_log_density(y - mode, a, c, a / c, 0.0))
+                mass = (
+                    height
+                    * half
+                    * WEIGHTS[j]
+                    * math.exp(_log_density(y - mode, a, c, a / c, 0.0))
+                )
                 cells[0, i] += mass
-                cells[1, i] += mass * math.expm1(i * interval - t * y) / math.expm1(-interval)
+                cells[1, i] += (
+                    mass * math.expm1(i * interval - t * y) / math.expm1(-interval)
+                )
                 cells[2, i] += mass * math.exp(i * interval - t * y)
             x = panel_end

@@ -20,7 +20,9 @@ from scipy.optimize import brentq
 from dpsim.checks import Integers, Mask
 
 
-def last_kept(excess: Callable[[float], float], kept: float, broken: float, tolerance: float) -> float:
+def last_kept(
+    excess: Callable[[float], float], kept: float, broken: float, tolerance: float
+) -> float:
     """Return a point at which excess <= 0 was found, within the tolerance of the last such point towards `broken`.
 
     The excess must be at most 0 at `kept`, which may be on either side of `broken`, and change its sign only once
@@ -35,7 +37,9 @@ def last_kept(excess: Callable[[float], float], kept: float, broken: float, tole
     return root
 
 
-def least_integer(holds: Callable[[Integers], Mask], fails: Integers, good: Integers) -> Integers:
+def least_integer(
+    holds: Callable[[Integers], Mask], fails: Integers, good: Integers
+) -> Integers:
     """Return, entry by entry, the least integer above `fails` at which a monotone condition holds.
 
     The condition is not evaluated at `fails` or `good`, because it is assumed to fail at `fails` and to hold at `good`.

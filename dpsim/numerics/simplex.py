@@ -13,7 +13,11 @@ from dpsim.checks import Array, Mask
 
 
 def project_to_simplex(
-    x: ArrayLike, *, total: ArrayLike = 1.0, lower: ArrayLike = 0.0, support: ArrayLike | None = None
+    x: ArrayLike,
+    *,
+    total: ArrayLike = 1.0,
+    lower: ArrayLike = 0.0,
+    support: ArrayLike | None = None,
 ) -> Array:
     """Return the point nearest to x in {y : sum y = total, y >= lower, y = 0 off the support}, in the shape of x.
 
@@ -34,19 +38,36 @@ def project_to_simplex(
     array([0.6, 0.4, 0. ])
     """
     points = _points("x", x)
-    totals = checks.fitted("total", checks.real("total", total, 0.0, open_low=True), points.shape[:-1])
+    totals = checks.fitted(
+        "total", checks.real("total", total, 0.0, open_low=True), points.shape[:-1]
+    )
     allowed = checks.mask("support", True if support is None else support, points.shape)
-    bounds = np.where(allowed, checks.fitted("lower", checks.real("lower", lower, 0.0), points.shape), 0.0)
+    bounds = np.where(
+        allowed,
+        checks.fitted("lower", checks.real("lower", lower, 0.0), points.shape),
+        0.0,
+    )
     if not allowed.any(axis=-1).all():
-        raise ValueError("support must have at least one entry in each row, got a row with none")
-    excess = bounds.sum(axis=-1) - totals * (1.0 + bounds.shape[-1] * np.finfo(float).eps)
+        raise ValueError(
+            "support must have at least one entry in each row, got a row with none"
+        )
+    excess = bounds.sum(axis=-1) - totals * (
+        1.0 + bounds.shape[-1] * np.finfo(float).eps
+    )
     if (excess > 0.0).any():
-        raise ValueError(f"lower must add up to at most the total in each row, got {excess.max():g} more")
+        raise ValueError(
+            f"lower must add up to at most the total in each row, got {excess.max():g} more"
+        )
     return _nearest(points, totals, bounds, allowed)
 
 
 def project_to_bordered_simplex(
-    x: ArrayLike, *, eta: float, eta_bar: float, protected: ArrayLike, support: ArrayLike | None = None
+    x: ArrayLike,
+    *,
+    eta: float,
+    eta_bar: float,
+    protected: ArrayLike,
+    support: ArrayLike | None = None,
 ) -> Array:
     """Return the point nearest to x in the domain of Fallin et al. 2023, Definition 1, with zeros off the support.
 
@@ -69,7 +90,9 @@ def project_to_bordered_simplex(
     """
     points = _points("x", x)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
-    eta_bar = checks.scalar("eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True)
+    eta_bar = checks.scalar(
+        "eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True
+    )
     allowed = checks.mask("support", True if support is None else support, points.shape)
     inside = checks.mask("protected", protected, points.shape)
     outside = allowed & ~inside
@@ -80,7 +103,9 @@ def project_to_bordered_simplex(
     # If the solution without the second minimum violates it, that minimum is active at the solution, and the
     # problem splits into two independent ones, which distribute 1 - eta_bar within W and eta_bar outside W.
     shares = np.full(points.shape[:-1], eta_bar)
-    split = _nearest(points, 1.0 - shares, bounds, inside) + _nearest(points, shares, 0.0 * bounds, outside)
+    split = _nearest(points, 1.0 - shares, bounds, inside) + _nearest(
+        points, shares, 0.0 * bounds, outside
+    )
     violated = np.where(outside, free, 0.0).sum(axis=-1) < eta_bar
     return np.where(violated[..., None], split, free)
 
@@ -104,7 +129,9 @@ def protected_entries(matrix: ArrayLike) -> Mask:
     count = nonzero.sum(axis=-1)
     if (count < 3).any():
         row = np.argwhere(count < 3)[0].tolist()
-        raise ValueError(f"matrix must have at least 3 non-zero entries in each row, got {count.min()} in row {row}")
+        raise ValueError(
+            f"matrix must have at least 3 non-zero entries in each row, got {count.min()} in row {row}"
+        )
     smallest = np.where(nonzero, points, np.inf).argmin(axis=-1)
     return nonzero & (np.arange(points.shape[-1]) != smallest[..., None])
 
@@ -130,11 +157,15 @@ def _points(name: str, value: ArrayLike, low: float = -math.inf) -> Array:
     """Return the value as an array; raise ValueError unless its last axis has at least one category."""
     points = checks.real(name, value, low)
     if points.ndim < 1 or points.shape[-1] == 0:
-        raise ValueError(f"{name} must have at least one category on its last axis, got shape {points.shape}")
+        raise ValueError(
+            f"{name} must have at least one category on its last axis, got shape {points.shape}"
+        )
     return points
 
 
-def _check_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float) -> None:
+def _check_protected(
+    inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float
+) -> None:
     """Raise ValueError unless some vector of each row has the minimum eta in its protected entries, which are `inside`,
     and a sum of at least eta_bar in the other entries of the support, which are `outside`."""
     count = inside.sum(axis=-1)
@@ -146,6 +177,10 @@ def _check_protected(inside: Mask, outside: Mask, allowed: Mask, eta: float, eta
             f"eta_bar {eta_bar:g}), got {int(count[bad].flat[0])}"
         )
     if (inside & ~allowed).any():
-        raise ValueError("protected must lie within the support, got a protected entry off it")
+        raise ValueError(
+            "protected must lie within the support, got a protected entry off it"
+        )
     if not outside.any(axis=-1).all():
-        raise ValueError("protected must leave at least one entry of the support of each row, got a row with none")
+        raise ValueError(
+            "protected must leave at least one entry of the support of each row, got a row with none"
+        )

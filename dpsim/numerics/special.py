@@ -15,9 +15,14 @@ from dpsim import checks
 from dpsim.checks import Array
 from dpsim.numerics.search import least_integer
 
-SMALLEST_BETA, LARGEST_BETA = 1e-300, 8e307  # arguments of `log_beta`, whose sum must be a float
+SMALLEST_BETA, LARGEST_BETA = (
+    1e-300,
+    8e307,
+)  # arguments of `log_beta`, whose sum must be a float
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
-STIRLING = np.array([1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156])
+STIRLING = np.array(
+    [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156]
+)
 """The coefficients of 1/z, 1/z^3, ... in Stirling's series of log Gamma(z)."""
 
 
@@ -27,7 +32,11 @@ def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
     left = x < p
     mean = np.where(left, p, 0.5)
     a, b = k * mean, k * (1.0 - mean)
-    far = log_beta_kernel(np.where(left, x, 0.25), mean, k) - np.log(a) + tail_series(x, a, b, left)
+    far = (
+        log_beta_kernel(np.where(left, x, 0.25), mean, k)
+        - np.log(a)
+        + tail_series(x, a, b, left)
+    )
     near = np.log(betainc(k * p, k * (1.0 - p), np.where(left, p, x)))
     return np.where(left, np.minimum(far, 0.0), near)
 
@@ -81,7 +90,9 @@ def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
 def stirling_rest(z):  # type: ignore[no-untyped-def]
     """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
     if z < 10.0:
-        return math.lgamma(z) - ((z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi))
+        return math.lgamma(z) - (
+            (z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi)
+        )
     total = 0.0
     w = 1.0 / (z * z) if z < 1e100 else 0.0  # z^2 may exceed the largest float
     for c in STIRLING[::-1]:
@@ -91,14 +102,21 @@ def stirling_rest(z):  # type: ignore[no-untyped-def]
 
 def log_beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Return log B(a, b) for a, b > 0, accurate for large arguments too."""
-    a, b = (checks.real(name, value, SMALLEST_BETA, LARGEST_BETA) for name, value in (("a", a), ("b", b)))
+    a, b = (
+        checks.real(name, value, SMALLEST_BETA, LARGEST_BETA)
+        for name, value in (("a", a), ("b", b))
+    )
     k = a + b
     rest = stirling_rest(a) + stirling_rest(b) - stirling_rest(k)
-    with np.errstate(over="ignore"):  # beyond 1e308 a ratio is replaced by a difference of logarithms
+    with np.errstate(
+        over="ignore"
+    ):  # beyond 1e308 a ratio is replaced by a difference of logarithms
         powers = a * _log1p_ratio(b, a) + b * _log1p_ratio(a, b)
         inverse = 2.0 * np.pi * (k / a) / b
     logs = np.log(2.0 * np.pi) + np.log(k) - np.log(a) - np.log(b)
-    return checks.plain(-powers + 0.5 * np.where(np.isinf(inverse), logs, np.log(inverse)) + rest)
+    return checks.plain(
+        -powers + 0.5 * np.where(np.isinf(inverse), logs, np.log(inverse)) + rest
+    )
 
 
 def _log1p_ratio(x: Array, y: Array) -> Array:
@@ -117,7 +135,9 @@ def log_gamma_ratio(a: ArrayLike, t: ArrayLike) -> Array:
     t = checks.real("t", t, 0.0, LARGEST_BETA)
     direct = gammaln(np.minimum(a, 12.0) + t) - gammaln(np.minimum(a, 12.0))
     rest = stirling_rest(a + t) - stirling_rest(a)
-    with np.errstate(over="ignore", invalid="ignore"):  # only where the direct formula is taken
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # only where the direct formula is taken
         stirling = (a - 0.5) * np.log1p(t / a) + t * (np.log(a + t) - 1.0) + rest
     return checks.plain(np.where(a < 12.0, direct, stirling))
 
@@ -149,7 +169,9 @@ def beta_upper_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
     return _quantile(betainccinv, betaincc, a, b, tail)
 
 
-def _quantile(inverse: Callable[..., Array], share: Callable[..., Array], *given: ArrayLike) -> Array:
+def _quantile(
+    inverse: Callable[..., Array], share: Callable[..., Array], *given: ArrayLike
+) -> Array:
     """Return x = inverse(a, b, tail) if share(a, b, x) is tail. Otherwise return one of the two neighbouring floats
     between which share crosses tail: the lower one for the lower tail, and the upper one for the upper tail."""
     a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in given))
@@ -160,7 +182,12 @@ def _quantile(inverse: Callable[..., Array], share: Callable[..., Array], *given
         b = b[wrong]
         tail = tail[wrong]
         upper = share is betaincc
-        zero, one = np.zeros(a.shape, np.int64), np.ones(a.shape).view(np.int64)  # floats from 0 to 1 order like bits
-        above = least_integer(lambda bits: (share(a, b, bits.view(float)) <= tail) == upper, zero, one)
+        zero, one = (
+            np.zeros(a.shape, np.int64),
+            np.ones(a.shape).view(np.int64),
+        )  # floats from 0 to 1 order like bits
+        above = least_integer(
+            lambda bits: (share(a, b, bits.view(float)) <= tail) == upper, zero, one
+        )
         x[wrong] = (above - 1 + upper).view(float)
     return checks.plain(x)

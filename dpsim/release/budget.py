@@ -40,7 +40,13 @@ class Limit(NamedTuple):
 
 
 def spend(
-    file: str | os.PathLike[str], *, epsilon: float, delta: float, unit: Unit, limit: Limit | None, dry: bool = False
+    file: str | os.PathLike[str],
+    *,
+    epsilon: float,
+    delta: float,
+    unit: Unit,
+    limit: Limit | None,
+    dry: bool = False,
 ) -> None:
     """Record a release before it is sampled.
 
@@ -56,32 +62,52 @@ def spend(
     path = Path(os.path.realpath(path_text("budget", file, "a file")))
     try:
         with _locked(path):
-            book, mode = _read(path, unit, None if limit is None else loss_limit("limit", *_pair(limit)))
+            book, mode = _read(
+                path,
+                unit,
+                None if limit is None else loss_limit("limit", *_pair(limit)),
+            )
             most = Limit(*book["limit"])
-            spent = [sum(_exact(release[name]) for release in book["releases"]) for name in Limit._fields]
-            if any(before + _exact(more) > _exact(end) for before, more, end in zip(spent, loss, most)):
-                before_epsilon, before_delta = (round_up(float(each), ".6g") for each in spent)
+            spent = [
+                sum(_exact(release[name]) for release in book["releases"])
+                for name in Limit._fields
+            ]
+            if any(
+                before + _exact(more) > _exact(end)
+                for before, more, end in zip(spent, loss, most)
+            ):
+                before_epsilon, before_delta = (
+                    round_up(float(each), ".6g") for each in spent
+                )
                 raise ValueError(
                     f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the limit of {most.epsilon:g}, "
                     f"{most.delta:g} in {file}: epsilon {before_epsilon}, delta {before_delta} are spent"
                 )
             if not dry:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
-                book["releases"].append({**loss._asdict(), "events": unit.events, "time": now})
+                book["releases"].append(
+                    {**loss._asdict(), "events": unit.events, "time": now}
+                )
                 _write(path, book, mode)
     except OSError as error:
-        raise ValueError(f"budget: {os.fspath(file)!r} cannot be read and written ({error.strerror})") from error
+        raise ValueError(
+            f"budget: {os.fspath(file)!r} cannot be read and written ({error.strerror})"
+        ) from error
 
 
 def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
     """Return epsilon and delta as a Limit, or raise ValueError if one of them is out of its range."""
     epsilon = checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True)
-    return Limit(epsilon, checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True))
+    return Limit(
+        epsilon, checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True)
+    )
 
 
 def path_text(name: str, value: Any, what: str) -> str:
     """Return a path as text, or raise ValueError if no file or folder can have this name."""
-    with suppress(TypeError, UnicodeEncodeError):  # neither text nor a path, or a lone surrogate
+    with suppress(
+        TypeError, UnicodeEncodeError
+    ):  # neither text nor a path, or a lone surrogate
         if (encoded := os.fsencode(value)) and b"\0" not in encoded:
             return os.fsdecode(encoded)
     raise ValueError(f"{name} must be the name of {what}, got {value!r:.80}")
@@ -92,7 +118,9 @@ def _pair(limit: Any) -> tuple[Any, Any]:
     try:
         epsilon, delta = limit
     except (TypeError, ValueError):
-        raise ValueError(f"limit must be two numbers, epsilon and delta, got {limit!r:.80}") from None
+        raise ValueError(
+            f"limit must be two numbers, epsilon and delta, got {limit!r:.80}"
+        ) from None
     return epsilon, delta
 
 
@@ -107,7 +135,9 @@ def read_json(path: Path) -> Any:
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
-            raise ValueError(f"a key occurs twice among {', '.join(name for name, _ in pairs)}"[:200])
+            raise ValueError(
+                f"a key occurs twice among {', '.join(name for name, _ in pairs)}"[:200]
+            )
         return dict(pairs)
 
     return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
@@ -126,15 +156,26 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
     """
     if not path.exists():
         if limit is None:
-            raise ValueError(f"limit must be given, epsilon and delta, to make the budget {path}")
-        return {"version": VERSION, "limit": list(limit), "column": unit.column, "releases": []}, 0o600
+            raise ValueError(
+                f"limit must be given, epsilon and delta, to make the budget {path}"
+            )
+        return {
+            "version": VERSION,
+            "limit": list(limit),
+            "column": unit.column,
+            "releases": [],
+        }, 0o600
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-        raise ValueError(f"budget: {path} must be a plain file with one name, got {found.st_nlink} names or another")
+        raise ValueError(
+            f"budget: {path} must be a plain file with one name, got {found.st_nlink} names or another"
+        )
     try:
         book = read_json(path)
         if not isinstance(book["version"], int) or book["version"] != VERSION:
-            raise ValueError(f"its version is {book['version']!r}, not {VERSION}: start a new file with what is left")
+            raise ValueError(
+                f"its version is {book['version']!r}, not {VERSION}: start a new file with what is left"
+            )
         most = loss_limit("limit", *book["limit"])
         releases = book["releases"]
         column = book["column"]
@@ -143,12 +184,20 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
         for release in releases:
             loss_limit("releases", release["epsilon"], release["delta"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"budget: {path} is no budget file ({type(error).__name__}: {error})") from error
+        raise ValueError(
+            f"budget: {path} is no budget file ({type(error).__name__}: {error})"
+        ) from error
     if limit is not None and limit != most:
-        raise ValueError(f"limit must be {path}'s, {most.epsilon:g},{most.delta:g}, got {limit[0]:g},{limit[1]:g}")
+        raise ValueError(
+            f"limit must be {path}'s, {most.epsilon:g},{most.delta:g}, got {limit[0]:g},{limit[1]:g}"
+        )
     if column != unit.column:
-        names = [f"the column {c!r}" if c else "single events" for c in (column, unit.column)]
-        raise ValueError(f"budget: {path} is kept for {names[0]}, got a release for {names[1]}: they do not add up")
+        names = [
+            f"the column {c!r}" if c else "single events" for c in (column, unit.column)
+        ]
+        raise ValueError(
+            f"budget: {path} is kept for {names[0]}, got a release for {names[1]}: they do not add up"
+        )
     return book, stat.S_IMODE(found.st_mode)
 
 
@@ -167,7 +216,9 @@ def _locked(path: Path) -> Iterator[None]:
             break
         except BlockingIOError:
             if time.monotonic() > until:
-                raise ValueError(f"budget: {path} is held by another release for more than {WAIT:g} s") from None
+                raise ValueError(
+                    f"budget: {path} is held by another release for more than {WAIT:g} s"
+                ) from None
             time.sleep(0.02)
     try:
         yield
@@ -179,7 +230,9 @@ def _locked(path: Path) -> Iterator[None]:
 def _write(path: Path, book: dict[str, Any], mode: int) -> None:
     """Replace the whole file or, if this fails, nothing. When this returns, the file is on disk with the given mode."""
     with files.replacing(path) as partial:
-        partial.unlink(missing_ok=True)  # left by a killed run, or a link, which must not be followed
+        partial.unlink(
+            missing_ok=True
+        )  # left by a killed run, or a link, which must not be followed
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             os.fchmod(descriptor, mode)

@@ -86,20 +86,29 @@ class PrivateChain:
     def weak(self) -> list[Any]:
         """The labels whose rows carry no information, because their noisy totals are at most three standard deviations
         of their noise."""
-        return [self.labels[i] for i in np.flatnonzero(estimate.weak_rows(self.support, self.noisy, self.noise))]
+        return [
+            self.labels[i]
+            for i in np.flatnonzero(
+                estimate.weak_rows(self.support, self.noisy, self.noise)
+            )
+        ]
 
     @property
     def counts(self) -> pd.DataFrame:
         """The noisy counts, as a table with the columns origin, destination and noisy_count."""
         origin, destination = map(self.named, (self.support.rows, self.support.indices))
-        return pd.DataFrame({"origin": origin, "destination": destination, "noisy_count": self.noisy})
+        return pd.DataFrame(
+            {"origin": origin, "destination": destination, "noisy_count": self.noisy}
+        )
 
     @property
     def pairs(self) -> pd.DataFrame:
         """The estimated chain, as a table with the columns origin, destination and probability."""
         matrix = self.estimate.matrix.tocoo()
         origin, destination = map(self.named, matrix.coords)
-        return pd.DataFrame({"origin": origin, "destination": destination, "probability": matrix.data})
+        return pd.DataFrame(
+            {"origin": origin, "destination": destination, "probability": matrix.data}
+        )
 
     @property
     def matrix(self) -> pd.DataFrame | sparse.csr_array:
@@ -107,7 +116,10 @@ class PrivateChain:
         P = self.estimate.matrix
         if len(self.labels) > supports.MOST_LABELS:
             return P
-        return pd.DataFrame(P.toarray(), *(pd.Index(self.labels, name=end) for end in ("origin", "destination")))
+        return pd.DataFrame(
+            P.toarray(),
+            *(pd.Index(self.labels, name=end) for end in ("origin", "destination")),
+        )
 
     @cached_property
     def closed_classes(self) -> tuple[list[Integers], Integers]:
@@ -121,14 +133,24 @@ class PrivateChain:
         closed, _ = self.closed_classes
         if len(closed) > 1:
             some = ", ".join(repr(self.labels[states[0]]) for states in closed)
-            raise ValueError(f"the chain must have one class of states that is never left, got those of {some}")
+            raise ValueError(
+                f"the chain must have one class of states that is never left, got those of {some}"
+            )
         pi = markov.stationary_distribution(self.estimate.matrix)
-        return pd.Series(pi, index=pd.Index(self.labels, name="label"), name="stationary")
+        return pd.Series(
+            pi, index=pd.Index(self.labels, name="label"), name="stationary"
+        )
 
     def departures(self) -> Array:
         """Return the share of events that begin in each state (n,), computed from the noisy counts."""
-        weights = np.maximum(estimate.row_sums(self.noisy.astype(float), self.support), 0.0)
-        return weights / weights.sum() if weights.any() else np.full(len(self.labels), 1.0 / max(len(self.labels), 1))
+        weights = np.maximum(
+            estimate.row_sums(self.noisy.astype(float), self.support), 0.0
+        )
+        return (
+            weights / weights.sum()
+            if weights.any()
+            else np.full(len(self.labels), 1.0 / max(len(self.labels), 1))
+        )
 
     def named(self, places: Integers) -> pd.Series:
         """Return the labels of the states at these places, as integers if all of them are integers, else as text."""
@@ -140,7 +162,9 @@ class PrivateChain:
         """The statement in words."""
         return statement.in_words(self)
 
-    def walk(self, n: int, start: Any = None, rng: np.random.Generator | int | None = None) -> list[Any]:
+    def walk(
+        self, n: int, start: Any = None, rng: np.random.Generator | int | None = None
+    ) -> list[Any]:
         """Return a random walk of n steps as a list of n + 1 labels.
 
         start: the first label, or None to draw it from `departures`.
@@ -150,21 +174,37 @@ class PrivateChain:
             raise ValueError(_NO_LABELS)
         if start is None:
             first = int(generator.choice(len(self.labels), p=self.departures()))
-        elif (first := int(positions(pd.Series([start], dtype=object), self.labels)[0])) < 0:
-            raise ValueError(f"start must be one of the {len(self.labels)} labels, got {start!r}")
-        return self.named(markov.random_walk(self.estimate.matrix, first, n, rng=generator)).tolist()
+        elif (
+            first := int(positions(pd.Series([start], dtype=object), self.labels)[0])
+        ) < 0:
+            raise ValueError(
+                f"start must be one of the {len(self.labels)} labels, got {start!r}"
+            )
+        return self.named(
+            markov.random_walk(self.estimate.matrix, first, n, rng=generator)
+        ).tolist()
 
-    def synthetic(self, moves: int, rng: np.random.Generator | int | None = None) -> pd.DataFrame:
+    def synthetic(
+        self, moves: int, rng: np.random.Generator | int | None = None
+    ) -> pd.DataFrame:
         """Return a table of independent synthetic moves of one step each, with the columns origin and destination."""
         generator, moves = checks.generator(rng), checks.integer("moves", moves, 0)
         if moves and not self.labels:
             raise ValueError(_NO_LABELS)
         origin = generator.choice(len(self.labels), size=moves, p=self.departures())
         P = self.estimate.matrix
-        destination = markov.random_walk(P, origin, 1, size=moves, rng=generator)[:, 1] if moves else origin
-        return pd.DataFrame({"origin": self.named(origin), "destination": self.named(destination)})
+        destination = (
+            markov.random_walk(P, origin, 1, size=moves, rng=generator)[:, 1]
+            if moves
+            else origin
+        )
+        return pd.DataFrame(
+            {"origin": self.named(origin), "destination": self.named(destination)}
+        )
 
-    def intervals(self, of: str = "stationary", *, level: float = 0.9, target: str = "table") -> pd.DataFrame:
+    def intervals(
+        self, of: str = "stationary", *, level: float = 0.9, target: str = "table"
+    ) -> pd.DataFrame:
         """Return error bars, which are computed from the released counts and so cost no privacy.
 
         They describe the counts after any limit on a unit's events. dpsim.release.intervals has the formulas. Error
@@ -216,10 +256,14 @@ def release_chain(
     """
     support = PrivatePairs(None) if support is None else support
     if not isinstance(counts, Counts):
-        raise TypeError(f"counts must be Counts, as count_transitions gives them, got {type(counts).__name__}")
+        raise TypeError(
+            f"counts must be Counts, as count_transitions gives them, got {type(counts).__name__}"
+        )
     generator = None if rng is None else checks.generator(rng)
     noise, threshold, spent = losses(epsilon, delta, counts.unit, support)
-    facts = statement.facts(noise, counts.unit, threshold, spent, counts.moves, generator is not None)
+    facts = statement.facts(
+        noise, counts.unit, threshold, spent, counts.moves, generator is not None
+    )
     if budget is not None and generator is None:
         spend(budget, epsilon=noise.epsilon, delta=spent, unit=counts.unit, limit=limit)
     if isinstance(support, PrivatePairs):
@@ -228,10 +272,16 @@ def release_chain(
         numbers, _ = supports.counts_on(counts.trips, support)
         found, noisy = support, _noisy(numbers, noise, counts.unit, generator)
     facts |= {"support": found.kind, "pairs": int(noisy.size)}
-    return PrivateChain(found, noisy, facts | {"estimate": estimate.rule(found), "empty_rows": estimate.EMPTY_RULE})
+    return PrivateChain(
+        found,
+        noisy,
+        facts | {"estimate": estimate.rule(found), "empty_rows": estimate.EMPTY_RULE},
+    )
 
 
-def losses(epsilon: float, delta: float, unit: Unit, support: Any) -> tuple[Noise, int | None, float]:
+def losses(
+    epsilon: float, delta: float, unit: Unit, support: Any
+) -> tuple[Noise, int | None, float]:
     """Return the noise of a release, the threshold for pairs chosen privately, and the delta that the choice spends."""
     if not isinstance(support, Support | PrivatePairs):
         how = "all_pairs, declared_graph or private_pairs, so that no pair is read from the data"
@@ -241,17 +291,27 @@ def losses(epsilon: float, delta: float, unit: Unit, support: Any) -> tuple[Nois
     if isinstance(support, Support):
         return noise, None, 0.0
     if delta == 0.0:
-        raise ValueError("delta must be above 0 (for instance 1e-6), got 0, because the pairs are chosen privately")
+        raise ValueError(
+            "delta must be above 0 (for instance 1e-6), got 0, because the pairs are chosen privately"
+        )
     return noise, *pair_threshold(noise, unit.events, delta)
 
 
-def _noisy(numbers: Integers, noise: Noise, unit: Unit, generator: np.random.Generator | None) -> Integers:
+def _noisy(
+    numbers: Integers, noise: Noise, unit: Unit, generator: np.random.Generator | None
+) -> Integers:
     """Return the counts plus noise, for a unit that may change their sum by at most `unit.events`."""
-    return draws.noisy_counts(np.minimum(numbers, draws.LARGEST_COUNT), noise, generator, events=unit.events)
+    return draws.noisy_counts(
+        np.minimum(numbers, draws.LARGEST_COUNT), noise, generator, events=unit.events
+    )
 
 
 def _private_pairs(
-    counts: Counts, wanted: PrivatePairs, noise: Noise, threshold: int, generator: np.random.Generator | None
+    counts: Counts,
+    wanted: PrivatePairs,
+    noise: Noise,
+    threshold: int,
+    generator: np.random.Generator | None,
 ) -> tuple[Support, Integers]:
     """Return the pairs whose noisy count reaches the threshold, and these counts."""
     labels, rows, columns, numbers = supports.pair_counts(counts.trips, wanted.labels)

@@ -71,12 +71,18 @@ class Options:
     def __post_init__(self) -> None:
         if self.trajectory is None:
             if self.origin is None or self.destination is None:
-                raise ValueError("origin and destination must be given, or trajectory (USER,TIME,PLACE) for visits")
+                raise ValueError(
+                    "origin and destination must be given, or trajectory (USER,TIME,PLACE) for visits"
+                )
             if not (self.time_format is self.max_gap is None):
-                raise ValueError("time_format and max_gap belong to trajectory, got no trajectory")
+                raise ValueError(
+                    "time_format and max_gap belong to trajectory, got no trajectory"
+                )
         else:
             if len(self.visits) != 3 or not all(self.visits):
-                raise ValueError(f"trajectory must be three columns, USER,TIME,PLACE, got {self.trajectory!r}")
+                raise ValueError(
+                    f"trajectory must be three columns, USER,TIME,PLACE, got {self.trajectory!r}"
+                )
             if not (self.origin is self.destination is self.count is self.unit is None):
                 raise ValueError(
                     "trajectory protects its first column, so no origin, destination, count or unit may be given"
@@ -85,7 +91,11 @@ class Options:
     @cached_property
     def visits(self) -> list[str]:
         """The names of the columns in `trajectory`, or an empty list without a trajectory."""
-        return [] if self.trajectory is None else [name.strip() for name in str(self.trajectory).split(",")]
+        return (
+            []
+            if self.trajectory is None
+            else [name.strip() for name in str(self.trajectory).split(",")]
+        )
 
     @cached_property
     def protected(self) -> Unit:
@@ -99,12 +109,26 @@ class Options:
 
     def counts(self, source: Any) -> Counts:
         """Return the counts of a table, which is given as files, a folder, a DataFrame or an Ibis table."""
-        known: dict[str, Any] = {"unit": self.protected, "categories": self.support.labels}
+        known: dict[str, Any] = {
+            "unit": self.protected,
+            "categories": self.support.labels,
+        }
         if not self.visits:
-            return count_transitions(source, str(self.origin), str(self.destination), count=self.count, **known)
+            return count_transitions(
+                source,
+                str(self.origin),
+                str(self.destination),
+                count=self.count,
+                **known,
+            )
         _, time, place = self.visits
         return count_trajectories(
-            source, time=time, place=place, time_format=self.time_format, max_gap=self.max_gap, **known
+            source,
+            time=time,
+            place=place,
+            time_format=self.time_format,
+            max_gap=self.max_gap,
+            **known,
         )
 
 
@@ -170,13 +194,34 @@ def privatize(
     )
     noise, _, spent = losses(epsilon, delta, options.protected, options.support)
     if limit is not None and budget is None:
-        raise ValueError("limit belongs to a budget (--budget FILE), the file that records it, and no budget was given")
-    if budget is not None and rng is None:  # a release that the budget would refuse is refused before a row is read
-        spend(budget, epsilon=noise.epsilon, delta=spent, unit=options.protected, limit=limit, dry=True)
+        raise ValueError(
+            "limit belongs to a budget (--budget FILE), the file that records it, and no budget was given"
+        )
+    if (
+        budget is not None and rng is None
+    ):  # a release that the budget would refuse is refused before a row is read
+        spend(
+            budget,
+            epsilon=noise.epsilon,
+            delta=spent,
+            unit=options.protected,
+            limit=limit,
+            dry=True,
+        )
     with nullcontext() if output is None else files.prepare(output, budget) as place:
-        counts = options.counts(source) if tell is None else _counts_aloud(source, options, tell)
+        counts = (
+            options.counts(source)
+            if tell is None
+            else _counts_aloud(source, options, tell)
+        )
         made = release_chain(
-            counts, epsilon=epsilon, delta=delta, support=options.support, budget=budget, limit=limit, rng=rng
+            counts,
+            epsilon=epsilon,
+            delta=delta,
+            support=options.support,
+            budget=budget,
+            limit=limit,
+            rng=rng,
         )
         if place is not None:
             place.write(made, counts)
@@ -215,18 +260,42 @@ def release_lines(
         _counts_aloud(source, Options(**options), tell)
         found = sources.found_files(source)
         names = [f"{'':>16}{visible(file)}" for file in found]
-        for line in (f"{len(found):>15,} files counted:", *names, "nothing was drawn, spent or written"):
+        for line in (
+            f"{len(found):>15,} files counted:",
+            *names,
+            "nothing was drawn, spent or written",
+        ):
             tell(line)
         return []
     if epsilon is None or output is None:
-        raise ValueError(f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check")
-    most = None if limit is None else loss_limit("limit", *_numbers("limit", limit, float, 2))
+        raise ValueError(
+            f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check"
+        )
+    most = (
+        None
+        if limit is None
+        else loss_limit("limit", *_numbers("limit", limit, float, 2))
+    )
     chain = privatize(
-        source, epsilon=epsilon, delta=delta, output=output, budget=budget, limit=most, rng=seed, tell=tell, **options
+        source,
+        epsilon=epsilon,
+        delta=delta,
+        output=output,
+        budget=budget,
+        limit=most,
+        rng=seed,
+        tell=tell,
+        **options,
     )
     folder = f"{os.path.abspath(output)}_OWNER_ONLY"
-    tell(f"for you only: written to {output}; its error against your table is in {folder}/{files.OWNER}")
-    lines = [chain.text, f"written to {visible(output)}" + (": all of it may be published" if seed is None else "")]
+    tell(
+        f"for you only: written to {output}; its error against your table is in {folder}/{files.OWNER}"
+    )
+    lines = [
+        chain.text,
+        f"written to {visible(output)}"
+        + (": all of it may be published" if seed is None else ""),
+    ]
     if budget is None and seed is None:
         lines.append(
             "no budget file was named, so keep account yourself: epsilon and delta of releases of the same data add up"
@@ -246,7 +315,9 @@ def _counts_aloud(source: Any, options: Options, tell: Callable[[str], None]) ->
     return counts
 
 
-def plan_lines(*, epsilon: str, limits: str | None = None, **numbers: Any) -> Iterator[str]:
+def plan_lines(
+    *, epsilon: str, limits: str | None = None, **numbers: Any
+) -> Iterator[str]:
     """Yield the table of `planning.plan`, and then the meaning of its columns."""
     epsilons = _numbers("epsilon", epsilon, float)
     kept = [] if limits is None else _numbers("limits", limits, int)
@@ -262,5 +333,7 @@ def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list
     except ValueError:
         found = []
     if not found or number not in (None, len(found)):
-        raise ValueError(f"{name} must be {number or 'some'} numbers with commas between them, got {text!r:.80}")
+        raise ValueError(
+            f"{name} must be {number or 'some'} numbers with commas between them, got {text!r:.80}"
+        )
     return found

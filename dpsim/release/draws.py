@@ -16,7 +16,11 @@ _CHUNK = 50_000  # the number of counts that OpenDP gets at a time, so that the 
 
 
 def noisy_counts(
-    counts: ArrayLike, noise: Noise, rng: np.random.Generator | None = None, *, events: int = 1
+    counts: ArrayLike,
+    noise: Noise,
+    rng: np.random.Generator | None = None,
+    *,
+    events: int = 1,
 ) -> Integers:
     """Return the counts (cells,), from 0 to 2^53, plus independent noise, which may make them negative.
 
@@ -33,10 +37,15 @@ def noisy_counts(
     >>> noisy_counts([500, 0, 3], laplace_noise(1.0), np.random.default_rng(1)).tolist()
     [498, 3, 3]
     """
-    values, events = checks.integers("counts", counts, 0, LARGEST_COUNT), checks.integer("events", events, 1)
+    values, events = (
+        checks.integers("counts", counts, 0, LARGEST_COUNT),
+        checks.integer("events", events, 1),
+    )
     if rng is not None:
         rng = checks.generator(rng)
-        p = -np.expm1(-1.0 / noise.scale)  # in double precision, which is quick but not exact
+        p = -np.expm1(
+            -1.0 / noise.scale
+        )  # in double precision, which is quick but not exact
         return values + (rng.geometric(p, values.size) - rng.geometric(p, values.size))
     import opendp.prelude as dp  # the import takes half a second, and only a real release needs it
 
@@ -49,4 +58,10 @@ def noisy_counts(
         )
     parts = np.array_split(values, values.size // _CHUNK + 1)
     with ThreadPoolExecutor(streams.threads()) as pool:
-        return np.concatenate(list(pool.map(lambda part: np.array(sampler(part.tolist()), dtype=np.int64), parts)))
+        return np.concatenate(
+            list(
+                pool.map(
+                    lambda part: np.array(sampler(part.tolist()), dtype=np.int64), parts
+                )
+            )
+        )

@@ -37,7 +37,9 @@ RATIO = 5.0  # the ratio of the largest expected count in a group to the smalles
 GROWTH = 1.35  # the ratio of the counts in one bin to those in the bin before
 LEAN = 100.0  # the weight, in pairs, that the shares of the whole table have in a group
 STEPS = 200  # steps of expectation-maximisation; with more steps the shares begin to fit the noise
-LEVELS = np.arange(1, 8) / 8  # the levels at which quantiles are computed; between them they are interpolated linearly
+LEVELS = (
+    np.arange(1, 8) / 8
+)  # the levels at which quantiles are computed; between them they are interpolated linearly
 RULE = (
     "each count is half-way between its posterior median and the posterior quantile at which the counts of its row add "
     "up to their posterior mean, with priors learned from the noisy counts of pairs with similar margins, and then "
@@ -69,30 +71,45 @@ class Estimate(NamedTuple):
 def rule(support: Support) -> str:
     """Return the rule, in words, by which a chain on this support is estimated."""
     few = support.indices.size < LEAST_PAIRS
-    return PLAIN_RULE if few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS) else RULE
+    return (
+        PLAIN_RULE if few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS) else RULE
+    )
 
 
 def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
     """Return the chain estimated from the noisy counts of a support, by the module's rule."""
     counts = noisy.astype(float)
-    weights = _learn_counts(support, counts, noise) if rule(support) == RULE else np.maximum(counts, 0.0)
+    weights = (
+        _learn_counts(support, counts, noise)
+        if rule(support) == RULE
+        else np.maximum(counts, 0.0)
+    )
     empty = row_sums(weights, support) <= 0.0
     filled = empty[support.rows]
-    arrivals = np.bincount(support.indices, np.where(filled, 0.0, weights), minlength=len(support.labels))
+    arrivals = np.bincount(
+        support.indices, np.where(filled, 0.0, weights), minlength=len(support.labels)
+    )
     weights[filled] = arrivals[support.indices[filled]]
     weights[filled & (row_sums(weights, support)[support.rows] <= 0.0)] = 1.0
     probabilities = weights / row_sums(weights, support)[support.rows]
-    return Estimate(_matrix(support, probabilities, arrivals), probabilities, np.flatnonzero(empty))
+    return Estimate(
+        _matrix(support, probabilities, arrivals), probabilities, np.flatnonzero(empty)
+    )
 
 
 def row_sums(values: Array, support: Support) -> Array:
     """Return, for each row, the sum of the values of its pairs."""
-    return np.bincount(support.rows, values, minlength=len(support.labels)).astype(float)
+    return np.bincount(support.rows, values, minlength=len(support.labels)).astype(
+        float
+    )
 
 
 def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
     """Return a mask of the rows whose noisy total is at most `WEAK` standard deviations of its noise."""
-    return np.asarray(row_sums(noisy.astype(float), support) <= WEAK * np.sqrt(noise.variance * support.sizes))
+    return np.asarray(
+        row_sums(noisy.astype(float), support)
+        <= WEAK * np.sqrt(noise.variance * support.sizes)
+    )
 
 
 def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
@@ -100,38 +117,65 @@ def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
 
     They are 0 in a weak row whose noisy counts are at least twice as probable without any event.
     """
-    expected, most = expected_counts(support, noisy, noise), noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size)
-    if float(((noisy - expected) ** 2).sum()) <= noise.variance * most:  # squared noise has variance <= 5 v^2
+    expected, most = (
+        expected_counts(support, noisy, noise),
+        noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size),
+    )
+    if (
+        float(((noisy - expected) ** 2).sum()) <= noise.variance * most
+    ):  # squared noise has variance <= 5 v^2
         return expected
     mean, quantiles, evidence = _posterior(noisy, expected, noise)
-    empty = weak_rows(support, noisy, noise) & (row_sums(evidence, support) <= -math.log(2.0))
+    empty = weak_rows(support, noisy, noise) & (
+        row_sums(evidence, support) <= -math.log(2.0)
+    )
     return np.where(empty[support.rows], 0.0, _of_rows(quantiles, mean, support))
 
 
-def _posterior(noisy: Array, expected: Array, noise: Noise) -> tuple[Array, Array, Array]:
+def _posterior(
+    noisy: Array, expected: Array, noise: Noise
+) -> tuple[Array, Array, Array]:
     """Return the mean and the quantiles of each pair's posterior distribution, and the evidence that it has an event.
 
     The evidence is the logarithm of a ratio, in which the probability of the noisy count under the prior is divided by
     its probability without any event.
     """
-    step = max(1.0, noise.scale // 16.0)  # noisy counts that differ by less are treated as equal
-    seen = np.maximum(np.rint(noisy / step) * step, 0.0)  # a negative noisy count has the same posterior as 0
+    step = max(
+        1.0, noise.scale // 16.0
+    )  # noisy counts that differ by less are treated as equal
+    seen = np.maximum(
+        np.rint(noisy / step) * step, 0.0
+    )  # a negative noisy count has the same posterior as 0
     bins = count_bins(float(seen.max()))
     counts, numbers = np.unique(seen, return_counts=True)
-    table = bin_shares(bin_likelihood(counts, bins, noise), numbers, np.ones(bins[0].size), 0.0)
+    table = bin_shares(
+        bin_likelihood(counts, bins, noise), numbers, np.ones(bins[0].size), 0.0
+    )
     kinds = np.rint(np.log(expected) / math.log(RATIO))
-    mean, evidence, quantiles = np.empty(noisy.size), np.empty(noisy.size), np.empty((LEVELS.size, noisy.size))
+    mean, evidence, quantiles = (
+        np.empty(noisy.size),
+        np.empty(noisy.size),
+        np.empty((LEVELS.size, noisy.size)),
+    )
     for kind in np.unique(kinds):
         group = np.flatnonzero(kinds == kind)
-        counts, place, numbers = np.unique(seen[group], return_inverse=True, return_counts=True)
+        counts, place, numbers = np.unique(
+            seen[group], return_inverse=True, return_counts=True
+        )
         likelihood = bin_likelihood(counts, bins, noise)
         joint: Array = likelihood * bin_shares(likelihood, numbers, table, LEAN)
         total = joint.sum(axis=1)
-        evidence[group] = np.log(total / np.maximum(likelihood[:, 0], np.finfo(float).tiny))[place]
-        mean[group] = ((joint * np.clip(counts[:, None], *bins)).sum(axis=1) / total)[place]
+        evidence[group] = np.log(
+            total / np.maximum(likelihood[:, 0], np.finfo(float).tiny)
+        )[place]
+        mean[group] = ((joint * np.clip(counts[:, None], *bins)).sum(axis=1) / total)[
+            place
+        ]
         below = np.cumsum(joint, axis=1)[:, :-1] / total[:, None]
         for level, values in zip(LEVELS, quantiles):
-            moved = noise.scale * math.copysign(math.log(1.0 - abs(2.0 * level - 1.0)), level - 0.5)
+            moved = noise.scale * math.copysign(
+                math.log(1.0 - abs(2.0 * level - 1.0)), level - 0.5
+            )
             first, last = (ends[(below < level).sum(axis=1)] for ends in bins)
             values[group] = np.clip(counts + moved, first, last)[place]
     return mean, quantiles, evidence
@@ -139,7 +183,9 @@ def _posterior(noisy: Array, expected: Array, noise: Noise) -> tuple[Array, Arra
 
 def count_bins(most: float) -> tuple[Array, Array]:
     """Return the first and the last count of each bin, up to at least `most`; each count from 0 to 5 has its own."""
-    wider = 6.0 * GROWTH ** np.arange(2.0 + max(0.0, math.log(max(most, 1.0) / 6.0) / math.log(GROWTH)))
+    wider = 6.0 * GROWTH ** np.arange(
+        2.0 + max(0.0, math.log(max(most, 1.0) / 6.0) / math.log(GROWTH))
+    )
     starts = np.unique(np.append(np.arange(6.0), np.ceil(wider)))
     return starts[:-1], starts[1:] - 1.0
 
@@ -148,18 +194,29 @@ def bin_likelihood(noisy: Array, bins: tuple[Array, Array], noise: Noise) -> Arr
     """Return the probability of each noisy count (row) if the true count is uniform in each bin (column)."""
     first, last = bins
     width, noisy = last - first + 1.0, noisy[:, None]
-    least = np.where(noisy < first, first - noisy, noisy - last)  # the smallest noise, or by symmetry minus the largest
-    return np.asarray(np.exp(noise.log_tail(least)) - np.exp(noise.log_tail(least + width))) / width
+    least = np.where(
+        noisy < first, first - noisy, noisy - last
+    )  # the smallest noise, or by symmetry minus the largest
+    return (
+        np.asarray(
+            np.exp(noise.log_tail(least)) - np.exp(noise.log_tail(least + width))
+        )
+        / width
+    )
 
 
-def bin_shares(likelihood: Array, numbers: Integers, lean_on: Array, lean: float) -> Array:
+def bin_shares(
+    likelihood: Array, numbers: Integers, lean_on: Array, lean: float
+) -> Array:
     """Return the shares of the bins after `STEPS` steps of expectation-maximisation.
 
     The steps start from the shares `lean_on`, which also have the weight of `lean` additional pairs in every step.
     """
     shares = lean_on = lean_on / lean_on.sum()
     for _ in range(STEPS):
-        shares = shares * ((numbers / (likelihood @ shares)) @ likelihood) + lean * lean_on
+        shares = (
+            shares * ((numbers / (likelihood @ shares)) @ likelihood) + lean * lean_on
+        )
         shares /= shares.sum()
     return shares
 
@@ -169,29 +226,56 @@ def _of_rows(quantiles: Array, mean: Array, support: Support) -> Array:
 
     A row takes the posterior means instead if its counts would add up to less than half of the sum of these means.
     """
-    sums, wanted = np.stack([row_sums(values, support) for values in quantiles]), row_sums(mean, support)
+    sums, wanted = (
+        np.stack([row_sums(values, support) for values in quantiles]),
+        row_sums(mean, support),
+    )
     above = np.clip((sums < wanted).sum(axis=0), 1, LEVELS.size - 1)
-    low, high = (np.take_along_axis(sums, place[None], axis=0)[0] for place in (above - 1, above))
-    at = above - 1.0 + np.clip((wanted - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
-    shares = (np.maximum(1.0 - np.abs(at - place), 0.0)[support.rows] for place in range(LEVELS.size))
-    counts = 0.5 * (quantiles[LEVELS.size // 2] + sum(s * values for s, values in zip(shares, quantiles)))
-    return np.where((row_sums(counts, support) < 0.5 * wanted)[support.rows], mean, counts)
+    low, high = (
+        np.take_along_axis(sums, place[None], axis=0)[0] for place in (above - 1, above)
+    )
+    at = (
+        above
+        - 1.0
+        + np.clip((wanted - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+    )
+    shares = (
+        np.maximum(1.0 - np.abs(at - place), 0.0)[support.rows]
+        for place in range(LEVELS.size)
+    )
+    counts = 0.5 * (
+        quantiles[LEVELS.size // 2]
+        + sum(s * values for s, values in zip(shares, quantiles))
+    )
+    return np.where(
+        (row_sums(counts, support) < 0.5 * wanted)[support.rows], mean, counts
+    )
 
 
 def expected_counts(support: Support, counts: Array, noise: Noise) -> Array:
     """Return, for each pair, the count that its margins lead one to expect."""
     ends = support.rows, support.indices
-    product = np.multiply(*(_margin(places, counts, len(support.labels), noise)[places] for places in ends))
+    product = np.multiply(
+        *(
+            _margin(places, counts, len(support.labels), noise)[places]
+            for places in ends
+        )
+    )
     return np.asarray(product * (max(float(counts.sum()), 1.0) / float(product.sum())))
 
 
 def _margin(places: Integers, counts: Array, n: int, noise: Noise) -> Array:
     """Return row or column sums, shrunk to a common mean per pair (James and Stein 1961) and kept above their noise."""
-    sums, sizes = np.bincount(places, counts, minlength=n), np.maximum(np.bincount(places, minlength=n), 1)
+    sums, sizes = (
+        np.bincount(places, counts, minlength=n),
+        np.maximum(np.bincount(places, minlength=n), 1),
+    )
     even = sizes * (counts.sum() / counts.size)
     spread = float(((sums - even) ** 2 / sizes).sum())
     kept = max(0.0, 1.0 - noise.variance * n / spread) if spread else 0.0
-    return np.maximum(even + kept * (sums - even), 1.0 + np.sqrt(noise.variance * sizes))
+    return np.maximum(
+        even + kept * (sums - even), 1.0 + np.sqrt(noise.variance * sizes)
+    )
 
 
 def _matrix(support: Support, probabilities: Array, arrivals: Any) -> sparse.csr_array:
@@ -200,7 +284,11 @@ def _matrix(support: Support, probabilities: Array, arrivals: Any) -> sparse.csr
     P = sparse.csr_array((probabilities, support.indices, support.indptr), shape=(n, n))
     if support.sizes.all():
         return P
-    common = np.argsort(-arrivals, kind="stable")[: min(COMMONEST, max(1, int((arrivals > 0.0).sum())))]
-    shares = np.bincount(common, arrivals[common] if arrivals.any() else None, minlength=n)
+    common = np.argsort(-arrivals, kind="stable")[
+        : min(COMMONEST, max(1, int((arrivals > 0.0).sum())))
+    ]
+    shares = np.bincount(
+        common, arrivals[common] if arrivals.any() else None, minlength=n
+    )
     bare = sparse.csr_array(np.where(support.sizes > 0, 0.0, 1.0)[:, None])
     return sparse.csr_array(P + bare @ sparse.csr_array(shares[None, :] / shares.sum()))

@@ -40,7 +40,9 @@ from dpsim.release.unit import Unit
 
 STATEMENT, REPORT, OWNER = "statement.json", "report.html", "owner.json"
 ENDS = ("origin", "destination")
-LARGEST_NOISY_COUNT = 2**54  # a count is at most 2^53, and its noise is never as large as that
+LARGEST_NOISY_COUNT = (
+    2**54
+)  # a count is at most 2^53, and its noise is never as large as that
 MOST_CHARACTERS = 1_000  # the largest length of a sentence in statement.json
 ROWS = 2**16  # rows of a table that are read at a time
 MOST_ROWS_OF_CSV = 1_000_000  # a table with more rows is written only as Parquet
@@ -58,9 +60,16 @@ class Place(NamedTuple):
         """Write the release and the owner's folder, and move both to their places."""
         try:
             write_public(chain, self.public)
-            facts = {"FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"}
+            facts = {
+                "FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"
+            }
             text = json.dumps(facts | owner.utility(chain, counts), indent=2)
-            with open(os.open(self.private / OWNER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+            with open(
+                os.open(
+                    self.private / OWNER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
+                ),
+                "w",
+            ) as stream:
                 stream.write(text + "\n")  # nobody but its owner can ever read it
             os.replace(self.public, self.output)
             os.replace(self.private, self.owner)
@@ -71,7 +80,9 @@ class Place(NamedTuple):
 
 
 @contextmanager
-def prepare(output: str | os.PathLike[str], budget: str | os.PathLike[str] | None = None) -> Iterator[Place]:
+def prepare(
+    output: str | os.PathLike[str], budget: str | os.PathLike[str] | None = None
+) -> Iterator[Place]:
     """Make the folders of a release before anything is spent, because they may turn out to be impossible to make.
 
     output: a new or empty folder whose parent exists. The owner's folder is made beside it, as output_OWNER_ONLY.
@@ -82,27 +93,46 @@ def prepare(output: str | os.PathLike[str], budget: str | os.PathLike[str] | Non
     """
     target = Path(os.path.abspath(path_text("output", output, "a new folder")))
     if not target.name:
-        raise ValueError(f"output must be the name of a new folder, got {os.fspath(output)!r:.80}")
+        raise ValueError(
+            f"output must be the name of a new folder, got {os.fspath(output)!r:.80}"
+        )
     place = target, target.with_name(f"{target.name}_OWNER_ONLY")
-    hidden = target.with_name(f".{target.name}.unfinished")  # as long as the longer of the two names, so both fit
+    hidden = target.with_name(
+        f".{target.name}.unfinished"
+    )  # as long as the longer of the two names, so both fit
     file = Path(os.path.realpath(budget or os.curdir))
-    if {Path(os.path.realpath(folder)) for folder in place} & {file, *file.parents} and budget is not None:
-        raise ValueError(f"budget must be a file outside the folders of the release, got {os.fspath(budget)!r}")
+    if {Path(os.path.realpath(folder)) for folder in place} & {
+        file,
+        *file.parents,
+    } and budget is not None:
+        raise ValueError(
+            f"budget must be a file outside the folders of the release, got {os.fspath(budget)!r}"
+        )
     with ExitStack() as at_the_end:
         try:
             hidden.mkdir(mode=0o700, exist_ok=True)
             lock = files.lock(hidden, os.O_RDONLY | os.O_DIRECTORY)
             at_the_end.callback(os.close, lock)
-            at_the_end.callback(shutil.rmtree, hidden, ignore_errors=True)  # before the lock is given up
+            at_the_end.callback(
+                shutil.rmtree, hidden, ignore_errors=True
+            )  # before the lock is given up
             os.fchmod(lock, 0o700)
             for folder in place:
-                if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())):
-                    raise ValueError(f"output: {os.fspath(folder)!r} must be new or an empty folder")
+                if os.path.lexists(folder) and (
+                    folder.is_symlink() or not folder.is_dir() or any(folder.iterdir())
+                ):
+                    raise ValueError(
+                        f"output: {os.fspath(folder)!r} must be new or an empty folder"
+                    )
             for whole, mode in (("public", 0o777), ("private", 0o700)):
-                shutil.rmtree(hidden / whole, ignore_errors=True)  # left by a killed run
+                shutil.rmtree(
+                    hidden / whole, ignore_errors=True
+                )  # left by a killed run
                 (hidden / whole).mkdir(mode=mode)
         except OSError as error:
-            raise ValueError(f"output: {os.fspath(target)!r} cannot be made ({error.strerror})") from error
+            raise ValueError(
+                f"output: {os.fspath(target)!r} cannot be made ({error.strerror})"
+            ) from error
         yield Place(hidden / "public", hidden / "private", *place)
 
 
@@ -129,11 +159,24 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
         labels = _labels(place / file)
         file = "counts.parquet"
         rows, columns, noisy = _pairs(place / file, labels, facts)
-        support, order = supports.from_pairs(labels.tolist(), rows, columns, facts["support"])
-        pairs = {supports.ALL_PAIRS: len(labels), supports.GRAPH: 1}.get(facts["support"], 0)
+        support, order = supports.from_pairs(
+            labels.tolist(), rows, columns, facts["support"]
+        )
+        pairs = {supports.ALL_PAIRS: len(labels), supports.GRAPH: 1}.get(
+            facts["support"], 0
+        )
         _refuse("each label must have its pairs", labels[support.sizes < pairs])
-    except (OSError, KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as error:
-        raise ValueError(f"folder: {os.fspath(folder)!r} holds no release: {file}: {error}") from error
+    except (
+        OSError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RecursionError,
+        pa.ArrowException,
+    ) as error:
+        raise ValueError(
+            f"folder: {os.fspath(folder)!r} holds no release: {file}: {error}"
+        ) from error
     return PrivateChain(support, noisy[order], facts)
 
 
@@ -152,12 +195,16 @@ def _labels(file: Path) -> pd.Index:
         for part in _parts(table, ["label"]):
             for label in part["label"].tolist():
                 if label in labels:
-                    raise ValueError(f"label must be distinct, got {label!r:.80} more than once")
+                    raise ValueError(
+                        f"label must be distinct, got {label!r:.80} more than once"
+                    )
                 labels[label] = None
     return pd.Index(list(labels))
 
 
-def _pairs(file: Path, labels: pd.Index, facts: dict[str, Any]) -> tuple[Integers, Integers, Integers]:
+def _pairs(
+    file: Path, labels: pd.Index, facts: dict[str, Any]
+) -> tuple[Integers, Integers, Integers]:
     """Return the rows, columns and noisy counts of the pairs in counts.parquet, in the order of the file.
 
     Raises ValueError if they contradict the labels or the facts. The number of rows is checked before the first row is
@@ -166,19 +213,38 @@ def _pairs(file: Path, labels: pd.Index, facts: dict[str, Any]) -> tuple[Integer
     least = -LARGEST_NOISY_COUNT if facts["threshold"] is None else facts["threshold"]
     found: list[Integers] = []
     with pa.parquet.ParquetFile(_ordinary(file)) as table:
-        checks.integer("pairs in statement.json", facts["pairs"], table.metadata.num_rows, table.metadata.num_rows)
+        checks.integer(
+            "pairs in statement.json",
+            facts["pairs"],
+            table.metadata.num_rows,
+            table.metadata.num_rows,
+        )
         if facts["pairs"] > len(labels) ** 2:
-            raise ValueError(f"it must have a row for each pair of {len(labels):,} labels, got {facts['pairs']:,} rows")
+            raise ValueError(
+                f"it must have a row for each pair of {len(labels):,} labels, got {facts['pairs']:,} rows"
+            )
         for part in _parts(table, [*ENDS, "noisy_count"]):
-            noisy = checks.integers("noisy_count", part["noisy_count"], least, LARGEST_NOISY_COUNT)
+            noisy = checks.integers(
+                "noisy_count", part["noisy_count"], least, LARGEST_NOISY_COUNT
+            )
             ends = [labels.get_indexer(part[name]).astype(np.int64) for name in ENDS]
-            _refuse("origin and destination must be labels of states.parquet", part.values[np.minimum(*ends) < 0])
-            _refuse("each pair must be there once", part.values[part.duplicated(list(ENDS))])
+            _refuse(
+                "origin and destination must be labels of states.parquet",
+                part.values[np.minimum(*ends) < 0],
+            )
+            _refuse(
+                "each pair must be there once", part.values[part.duplicated(list(ENDS))]
+            )
             found.append(np.array([*ends, noisy]))
-    rows, columns, noisy = np.concatenate(found, axis=1) if found else np.zeros((3, 0), dtype=np.int64)
+    rows, columns, noisy = (
+        np.concatenate(found, axis=1) if found else np.zeros((3, 0), dtype=np.int64)
+    )
     keys = np.sort(rows * len(labels) + columns)
     twice = keys[1:][keys[1:] == keys[:-1]][:1]
-    _refuse("each pair must be there once", [tuple(labels[[key // len(labels), key % len(labels)]]) for key in twice])
+    _refuse(
+        "each pair must be there once",
+        [tuple(labels[[key // len(labels), key % len(labels)]]) for key in twice],
+    )
     return rows, columns, noisy
 
 
@@ -190,32 +256,60 @@ def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataF
         number = schema.names.count(name)
         _need(number == 1, f"there must be one column {name}", number)
         kind = schema.field(name).type
-        known = pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        known = (
+            pa.types.is_int64(kind)
+            or pa.types.is_string(kind)
+            or pa.types.is_large_string(kind)
+        )
         _need(known, f"{name} must be int64 or text", str(kind))
     for batch in table.iter_batches(ROWS, columns=names):
         for name in names:
-            _need(batch.column(name).null_count == 0, f"{name} must be there in every row", "nothing")
+            _need(
+                batch.column(name).null_count == 0,
+                f"{name} must be there in every row",
+                "nothing",
+            )
         yield batch.to_pandas()
 
 
 def _check(facts: dict[str, Any]) -> None:
     """Raise ValueError, naming the field and its value, if a fact has the wrong type or is out of its range."""
-    types = {str: ("randomness", "estimate", "empty_rows"), bool: ("simulation", "moves"), dict: ("unit", "versions")}
+    types = {
+        str: ("randomness", "estimate", "empty_rows"),
+        bool: ("simulation", "moves"),
+        dict: ("unit", "versions"),
+    }
     for of, names in types.items():
         for name in names:
-            _need(isinstance(facts[name], of), f"{name} must be a {of.__name__}", facts[name])
+            _need(
+                isinstance(facts[name], of),
+                f"{name} must be a {of.__name__}",
+                facts[name],
+            )
     for name in types[str]:
-        fits = len(facts[name]) <= MOST_CHARACTERS and visible(facts[name]) == facts[name]
-        _need(fits, f"{name} must be one line of at most {MOST_CHARACTERS} visible characters", facts[name])
-    checks.choice("status", facts["status"], (SIMULATION if facts["simulation"] else RELEASED,))
+        fits = (
+            len(facts[name]) <= MOST_CHARACTERS and visible(facts[name]) == facts[name]
+        )
+        _need(
+            fits,
+            f"{name} must be one line of at most {MOST_CHARACTERS} visible characters",
+            facts[name],
+        )
+    checks.choice(
+        "status", facts["status"], (SIMULATION if facts["simulation"] else RELEASED,)
+    )
     checks.choice("mechanism", facts["mechanism"], (LAPLACE,))
     kind = checks.choice("support", facts["support"], supports.KINDS)
     unit = Unit(**facts["unit"])
-    epsilon = checks.scalar("epsilon", facts["epsilon"], 0.0, LARGEST_EPSILON, open_low=True)
+    epsilon = checks.scalar(
+        "epsilon", facts["epsilon"], 0.0, LARGEST_EPSILON, open_low=True
+    )
     checks.scalar("scale", facts["scale"], unit.events / epsilon * (1.0 - 1e-9), 1e13)
     checks.scalar("delta", facts["delta"], 0.0, 1.0, open_high=True)
     if kind in (supports.PRIVATE_PAIRS, supports.PRIVATE_LABELS):
-        checks.integer("threshold", facts["threshold"], unit.events + 1, LARGEST_NOISY_COUNT)
+        checks.integer(
+            "threshold", facts["threshold"], unit.events + 1, LARGEST_NOISY_COUNT
+        )
     else:
         _need(facts["threshold"] is None, "threshold must be null", facts["threshold"])
 
@@ -240,14 +334,22 @@ def write_public(chain: PrivateChain, folder: Path) -> None:
     label such as "=A1" in a csv file for a formula.
     """
     bars = report.stationary(chain)
-    for name, frame in (("counts", chain.counts), ("chain", chain.pairs), ("states", _states(chain, bars))):
-        marked = frame.assign(note=SIMULATION) if chain.statement["simulation"] else frame
+    for name, frame in (
+        ("counts", chain.counts),
+        ("chain", chain.pairs),
+        ("states", _states(chain, bars)),
+    ):
+        marked = (
+            frame.assign(note=SIMULATION) if chain.statement["simulation"] else frame
+        )
         table = pa.Table.from_pandas(marked, preserve_index=False)
         table = table.replace_schema_metadata({"status": chain.statement["status"]})
         pa.parquet.write_table(table, folder / f"{name}.parquet")
         if len(table) <= MOST_ROWS_OF_CSV:
             pa.csv.write_csv(table, folder / f"{name}.csv")
-    (folder / STATEMENT).write_text(json.dumps(chain.statement, indent=2) + "\n", encoding="utf-8")
+    (folder / STATEMENT).write_text(
+        json.dumps(chain.statement, indent=2) + "\n", encoding="utf-8"
+    )
     (folder / REPORT).write_text(report.page(chain, bars), encoding="utf-8")
 
 
@@ -255,8 +357,16 @@ def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
     """Return the table of states. Its stationary columns are empty if the stationary distribution is not unique."""
     places = np.arange(len(chain.labels))
     filled = np.isin(places, chain.estimate.empty)
-    states = pd.DataFrame({"label": chain.named(places), "departures": chain.departures(), "filled": filled})
-    unique = bool(chain.labels) and len(chain.closed_classes[0]) == 1  # public, like the released chain
+    states = pd.DataFrame(
+        {
+            "label": chain.named(places),
+            "departures": chain.departures(),
+            "filled": filled,
+        }
+    )
+    unique = (
+        bool(chain.labels) and len(chain.closed_classes[0]) == 1
+    )  # public, like the released chain
     states["stationary"] = chain.stationary().to_numpy() if unique else np.nan
     for end in ("low", "high"):
         states[f"stationary_{end}"] = np.nan if bars is None else bars[end].to_numpy()

@@ -40,9 +40,13 @@ from dpsim.numerics.search import least_integer
 from dpsim.release.estimate import row_sums, weak_rows
 from dpsim.release.noise import Noise
 
-MOST_LABELS = 2_000  # with more labels, the intervals of the stationary distribution are refused
+MOST_LABELS = (
+    2_000  # with more labels, the intervals of the stationary distribution are refused
+)
 SECOND = 0.25  # the largest ratio of the second order to the first (coverage: tests/release/test_intervals.py)
-PSEUDO_EVENTS = 1.0  # added to a count before its sampling variance is estimated from it
+PSEUDO_EVENTS = (
+    1.0  # added to a count before its sampling variance is estimated from it
+)
 
 
 def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
@@ -53,8 +57,12 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
     if of == "counts":
         return count_intervals(chain, level)
     if chain.statement["threshold"] is not None:
-        raise ValueError(f"of must be 'counts' for pairs chosen privately, got {of!r}: others would cover too little")
-    return (_probabilities if of == "probabilities" else _stationary)(chain, level, target)
+        raise ValueError(
+            f"of must be 'counts' for pairs chosen privately, got {of!r}: others would cover too little"
+        )
+    return (_probabilities if of == "probabilities" else _stationary)(
+        chain, level, target
+    )
 
 
 def count_intervals(chain: Any, level: float) -> pd.DataFrame:
@@ -62,9 +70,17 @@ def count_intervals(chain: Any, level: float) -> pd.DataFrame:
 
     The level holds for each pair separately.
     """
-    table, half, threshold = chain.counts, half_width(chain.noise, level), chain.statement["threshold"]
+    table, half, threshold = (
+        chain.counts,
+        half_width(chain.noise, level),
+        chain.statement["threshold"],
+    )
     ends = np.maximum(chain.noisy - half, 0), np.maximum(chain.noisy + half, 0)
-    given = None if threshold is None else conditional_interval(chain.noisy, threshold, chain.noise, level)
+    given = (
+        None
+        if threshold is None
+        else conditional_interval(chain.noisy, threshold, chain.noise, level)
+    )
     table["low"], table["high"] = given or ends
     return table
 
@@ -72,10 +88,14 @@ def count_intervals(chain: Any, level: float) -> pd.DataFrame:
 def half_width(noise: Noise, level: float) -> int:
     """Return the least integer that the absolute noise of a count exceeds with probability at most 1 - level."""
     most = math.log((1.0 - level) / 2.0)
-    return bisect.bisect_left(range(2**62), True, key=lambda half: noise.log_tail(half + 1) <= most)
+    return bisect.bisect_left(
+        range(2**62), True, key=lambda half: noise.log_tail(half + 1) <= most
+    )
 
 
-def conditional_interval(noisy: Any, threshold: int, noise: Noise, level: float) -> tuple[Array, Array]:
+def conditional_interval(
+    noisy: Any, threshold: int, noise: Noise, level: float
+) -> tuple[Array, Array]:
     """Return bounds on counts >= 1 whose noisy values passed a threshold.
 
     Each bound is wrong with probability at most (1 - level) / 2. The lower bound is the least count c for which
@@ -95,9 +115,18 @@ def conditional_interval(noisy: Any, threshold: int, noise: Noise, level: float)
         return np.log(np.maximum(-np.expm1(np.minimum(above, 0.0)), 1e-300))
 
     reach = np.int64(math.ceil(60.0 * noise.scale) + 60)
-    low = least_integer(lambda c: upper(c) >= share, np.zeros(seen.size, np.int64), seen + reach)
-    high = least_integer(lambda c: lower(c) < share, np.ones(seen.size, np.int64), seen + 2 * reach) - 1
-    return np.maximum(low, 1).astype(float)[place], np.maximum(high, 1).astype(float)[place]
+    low = least_integer(
+        lambda c: upper(c) >= share, np.zeros(seen.size, np.int64), seen + reach
+    )
+    high = (
+        least_integer(
+            lambda c: lower(c) < share, np.ones(seen.size, np.int64), seen + 2 * reach
+        )
+        - 1
+    )
+    return np.maximum(low, 1).astype(float)[place], np.maximum(high, 1).astype(float)[
+        place
+    ]
 
 
 def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
@@ -106,13 +135,28 @@ def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
     weak = weak_rows(support, chain.noisy, noise)
     M = np.where(weak, 1.0, row_sums(counts, support))[support.rows]
     p = counts / M
-    variance = noise.variance * ((1.0 - p) ** 2 + p * p * (support.sizes[support.rows] - 1.0))
+    variance = noise.variance * (
+        (1.0 - p) ** 2 + p * p * (support.sizes[support.rows] - 1.0)
+    )
     if target == "process":
-        variance = variance + (np.maximum(counts, 0.0) + PSEUDO_EVENTS) * np.clip(1.0 - p, 0.0, 1.0)
-    alone = -math.log(1.0 - level) * noise.scale / math.sqrt(noise.variance) if noise.variance else 0.0
-    half = max(float(ndtri(0.5 + 0.5 * level)), alone) * np.sqrt(variance) / M  # one count's own noise has longer tails
-    table = chain.counts.drop(columns="noisy_count").assign(probability=chain.estimate.probabilities)
-    low, high = (np.where(weak[support.rows], end, p + side) for end, side in ((0.0, -half), (1.0, half)))
+        variance = variance + (np.maximum(counts, 0.0) + PSEUDO_EVENTS) * np.clip(
+            1.0 - p, 0.0, 1.0
+        )
+    alone = (
+        -math.log(1.0 - level) * noise.scale / math.sqrt(noise.variance)
+        if noise.variance
+        else 0.0
+    )
+    half = (
+        max(float(ndtri(0.5 + 0.5 * level)), alone) * np.sqrt(variance) / M
+    )  # one count's own noise has longer tails
+    table = chain.counts.drop(columns="noisy_count").assign(
+        probability=chain.estimate.probabilities
+    )
+    low, high = (
+        np.where(weak[support.rows], end, p + side)
+        for end, side in ((0.0, -half), (1.0, half))
+    )
     return _cut(table, low, high)
 
 
@@ -121,7 +165,9 @@ def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
     the first."""
     n, support, noise = len(chain.labels), chain.support, chain.noise
     if n > MOST_LABELS:
-        raise ValueError(f"of must be 'probabilities' or 'counts' for more than {MOST_LABELS} labels, got {n} labels")
+        raise ValueError(
+            f"of must be 'probabilities' or 'counts' for more than {MOST_LABELS} labels, got {n} labels"
+        )
     table = chain.stationary().to_frame()
     counts = chain.noisy.astype(float)
     M = row_sums(counts, support)
@@ -143,7 +189,9 @@ def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
     first, second = pi**2 @ V, pi**2 @ V @ V
     if not np.isfinite(first).all() or (second > SECOND**2 * first).any():
         raise ValueError(_REFUSED)
-    rounding = 8.0 * np.finfo(float).eps * n * np.abs(Z).sum(axis=1).max() * np.abs(pi).max()
+    rounding = (
+        8.0 * np.finfo(float).eps * n * np.abs(Z).sum(axis=1).max() * np.abs(pi).max()
+    )
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(first) + rounding
     return _cut(table, pi - half, pi + half)
 

@@ -31,13 +31,22 @@ def whole_word(value: Any) -> str | None:
     """
     try:
         if isinstance(value, str):
-            return re.sub(WHOLE_TEXT, r"\1", re.sub(AROUND, "", value.encode().decode())) or None
+            return (
+                re.sub(WHOLE_TEXT, r"\1", re.sub(AROUND, "", value.encode().decode()))
+                or None
+            )
         if isinstance(value, bool | np.bool_):
             return "true" if value else "false"
         if isinstance(value, numbers.Integral):
             return str(int(value))
-        return None if value is pd.NaT or not isinstance(value, date) else value.isoformat()
-    except Exception:  # an unusual class, or an integer of thousands of digits, may raise anything
+        return (
+            None
+            if value is pd.NaT or not isinstance(value, date)
+            else value.isoformat()
+        )
+    except (
+        Exception
+    ):  # an unusual class, or an integer of thousands of digits, may raise anything
         return None
 
 
@@ -49,16 +58,30 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
     >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
     ([0, 1, 2], ['1', 'x'])
     """
-    listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels if isinstance(labels, Iterable) else [])
+    listed = (
+        labels.tolist()
+        if isinstance(labels, np.ndarray)
+        else list(labels if isinstance(labels, Iterable) else [])
+    )
     if isinstance(labels, str) or len(listed) < 2:
-        raise ValueError(f"{name} must be a list of at least 2 labels, got {labels!r}"[:200])
+        raise ValueError(
+            f"{name} must be a list of at least 2 labels, got {labels!r}"[:200]
+        )
     words = pd.Series([whole_word(label) for label in listed], dtype=object)
     if words.isna().any():
         bad = listed[words.isna().argmax()]
-        raise ValueError(f"{name} must be text, whole numbers, booleans or dates, got {bad!r:.99}")
+        raise ValueError(
+            f"{name} must be text, whole numbers, booleans or dates, got {bad!r:.99}"
+        )
     if words.duplicated().any():
-        raise ValueError(f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once"[:200])
-    integers = pd.api.types.infer_dtype(listed) == "integer" and all(-(2**63) <= int(x) < 2**63 for x in listed)
+        raise ValueError(
+            f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once"[
+                :200
+            ]
+        )
+    integers = pd.api.types.infer_dtype(listed) == "integer" and all(
+        -(2**63) <= int(x) < 2**63 for x in listed
+    )
     return [int(label) for label in listed] if integers else words.tolist()
 
 
@@ -68,7 +91,10 @@ def labels_of_words(words: Sequence[str]) -> list[Any]:
     >>> labels_of_words(["1", "20"]), labels_of_words(["1", "x"])
     ([1, 20], ['1', 'x'])
     """
-    whole = bool(len(words)) and pd.Series(words, dtype="str").str.fullmatch(r"0|-?[1-9]\d{0,17}").all()
+    whole = (
+        bool(len(words))
+        and pd.Series(words, dtype="str").str.fullmatch(r"0|-?[1-9]\d{0,17}").all()
+    )
     return [int(word) for word in words] if whole else list(words)
 
 
@@ -83,8 +109,12 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     codes, distinct = pd.factorize(values)
     words = pd.Index([whole_word(label) for label in labels], dtype=object)
     if not words.is_unique:
-        raise ValueError(f"labels must be distinct, got {words[words.duplicated()][0]!r:.80} more than once")
-    found = words.get_indexer(pd.Index([whole_word(value) for value in distinct], dtype=object))
+        raise ValueError(
+            f"labels must be distinct, got {words[words.duplicated()][0]!r:.80} more than once"
+        )
+    found = words.get_indexer(
+        pd.Index([whole_word(value) for value in distinct], dtype=object)
+    )
     return np.append(found, -1)[codes].astype(np.int64)
 
 
@@ -95,16 +125,23 @@ def short_label(label: Any, longest: int = MOST_OF_A_LABEL) -> str:
     \\u202ex a very long …f a place
     """
     word = str(label)
-    return visible(word if len(word) <= longest else f"{word[: longest - 10]}…{word[-9:]}")
+    return visible(
+        word if len(word) <= longest else f"{word[: longest - 10]}…{word[-9:]}"
+    )
 
 
 def first_labels(labels: Sequence[Any]) -> str:
     """Return the first ten labels as `short_label` shows them, followed by "and others" if there are more."""
-    return ", ".join(map(short_label, labels[:10])) + (" and others" if len(labels) > 10 else "")
+    return ", ".join(map(short_label, labels[:10])) + (
+        " and others" if len(labels) > 10 else ""
+    )
 
 
 def visible(text: str) -> str:
     """Return a text in which control characters, format characters and lone surrogates are replaced by their codes."""
     hidden = ("Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn")
     codes = (mark.encode("unicode_escape", "surrogatepass").decode() for mark in text)
-    return "".join(code if unicodedata.category(mark) in hidden else mark for mark, code in zip(text, codes))
+    return "".join(
+        code if unicodedata.category(mark) in hidden else mark
+        for mark, code in zip(text, codes)
+    )

@@ -30,7 +30,9 @@ import numpy as np
 from dpsim import checks
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
-_UP = 1.0 + 1e-9  # a bound is multiplied by this, which is more than the rounding error of double precision
+_UP = (
+    1.0 + 1e-9
+)  # a bound is multiplied by this, which is more than the rounding error of double precision
 
 
 class Noise(NamedTuple):
@@ -59,7 +61,9 @@ class Noise(NamedTuple):
 
     def log_tail(self, least: Any) -> Any:
         """Return log P(Z >= least) for integers; below 1, it is log(1 - P(Z >= 1 - least)) because Z is symmetric."""
-        far = -np.where(least >= 1, least, 1 - least) / self.scale - math.log1p(math.exp(-1.0 / self.scale))
+        far = -np.where(least >= 1, least, 1 - least) / self.scale - math.log1p(
+            math.exp(-1.0 / self.scale)
+        )
         return np.where(least >= 1, far, np.log1p(-np.exp(far)))
 
 
@@ -79,7 +83,10 @@ def laplace_noise(epsilon: float, events: int = 1) -> Noise:
         scale = math.nextafter(scale, math.inf)
     loss = Fraction(events) / Fraction(scale)
     rounded = float(loss)
-    return Noise(scale, rounded if Fraction(rounded) >= loss else math.nextafter(rounded, math.inf))
+    return Noise(
+        scale,
+        rounded if Fraction(rounded) >= loss else math.nextafter(rounded, math.inf),
+    )
 
 
 def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]:
@@ -93,7 +100,11 @@ def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]
     """
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     least = checks.integer("events", events, 1) + 1
-    least += bisect.bisect_left(range(2**62), True, key=lambda more: pair_delta(noise, events, least + more) <= delta)
+    least += bisect.bisect_left(
+        range(2**62),
+        True,
+        key=lambda more: pair_delta(noise, events, least + more) <= delta,
+    )
     return least, pair_delta(noise, events, least)
 
 
@@ -106,5 +117,8 @@ def pair_delta(noise: Noise, events: int, threshold: int) -> float:
     >>> print(f"{pair_delta(laplace_noise(1.0), 1, 15):.1e}")
     6.1e-07
     """
-    one, many = noise.log_tail(threshold - events), math.log(events) + noise.log_tail(threshold - 1)
+    one, many = (
+        noise.log_tail(threshold - events),
+        math.log(events) + noise.log_tail(threshold - 1),
+    )
     return min(1.0, math.exp(min(0.0, max(one, many))) * _UP)

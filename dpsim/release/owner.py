@@ -42,13 +42,23 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
     report = dict(counts.report)
     if isinstance(support, Support):
         report["barred"] = counts_on(counts.trips, support)[1]
-    lines = [f"{report['rows']:>15,} {'visits' if counts.moves else 'rows'} read; of these"]
-    lines += [f"{report[name]:>15,} left out: {words}" for name, words in REASONS.items() if report.get(name)]
+    lines = [
+        f"{report['rows']:>15,} {'visits' if counts.moves else 'rows'} read; of these"
+    ]
+    lines += [
+        f"{report[name]:>15,} left out: {words}"
+        for name, words in REASONS.items()
+        if report.get(name)
+    ]
     seen = {*map(str, counts.trips["origin"]), *map(str, counts.trips["destination"])}
-    lines.append(f"{report['kept'] - report.get('barred', 0):>15,} events counted, between {len(seen):,} states")
+    lines.append(
+        f"{report['kept'] - report.get('barred', 0):>15,} events counted, between {len(seen):,} states"
+    )
     never = [str(label) for label in support.labels or () if str(label) not in seen]
     if never:
-        lines.append(f"{len(never):>15,} declared states occur in no event: {first_labels(never)}")
+        lines.append(
+            f"{len(never):>15,} declared states occur in no event: {first_labels(never)}"
+        )
     return lines
 
 
@@ -62,8 +72,12 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
     own = counts.trips if counts.before is None else counts.before
     n = len(chain.labels)
     ends = [positions(own[name], chain.labels) for name in ("origin", "destination")]
-    places = tuple(np.where(end < 0, n, end) for end in ends)  # states that were not released share place n
-    table = sparse.coo_array((own["trips"].to_numpy(float), places), shape=(n + 1, n + 1)).tocsr()
+    places = tuple(
+        np.where(end < 0, n, end) for end in ends
+    )  # states that were not released share place n
+    table = sparse.coo_array(
+        (own["trips"].to_numpy(float), places), shape=(n + 1, n + 1)
+    ).tocsr()
     totals = table.sum(axis=1)
     shares = sparse.diags_array(1.0 / np.maximum(totals, 1.0)) @ table
     released = chain.estimate.matrix.copy()
@@ -77,17 +91,23 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
         **counts.report,
         "rows_of_the_table": int((seen < n).sum()) + lost,
         "rows_whose_state_was_not_released": lost,
-        "mean_row_total_variation": float(totals @ moved / totals.sum()) if seen.size else None,
+        "mean_row_total_variation": float(totals @ moved / totals.sum())
+        if seen.size
+        else None,
         "largest_row_total_variation": float(moved[seen].max()) if seen.size else None,
         "stationary_total_variation": _stationary(chain, shares, seen),
     }
 
 
-def _stationary(chain: PrivateChain, shares: sparse.csr_array, seen: Any) -> float | str:
+def _stationary(
+    chain: PrivateChain, shares: sparse.csr_array, seen: Any
+) -> float | str:
     """Return the distance between the released and the true stationary distribution, or why they cannot be compared."""
     truth = np.zeros(shares.shape[0])
     with suppress(ValueError):
-        truth[seen] = markov.stationary_distribution(shares[seen][:, seen])  # refused if events end elsewhere
+        truth[seen] = markov.stationary_distribution(
+            shares[seen][:, seen]
+        )  # refused if events end elsewhere
         released = np.append(chain.stationary().to_numpy(), 0.0)
         if not truth[-1]:
             return float(0.5 * np.abs(truth - released).sum())

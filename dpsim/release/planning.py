@@ -75,21 +75,59 @@ def plan(
     """
     states = checks.integer("states", states, 1, MOST_STATES)
     events = checks.integer("events", events, 1, MOST_STATES)
-    cells = checks.integer("pairs", states * states if pairs is None else pairs, 1, MOST_STATES**2)
+    cells = checks.integer(
+        "pairs", states * states if pairs is None else pairs, 1, MOST_STATES**2
+    )
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
-    kept_of_each = checks.integers("limits", limits, 1, MOST_OF_A_UNIT).ravel().tolist() if len(limits) else []
+    kept_of_each = (
+        checks.integers("limits", limits, 1, MOST_OF_A_UNIT).ravel().tolist()
+        if len(limits)
+        else []
+    )
     if kept_of_each and persons is None:
-        raise ValueError("persons must be given with limits, about how many persons the events belong to, got None")
-    each = None if persons is None else events / checks.integer("persons", persons, 1, MOST_STATES)
+        raise ValueError(
+            "persons must be given with limits, about how many persons the events belong to, got None"
+        )
+    each = (
+        None
+        if persons is None
+        else events / checks.integer("persons", persons, 1, MOST_STATES)
+    )
     rows = []
-    for epsilon in checks.real("epsilons", epsilons, 0.0, open_low=True).ravel().tolist():
+    for epsilon in (
+        checks.real("epsilons", epsilons, 0.0, open_low=True).ravel().tolist()
+    ):
         for most in kept_of_each or (None,):
             noise = laplace_noise(epsilon, most or 1)
-            kept = events if most is None or each is None else max(1, math.floor(events * min(1.0, most / each)))
-            threshold = pair_threshold(noise, most or 1, delta)[0] if delta > 0.0 else None
+            kept = (
+                events
+                if most is None or each is None
+                else max(1, math.floor(events * min(1.0, most / each)))
+            )
+            threshold = (
+                pair_threshold(noise, most or 1, delta)[0] if delta > 0.0 else None
+            )
             moved = cells * noise.mean_absolute / (2.0 * kept)
-            bound = min(1.0, moved + math.sqrt(states * cells * noise.variance) / (2.0 * kept))
-            row = epsilon, str(most or "event"), kept, noise.scale, noise.mean_absolute, threshold
+            bound = min(
+                1.0, moved + math.sqrt(states * cells * noise.variance) / (2.0 * kept)
+            )
+            row = (
+                epsilon,
+                str(most or "event"),
+                kept,
+                noise.scale,
+                noise.mean_absolute,
+                threshold,
+            )
             rows.append((*row, moved / (1.0 + moved), bound))
-    columns = ["epsilon", "unit", "events_kept", "scale", "mean_noise", "threshold", "expected_error", "error_bound"]
+    columns = [
+        "epsilon",
+        "unit",
+        "events_kept",
+        "scale",
+        "mean_noise",
+        "threshold",
+        "expected_error",
+        "error_bound",
+    ]
     return pd.DataFrame(rows, columns=columns).astype({"threshold": "Int64"})

@@ -31,9 +31,17 @@ _PAGE = Template(Path(__file__).with_name("report.html").read_text(encoding="utf
 
 def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     """Return the report as HTML, with the error bars of `stationary`."""
-    sentences = "".join(f"<li>{html.escape(visible(line))}</li>" for line in chain.text.splitlines())
-    title = "A simulated release: do not publish it" if chain.statement["simulation"] else "A private Markov chain"
-    return _PAGE.substitute(title=title, pictures=_pictures(chain, bars), sentences=sentences)
+    sentences = "".join(
+        f"<li>{html.escape(visible(line))}</li>" for line in chain.text.splitlines()
+    )
+    title = (
+        "A simulated release: do not publish it"
+        if chain.statement["simulation"]
+        else "A private Markov chain"
+    )
+    return _PAGE.substitute(
+        title=title, pictures=_pictures(chain, bars), sentences=sentences
+    )
 
 
 def stationary(chain: PrivateChain) -> pd.DataFrame | None:
@@ -50,8 +58,13 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     if not len(counts) or counts["noisy_count"].iloc[0] <= 0:
         return "<p>No pair has a positive noisy count, so there is nothing to draw.</p>"
     m = len(counts)
-    largest = intervals.count_intervals(chain, 1.0 - (1.0 - COVERAGE) / m).loc[counts.index[:BARS]]
-    names = [f"{short_label(a)} → {short_label(b)}" for a, b in zip(largest["origin"], largest["destination"])]
+    largest = intervals.count_intervals(chain, 1.0 - (1.0 - COVERAGE) / m).loc[
+        counts.index[:BARS]
+    ]
+    names = [
+        f"{short_label(a)} → {short_label(b)}"
+        for a, b in zip(largest["origin"], largest["destination"])
+    ]
     caption = (
         f"The largest of {m:,} noisy counts, with red intervals. Because these counts were chosen for their size, each "
         f"interval has the two-sided level 1 - {1 - COVERAGE:.1g} / {m:,}, so that in at least {COVERAGE:.0%} of "
@@ -66,22 +79,35 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
         f"at most about {1 - COVERAGE:.0%} of all releases show an interval that does not contain the table's own "
         "value, and some releases show no interval."
     )
-    return drawn + _figure(map(short_label, top.index), top["stationary"], top, "share of time", caption)
+    return drawn + _figure(
+        map(short_label, top.index), top["stationary"], top, "share of time", caption
+    )
 
 
-def _figure(names: Iterable[str], values: pd.Series, ends: pd.DataFrame, unit: str, caption: str) -> str:
+def _figure(
+    names: Iterable[str], values: pd.Series, ends: pd.DataFrame, unit: str, caption: str
+) -> str:
     """Return a picture of horizontal bars with error bars and a caption, whose text uses the reader's own fonts."""
     figure = Figure(figsize=(7.2, 0.6 + 0.24 * len(values)), layout="constrained")
     axes = figure.subplots()
     place, middle = np.arange(len(values)), 0.5 * (ends["low"] + ends["high"])
     axes.barh(place, values, color=BLUE)
-    axes.errorbar(middle, place, xerr=ends["high"] - middle, fmt="none", ecolor=ORANGE, capsize=3)
+    axes.errorbar(
+        middle, place, xerr=ends["high"] - middle, fmt="none", ecolor=ORANGE, capsize=3
+    )
     axes.set_yticks(place, list(names), parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(unit)
     stream = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "release"}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a label may have characters that matplotlib's own font lacks
+    with (
+        matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "release"}),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter(
+            "ignore"
+        )  # a label may have characters that matplotlib's own font lacks
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     svg = stream.getvalue()
-    return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{caption}</figcaption></figure>"
+    return (
+        f"<figure>{svg[svg.index('<svg') :]}<figcaption>{caption}</figcaption></figure>"
+    )

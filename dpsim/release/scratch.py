@@ -21,17 +21,29 @@ ibis = lazy_loader.load("ibis")  # slow to import, and missing from a plain inst
 
 MEMORY_LIMIT = "1GiB"  # beyond this the embedded DuckDB spills to its folder
 PREFIX = "dpsim-spill-"
-PACKAGES = ("dpsim-compendium", "numpy", "scipy", "pandas", "opendp", "ibis-framework", "duckdb")
+PACKAGES = (
+    "dpsim-compendium",
+    "numpy",
+    "scipy",
+    "pandas",
+    "opendp",
+    "ibis-framework",
+    "duckdb",
+)
 
 
 @functools.cache  # slow to look up
 def versions() -> dict[str, str]:
     """Return the versions of Python and the packages that make a release; raise ImportError if one is not installed."""
     try:
-        return {"python": platform.python_version()} | {name: metadata.version(name) for name in PACKAGES}
+        return {"python": platform.python_version()} | {
+            name: metadata.version(name) for name in PACKAGES
+        }
     except metadata.PackageNotFoundError as error:
         how = 'pip install "dpsim-compendium[release]", or in a checkout pip install -e ".[release]"'
-        raise ImportError(f"releases need {error.name}, which is not installed: {how}") from None
+        raise ImportError(
+            f"releases need {error.name}, which is not installed: {how}"
+        ) from None
 
 
 def connect() -> tuple[Any, Path]:
@@ -50,9 +62,15 @@ def connect() -> tuple[Any, Path]:
     folder = new.rename(place / new.name.removeprefix("."))
     import ibis  # a plain import, because the keys of runs are made from imports
 
-    settings = {"memory_limit": MEMORY_LIMIT, "threads": streams.threads(), "temp_directory": str(folder)}
+    settings = {
+        "memory_limit": MEMORY_LIMIT,
+        "threads": streams.threads(),
+        "temp_directory": str(folder),
+    }
     connection = ibis.duckdb.connect(**settings, preserve_insertion_order=False)
-    connection.raw_sql("SET enable_progress_bar = false; SET TimeZone = 'UTC'")  # the bar is printed to standard output
+    connection.raw_sql(
+        "SET enable_progress_bar = false; SET TimeZone = 'UTC'"
+    )  # the bar is printed to standard output
     weakref.finalize(connection, _remove, folder, lock)
     return connection, folder
 

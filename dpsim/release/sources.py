@@ -29,12 +29,19 @@ from dpsim.release.scratch import ibis
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
 MOST_OF_A_ROW = 10**9  # the largest count in one row of a table of counts
-NAME = re.compile(r"[^\x00\ud800-\udfff]+")  # text that a database can use as the name of a column
-LABELS, NUMBERS = ("text", "whole numbers", "booleans", "dates"), ("text", "whole numbers")
+NAME = re.compile(
+    r"[^\x00\ud800-\udfff]+"
+)  # text that a database can use as the name of a column
+LABELS, NUMBERS = (
+    ("text", "whole numbers", "booleans", "dates"),
+    ("text", "whole numbers"),
+)
 
 
 def read(
-    source: Any, columns: Mapping[str, str], how: Mapping[str, Callable[[Any], Any]] | None = None
+    source: Any,
+    columns: Mapping[str, str],
+    how: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> tuple[Any, list[str]]:
     """Return an Ibis table with the wanted columns, and the names of all columns of the source.
 
@@ -54,27 +61,46 @@ def read(
             raise ValueError(f"{name} must be the name of a column, got {column!r:.80}")
     wanted = list(dict.fromkeys(columns.values()))
     if isinstance(source, str | os.PathLike | list | tuple):
-        read = _read_files([source] if isinstance(source, str | os.PathLike) else source, wanted)
+        read = _read_files(
+            [source] if isinstance(source, str | os.PathLike) else source, wanted
+        )
     else:
-        read = [(source, source.columns) if isinstance(source, ibis.Table) else _read_frame(source, wanted)]
+        read = [
+            (source, source.columns)
+            if isinstance(source, ibis.Table)
+            else _read_frame(source, wanted)
+        ]
         _refuse_others(wanted, read[0][1])
     made = dict.fromkeys(columns, words) | dict(how or {})
     chosen = []
     for table, _ in read:
-        damaged = table[text.DAMAGED] if text.DAMAGED in table.columns else ibis.literal(False)
+        damaged = (
+            table[text.DAMAGED]
+            if text.DAMAGED in table.columns
+            else ibis.literal(False)
+        )
         fields = {name: made[name](table[column]) for name, column in columns.items()}
         chosen.append(table.select(**fields, **{text.DAMAGED: damaged}))
-    return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [name for _, names in read for name in names]
+    return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [
+        name for _, names in read for name in names
+    ]
 
 
 def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
     """Return a column as words, with null for missing values; raise ValueError if its type is not allowed."""
     kind = values.type()
     whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
-    is_a = {"text": kind.is_string(), "whole numbers": whole, "booleans": kind.is_boolean(), "dates": kind.is_date()}
+    is_a = {
+        "text": kind.is_string(),
+        "whole numbers": whole,
+        "booleans": kind.is_boolean(),
+        "dates": kind.is_date(),
+    }
     if not any(is_a[name] for name in allowed):
         hint = ": make it text or Int64" if kind.is_floating() else ""
-        raise ValueError(f"source: column {values.get_name()!r} must be {' or '.join(allowed)}, got {kind}{hint}")
+        raise ValueError(
+            f"source: column {values.get_name()!r} must be {' or '.join(allowed)}, got {kind}{hint}"
+        )
     text = values.cast("string")
     if kind.is_string():
         text = text.re_replace(AROUND, "").re_replace(WHOLE_TEXT, r"\1")
@@ -98,7 +124,9 @@ def fetch_table(table: Any) -> pd.DataFrame:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) -> list[tuple[Any, Sequence[str]]]:
+def _read_files(
+    named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]
+) -> list[tuple[Any, Sequence[str]]]:
     """Return, for each schema among the files, a table and the names of all its columns.
 
     Raises ValueError unless the files are all text or all Parquet.
@@ -107,7 +135,9 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
     files = found_files(paths)
     kinds = {file.lower().endswith(".parquet") for file in files}
     if len(kinds) != 1 or not all(file.lower().endswith(ENDINGS) for file in files):
-        raise ValueError(f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}")
+        raise ValueError(
+            f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}"
+        )
     parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
     for file in files:
@@ -119,7 +149,9 @@ def _read_files(named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]) 
         _scan(_parquet(some, how)) if parquet else text.rows(some, how, names, wanted)
         for (how, names), some in groups.items()
     )
-    return [(_table(connection, *each), names) for each, (_, names) in zip(made, groups)]
+    return [
+        (_table(connection, *each), names) for each, (_, names) in zip(made, groups)
+    ]
 
 
 def found_files(paths: Sequence[str]) -> list[str]:
@@ -128,7 +160,9 @@ def found_files(paths: Sequence[str]) -> list[str]:
     for path in paths:
         inside = list(_tables_in(Path(path), set())) if os.path.isdir(path) else [path]
         if not inside:
-            raise ValueError(f"source: the folder {path!r} holds no file that ends in {FORMATS}")
+            raise ValueError(
+                f"source: the folder {path!r} holds no file that ends in {FORMATS}"
+            )
         for file in inside:
             found.setdefault(_identity(ordinary(file)), file)
     return list(found.values())
@@ -144,7 +178,9 @@ def _tables_in(folder: Path, visited: set[tuple[int, int]]) -> Iterator[str]:
     if _identity(folder) in visited:
         return
     visited.add(_identity(folder))
-    for name in sorted(entry.name for entry in os.scandir(folder) if entry.name[0] not in "._"):
+    for name in sorted(
+        entry.name for entry in os.scandir(folder) if entry.name[0] not in "._"
+    ):
         path = folder / name
         if path.is_symlink() and not path.exists():
             raise ValueError(f"source: the link {str(path)!r} leads nowhere")
@@ -173,18 +209,24 @@ def _parquet(files: list[str], schema: pa.Schema | None = None) -> Any:
     return pa.dataset.dataset(files, schema, "parquet", pa.fs.LocalFileSystem())
 
 
-def _parquet_schema(file: str, wanted: Sequence[str]) -> tuple[pa.Schema, tuple[str, ...]]:
+def _parquet_schema(
+    file: str, wanted: Sequence[str]
+) -> tuple[pa.Schema, tuple[str, ...]]:
     """Return the types of the wanted columns, and the names of all columns; raise ValueError if they cannot be read."""
     try:
         schema = _parquet([file]).schema
     except Exception as error:
         raise ValueError(f"{file}: {_reason(error)}") from error
-    return pa.schema([field for field in schema if field.name in wanted]), tuple(schema.names)
+    return pa.schema([field for field in schema if field.name in wanted]), tuple(
+        schema.names
+    )
 
 
 def _reason(error: Exception) -> str:
     """Return, in one line, the reason why a database refuses a file."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [
+        type(error).__name__
+    ]
     return f"not a readable table ({' '.join(lines[:3])[:300]})"
 
 
@@ -193,18 +235,28 @@ def _reason(error: Exception) -> str:
 
 def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
     """Return the wanted columns of a data frame as a table of an embedded database, and the names of all columns."""
-    frame = frame.collect() if hasattr(frame, "collect") else frame  # a lazy frame of Polars
+    frame = (
+        frame.collect() if hasattr(frame, "collect") else frame
+    )  # a lazy frame of Polars
     frame = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
     of_pandas = isinstance(frame, pd.DataFrame)
     if not of_pandas and not isinstance(frame, pa.Table):
-        raise TypeError(f"source must be a path, a DataFrame or an Ibis table, got {type(frame).__name__}")
+        raise TypeError(
+            f"source must be a path, a DataFrame or an Ibis table, got {type(frame).__name__}"
+        )
     if of_pandas and frame.columns.nlevels > 1:
-        raise ValueError(f"source: each column must have one name, got {frame.columns.nlevels} levels of names")
+        raise ValueError(
+            f"source: each column must have one name, got {frame.columns.nlevels} levels of names"
+        )
     frame = frame.rename(columns=str) if of_pandas else frame
     names = list(frame) if of_pandas else frame.column_names
     _refuse_others(wanted, names)
     try:
-        chosen = pa.table({name: _arrow(frame[name]) for name in wanted}) if of_pandas else frame.select(wanted)
+        chosen = (
+            pa.table({name: _arrow(frame[name]) for name in wanted})
+            if of_pandas
+            else frame.select(wanted)
+        )
     except Exception as error:  # a type of column that Arrow does not have
         raise ValueError(f"source: {_reason(error)}") from error
     return _table(scratch.connect()[0], *_scan(pa.dataset.dataset(chosen))), names
@@ -212,9 +264,15 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
 
 def _arrow(column: pd.Series) -> Any:
     """Return a pandas column as an Arrow array, in which Python objects become words and others keep their type."""
-    kind = column.dtype.categories.dtype if isinstance(column.dtype, pd.CategoricalDtype) else column.dtype
+    kind = (
+        column.dtype.categories.dtype
+        if isinstance(column.dtype, pd.CategoricalDtype)
+        else column.dtype
+    )
     if pd.api.types.is_object_dtype(kind) or getattr(kind, "storage", "") == "python":
-        return pa.array([whole_word(value) for value in column.astype(object)], pa.string())
+        return pa.array(
+            [whole_word(value) for value in column.astype(object)], pa.string()
+        )
     return pa.array(column, from_pandas=True)
 
 
@@ -228,10 +286,18 @@ def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
         to, fields[name] = _read_as(value)
         if not fields[name]:
-            raise ValueError(f"source: column {name!r} must be {', '.join(LABELS)}, numbers or timestamps, got {kind}")
-        column = pa.dataset.field(name) if value == kind else pa.dataset.field(name).cast(value)
+            raise ValueError(
+                f"source: column {name!r} must be {', '.join(LABELS)}, numbers or timestamps, got {kind}"
+            )
+        column = (
+            pa.dataset.field(name)
+            if value == kind
+            else pa.dataset.field(name).cast(value)
+        )
         casts[name] = column if to == value else column.cast(to)
-    scanner = dataset.scanner(casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1)  # some MB at a time
+    scanner = dataset.scanner(
+        casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1
+    )  # some MB at a time
     return scanner, "SELECT * FROM {}", fields
 
 
@@ -246,11 +312,18 @@ def _read_as(kind: pa.DataType) -> tuple[Any, str]:
     if of.is_date32(kind):
         return pa.int32(), "try(CAST(DATE '1970-01-01' + {} AS VARCHAR))"
     if of.is_timestamp(kind):
-        factor = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}[kind.unit]
+        factor = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}[
+            kind.unit
+        ]
         return pa.int64(), f"try(make_timestamp({{}} {factor}))"
     if of.is_floating(kind) or of.is_decimal(kind):
-        return pa.string() if of.is_decimal(kind) and kind.scale == 0 else pa.float64(), "{}"
-    sql = {of.is_integer(kind) or of.is_boolean(kind): "{}", of.is_null(kind): "CAST({} AS VARCHAR)"}.get(True, "")
+        return pa.string() if of.is_decimal(
+            kind
+        ) and kind.scale == 0 else pa.float64(), "{}"
+    sql = {
+        of.is_integer(kind) or of.is_boolean(kind): "{}",
+        of.is_null(kind): "CAST({} AS VARCHAR)",
+    }.get(True, "")
     return kind, sql
 
 
@@ -262,16 +335,28 @@ def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -
     name = f"events_{uuid.uuid4().hex}"
     connection.con.register(f"{name}_read", stream)
     columns = ['"' + column.replace('"', '""') + '"' for column in fields]
-    chosen = ", ".join(f"{sql.format(column)} AS {column}" for column, sql in zip(columns, fields.values()))
-    connection.raw_sql(f"CREATE TEMP VIEW {name} AS SELECT {chosen} FROM ({rows.format(f'{name}_read')})")
+    chosen = ", ".join(
+        f"{sql.format(column)} AS {column}"
+        for column, sql in zip(columns, fields.values())
+    )
+    connection.raw_sql(
+        f"CREATE TEMP VIEW {name} AS SELECT {chosen} FROM ({rows.format(f'{name}_read')})"
+    )
     return connection.table(name)
 
 
 def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
     """Raise ValueError if a wanted column occurs twice or does not exist; the message suggests the nearest name."""
     for name in wanted:
-        if sum(each.lower() == str(name).lower() for each in names) > 1:  # databases do not tell From and from apart
+        if (
+            sum(each.lower() == str(name).lower() for each in names) > 1
+        ):  # databases do not tell From and from apart
             raise ValueError(f"source: the column {name!r} occurs twice")
         if name not in names:
-            hint = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(str(name), names, n=1))
-            raise ValueError(f"source: there is no column {name!r} among {', '.join(map(repr, names[:10]))}{hint}")
+            hint = "".join(
+                f"; did you mean {near!r}?"
+                for near in difflib.get_close_matches(str(name), names, n=1)
+            )
+            raise ValueError(
+                f"source: there is no column {name!r} among {', '.join(map(repr, names[:10]))}{hint}"
+            )

@@ -17,7 +17,14 @@ _ENTROPY = "OpenDP, whose bits come from OpenSSL's generator with a key from the
 _HELP = "Declared states (--categories), coarser states, more events, or a larger epsilon or delta would help."
 
 
-def facts(noise: Noise, unit: Unit, threshold: int | None, delta: float, moves: bool, simulation: bool) -> Any:
+def facts(
+    noise: Noise,
+    unit: Unit,
+    threshold: int | None,
+    delta: float,
+    moves: bool,
+    simulation: bool,
+) -> Any:
     """Return the facts that are known before anything is drawn.
 
     The threshold is None unless the pairs are chosen privately.
@@ -53,9 +60,15 @@ def in_words(chain: Any) -> str:
     """Return the statement of a release in plain sentences, in which every epsilon and every delta is rounded up."""
     s, unit = chain.statement, Unit(**chain.statement["unit"])
     exact = "exact apart from rounding up, because a unit with as many events as may count reaches it"
-    proven = "both are proven upper bounds" if s["threshold"] else f"this epsilon is {exact}"
+    proven = (
+        "both are proven upper bounds" if s["threshold"] else f"this epsilon is {exact}"
+    )
     given = "a release with secret noise would have " if s["simulation"] else ""
-    moves = ". An event is a move from one visit of the unit to its next visit" if s["moves"] else ""
+    moves = (
+        ". An event is a move from one visit of the unit to its next visit"
+        if s["moves"]
+        else ""
+    )
     lines = [
         *[SIMULATION] * s["simulation"],
         trust(chain),
@@ -84,16 +97,24 @@ def in_words(chain: Any) -> str:
             "probability that a pair is released although only one unit has it, so it must be far below 1 / the number "
             "of units."
         )
-    lines.append(f"The chain is estimated from the noisy counts and from nothing else: {s['estimate']}.")
+    lines.append(
+        f"The chain is estimated from the noisy counts and from nothing else: {s['estimate']}."
+    )
     if chain.empty:
-        lines.append(f"Filled rows ({len(chain.empty)}): {first_labels(chain.empty)}. The rule: {s['empty_rows']}.")
+        lines.append(
+            f"Filled rows ({len(chain.empty)}): {first_labels(chain.empty)}. The rule: {s['empty_rows']}."
+        )
     lines += _of_the_long_run(chain)
     if s["epsilon"] > WORTH_A_WARNING:
-        lines.append(f"Warning: epsilon is above {WORTH_A_WARNING:g}, and so large an epsilon protects little.")
+        lines.append(
+            f"Warning: epsilon is above {WORTH_A_WARNING:g}, and so large an epsilon protects little."
+        )
     lines.append(
         "Another release from these data, or from other data about the same units, adds its epsilon and delta to these."
     )
-    return "\n".join(map(visible, lines))  # so that no inserted text can begin a new line
+    return "\n".join(
+        map(visible, lines)
+    )  # so that no inserted text can begin a new line
 
 
 def _of_the_long_run(chain: Any) -> list[str]:
@@ -109,9 +130,18 @@ def _of_the_long_run(chain: Any) -> list[str]:
         ]
     lines = []
     if len(transient):
-        never = f"({len(transient)}): {first_labels([chain.labels[i] for i in transient])}"
-        lines.append(f"The stationary distribution is 0 on states to which the chain never returns {never}. {_HELP}")
+        never = (
+            f"({len(transient)}): {first_labels([chain.labels[i] for i in transient])}"
+        )
+        lines.append(
+            f"The stationary distribution is 0 on states to which the chain never returns {never}. {_HELP}"
+        )
     if chain.weak:
-        share, weak = float(chain.stationary()[chain.weak].sum()), f"({len(chain.weak)}): {first_labels(chain.weak)}"
-        lines.append(f"{share:.1%} of the stationary distribution lies on states whose rows say nothing {weak}.")
+        share, weak = (
+            float(chain.stationary()[chain.weak].sum()),
+            f"({len(chain.weak)}): {first_labels(chain.weak)}",
+        )
+        lines.append(
+            f"{share:.1%} of the stationary distribution lies on states whose rows say nothing {weak}."
+        )
     return lines

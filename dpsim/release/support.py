@@ -64,8 +64,12 @@ def all_pairs(labels: Sequence[Any]) -> Support:
     n = len(listed)
     if n > MOST_LABELS:
         how = "declare a graph of those that are possible, or let them be chosen privately"
-        raise ValueError(f"categories must be at most {MOST_LABELS} when all pairs are allowed, got {n}: {how}")
-    return Support(tuple(listed), np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), ALL_PAIRS)
+        raise ValueError(
+            f"categories must be at most {MOST_LABELS} when all pairs are allowed, got {n}: {how}"
+        )
+    return Support(
+        tuple(listed), np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), ALL_PAIRS
+    )
 
 
 def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
@@ -74,21 +78,34 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
     labels: the labels of the states, in the wanted order (default: the sorted labels of the graph). Raises ValueError
     unless the graph allows at least one transition from each of them.
     """
-    if not (isinstance(graph, pd.DataFrame) and {"origin", "destination"} <= set(graph.columns)):
-        raise ValueError(f"graph must be a table with the columns origin and destination, got {graph!r:.80}")
+    if not (
+        isinstance(graph, pd.DataFrame)
+        and {"origin", "destination"} <= set(graph.columns)
+    ):
+        raise ValueError(
+            f"graph must be a table with the columns origin and destination, got {graph!r:.80}"
+        )
     ends = graph[["origin", "destination"]]
     if labels is None:
-        labels = pd.factorize(pd.concat([ends["origin"], ends["destination"]]), sort=True)[1].tolist()
+        labels = pd.factorize(
+            pd.concat([ends["origin"], ends["destination"]]), sort=True
+        )[1].tolist()
     listed = naming.distinct_labels("categories", labels)
-    origin, destination = (naming.positions(ends[column], listed) for column in ("origin", "destination"))
+    origin, destination = (
+        naming.positions(ends[column], listed) for column in ("origin", "destination")
+    )
     if len(bad := ends[(origin < 0) | (destination < 0)]):
-        raise ValueError(f"graph: the pair {', '.join(map(str, bad.iloc[0]))} is not among the categories")
+        raise ValueError(
+            f"graph: the pair {', '.join(map(str, bad.iloc[0]))} is not among the categories"
+        )
     n = len(listed)
     keys = np.unique(origin * n + destination)
     support, _ = from_pairs(listed, keys // n, keys % n, GRAPH)
     if (support.sizes == 0).any():
         closed = listed[int(support.sizes.argmin())]
-        raise ValueError(f"graph must allow a transition from each category, got none from {closed}: add a self-loop")
+        raise ValueError(
+            f"graph must allow a transition from each category, got none from {closed}: add a self-loop"
+        )
     return support
 
 
@@ -108,24 +125,48 @@ def declare(
     >>> declare(["a", "b"]).kind, declare().labels
     ('all pairs of the declared labels', None)
     """
-    if pairs not in (None, "all", "private") or (pairs is not None and (categories is None or graph is not None)):
-        raise ValueError(f"pairs must be all or private, with categories and without a graph, got {pairs!r}")
-    labels = read_categories(categories) if isinstance(categories, str | os.PathLike) else categories
+    if pairs not in (None, "all", "private") or (
+        pairs is not None and (categories is None or graph is not None)
+    ):
+        raise ValueError(
+            f"pairs must be all or private, with categories and without a graph, got {pairs!r}"
+        )
+    labels = (
+        read_categories(categories)
+        if isinstance(categories, str | os.PathLike)
+        else categories
+    )
     if graph is not None:
-        return declared_graph(read_graph(graph) if isinstance(graph, str | os.PathLike) else graph, labels)
-    return all_pairs(labels) if labels is not None and pairs != "private" else private_pairs(labels)
+        return declared_graph(
+            read_graph(graph) if isinstance(graph, str | os.PathLike) else graph, labels
+        )
+    return (
+        all_pairs(labels)
+        if labels is not None and pairs != "private"
+        else private_pairs(labels)
+    )
 
 
 def read_categories(file: str | os.PathLike[str]) -> list[Any]:
     """Return the labels in the lines of a public file, as integers if all of them are integers."""
     if not os.path.exists(file):
-        raise ValueError(f"categories: {os.fspath(file)!r} cannot be read, because there is no such file")
+        raise ValueError(
+            f"categories: {os.fspath(file)!r} cannot be read, because there is no such file"
+        )
     try:
         if os.fspath(file).lower().endswith(sources.ENDINGS):
-            raise ValueError("its name is that of a table: write one label per line, without a header, to a .txt file")
-        lines = Path(sources.ordinary(os.fspath(file))).read_text(encoding="utf-8-sig").split("\n")
+            raise ValueError(
+                "its name is that of a table: write one label per line, without a header, to a .txt file"
+            )
+        lines = (
+            Path(sources.ordinary(os.fspath(file)))
+            .read_text(encoding="utf-8-sig")
+            .split("\n")
+        )
     except (OSError, ValueError) as error:
-        raise ValueError(f"categories: {os.fspath(file)!r} cannot be read as UTF-8 text ({error})") from error
+        raise ValueError(
+            f"categories: {os.fspath(file)!r} cannot be read as UTF-8 text ({error})"
+        ) from error
     words = [word for line in lines if (word := naming.whole_word(line)) is not None]
     return naming.distinct_labels("categories", naming.labels_of_words(words))
 
@@ -133,21 +174,33 @@ def read_categories(file: str | os.PathLike[str]) -> list[Any]:
 def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
     """Return the columns origin and destination of a public table of pairs, as integers if all labels are integers."""
     try:
-        pairs = sources.fetch_table(sources.read(file, {"origin": "origin", "destination": "destination"})[0])
+        pairs = sources.fetch_table(
+            sources.read(file, {"origin": "origin", "destination": "destination"})[0]
+        )
     except ValueError as error:
         raise ValueError(f"graph: {error}") from error
     if pairs.isna().any(axis=None):
-        raise ValueError(f"graph: {os.fspath(file)!r} must have origin and destination in each row, got an empty one")
-    labels = naming.labels_of_words(pairs["origin"].tolist() + pairs["destination"].tolist())
-    return pd.DataFrame({"origin": labels[: len(pairs)], "destination": labels[len(pairs) :]})
+        raise ValueError(
+            f"graph: {os.fspath(file)!r} must have origin and destination in each row, got an empty one"
+        )
+    labels = naming.labels_of_words(
+        pairs["origin"].tolist() + pairs["destination"].tolist()
+    )
+    return pd.DataFrame(
+        {"origin": labels[: len(pairs)], "destination": labels[len(pairs) :]}
+    )
 
 
 def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
     """Return a request to choose pairs privately, from declared labels or, with None, from all labels that occur."""
-    return PrivatePairs(None if labels is None else tuple(naming.distinct_labels("categories", labels)))
+    return PrivatePairs(
+        None if labels is None else tuple(naming.distinct_labels("categories", labels))
+    )
 
 
-def from_pairs(labels: Sequence[Any], rows: Integers, columns: Integers, kind: str) -> tuple[Support, Integers]:
+def from_pairs(
+    labels: Sequence[Any], rows: Integers, columns: Integers, kind: str
+) -> tuple[Support, Integers]:
     """Return the support made of distinct pairs in any order, and the permutation that sorts these pairs."""
     order = np.lexsort((columns, rows))
     indptr = np.searchsorted(rows[order], np.arange(len(labels) + 1))
@@ -166,7 +219,9 @@ def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     return counts, int(trips["trips"].sum()) - int(counts.sum())
 
 
-def pair_counts(trips: pd.DataFrame, labels: tuple[Any, ...] | None) -> tuple[Any, Integers, Integers, Integers]:
+def pair_counts(
+    trips: pd.DataFrame, labels: tuple[Any, ...] | None
+) -> tuple[Any, Integers, Integers, Integers]:
     """Return the labels, and the rows, columns and counts of the distinct pairs that occur between them.
 
     Without declared labels, the labels are words, and labels that are the same word are one label.
@@ -174,14 +229,25 @@ def pair_counts(trips: pd.DataFrame, labels: tuple[Any, ...] | None) -> tuple[An
     numbers = trips["trips"].to_numpy(np.int64)
     if labels is None:
         words = trips[["origin", "destination"]].astype(str)
-        codes, found = pd.factorize(pd.concat([words["origin"], words["destination"]], ignore_index=True), sort=True)
+        codes, found = pd.factorize(
+            pd.concat([words["origin"], words["destination"]], ignore_index=True),
+            sort=True,
+        )
         labels = tuple(found)
-        origin, destination = codes[: len(trips)].astype(np.int64), codes[len(trips) :].astype(np.int64)
+        origin, destination = (
+            codes[: len(trips)].astype(np.int64),
+            codes[len(trips) :].astype(np.int64),
+        )
     else:
-        origin, destination = (naming.positions(trips[column], labels) for column in ("origin", "destination"))
+        origin, destination = (
+            naming.positions(trips[column], labels)
+            for column in ("origin", "destination")
+        )
     inside = (origin >= 0) & (destination >= 0) & (numbers > 0)
     n = max(len(labels), 1)
-    keys, place = np.unique(origin[inside] * n + destination[inside], return_inverse=True)
+    keys, place = np.unique(
+        origin[inside] * n + destination[inside], return_inverse=True
+    )
     counts = np.zeros(keys.size, dtype=np.int64)
     np.add.at(counts, place, numbers[inside])
     return labels, keys // n, keys % n, counts

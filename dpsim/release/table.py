@@ -21,7 +21,9 @@ from dpsim.release import labels, sources, text, times
 from dpsim.release.scratch import ibis
 from dpsim.release.unit import EVENT, Unit, unit_of
 
-MOST_EVENTS = 2**53  # sums are capped at this, and a unit must have fewer events, because larger floats skip integers
+MOST_EVENTS = (
+    2**53
+)  # sums are capped at this, and a unit must have fewer events, because larger floats skip integers
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of counts
 
 
@@ -50,8 +52,13 @@ class Counts:
     moves: bool = False
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.trips, pd.DataFrame) and {"origin", "destination", "trips"} <= set(self.trips.columns)):
-            raise ValueError(f"trips must be a table with origin, destination and trips, got {self.trips!r:.80}")
+        if not (
+            isinstance(self.trips, pd.DataFrame)
+            and {"origin", "destination", "trips"} <= set(self.trips.columns)
+        ):
+            raise ValueError(
+                f"trips must be a table with origin, destination and trips, got {self.trips!r:.80}"
+            )
         checks.integers("trips", self.trips["trips"], 0)
 
 
@@ -104,7 +111,10 @@ def count_transitions(
     columns = {"origin": origin, "destination": destination}
     columns |= {name: column for name, column in optional.items() if column is not None}
     table, names = sources.read(source, columns, {"count": sources.whole_numbers})
-    reason, number = table[text.DAMAGED].ifelse("damaged", None), ibis.literal(1, "int64")
+    reason, number = (
+        table[text.DAMAGED].ifelse("damaged", None),
+        ibis.literal(1, "int64"),
+    )
     if count is None:
         _warn_of_counts(names, columns.values())
     else:
@@ -151,14 +161,24 @@ def count_trajectories(
     """
     protected = unit_of(unit, events)
     if protected.column is None:
-        raise ValueError("unit must name a column for visits, got one event: removing a visit changes three counts")
+        raise ValueError(
+            "unit must name a column for visits, got one event: removing a visit changes three counts"
+        )
     gap, moments = times.seconds(max_gap), times.reader(time_format)
     columns = {"unit": protected.column, "time": time, "place": place}
     visits, _ = sources.read(source, columns, {"time": moments})
-    reasons = ((visits[text.DAMAGED], "damaged"), (visits.unit.isnull(), "missing"), (visits.time.isnull(), "time"))
+    reasons = (
+        (visits[text.DAMAGED], "damaged"),
+        (visits.unit.isnull(), "missing"),
+        (visits.time.isnull(), "time"),
+    )
     visits = visits.mutate(reason=ibis.cases(*reasons, else_=ibis.null("string")))
-    order = ibis.window(group_by=[visits.unit, visits.reason], order_by=[visits.time, visits.place])
-    moves = visits.mutate(next=visits.place.lead().over(order), then=visits.time.lead().over(order))
+    order = ibis.window(
+        group_by=[visits.unit, visits.reason], order_by=[visits.time, visits.place]
+    )
+    moves = visits.mutate(
+        next=visits.place.lead().over(order), then=visits.time.lead().over(order)
+    )
     reason = moves.reason.coalesce(moves.then.isnull().ifelse("last", None))
     if gap is not None:
         late = moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))
@@ -170,18 +190,26 @@ def count_trajectories(
 
 def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
     """Warn if a column has a usual name for counts but was not given as the column of counts."""
-    found = [column for column in columns if column.lower() in LIKE_COUNTS and column not in named]
+    found = [
+        column
+        for column in columns
+        if column.lower() in LIKE_COUNTS and column not in named
+    ]
     if found:
         meant = f"although there is a column {found[0]!r}: name it (--count) if a row stands for several events"
         warnings.warn(f"each row counts as one event, {meant}", stacklevel=3)
 
 
-def _counts(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves: bool = False) -> Counts:
+def _counts(
+    events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves: bool = False
+) -> Counts:
     """Return the counts of a table of events with the columns origin, destination, number, reason and perhaps unit.
 
     The reason says why a row is left out; it is null for the other rows.
     """
-    declared = None if categories is None else labels.distinct_labels("categories", categories)
+    declared = (
+        None if categories is None else labels.distinct_labels("categories", categories)
+    )
     summed = _group(events, declared)
     if unit.column is not None:
         kept = _truncate(summed, unit.events)
@@ -191,14 +219,27 @@ def _counts(events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves:
     if unit.column is None:
         table["kept"] = (table["reason"] == "kept") * table["trips"]
     ends = ["origin", "destination"]
-    pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][[*ends, "trips", "kept"]]
+    pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][
+        [*ends, "trips", "kept"]
+    ]
     kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
     pairs = pairs.astype(dict.fromkeys(ends, kind)).sort_values(ends, ignore_index=True)
-    trips = pairs[pairs["kept"] > 0].drop(columns="trips").rename(columns={"kept": "trips"}).reset_index(drop=True)
+    trips = (
+        pairs[pairs["kept"] > 0]
+        .drop(columns="trips")
+        .rename(columns={"kept": "trips"})
+        .reset_index(drop=True)
+    )
     reasons = ["damaged", "missing", *(["time", "late"] if moves else ["count"])]
-    sums = table.groupby("reason")[["rows", "trips", "kept"]].sum().reindex([*reasons, "outside", "kept"], fill_value=0)
+    sums = (
+        table.groupby("reason")[["rows", "trips", "kept"]]
+        .sum()
+        .reindex([*reasons, "outside", "kept"], fill_value=0)
+    )
     of = sums.astype(int).to_dict("index")
-    report = {"rows": int(table["rows"].sum())} | {reason: of[reason]["rows"] for reason in reasons}
+    report = {"rows": int(table["rows"].sum())} | {
+        reason: of[reason]["rows"] for reason in reasons
+    }
     report |= {"outside": of["outside"]["trips"], "kept": of["kept"]["kept"]}
     report["truncated"] = of["kept"]["trips"] - report["kept"]
     return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
@@ -215,44 +256,83 @@ def _total(numbers: Any) -> Any:
 def _group(events: Any, declared: list[Any] | None) -> Any:
     """Return a table with a row for each reason for leaving events out, and a row for each unit and pair of "kept"
     events."""
-    ends = [name for name in ("origin", "destination", "unit") if name in events.columns]
+    ends = [
+        name for name in ("origin", "destination", "unit") if name in events.columns
+    ]
     missing = ibis.or_(*(events[name].isnull() for name in ends))
     inside = ibis.literal(True)
     if declared is not None:
-        known = ibis.memtable({"label": [labels.whole_word(label) for label in declared]})
+        known = ibis.memtable(
+            {"label": [labels.whole_word(label) for label in declared]}
+        )
         inside = events.origin.isin(known.label) & events.destination.isin(known.label)
-    reasons = ((missing, "missing"), (events.number == 0, "nothing"), (~inside, "outside"))
-    table = events.mutate(reason=events.reason.coalesce(ibis.cases(*reasons, else_="kept")))
-    table = table.mutate(**{name: (table.reason == "kept").ifelse(table[name], None) for name in ends})
-    return table.group_by(["reason", *ends]).aggregate(rows=table.count(), trips=_total(table.number))
+    reasons = (
+        (missing, "missing"),
+        (events.number == 0, "nothing"),
+        (~inside, "outside"),
+    )
+    table = events.mutate(
+        reason=events.reason.coalesce(ibis.cases(*reasons, else_="kept"))
+    )
+    table = table.mutate(
+        **{name: (table.reason == "kept").ifelse(table[name], None) for name in ends}
+    )
+    return table.group_by(["reason", *ends]).aggregate(
+        rows=table.count(), trips=_total(table.number)
+    )
 
 
 def _truncate(grouped: Any, most: int) -> Any:
     """Return the table with the number of events kept of each unit and pair, at most `most` in total for each unit."""
     # each hash has its own column, because inside an expression it would be computed again wherever it occurs
     order = _hash(grouped.unit, grouped.origin, grouped.destination)
-    hashed = grouped.mutate(order=order, start=_fraction(_hash(grouped.unit, ibis.literal("start"))))
+    hashed = grouped.mutate(
+        order=order, start=_fraction(_hash(grouped.unit, ibis.literal("start")))
+    )
     whole = ibis.window(group_by=hashed.unit)
-    before = ibis.cumulative_window(group_by=hashed.unit, order_by=[hashed.order, hashed.origin, hashed.destination])
-    sums = {name: hashed.trips.sum().over(over).cast("float64") for name, over in (("total", whole), ("upto", before))}
+    before = ibis.cumulative_window(
+        group_by=hashed.unit, order_by=[hashed.order, hashed.origin, hashed.destination]
+    )
+    sums = {
+        name: hashed.trips.sum().over(over).cast("float64")
+        for name, over in (("total", whole), ("upto", before))
+    }
     table = hashed.mutate(**sums)
 
     def places(events: Any) -> Any:
         """Return how many of the regularly spaced sampling points lie among the unit's first `events` events."""
-        return ibis.greatest(0.0, ibis.least(float(most), (events * float(most) / table.total - table.start).ceil()))
+        return ibis.greatest(
+            0.0,
+            ibis.least(
+                float(most), (events * float(most) / table.total - table.start).ceil()
+            ),
+        )
 
     number = table.trips.cast("float64")
-    sampled = ibis.least(places(table.upto) - places(table.upto - number), number).cast("int64")
-    return table.mutate(kept=(table.total < MOST_EVENTS).ifelse((table.total <= most).ifelse(table.trips, sampled), 0))
+    sampled = ibis.least(places(table.upto) - places(table.upto - number), number).cast(
+        "int64"
+    )
+    return table.mutate(
+        kept=(table.total < MOST_EVENTS).ifelse(
+            (table.total <= most).ifelse(table.trips, sampled), 0
+        )
+    )
 
 
 def _hash(*words: Any) -> Any:
     """Return a sorting key that depends only on these words, so that every database keeps the same rows."""
     joined = functools.reduce(lambda one, other: one.concat("\x1f", other), words)
-    return joined.hexdigest("md5").left(12)  # 48 bits, because databases store short texts in place
+    return joined.hexdigest("md5").left(
+        12
+    )  # 48 bits, because databases store short texts in place
 
 
 def _fraction(digits: Any) -> Any:
     """Return the first 5 hexadecimal digits as a number in [0, 1)."""
-    places = [ibis.literal("0123456789abcdef").find(digits.substr(place, 1)) for place in range(5)]
-    return sum(place.cast("float64") / 16.0 ** (i + 1) for i, place in enumerate(places))
+    places = [
+        ibis.literal("0123456789abcdef").find(digits.substr(place, 1))
+        for place in range(5)
+    ]
+    return sum(
+        place.cast("float64") / 16.0 ** (i + 1) for i, place in enumerate(places)
+    )

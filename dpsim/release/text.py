@@ -31,14 +31,20 @@ def _lines(file: str) -> Iterator[list[bytes]]:
     """
     rest = b""
     try:
-        with (gzip.open if file.lower().endswith(".gz") else open)(file, "rb") as stream:
+        with (gzip.open if file.lower().endswith(".gz") else open)(
+            file, "rb"
+        ) as stream:
             while part := stream.read(_PART):
                 read = rest + part
                 ends = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
                 yield read[:ends].splitlines()
-                rest = read[ends:][: MOST_BYTES + 1]  # enough of an endless line to show that it is too long
+                rest = read[ends:][
+                    : MOST_BYTES + 1
+                ]  # enough of an endless line to show that it is too long
     except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{file}: the file is damaged, or you may not read it ({error})") from error
+        raise ValueError(
+            f"{file}: the file is damaged, or you may not read it ({error})"
+        ) from error
     yield [rest] * bool(rest)
 
 
@@ -56,14 +62,28 @@ def header(file: str) -> tuple[str, tuple[str, ...]]:
     """
     try:
         line = next(filter(None, _lines(file)), [b""])[0].decode("utf-8-sig")
-        delimiters = "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else DELIMITERS
-        tried = {delimiter: tuple(next(csv.reader([line], delimiter=delimiter), ())) for delimiter in delimiters}
+        delimiters = (
+            "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else DELIMITERS
+        )
+        tried = {
+            delimiter: tuple(next(csv.reader([line], delimiter=delimiter), ()))
+            for delimiter in delimiters
+        }
     except (UnicodeDecodeError, csv.Error) as error:
-        why = UTF8 if isinstance(error, UnicodeDecodeError) else f"names no columns ({error})"
+        why = (
+            UTF8
+            if isinstance(error, UnicodeDecodeError)
+            else f"names no columns ({error})"
+        )
         raise ValueError(f"{file}: the first line {why}") from error
-    delimiter = next((delimiter for delimiter, names in tried.items() if len(names) > 1), delimiters[0])
+    delimiter = next(
+        (delimiter for delimiter, names in tried.items() if len(names) > 1),
+        delimiters[0],
+    )
     if not any(tried[delimiter]):
-        raise ValueError(f"{file}: the first line must name the columns, but it is empty")
+        raise ValueError(
+            f"{file}: the first line must name the columns, but it is empty"
+        )
     return delimiter, tried[delimiter]
 
 
@@ -77,11 +97,18 @@ class _Lines:
         """Return a new stream of all lines."""
         schema = pa.schema({"line": pa.large_binary()})
         parts = (lines for file in self.files for lines in _body(file))
-        batches = (pa.record_batch([pa.array(lines, pa.large_binary())], schema) for lines in parts)
-        return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(requested_schema)
+        batches = (
+            pa.record_batch([pa.array(lines, pa.large_binary())], schema)
+            for lines in parts
+        )
+        return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(
+            requested_schema
+        )
 
 
-def rows(files: Any, delimiter: str, names: Sequence[str], wanted: Sequence[str]) -> tuple[Any, str, dict[str, str]]:
+def rows(
+    files: Any, delimiter: str, names: Sequence[str], wanted: Sequence[str]
+) -> tuple[Any, str, dict[str, str]]:
     """Return the lines of files, SQL that splits each line into an array `f`, and SQL for each column.
 
     `f` is null for a line that cannot be read as a row.
@@ -95,4 +122,9 @@ def rows(files: Any, delimiter: str, names: Sequence[str], wanted: Sequence[str]
         SELECT CASE WHEN octet_length(line) <= {MOST_BYTES} THEN try(decode(line)) END AS line
         FROM {{}} WHERE line <> ''::BLOB))"""
     plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END"
-    return _Lines(files), sql, {name: plain.format(names.index(name) + 1) for name in wanted} | {DAMAGED: "f IS NULL"}
+    return (
+        _Lines(files),
+        sql,
+        {name: plain.format(names.index(name) + 1) for name in wanted}
+        | {DAMAGED: "f IS NULL"},
+    )

@@ -10,7 +10,10 @@ from typing import Any
 from dpsim.release.scratch import ibis
 from dpsim.release.sources import NUMBERS, words
 
-SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # the number of microseconds in each unit
+SCALES = {
+    "seconds": 1e6,
+    "milliseconds": 1e3,
+}  # the number of microseconds in each unit
 FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
 PATTERN = re.compile(r"(?=.*%)([^%]|%-?[aAbBcdfgGHIjmMpSuUVwWxXyYzZ%])+", re.DOTALL)
 LENGTH = re.compile(r"(\d+|\d*\.\d+)\s*(s|min|h|d)")
@@ -25,7 +28,9 @@ def reader(time_format: str | None) -> Callable[[Any], Any]:
     time_format: "iso", "seconds" or "milliseconds" (counted from any start), or a pattern of strptime such as
     "%d.%m.%Y %H:%M"; None if the column already has timestamps.
     """
-    if not (time_format in (None, "iso", *SCALES) or PATTERN.fullmatch(str(time_format))):
+    if not (
+        time_format in (None, "iso", *SCALES) or PATTERN.fullmatch(str(time_format))
+    ):
         raise ValueError(f"time_format must be {FORMATS}, got {time_format!r}")
     return partial(_moments, time_format)
 
@@ -35,29 +40,54 @@ def _moments(time_format: str | None, values: Any) -> Any:
     kind = values.type()
     if kind.is_timestamp():
         if kind.scale not in (None, 6):
-            raise ValueError(f"source: column {values.get_name()!r} must have microseconds, got {kind}")
+            raise ValueError(
+                f"source: column {values.get_name()!r} must have microseconds, got {kind}"
+            )
         moments = values
     elif time_format is None:
-        raise ValueError(f"time_format must be given for the column {values.get_name()!r}: {FORMATS}")
+        raise ValueError(
+            f"time_format must be given for the column {values.get_name()!r}: {FORMATS}"
+        )
     elif time_format in SCALES:
-        number = SCALES[time_format] * (values if kind.is_floating() else words(values, NUMBERS)).try_cast("float64")
-        whole = (number.abs() < 2.5e17).ifelse(number, None).round().cast("int64")  # from 1970 to the year 9892
+        number = SCALES[time_format] * (
+            values if kind.is_floating() else words(values, NUMBERS)
+        ).try_cast("float64")
+        whole = (
+            (number.abs() < 2.5e17).ifelse(number, None).round().cast("int64")
+        )  # from 1970 to the year 9892
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
     elif time_format == "iso":
         written = words(values, NUMBERS)
-        dated = written.re_search(r"^[0-9]{4}-[0-9]").ifelse(written, None)  # years of more digits overflow in the cast
+        dated = written.re_search(r"^[0-9]{4}-[0-9]").ifelse(
+            written, None
+        )  # years of more digits overflow in the cast
         moments = dated.try_cast("timestamp('UTC')")
     elif values.get_backend().name == "duckdb":
-        builtin = ibis.udf.scalar.builtin  # of DuckDB; it gives null for text that does not match
-        strptime = builtin(lambda text, form: None, name="try_strptime", signature=(("string", "string"), "timestamp"))
+        builtin = (
+            ibis.udf.scalar.builtin
+        )  # of DuckDB; it gives null for text that does not match
+        strptime = builtin(
+            lambda text, form: None,
+            name="try_strptime",
+            signature=(("string", "string"), "timestamp"),
+        )
         written = words(values, NUMBERS)
-        dated = written.re_search("[0-9]").ifelse(written, None)  # DuckDB takes infinity and epoch for times
+        dated = written.re_search("[0-9]").ifelse(
+            written, None
+        )  # DuckDB takes infinity and epoch for times
         moments = strptime(dated, time_format)
     else:
-        raise ValueError(f"time_format must be iso, seconds or milliseconds on this database, got {time_format!r}")
+        raise ValueError(
+            f"time_format must be iso, seconds or milliseconds on this database, got {time_format!r}"
+        )
     utc = moments.type().timezone and "UTC"
-    first, last = (ibis.timestamp(f"{day} 00:00:00", timezone=utc) for day in ("0001-01-01", "9999-12-31"))
-    return moments.between(first, last).ifelse(moments, None)  # adding a gap to an infinite time would overflow
+    first, last = (
+        ibis.timestamp(f"{day} 00:00:00", timezone=utc)
+        for day in ("0001-01-01", "9999-12-31")
+    )
+    return moments.between(first, last).ifelse(
+        moments, None
+    )  # adding a gap to an infinite time would overflow
 
 
 def seconds(max_gap: str | None) -> float | None:
@@ -72,5 +102,7 @@ def seconds(max_gap: str | None) -> float | None:
         return None
     found = LENGTH.fullmatch(max_gap.strip()) if isinstance(max_gap, str) else None
     if not found or not 0 < (length := float(found[1]) * SECONDS[found[2]]) < 1e10:
-        raise ValueError(f"max_gap must be a number above 0 with its unit, s, min, h or d (1.5h), got {max_gap!r}")
+        raise ValueError(
+            f"max_gap must be a number above 0 with its unit, s, min, h or d (1.5h), got {max_gap!r}"
+        )
     return length

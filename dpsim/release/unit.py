@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from dpsim import checks
 from dpsim.release.labels import MOST_OF_A_NAME, short_label
 
-MOST_OF_A_UNIT = 10**6  # the most events of a unit; even with the smallest epsilon, the noise is then far below 2^63
+MOST_OF_A_UNIT = (
+    10**6
+)  # the most events of a unit; even with the smallest epsilon, the noise is then far below 2^63
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,13 @@ class Unit:
     def __post_init__(self) -> None:
         checks.integer("events", self.events, 1, MOST_OF_A_UNIT)
         if self.column is None and self.events > 1:
-            raise ValueError(f"column must name the unit that has up to {self.events} events, got None")
+            raise ValueError(
+                f"column must name the unit that has up to {self.events} events, got None"
+            )
         if not (self.column is None or (isinstance(self.column, str) and self.column)):
-            raise ValueError(f"column must be the name of a column or None, got {self.column!r:.80}")
+            raise ValueError(
+                f"column must be the name of a column or None, got {self.column!r:.80}"
+            )
 
     @property
     def words(self) -> str:
@@ -52,7 +58,9 @@ def unit_of(unit: Unit | str | None, events: int | None = None) -> Unit:
     """
     if isinstance(unit, Unit):
         if events is not None:
-            raise ValueError(f"events belongs to the name of a column, and the unit has its own, got {events!r:.80}")
+            raise ValueError(
+                f"events belongs to the name of a column, and the unit has its own, got {events!r:.80}"
+            )
         return unit
     if (unit is None) != (events is None):
         raise ValueError(

@@ -17,7 +17,11 @@ def numbers(folder: Path) -> pd.DataFrame:
     for name in ("numbers.json", f"numbers_{files.OWNER_ONLY}.json"):
         path = folder / name
         try:
-            given = {**json.loads(path.read_text(encoding="utf-8"))} if path.is_file() else {}
+            given = (
+                {**json.loads(path.read_text(encoding="utf-8"))}
+                if path.is_file()
+                else {}
+            )
             found = pd.DataFrame({"value": given}, dtype=float).combine_first(found)
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path} must hold numbers by name: {error}") from error
@@ -28,7 +32,11 @@ def values(a: Path, b: Path) -> pd.DataFrame:
     """Return the numbers of two runs side by side: a, b, their difference, and this difference in standard errors."""
     left, right = numbers(a).align(numbers(b))
     difference = right["value"] - left["value"]
-    found = pd.DataFrame({"a": left["value"], "b": right["value"], "difference": difference})
-    spread = np.hypot(left["standard_error"].fillna(0), right["standard_error"].fillna(0))
+    found = pd.DataFrame(
+        {"a": left["value"], "b": right["value"], "difference": difference}
+    )
+    spread = np.hypot(
+        left["standard_error"].fillna(0), right["standard_error"].fillna(0)
+    )
     found["standard_errors"] = found["difference"] / spread.replace(0, np.nan)
     return found.sort_index().rename_axis("id")

@@ -36,7 +36,9 @@ def serve() -> tuple[socket.socket, int]:
             return socket.socket(fileno=files[0]), files[1]
         for file in files:
             os.close(file)
-        os.waitpid(-1, os.WNOHANG)  # collects another notebook's process if it has ended
+        os.waitpid(
+            -1, os.WNOHANG
+        )  # collects another notebook's process if it has ended
     with suppress(ChildProcessError):
         while True:
             os.wait()
@@ -60,17 +62,26 @@ def mind(connection: socket.socket) -> None:
     ended, minder = os.pipe()
     notebook = os.fork()
     with suppress(OSError):
-        os.setpgid(notebook, notebook)  # in both processes, so that neither goes on before it is done
+        os.setpgid(
+            notebook, notebook
+        )  # in both processes, so that neither goes on before it is done
     if notebook == 0:
-        os.close(minder)  # only the other process holds it, and when that is killed, this one ends too
+        os.close(
+            minder
+        )  # only the other process holds it, and when that is killed, this one ends too
         threading.Thread(target=kill, args=(ended, 0), daemon=True).start()
         return
-    threading.Thread(target=kill, args=(connection.fileno(), notebook), daemon=True).start()
+    threading.Thread(
+        target=kill, args=(connection.fileno(), notebook), daemon=True
+    ).start()
     _, status = os.waitpid(notebook, 0)
     with suppress(ProcessLookupError):
         os.killpg(notebook, signal.SIGKILL)
     with suppress(OSError):  # the runner is gone
-        connection.sendall(json.dumps({"exit_code": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
+        connection.sendall(
+            json.dumps({"exit_code": os.waitstatus_to_exitcode(status)}).encode()
+            + b"\n"
+        )
     os._exit(0)
 
 
@@ -79,7 +90,11 @@ def left_open() -> bool:
     for name in os.listdir("/dev/fd"):
         with suppress(OSError):  # the descriptor of the listing itself is closed
             writes = fcntl.fcntl(int(name), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
-            if writes and stat.S_ISREG(os.fstat(int(name)).st_mode) and not os.path.sameopenfile(int(name), 2):
+            if (
+                writes
+                and stat.S_ISREG(os.fstat(int(name)).st_mode)
+                and not os.path.sameopenfile(int(name), 2)
+            ):
                 return True
     return False
 
@@ -94,25 +109,35 @@ def main() -> None:
     """Import the shared libraries, and execute each notebook in a process of its own."""
     finished: list[bool] = []
     atexit.register(leave, finished)  # registered first, so it runs after all others
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it is ignored, no child can be waited for
-    gc.set_threshold(1_000_000)  # with the usual 700, a tenth of a run is spent looking for cycles
+    signal.signal(
+        signal.SIGCHLD, signal.SIG_DFL
+    )  # if it is ignored, no child can be waited for
+    gc.set_threshold(
+        1_000_000
+    )  # with the usual 700, a tenth of a run is spent looking for cycles
     # None makes an import fail. jsonschema and the kernel do not need these two modules, which take 1.5 s to import
     sys.modules.update(dict.fromkeys(("rfc3987_syntax", "debugpy")))  # type: ignore[arg-type]
     for module in sys.argv[1:]:
         importlib.import_module(module)
     if "numba" in sys.argv:
-        sys.modules["numba"].njit("i8(i8)")(lambda x: x)  # the first function takes half a second
+        sys.modules["numba"].njit("i8(i8)")(
+            lambda x: x
+        )  # the first function takes half a second
     gc.freeze()  # otherwise each process would copy all of it in its first collection
     connection, errors = serve()
     job = json.loads(connection.makefile().readline())
     mind(connection)
     for output in (1, 2):
         os.dup2(errors, output)
-    from dpsim.runner import worker  # this imports the libraries that are not imported above
+    from dpsim.runner import (
+        worker,
+    )  # this imports the libraries that are not imported above
 
     events = connection.makefile("w")
     connection.close()  # it stays open as long as the file
-    os.register_at_fork(after_in_child=events.close)  # otherwise the runner would wait for processes that a cell forks
+    os.register_at_fork(
+        after_in_child=events.close
+    )  # otherwise the runner would wait for processes that a cell forks
     worker.execute(job, events)
     if not left_open():
         gc.freeze()  # IPython collects garbage at its exit, and would search every import

@@ -49,12 +49,18 @@ def plan_grid(
     [{'seed': 5}, {'seed': 6}]
     """
     known = notebook_parameters(name)
-    axes: dict[str, list[str] | range] = {parameter: [value] for parameter, value in fixed}
+    axes: dict[str, list[str] | range] = {
+        parameter: [value] for parameter, value in fixed
+    }
     for grid in grids:
         parameter, _, text = grid.partition("=")
         if not text or parameter in axes:
-            raise ValueError(f"grid must be NAME=VALUES, like {LIKE}, each name once and not with -p, got {grid!r}")
-        kind = known[parameter].type if parameter in known else "str"  # `plan` refuses an unknown name
+            raise ValueError(
+                f"grid must be NAME=VALUES, like {LIKE}, each name once and not with -p, got {grid!r}"
+            )
+        kind = (
+            known[parameter].type if parameter in known else "str"
+        )  # `plan` refuses an unknown name
         axes[parameter] = _values(kind, text)
     points = math.prod(map(len, axes.values()))
     checks.integer("points of the grid", points, 1, MOST_RUNS)
@@ -80,7 +86,9 @@ def _values(kind: str, text: str) -> list[str] | range:
         values = range(*map(int, text.split(":")))
         len(values)  # the length of a range must be finite
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"grid must have ranges a:b or a:b:step of integers, got {text[:80]}: {error}") from error
+        raise ValueError(
+            f"grid must have ranges a:b or a:b:step of integers, got {text[:80]}: {error}"
+        ) from error
     return values
 
 
@@ -97,19 +105,32 @@ def gather(runs: list[Run]) -> Path:
     """
     rows = []
     for run in runs:
-        found = numbers(run.output).to_dict("index") if run.status in ("done", "unchanged") else {}
+        found = (
+            numbers(run.output).to_dict("index")
+            if run.status in ("done", "unchanged")
+            else {}
+        )
         where = os.path.relpath(run.output, paths.root())
-        rows += [{**run.parameters, "id": id, **row, "run": where} for id, row in found.items()]
-    identity = hashlib.sha256(json.dumps([run.parameters for run in runs]).encode()).hexdigest()[:16]
+        rows += [
+            {**run.parameters, "id": id, **row, "run": where}
+            for id, row in found.items()
+        ]
+    identity = hashlib.sha256(
+        json.dumps([run.parameters for run in runs]).encode()
+    ).hexdigest()[:16]
     path = paths.build() / "sweeps" / f"{runs[0].name}-{identity}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = pd.DataFrame(rows, columns=[*runs[0].parameters, "id", "value", "standard_error", "run"])
+    table = pd.DataFrame(
+        rows, columns=[*runs[0].parameters, "id", "value", "standard_error", "run"]
+    )
     owner_only = any(holds_owner_only(run.output) for run in runs)
     files.write_csv(path, table, owner_only=owner_only)
     return path
 
 
-def run_on_cluster(runs: list[Run], address: str, tell: Callable[[Run], object]) -> list[Run]:
+def run_on_cluster(
+    runs: list[Run], address: str, tell: Callable[[Run], object]
+) -> list[Run]:
     """Return the runs, executed by the workers of a Dask scheduler. When a worker dies, another one repeats its run.
 
     Parameters

@@ -39,7 +39,10 @@ class Parameter:
     @property
     def may_name_a_file(self) -> bool:
         """Whether the value may name a file or a folder, which the comment says with one of these two words."""
-        return self.type == "str" and re.search(r"\b(file|folder)\b", self.help) is not None
+        return (
+            self.type == "str"
+            and re.search(r"\b(file|folder)\b", self.help) is not None
+        )
 
 
 def load(name: str) -> dict[str, Any]:
@@ -52,10 +55,14 @@ def load(name: str) -> dict[str, Any]:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
             cell["source"] = "".join(cell["source"])
-            if not isinstance(cell["cell_type"], str) or not isinstance(cell["metadata"].get("tags", []), list):
+            if not isinstance(cell["cell_type"], str) or not isinstance(
+                cell["metadata"].get("tags", []), list
+            ):
                 raise TypeError("a cell has a cell_type, and tags in a list")
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path} is not a notebook: {type(error).__name__} {error}"[:400]) from error
+        raise ValueError(
+            f"{path} is not a notebook: {type(error).__name__} {error}"[:400]
+        ) from error
     return notebook
 
 
@@ -77,15 +84,32 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
     for source in _cells_with_tag(name, "parameters"):
         try:
             for line in ast.parse(source).body:
-                assert isinstance(line, ast.AnnAssign) and line.value and line.end_lineno, f"line {line.lineno}"
+                assert (
+                    isinstance(line, ast.AnnAssign) and line.value and line.end_lineno
+                ), f"line {line.lineno}"
                 broken = f"{ast.unparse(line.target)} must be one line of at most 96 characters with its comment"
-                assert line.lineno == line.value.lineno, broken  # `ruff format` breaks a longer one
-                kind = checks.choice("type", ast.unparse(line.annotation).replace(" ", ""), TYPES)
-                behind = source.splitlines()[line.end_lineno - 1].encode()[line.end_col_offset :].decode()
+                assert line.lineno == line.value.lineno, (
+                    broken
+                )  # `ruff format` breaks a longer one
+                kind = checks.choice(
+                    "type", ast.unparse(line.annotation).replace(" ", ""), TYPES
+                )
+                behind = (
+                    source.splitlines()[line.end_lineno - 1]
+                    .encode()[line.end_col_offset :]
+                    .decode()
+                )
                 target = ast.unparse(line.target)
-                found[target] = Parameter(target, kind, ast.literal_eval(line.value), behind.partition("#")[2].strip())
+                found[target] = Parameter(
+                    target,
+                    kind,
+                    ast.literal_eval(line.value),
+                    behind.partition("#")[2].strip(),
+                )
         except (SyntaxError, ValueError, AssertionError) as error:
-            raise ValueError(f"{path}: parameters must be lines of NAME: TYPE = VALUE: {error}") from error
+            raise ValueError(
+                f"{path}: parameters must be lines of NAME: TYPE = VALUE: {error}"
+            ) from error
     return found
 
 
@@ -94,7 +118,13 @@ def parse(parameter: Parameter, text: str) -> Any:
     kind = parameter.type
     try:
         if kind.startswith("list["):
-            items = json.loads(text) if text.lstrip().startswith("[") else text.split(",") if text else []
+            items = (
+                json.loads(text)
+                if text.lstrip().startswith("[")
+                else text.split(",")
+                if text
+                else []
+            )
         elif kind == "bool":
             return {"true": True, "false": False}[text.lower()]
         else:
@@ -103,7 +133,9 @@ def parse(parameter: Parameter, text: str) -> Any:
                 raise ValueError(f"{text} is not finite")
             return value
     except (RecursionError, KeyError, ValueError) as error:
-        raise ValueError(f"{parameter.name} must be {TYPES[kind]} ({kind}), got {text[:80]!r}") from error
+        raise ValueError(
+            f"{parameter.name} must be {TYPES[kind]} ({kind}), got {text[:80]!r}"
+        ) from error
     inner = Parameter(parameter.name, kind[5:-1], None, "")
     return [parse(inner, str(item).strip()) for item in items]
 
@@ -127,20 +159,37 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
         if given in values:
             raise ValueError(f"{given} must be given once, got -p {given} twice")
         values[given] = value = parse(known[given], text)
-        if known[given].may_name_a_file and value != known[given].default and os.path.exists(value):
+        if (
+            known[given].may_name_a_file
+            and value != known[given].default
+            and os.path.exists(value)
+        ):
             values[given] = str(Path(value).resolve())
     for source in _cells_with_tag(name, "checks"):
         body = ast.parse(source).body
-        last = max((i for i, part in enumerate(body, 1) if "checks." in ast.unparse(part)), default=0)
+        last = max(
+            (i for i, part in enumerate(body, 1) if "checks." in ast.unparse(part)),
+            default=0,
+        )
         # the imports below the last check are left out
-        code = compile(ast.Module(body[:last], []), f"{name}: checks of the parameters", "exec")
-        exec(code, {parameter.name: parameter.default for parameter in known.values()} | values)
+        code = compile(
+            ast.Module(body[:last], []), f"{name}: checks of the parameters", "exec"
+        )
+        exec(
+            code,
+            {parameter.name: parameter.default for parameter in known.values()}
+            | values,
+        )
     return values
 
 
 def _cells_with_tag(name: str, tag: str) -> list[str]:
     """Return the sources of those cells of a notebook that have a tag."""
-    return [cell["source"] for cell in load(name)["cells"] if tag in cell["metadata"].get("tags", [])]
+    return [
+        cell["source"]
+        for cell in load(name)["cells"]
+        if tag in cell["metadata"].get("tags", [])
+    ]
 
 
 def _check_known(kind: str, word: str, words: list[str]) -> None:
@@ -148,4 +197,6 @@ def _check_known(kind: str, word: str, words: list[str]) -> None:
     if word not in words:
         close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
         question = f": did you mean {close[0]}?" if close else ""
-        raise ValueError(f"{word!r} is no {kind}{question}; there are {', '.join(words)}")
+        raise ValueError(
+            f"{word!r} is no {kind}{question}; there are {', '.join(words)}"
+        )

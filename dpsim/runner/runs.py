@@ -58,7 +58,11 @@ class Run:
     peak_mib: float = 0.0
 
 
-def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), output: str | None = None) -> list[Run]:
+def plan(
+    names: Iterable[str] = (),
+    overrides: Iterable[tuple[str, str]] = (),
+    output: str | None = None,
+) -> list[Run]:
     """Return the planned runs in their order, without writing anything.
 
     Parameters
@@ -86,14 +90,22 @@ def plan(names: Iterable[str] = (), overrides: Iterable[tuple[str, str]] = (), o
         if output is not None:
             target = record = Path(output).resolve() / name
             if target.is_relative_to(figures.resolve()):
-                raise ValueError(f"output must be outside {figures}, which only default runs write, got {output}")
+                raise ValueError(
+                    f"output must be outside {figures}, which only default runs write, got {output}"
+                )
         for place in (target, record, _previous(target)):
             if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
-                raise ValueError(f"output must be a folder, and {place} is a file or a link: move it away")
+                raise ValueError(
+                    f"output must be a folder, and {place} is a file or a link: move it away"
+                )
         if output is not None:
-            ours = all((target / file).is_file() for file in ("manifest.json", f"{name}.ipynb"))
+            ours = all(
+                (target / file).is_file() for file in ("manifest.json", f"{name}.ipynb")
+            )
             if os.path.lexists(target) and not ours:
-                raise ValueError(f"output must be a new folder or that of an earlier run: {target} holds other files")
+                raise ValueError(
+                    f"output must be a new folder or that of an earlier run: {target} holds other files"
+                )
         planned.append(Run(name, values, key, target, record))
     return planned
 
@@ -105,13 +117,36 @@ def is_current(run: Run) -> bool:
     """
     try:
         was = json.loads((run.record / "manifest.json").read_text(encoding="utf-8"))
-        same = [files.sha256(run.output / name) == digest for name, digest in was["outputs"].items()]
-        return was["key"] == run.key and was["pdf"] >= _with_pdf() and bool(same) and all(same)
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):  # a file is missing or damaged
+        same = [
+            files.sha256(run.output / name) == digest
+            for name, digest in was["outputs"].items()
+        ]
+        return (
+            was["key"] == run.key
+            and was["pdf"] >= _with_pdf()
+            and bool(same)
+            and all(same)
+        )
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):  # a file is missing or damaged
         return False
 
 
-SHARED = "papermill", "ipykernel.inprocess.ipkernel", "numba", "scipy.stats", "seaborn", "geopandas", "pyogrio"
+SHARED = (
+    "papermill",
+    "ipykernel.inprocess.ipkernel",
+    "numba",
+    "scipy.stats",
+    "seaborn",
+    "geopandas",
+    "pyogrio",
+)
 """Libraries that nearly every notebook imports, which takes seconds. If several notebooks run, these libraries are
 imported only once, except on macOS, where they do not survive a fork."""
 
@@ -121,7 +156,11 @@ MOST_JOBS = 1024
 
 
 def run(
-    runs: list[Run], jobs: int | None = None, *, force: bool = False, tell: Callable[[Run], object] = lambda run: None
+    runs: list[Run],
+    jobs: int | None = None,
+    *,
+    force: bool = False,
+    tell: Callable[[Run], object] = lambda run: None,
 ) -> list[Run]:
     """Return the runs, each with its final status, after executing them. The overview runs after all other notebooks.
 
@@ -135,11 +174,19 @@ def run(
     force : bool, whether to run current notebooks too
     tell : callable, ``tell(run)`` is called at every cell, wait and end
     """
-    workers = streams.cores() if jobs is None else checks.integer("jobs", jobs, 1, MOST_JOBS)
+    workers = (
+        streams.cores() if jobs is None else checks.integer("jobs", jobs, 1, MOST_JOBS)
+    )
     files.need_locks("running notebooks with dpsim")
     workers = max(1, min(workers, len(runs)))
-    main = threading.current_thread() is threading.main_thread()  # Dask runs points in other threads
-    heard = [s for s in (signal.SIGINT, signal.SIGTERM) if main and signal.getsignal(s) is signal.default_int_handler]
+    main = (
+        threading.current_thread() is threading.main_thread()
+    )  # Dask runs points in other threads
+    heard = [
+        s
+        for s in (signal.SIGINT, signal.SIGTERM)
+        if main and signal.getsignal(s) is signal.default_int_handler
+    ]
     try:
         asyncio.run(_all(runs, workers, force, tell, heard))
     except asyncio.CancelledError:
@@ -151,7 +198,11 @@ def run(
 
 
 async def _all(
-    runs: list[Run], workers: int, force: bool, tell: Callable[[Run], object], heard: Iterable[signal.Signals]
+    runs: list[Run],
+    workers: int,
+    force: bool,
+    tell: Callable[[Run], object],
+    heard: Iterable[signal.Signals],
 ) -> None:
     """Run the stages one after the other, with `workers` notebooks at a time, until the first signal.
 
@@ -183,7 +234,10 @@ async def _all(
                 run.message = str(error)
             tell(run)
 
-    with tempfile.TemporaryFile() as errors, closing(_Forks(threads, shared, errors)) as forks:
+    with (
+        tempfile.TemporaryFile() as errors,
+        closing(_Forks(threads, shared, errors)) as forks,
+    ):
         for _, stage in itertools.groupby(runs, lambda run: paths.stage(run.name)):
             async with asyncio.TaskGroup() as group:
                 for run in stage:
@@ -198,12 +252,17 @@ async def _lock(run: Run, tell: Callable[[Run], object]) -> int:
         with suppress(BlockingIOError):
             return files.lock(path, os.O_CREAT | os.O_WRONLY)
         if run.status != "waiting":
-            run.status, run.message = "waiting", "waits for another run, which writes the same output"
+            run.status, run.message = (
+                "waiting",
+                "waits for another run, which writes the same output",
+            )
             tell(run)
         await asyncio.sleep(0.05)
 
 
-async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]) -> None:
+async def _run(
+    run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]
+) -> None:
     """Execute a notebook in a folder beside its output, and replace the output by this folder when it is complete.
 
     If a file in the folder is only for the owner of the data, nobody else can read the folder, and it is not published
@@ -211,7 +270,9 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
     """
     run.message = ""
     notebook = load(run.name)
-    before = fingerprint(run.name, notebook, run.parameters)  # under the lock, from the files that will be read
+    before = fingerprint(
+        run.name, notebook, run.parameters
+    )  # under the lock, from the files that will be read
     run.key = before[0]
     _tidy(run.output)  # removes leftovers of killed runs, even if nothing has to run
     if not force and is_current(run):
@@ -221,7 +282,9 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
     staging.mkdir(parents=True)
     mode = stat.S_IMODE(staging.stat().st_mode)
     with suppress(PermissionError):  # on a file system without modes
-        staging.chmod(mode & ~0o077)  # nobody else can read it before it is known to show nobody's data
+        staging.chmod(
+            mode & ~0o077
+        )  # nobody else can read it before it is known to show nobody's data
     executed = staging / f"{run.name}.ipynb"
     try:
         files.write_json(executed, notebook)
@@ -235,16 +298,22 @@ async def _run(run: Run, forks: _Forks, force: bool, tell: Callable[[Run], objec
         after = fingerprint(run.name, notebook, run.parameters)
         if before != after:
             changed = sorted({name for name, _ in before[1].items() ^ after[1].items()})
-            raise ValueError(f"{', '.join(changed) or 'a version'} changed while it ran: run it again")
+            raise ValueError(
+                f"{', '.join(changed) or 'a version'} changed while it ran: run it again"
+            )
         if not holds_owner_only(staging):
             with suppress(PermissionError):
                 staging.chmod(mode)
         elif run.output == run.record:
             executed.chmod(0o600)
         else:
-            raise ValueError(f"it shows data that only their owner may see, not {run.output}: use --output DIR")
+            raise ValueError(
+                f"it shows data that only their owner may see, not {run.output}: use --output DIR"
+            )
         made = [f for f in sorted(staging.rglob("*")) if f.is_file() and f != executed]
-        manifest = _manifest(run, {str(f.relative_to(staging)): files.sha256(f) for f in made})
+        manifest = _manifest(
+            run, {str(f.relative_to(staging)): files.sha256(f) for f in made}
+        )
         home = staging if run.record == run.output else run.record
         home.mkdir(parents=True, exist_ok=True)
         shutil.move(executed, home / executed.name)
@@ -271,7 +340,10 @@ def _tidy(output: Path) -> None:
     """Remove what killed runs left beside an output, and move the output back if its replacement was interrupted."""
     if _previous(output).exists() and not output.exists():
         os.replace(_previous(output), output)
-    for leftover in (_previous(output), *output.parent.glob(f".{output.name}.*.partial")):
+    for leftover in (
+        _previous(output),
+        *output.parent.glob(f".{output.name}.*.partial"),
+    ):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
@@ -290,7 +362,12 @@ class _Forks:
             self.jobs, theirs = socket.socketpair()
             with theirs:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-P", str(Path(__file__).with_name("forks.py")), *self.modules],
+                    [
+                        sys.executable,
+                        "-P",
+                        str(Path(__file__).with_name("forks.py")),
+                        *self.modules,
+                    ],
                     env=_environment(self.threads),
                     stdin=theirs.fileno(),
                     stdout=self.errors,
@@ -298,7 +375,10 @@ class _Forks:
                     start_new_session=True,  # Ctrl-C reaches only the runner, which then stops the notebooks
                 )
         ours, theirs = socket.socketpair()
-        with theirs, suppress(BrokenPipeError):  # the process has just died, which the socket will show
+        with (
+            theirs,
+            suppress(BrokenPipeError),
+        ):  # the process has just died, which the socket will show
             socket.send_fds(self.jobs, [b"1"], [theirs.fileno(), errors.fileno()])
         return ours
 
@@ -309,10 +389,16 @@ class _Forks:
             self.process.wait()
 
 
-async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], object]) -> None:
+async def _execute(
+    run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], object]
+) -> None:
     """Execute the copy of the notebook in a folder. If it fails, the run's message says why."""
     run.status, exit_code = "running", ""
-    job: dict[str, Any] = {"file": f"{run.name}.ipynb", "output": str(folder), "folder": str(paths.notebooks())}
+    job: dict[str, Any] = {
+        "file": f"{run.name}.ipynb",
+        "output": str(folder),
+        "folder": str(paths.notebooks()),
+    }
     job["parameters"] = {**run.parameters, "output": str(folder)}
     with tempfile.TemporaryFile() as errors:
         reader, writer = await asyncio.open_unix_connection(sock=forks.new(errors))
@@ -320,7 +406,9 @@ async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], 
             writer.write(json.dumps(job).encode() + b"\n")
             async for line in reader:
                 event = json.loads(line)
-                if "exit_code" in event:  # the processes that the notebook started have ended too
+                if (
+                    "exit_code" in event
+                ):  # the processes that the notebook started have ended too
                     exit_code = ", with exit code {exit_code}".format(**event)
                     break
                 vars(run).update(event)
@@ -335,7 +423,11 @@ async def _execute(run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], 
         finally:
             writer.close()
         if run.status != "ended":
-            why = _last_line(errors) or ("" if exit_code else _last_line(forks.errors)) or "it wrote nothing"
+            why = (
+                _last_line(errors)
+                or ("" if exit_code else _last_line(forks.errors))
+                or "it wrote nothing"
+            )
             run.message = f"ended the process{exit_code}: {why}"
         if run.message:
             run.message = f"cell {run.cell} {run.message}"
@@ -347,7 +439,13 @@ def _last_line(file: BinaryIO) -> str:
     return (file.read().decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
-LEFT_OUT = ("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT", "PYTHONDONTWRITEBYTECODE")
+LEFT_OUT = (
+    "PYTHONSTARTUP",
+    "PYTHONOPTIMIZE",
+    "PYTHONWARNINGS",
+    "PYTHONINSPECT",
+    "PYTHONDONTWRITEBYTECODE",
+)
 """Environment variables of the user that would change a notebook's run: they run other code, skip assertions, or make
 each process compile the libraries again."""
 
@@ -355,14 +453,18 @@ each process compile the libraries again."""
 def _environment(threads: int) -> dict[str, str]:
     """Return the environment of a notebook, with this package and without the user's own settings."""
     package = Path(__file__).parents[1]
-    settings = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    settings = {
+        name: value for name, value in os.environ.items() if name not in LEFT_OUT
+    }
     settings |= {
         "JE_ARROW_MALLOC_CONF": "background_thread:false",  # only a process without threads may fork
         "IPYTHONDIR": str(paths.build() / "ipython"),  # no start-up files
         "MATPLOTLIBRC": os.devnull,
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join([str(package.parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "PYTHONPATH": os.pathsep.join(
+            [str(package.parent), os.environ.get("PYTHONPATH", "")]
+        ).rstrip(os.pathsep),
     }
     if not os.access(package, os.W_OK):
         settings.setdefault("NUMBA_CACHE_DIR", str(paths.build() / "numba"))
@@ -373,7 +475,10 @@ def _environment(threads: int) -> dict[str, str]:
 
 def _manifest(run: Run, outputs: dict[str, str]) -> dict[str, Any]:
     """Return the record of a run: what decided it, what it wrote, and how much time and memory it took."""
-    kept = {name: getattr(run, name) for name in ("name", "parameters", "key", "seconds", "cpu_seconds", "peak_mib")}
+    kept = {
+        name: getattr(run, name)
+        for name in ("name", "parameters", "key", "seconds", "cpu_seconds", "peak_mib")
+    }
     kept |= {"outputs": outputs, "pdf": _with_pdf(), "git_commit": _commit()}
     return kept | {"python": platform.python_version(), "versions": versions()}
 
@@ -387,5 +492,8 @@ def _commit() -> str | None:
     """Return the commit of the project's clone, or None in an unpacked archive or without git."""
     with suppress(OSError):
         command = ["git", f"--git-dir={paths.root() / '.git'}", "rev-parse", "HEAD"]
-        return subprocess.run(command, capture_output=True, text=True).stdout.strip() or None
+        return (
+            subprocess.run(command, capture_output=True, text=True).stdout.strip()
+            or None
+        )
     return None

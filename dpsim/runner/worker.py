@@ -28,7 +28,9 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill has no type hints
     """Runs the cells one after the other in this process, and tells the runner about each cell."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, *, events: TextIO, **_: Any) -> None:
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, *, events: TextIO, **_: Any
+    ) -> None:
         """Execute the cells until one of them raises an error; papermill writes the notebook once, at the end."""
         kernel = InProcessKernel(config=Config({"HistoryManager": {"enabled": False}}))
         client = BlockingInProcessKernelClient(kernel=kernel, session=kernel.session)
@@ -41,10 +43,16 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill has no type hints
             if cell.cell_type != "code":
                 continue
             client.execute(cell.source, allow_stdin=False)
-            while (content := (message := client.get_iopub_msg())["content"]).get("execution_state") != "idle":
-                cell.execution_count = content.get("execution_count", cell.execution_count)
+            while (content := (message := client.get_iopub_msg())["content"]).get(
+                "execution_state"
+            ) != "idle":
+                cell.execution_count = content.get(
+                    "execution_count", cell.execution_count
+                )
                 last = cell.outputs[-1] if cell.outputs else {}
-                if "name" in content and content["name"] == last.get("name"):  # only timing separates these pieces
+                if "name" in content and content["name"] == last.get(
+                    "name"
+                ):  # only timing separates these pieces
                     last["text"] += content["text"]
                 elif message["msg_type"] in SHOWN:
                     cell.outputs.append(output_from_msg(message))
@@ -54,9 +62,14 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill has no type hints
                     for shown in displays.get(content["transient"]["display_id"], ()):
                         shown.update(data=content["data"], metadata=content["metadata"])
                 if message["msg_type"] == "error":
-                    tell(events, message="raised {ename}: {evalue}".format(**content)[:5_000])  # below 64 KiB as json
+                    tell(
+                        events,
+                        message="raised {ename}: {evalue}".format(**content)[:5_000],
+                    )  # below 64 KiB as json
                     return
-            if (reply := client.get_shell_msg()["content"])["status"] != "ok":  # a wrong magic sends no error message
+            if (reply := client.get_shell_msg()["content"])[
+                "status"
+            ] != "ok":  # a wrong magic sends no error message
                 tell(events, message="raised {ename}: {evalue}".format(**reply)[:5_000])
                 return
 
@@ -78,7 +91,9 @@ def execute(job: dict[str, Any], events: TextIO) -> None:
     np.random.seed()  # noqa: NPY002  # the state of this generator may have been forked
     os.chdir(job["output"])
     sys.path.append(job["folder"])
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it would write into the cells
+    logging.getLogger("matplotlib.font_manager").setLevel(
+        logging.ERROR
+    )  # it would write into the cells
     papermill_engines.register("dpsim", InProcess)
     try:
         with suppress(PapermillExecutionError):  # `InProcess` has already reported it
@@ -94,11 +109,19 @@ def execute(job: dict[str, Any], events: TextIO) -> None:
                 progress_bar=False,
                 request_save_on_cell_execute=False,
             )
-    except OSError as error:  # the notebook cannot be written, for example because the disk is full
+    except (
+        OSError
+    ) as error:  # the notebook cannot be written, for example because the disk is full
         tell(events, message=f"raised {type(error).__name__}: {error}"[:5_000])
     peak_mib = mebibytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     seconds = time.perf_counter() - start
     cpu_seconds = time.process_time() - begun
-    tell(events, status="ended", seconds=seconds, cpu_seconds=cpu_seconds, peak_mib=peak_mib)
+    tell(
+        events,
+        status="ended",
+        seconds=seconds,
+        cpu_seconds=cpu_seconds,
+        peak_mib=peak_mib,
+    )
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(5)  # ends this process if a cell has left threads that do not end

@@ -20,7 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 from dpsim import checks
 from dpsim.checks import Array
 from dpsim.numerics import exact_draws
-from dpsim.words.space import Codes, WordSpace, feasible_transitions, successors, word_space
+from dpsim.words.space import (
+    Codes,
+    WordSpace,
+    feasible_transitions,
+    successors,
+    word_space,
+)
 
 
 def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
@@ -40,12 +46,18 @@ def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     """
     n = checks.integer("n", n, 1)
     m = checks.integer("m", m, 1)
-    return np.array([math.comb(n, distance) * (m - 1) ** distance for distance in range(n + 1)], dtype=object)
+    return np.array(
+        [math.comb(n, distance) * (m - 1) ** distance for distance in range(n + 1)],
+        dtype=object,
+    )
 
 
 def log_integers(values: NDArray[Any]) -> Array:
     """Return the natural logarithms of non-negative integers of any size; zero gives minus infinity."""
-    flat = [math.log(value) if value > 0 else -math.inf for value in np.asarray(values).ravel().tolist()]
+    flat = [
+        math.log(value) if value > 0 else -math.inf
+        for value in np.asarray(values).ravel().tolist()
+    ]
     return np.array(flat, dtype=float).reshape(values.shape)
 
 
@@ -92,7 +104,9 @@ class HammingAutomaton:
         """Return the exact numbers (n + 1,) of feasible words at distance 0 to n, as Python integers."""
         if self.space.chain is None:
             return alphabet_counts(len(self.codes), len(self.space.labels))
-        return np.asarray(deque(self._tables(0, 1, np.add, object), 1).pop()[self.space.chain.start])
+        return np.asarray(
+            deque(self._tables(0, 1, np.add, object), 1).pop()[self.space.chain.start]
+        )
 
     @cached_property
     def log_counts(self) -> Array:
@@ -101,7 +115,9 @@ class HammingAutomaton:
             return log_integers(self.counts)
         return self._suffixes[0][self.space.chain.start]
 
-    def sample(self, distance: ArrayLike, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
+    def sample(
+        self, distance: ArrayLike, rng: np.random.Generator | int | None = None
+    ) -> NDArray[Any]:
         """Return words (..., n) drawn uniformly among the feasible ones, one at each of the distances (...) in 0..n.
 
         Raise ValueError if there is no feasible word at one of the distances. The distribution is uniform up to
@@ -125,7 +141,11 @@ class HammingAutomaton:
         n = len(self.codes)
         m = len(self.space.labels)
         wrong = rng.permuted(np.arange(n) < distances[:, None], axis=1)
-        return np.where(wrong, (self.codes + rng.integers(1, max(m, 2), wrong.shape)) % m, self.codes)
+        return np.where(
+            wrong,
+            (self.codes + rng.integers(1, max(m, 2), wrong.shape)) % m,
+            self.codes,
+        )
 
     def _sample_chain(self, distances: Codes, rng: np.random.Generator) -> Codes:
         """Return words (k, n), drawn letter by letter. The probability of a letter is the share of the suffixes that
@@ -142,9 +162,13 @@ class HammingAutomaton:
                 here = np.flatnonzero(state == last)
                 options = successors(chain, last)
                 to_come = left[here, None] - (options != letter)
-                logs = np.where(to_come >= 0, suffixes[options, np.maximum(to_come, 0)], -np.inf)
+                logs = np.where(
+                    to_come >= 0, suffixes[options, np.maximum(to_come, 0)], -np.inf
+                )
                 weight = np.exp(logs - logs.max(axis=1, keepdims=True)).cumsum(axis=1)
-                words[here, position] = options[(uniform[here, None] * weight[:, -1:] >= weight).sum(axis=1)]
+                words[here, position] = options[
+                    (uniform[here, None] * weight[:, -1:] >= weight).sum(axis=1)
+                ]
             state = words[:, position]
             left -= state != letter
         return words
@@ -154,7 +178,9 @@ class HammingAutomaton:
         sampled uniformly at that distance. No probability is too small to be drawn; see `draw_error`."""
         distance = exact_draws.draw_index(rng, log_distances)
         if self.space.chain is None:
-            return self.space.decode(self._sample_alphabet(np.array([distance]), rng)[0])
+            return self.space.decode(
+                self._sample_alphabet(np.array([distance]), rng)[0]
+            )
         word: list[int] = []
         state = self.space.chain.start
         left = distance
@@ -174,10 +200,14 @@ class HammingAutomaton:
         state, by mismatches."""
         return list(self._tables(-np.inf, 0.0, np.logaddexp, float))[::-1]
 
-    def _tables(self, zero: float, one: float, add: np.ufunc, kind: type) -> Iterator[NDArray[Any]]:
+    def _tables(
+        self, zero: float, one: float, add: np.ufunc, kind: type
+    ) -> Iterator[NDArray[Any]]:
         """Yield V from the last position to the first, in the arithmetic with this zero, this one and this addition."""
         assert self.space.chain is not None
-        table: NDArray[Any] = np.full((self.space.chain.states, len(self.codes) + 1), zero, dtype=kind)
+        table: NDArray[Any] = np.full(
+            (self.space.chain.states, len(self.codes) + 1), zero, dtype=kind
+        )
         table[:, 0] = one
         yield table
         for letter in self.codes[::-1]:
@@ -202,11 +232,15 @@ def draw_error(space: WordSpace, n: int, promised: float) -> float:
     log_words = n * math.log(max(len(space.labels), 2))
     largest = promised * (n + 1) / 2.0 + log_words + 1.0
     unit = exact_draws.UNIT
-    error = 1e-10 + 8.0 * unit * (largest + n) + exact_draws.relative_error(n + 1, largest)
+    error = (
+        1e-10 + 8.0 * unit * (largest + n) + exact_draws.relative_error(n + 1, largest)
+    )
     if space.chain is not None:
         successors_of_one = int(np.diff(space.chain.indptr).max())
         counts = 4.0 * unit * n * successors_of_one * (log_words + 2.0)
-        error += 3.0 * counts + n * exact_draws.relative_error(successors_of_one, log_words)
+        error += 3.0 * counts + n * exact_draws.relative_error(
+            successors_of_one, log_words
+        )
     return error
 
 

@@ -67,8 +67,12 @@ def exact_word_epsilon(
     checks.choice("mechanism", mechanism, MECHANISMS)
     space = word_space(letters, adjacency, start)
     if space.chain is not None and _feasible_words(space.chain, length) > ENUMERATED:
-        raise ValueError(f"length must leave at most {ENUMERATED} feasible words on a chain, got {length}")
-    return _exact_epsilon(space, length, Law(mechanism, epsilon, b, 0 if space.chain else None))
+        raise ValueError(
+            f"length must leave at most {ENUMERATED} feasible words on a chain, got {length}"
+        )
+    return _exact_epsilon(
+        space, length, Law(mechanism, epsilon, b, 0 if space.chain else None)
+    )
 
 
 def word_epsilon_bounds(
@@ -130,7 +134,9 @@ def _feasible_words(chain: Chain, n: int) -> int:
     for _ in range(n):
         words = chain.sum_over_successors(words)
     if not words[chain.start]:
-        raise ValueError(f"length must allow a feasible word from the start state, got {n}")
+        raise ValueError(
+            f"length must allow a feasible word from the start state, got {n}"
+        )
     return int(words[chain.start])
 
 
@@ -138,14 +144,22 @@ def _by_enumeration(chain: Chain, n: int, law: Law) -> float:
     """Return the exact epsilon from the distribution of every feasible word."""
     words: list[tuple[int, ...]] = [(chain.start,)]
     for _ in range(n):
-        words = [(*word, letter) for word in words for letter in successors(chain, word[-1]).tolist()]
+        words = [
+            (*word, letter)
+            for word in words
+            for letter in successors(chain, word[-1]).tolist()
+        ]
     codes = np.array(words, dtype=np.int64)[:, 1:]
     distance = np.zeros((len(codes), len(codes)), dtype=np.int64)
     for letters in codes.T:
         distance += letters[:, None] != letters
     counts = np.array([np.bincount(row, minlength=n + 1) for row in distance])
-    log_p = np.take_along_axis(law.log_f(log_integers(counts)), distance, axis=1)  # of each word, given each true word
-    return max(float((log_p[w] - log_p[row <= law.b]).max()) for w, row in enumerate(distance))
+    log_p = np.take_along_axis(
+        law.log_f(log_integers(counts)), distance, axis=1
+    )  # of each word, given each true word
+    return max(
+        float((log_p[w] - log_p[row <= law.b]).max()) for w, row in enumerate(distance)
+    )
 
 
 def _upper(chain: Chain, n: int, law: Law) -> float:
@@ -165,7 +179,9 @@ def _upper_from(ratio: NormaliserRatio, law: Law) -> float:
     return min(float(law.epsilon), bound)
 
 
-def calibrate_law(space: WordSpace, n: int, epsilon: float, b: int, mechanism: str) -> tuple[Law, float, bool]:
+def calibrate_law(
+    space: WordSpace, n: int, epsilon: float, b: int, mechanism: str
+) -> tuple[Law, float, bool]:
     """Return a mechanism whose exact epsilon is at most `epsilon` on words of n letters, an epsilon that is proven for
     it, and whether this epsilon is exact.
 
@@ -177,10 +193,20 @@ def calibrate_law(space: WordSpace, n: int, epsilon: float, b: int, mechanism: s
     law = Law(mechanism, epsilon, b)
     if space.chain is None and mechanism != "permute-and-flip":
         log_counts = log_integers(alphabet_counts(n, len(space.labels)))
-        offset = best_offset(log_counts, 2.0 * epsilon, b) if mechanism == "staircase" else 0
+        offset = (
+            best_offset(log_counts, 2.0 * epsilon, b) if mechanism == "staircase" else 0
+        )
         return Law(mechanism, 2.0 * epsilon, b, offset), epsilon, len(space.labels) > 1
-    large = space.chain if space.chain and _feasible_words(space.chain, n) > ENUMERATED else None
-    best = law, epsilon, False  # by the theorem, the exact epsilon is at most the promised one
+    large = (
+        space.chain
+        if space.chain and _feasible_words(space.chain, n) > ENUMERATED
+        else None
+    )
+    best = (
+        law,
+        epsilon,
+        False,
+    )  # by the theorem, the exact epsilon is at most the promised one
     if b > 1 and large:
         return best
     aim = (1.0 - TOLERANCE / 2.0) * epsilon
@@ -191,7 +217,11 @@ def calibrate_law(space: WordSpace, n: int, epsilon: float, b: int, mechanism: s
     for _ in range(STEPS):  # false position (Illinois)
         promised = max(epsilon, low + (high - low) * below / (below + above))
         tried = law._replace(epsilon=promised)
-        cost = _upper(large, n, tried) if large else _exact_epsilon(space, n, tried) + SLACK
+        cost = (
+            _upper(large, n, tried)
+            if large
+            else _exact_epsilon(space, n, tried) + SLACK
+        )
         if cost > epsilon:
             if above:
                 below /= 2.0

@@ -44,7 +44,11 @@ class Law(NamedTuple):
         """Return log f (..., n + 1), the log-probability of each single word at distance 0 to n. The formula is also
         evaluated where N_l = 0."""
         if self.mechanism == "staircase":
-            offset = best_offset(log_counts, self.epsilon, self.b) if self.offset is None else self.offset
+            offset = (
+                best_offset(log_counts, self.epsilon, self.b)
+                if self.offset is None
+                else self.offset
+            )
             stairs = np.ceil((np.arange(log_counts.shape[-1]) + offset) / self.b)
             log_weight = -np.asarray(self.epsilon)[..., None] / 2.0 * stairs
         else:
@@ -60,7 +64,13 @@ class Law(NamedTuple):
         return np.asarray(pmf / pmf.sum(axis=-1, keepdims=True))
 
 
-def pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "permute-and-flip") -> Array:
+def pmf(
+    counts: ArrayLike,
+    epsilon: ArrayLike,
+    b: int = 1,
+    *,
+    mechanism: str = "permute-and-flip",
+) -> Array:
     """Return the probabilities (..., n + 1) of the distances 0 to n between the word and its private version.
 
     For permute-and-flip they are equation (4) of Benvenuti, Rao, Hale 2026, computed by an integral of positive terms
@@ -88,11 +98,19 @@ def pmf(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "
     log_counts, epsilon, b = _arguments(counts, epsilon, b)
     checks.choice("mechanism", mechanism, MECHANISMS)
     if mechanism == "staircase" and log_counts.ndim > 1:
-        raise ValueError(f"counts must be one vector (n + 1,) for the staircase, got shape {log_counts.shape}")
+        raise ValueError(
+            f"counts must be one vector (n + 1,) for the staircase, got shape {log_counts.shape}"
+        )
     return Law(mechanism, epsilon, b, None).pmf(log_counts)
 
 
-def expected_error(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechanism: str = "permute-and-flip") -> Array:
+def expected_error(
+    counts: ArrayLike,
+    epsilon: ArrayLike,
+    b: int = 1,
+    *,
+    mechanism: str = "permute-and-flip",
+) -> Array:
     """Return the exact expected distance (...) between the word and its private version, in letters.
 
     Parameters
@@ -108,7 +126,9 @@ def expected_error(counts: ArrayLike, epsilon: ArrayLike, b: int = 1, *, mechani
     return checks.plain(_mean(pmf(counts, epsilon, b, mechanism=mechanism)))
 
 
-def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> tuple[Array, Array]:
+def expected_error_bounds(
+    counts: ArrayLike, epsilon: ArrayLike, b: int = 1
+) -> tuple[Array, Array]:
     """Return the bounds (...) on the expected error of permute-and-flip, in letters (Benvenuti, Rao, Hale 2026, Theorem
     2).
 
@@ -130,9 +150,14 @@ def expected_error_bounds(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> 
     log_counts, epsilon, b = _arguments(counts, epsilon, b)
     log_q = _log_q(log_counts, epsilon, b)
     upper = _mean(Law("exponential", epsilon, b).pmf(log_counts))
-    scaled = np.exp(log_integrals(log_counts, log_q) + logsumexp(log_counts + log_q, axis=-1)[..., None])
+    scaled = np.exp(
+        log_integrals(log_counts, log_q)
+        + logsumexp(log_counts + log_q, axis=-1)[..., None]
+    )
     n = log_counts.shape[-1] - 1
-    return checks.plain(upper - n * (scaled[..., 0] - scaled[..., -1]) / 4.0), checks.plain(upper)
+    return checks.plain(
+        upper - n * (scaled[..., 0] - scaled[..., -1]) / 4.0
+    ), checks.plain(upper)
 
 
 def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
@@ -213,13 +238,21 @@ def draw_distances(
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     log_counts, _, b = _arguments(counts, epsilon, b)
     if log_counts.ndim != 1:
-        raise ValueError(f"counts must be one vector (n + 1,), got shape {log_counts.shape}")
+        raise ValueError(
+            f"counts must be one vector (n + 1,), got shape {log_counts.shape}"
+        )
     checks.choice("mechanism", mechanism, MECHANISMS)
     law = Law(mechanism, epsilon, b, None)
-    return checks.plain(sample_distances(law, log_counts, checks.size("size", size), checks.generator(rng)))
+    return checks.plain(
+        sample_distances(
+            law, log_counts, checks.size("size", size), checks.generator(rng)
+        )
+    )
 
 
-def sample_distances(law: Law, log_counts: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Integers:
+def sample_distances(
+    law: Law, log_counts: Array, shape: tuple[int, ...], rng: np.random.Generator
+) -> Integers:
     """Return distances, in the given shape, for one vector of log-counts (n + 1,).
 
     Permute-and-flip is report-noisy-max with exponential noise (Ding et al. 2021): word w scores -epsilon d(w) / (2 b)
@@ -248,7 +281,14 @@ def largest_exponential(log_share: Array) -> Array:
 def best_offset(log_counts: Array, epsilon: ArrayLike, b: int) -> int:
     """Return the offset of the staircase in 0..b - 1 with the smallest expected distance, for one vector of
     log-counts."""
-    return int(np.argmin([_mean(Law("staircase", epsilon, b, offset).pmf(log_counts)) for offset in range(b)]))
+    return int(
+        np.argmin(
+            [
+                _mean(Law("staircase", epsilon, b, offset).pmf(log_counts))
+                for offset in range(b)
+            ]
+        )
+    )
 
 
 def _mean(pmf: Array) -> Array:
@@ -259,25 +299,46 @@ def _log_q(log_counts: Array, epsilon: Any, b: int) -> Array:
     return -np.asarray(epsilon / (2.0 * b))[..., None] * np.arange(log_counts.shape[-1])
 
 
-def _arguments(counts: ArrayLike, epsilon: ArrayLike, b: int) -> tuple[Array, Array, int]:
+def _arguments(
+    counts: ArrayLike, epsilon: ArrayLike, b: int
+) -> tuple[Array, Array, int]:
     """Return log-counts (..., n + 1), epsilon (...) and b, and raise ValueError unless they are in range. A log-count
     of minus infinity means that there is no word at this distance."""
     epsilon = checks.real("epsilon", epsilon, 0.0)
     b = checks.integer("b", b, 1)
     values = np.asarray(counts)
-    if values.dtype == object and not isinstance(counts, np.ma.MaskedArray):  # integers of any size
+    if values.dtype == object and not isinstance(
+        counts, np.ma.MaskedArray
+    ):  # integers of any size
         each = values.ravel().tolist()
-        if not all(isinstance(x, int | np.integer) and not isinstance(x, bool) and x >= 0 for x in each):
-            raise ValueError("counts must be integers in [0, inf), got another type or a negative one")
+        if not all(
+            isinstance(x, int | np.integer) and not isinstance(x, bool) and x >= 0
+            for x in each
+        ):
+            raise ValueError(
+                "counts must be integers in [0, inf), got another type or a negative one"
+            )
     else:
         values = checks.real("counts", counts, 0.0)
         if (values != np.floor(values)).any():
-            raise ValueError(f"counts must be integers, got {values[values != np.floor(values)].flat[0]:g}")
+            raise ValueError(
+                f"counts must be integers, got {values[values != np.floor(values)].flat[0]:g}"
+            )
     log_counts = log_integers(values)
-    if log_counts.ndim == 0 or log_counts.shape[-1] == 0 or (log_counts[..., 0] < 0.0).any():
-        raise ValueError("counts must have a last axis 0 to n and counts[..., 0] >= 1, the word itself")
+    if (
+        log_counts.ndim == 0
+        or log_counts.shape[-1] == 0
+        or (log_counts[..., 0] < 0.0).any()
+    ):
+        raise ValueError(
+            "counts must have a last axis 0 to n and counts[..., 0] >= 1, the word itself"
+        )
     lead = np.broadcast_shapes(log_counts.shape[:-1], epsilon.shape)
-    return np.broadcast_to(log_counts, (*lead, log_counts.shape[-1])), np.broadcast_to(epsilon, lead), b
+    return (
+        np.broadcast_to(log_counts, (*lead, log_counts.shape[-1])),
+        np.broadcast_to(epsilon, lead),
+        b,
+    )
 
 
 def log_integrals(log_counts: Array, log_weight: Array) -> Array:
@@ -292,8 +353,15 @@ def log_integrals(log_counts: Array, log_weight: Array) -> Array:
     logs = log_counts.reshape(-1, width)
     weights = np.broadcast_to(log_weight, log_counts.shape).reshape(-1, width)
     step = max(1, BLOCK // (len(SHARES) * width))
-    parts = [_integrals(logs[i : i + step], weights[i : i + step]) for i in range(0, len(logs), step)]
-    return np.concatenate(parts).reshape(log_counts.shape) if parts else np.zeros(log_counts.shape)
+    parts = [
+        _integrals(logs[i : i + step], weights[i : i + step])
+        for i in range(0, len(logs), step)
+    ]
+    return (
+        np.concatenate(parts).reshape(log_counts.shape)
+        if parts
+        else np.zeros(log_counts.shape)
+    )
 
 
 def _integrals(log_counts: Array, log_weight: Array) -> Array:
@@ -306,7 +374,9 @@ def _integrals(log_counts: Array, log_weight: Array) -> Array:
     ratio = np.divide(-np.log1p(-x), x, out=np.ones_like(x), where=x > 1e-300)
     exponent = np.einsum("rl,rul->ru", np.exp(log_total - log_scale[:, None]), ratio)
     exponent *= np.exp(log_u + log_scale[:, None])
-    integral = np.einsum("ru,rul->rl", SHARE_WEIGHTS * np.exp(-exponent), 1.0 / (1.0 - x))
+    integral = np.einsum(
+        "ru,rul->rl", SHARE_WEIGHTS * np.exp(-exponent), 1.0 / (1.0 - x)
+    )
     return np.asarray(np.log(integral) + (log_end - log_scale)[:, None])
 
 
@@ -335,7 +405,9 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     n = checks.integer("n", n, 1, 60)
     m = checks.integer("m", m, 2)
     if m**n > 10**280:  # the numbers of words stay in the range of floats
-        raise ValueError(f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits")
+        raise ValueError(
+            f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits"
+        )
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 30.0)
     b = checks.integer("b", b, 1)
     counts = alphabet_counts(n, m)
@@ -344,7 +416,9 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     loss = math.exp(epsilon) * (counts[k] / counts[j]).astype(float)
     unit = np.eye(n + 1)
     loss = loss[:, None]
-    return _least(ell, (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0), np.ones((1, n + 1)))
+    return _least(
+        ell, (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0), np.ones((1, n + 1))
+    )
 
 
 def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
@@ -378,5 +452,7 @@ def _least(cost: Array, limits: Array | sp.sparray, sums: Array | sp.sparray) ->
     bounds = {"b_ub": np.zeros(limits.shape[0]), "b_eq": np.ones(sums.shape[0])}
     found = linprog(cost, A_ub=limits, A_eq=sums, method="highs", **bounds)
     if found.status != 0:
-        raise ValueError(f"the numbers of words and epsilon must be smaller for the solver: {found.message}")
+        raise ValueError(
+            f"the numbers of words and epsilon must be smaller for the solver: {found.message}"
+        )
     return float(found.fun)

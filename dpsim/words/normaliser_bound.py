@@ -80,10 +80,16 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     if 16 * n * chain.states**2 > MEMORY or narrow > NARROW:
         return NormaliserRatio(0.0, rate, 0.0)
     q = math.exp(-rate)
-    matrix = sp.csr_array((np.ones(len(chain.indices)), chain.indices, chain.indptr), shape=(chain.states,) * 2)
+    matrix = sp.csr_array(
+        (np.ones(len(chain.indices)), chain.indices, chain.indptr),
+        shape=(chain.states,) * 2,
+    )
     columns = sp.csr_array(matrix.T)
     first = matrix[[chain.start], :].toarray().ravel()
-    before, after = _side(columns, first, n, q), _side(matrix, np.ones(chain.states), n, q)
+    before, after = (
+        _side(columns, first, n, q),
+        _side(matrix, np.ones(chain.states), n, q),
+    )
     lower, upper = _branch_and_bound(before, after, n, q)
     log_smallest = _log_smallest(before, n)
     return NormaliserRatio(lower, min(rate, upper + SLACK), log_smallest - SLACK)
@@ -99,10 +105,20 @@ def _side(feeds: sp.csr_array, first: Array, n: int, q: float) -> Side:
     side = Side(feeds, low, high, feasible, first)
     for position in range(1, n):
         for letter in range(states):
-            sources = [source for source in _fed(side, letter) if feasible[position - 1, source]]
+            sources = [
+                source
+                for source in _fed(side, letter)
+                if feasible[position - 1, source]
+            ]
             if sources:
                 feasible[position, letter] = True
-                steps = _step(side, low[position - 1, sources], high[position - 1, sources], letter, q)
+                steps = _step(
+                    side,
+                    low[position - 1, sources],
+                    high[position - 1, sources],
+                    letter,
+                    q,
+                )
                 low[position, letter] = steps[0].min(axis=0)
                 high[position, letter] = steps[1].max(axis=0)
     return side
@@ -110,10 +126,16 @@ def _side(feeds: sp.csr_array, first: Array, n: int, q: float) -> Side:
 
 def _fed(side: Side, state: int) -> list[int]:
     """Return the states that feed a state."""
-    return list(side.feeds.indices[side.feeds.indptr[state] : side.feeds.indptr[state + 1]].tolist())
+    return list(
+        side.feeds.indices[
+            side.feeds.indptr[state] : side.feeds.indptr[state + 1]
+        ].tolist()
+    )
 
 
-def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[Array, Array]:
+def _step(
+    side: Side, low: Array, high: Array, letter: int, q: float
+) -> tuple[Array, Array]:
     """Return bounds on the next messages relative to their entry `letter`, given bounds (k, S) on the present messages
     relative to their own letters.
 
@@ -123,9 +145,9 @@ def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[A
     below = np.zeros(low.shape[1], dtype=np.bool_)
     below[_fed(side, letter)] = True
     terms = np.array([low * below, high * below, low * ~below, high * ~below])
-    shared_low, shared_high, above_low, above_high = (side.feeds @ terms.reshape(-1, len(below)).T).T.reshape(
-        terms.shape
-    )
+    shared_low, shared_high, above_low, above_high = (
+        side.feeds @ terms.reshape(-1, len(below)).T
+    ).T.reshape(terms.shape)
     rest_low = np.maximum(0.0, shared_low[:, [letter]] - shared_low)
     rest_high = np.maximum(0.0, shared_high[:, [letter]] - shared_high)
     shared = np.where(above_high > rest_low, shared_low, shared_high)
@@ -136,24 +158,38 @@ def _step(side: Side, low: Array, high: Array, letter: int, q: float) -> tuple[A
     return next_low, next_high
 
 
-def _inflows(side: Side, known: tuple[int, ...], place: int, q: float) -> dict[int, tuple[Array, Array]]:
+def _inflows(
+    side: Side, known: tuple[int, ...], place: int, q: float
+) -> dict[int, tuple[Array, Array]]:
     """Return bounds on the messages that feed letter i from one side, for each letter at `place`, which precedes the
     known letters."""
-    letters = [s for s in (_fed(side, known[0]) if known else range(len(side.first))) if side.feasible[place, s]]
+    letters = [
+        s
+        for s in (_fed(side, known[0]) if known else range(len(side.first)))
+        if side.feasible[place, s]
+    ]
     low, high = side.low[place, letters], side.high[place, letters]
     for letter in known:
         low, high = _step(side, low, high, letter, q)
     return dict(zip(letters, zip((side.feeds @ low.T).T, (side.feeds @ high.T).T)))
 
 
-def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[float, float]:
+def _branch_and_bound(
+    before: Side, after: Side, n: int, q: float
+) -> tuple[float, float]:
     """Return bounds on the largest log-ratio of normalisers; some pair attains the lower one."""
 
     sides = before, after
-    inflows = functools.cache(lambda side, known, place: _inflows(sides[side], known, place, q))  # windows share them
+    inflows = functools.cache(
+        lambda side, known, place: _inflows(sides[side], known, place, q)
+    )  # windows share them
 
     def inflow(side: int, letters: tuple[int, ...], place: int) -> tuple[Array, Array]:
-        return inflows(side, letters[1:], place)[letters[0]] if letters else (sides[side].first,) * 2
+        return (
+            inflows(side, letters[1:], place)[letters[0]]
+            if letters
+            else (sides[side].first,) * 2
+        )
 
     def bound(window: Window) -> float:
         """Return an upper bound on max(0, log(Z_v / Z_w)) over the words with the window, which is exact for a whole
@@ -163,22 +199,36 @@ def _branch_and_bound(before: Side, after: Side, n: int, q: float) -> tuple[floa
         right_low, right_high = inflow(1, right, n - 1 - i - len(right))
         kept = left_low[letter] * right_low[letter]
         replaced = left_high[other] * right_high[other]
-        rest = max(0.0, left_low @ right_low - kept - left_low[other] * right_low[other])
+        rest = max(
+            0.0, left_low @ right_low - kept - left_low[other] * right_low[other]
+        )
         # The ratio increases in g_s', decreases in g_s, and decreases in the rest if it exceeds one.
-        return max(0.0, math.log((q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)))
+        return max(
+            0.0,
+            math.log(
+                (q * rest + replaced + q * kept) / (q * rest + q * replaced + kept)
+            ),
+        )
 
-    heap = [(-bound(window), order, window) for order, window in enumerate(_narrow_windows(before, after, n))]
+    heap = [
+        (-bound(window), order, window)
+        for order, window in enumerate(_narrow_windows(before, after, n))
+    ]
     heapq.heapify(heap)
     order = len(heap)
     lower = 0.0
     step = 0
     while heap and -heap[0][0] - lower > GAP and step < WINDOWS:
         above, _, window = heapq.heappop(heap)
-        if _whole(window, n) or step & (step - 1) == 0:  # now and then, follow the best window to a whole word
+        if (
+            _whole(window, n) or step & (step - 1) == 0
+        ):  # now and then, follow the best window to a whole word
             value, candidate = -above, window
             while not _whole(candidate, n):
                 wider = _wider(candidate, before, after, n)
-                value, candidate = max(((bound(each), each) for each in wider), key=lambda found: found[0])
+                value, candidate = max(
+                    ((bound(each), each) for each in wider), key=lambda found: found[0]
+                )
             lower = max(lower, value)
         if not _whole(window, n):
             for child in _wider(window, before, after, n):
@@ -198,12 +248,22 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
     fed = [set(_fed(after, state)) for state in range(states)]
     for i in range(n):
         fits = before.feasible[i] & after.feasible[n - 1 - i]
-        lefts = [()] if i == 0 else [(state,) for state in np.flatnonzero(before.feasible[i - 1]).tolist()]
+        lefts = (
+            [()]
+            if i == 0
+            else [(state,) for state in np.flatnonzero(before.feasible[i - 1]).tolist()]
+        )
         for left in lefts:
-            choices = [s for s in (_fed(after, *left) if left else range(states)) if fits[s]]
+            choices = [
+                s for s in (_fed(after, *left) if left else range(states)) if fits[s]
+            ]
             for s, other in itertools.permutations(choices, 2):
                 fit = sorted(fed[s] & fed[other])
-                rights = [(right,) for right in fit if after.feasible[n - 2 - i, right]] if i < n - 1 else [()]
+                rights = (
+                    [(right,) for right in fit if after.feasible[n - 2 - i, right]]
+                    if i < n - 1
+                    else [()]
+                )
                 yield from (Window(left, s, right, i, other) for right in rights)
 
 
@@ -212,9 +272,17 @@ def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
     left, letter, right, i, other = window
     first, last = i - len(left), i + len(right)
     if last == n - 1 or (first > 0 and len(left) <= len(right)):
-        outer = [s for s in _fed(before, left[0] if left else letter) if before.feasible[first - 1, s]]
+        outer = [
+            s
+            for s in _fed(before, left[0] if left else letter)
+            if before.feasible[first - 1, s]
+        ]
         return [Window((s, *left), letter, right, i, other) for s in outer]
-    outer = [s for s in _fed(after, right[0] if right else letter) if after.feasible[n - 2 - last, s]]
+    outer = [
+        s
+        for s in _fed(after, right[0] if right else letter)
+        if after.feasible[n - 2 - last, s]
+    ]
     return [Window(left, letter, (s, *right), i, other) for s in outer]
 
 

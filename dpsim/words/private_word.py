@@ -99,7 +99,12 @@ def privatize(
     tried = mechanism or _best_known(space, min(b, length))
     margin = max(LEAST_MARGIN, 2.0 * draw_error(space, length, 2.0 * epsilon))
     law, spent, exact = calibrate_law(space, length, epsilon - margin, b, tried)
-    if mechanism is None and space.chain and not exact and law.epsilon <= epsilon - margin:
+    if (
+        mechanism is None
+        and space.chain
+        and not exact
+        and law.epsilon <= epsilon - margin
+    ):
         law = law._replace(mechanism="permute-and-flip")
         spent = epsilon - margin  # by the theorem, for a promise of at most this
     spent = epsilon if spent >= epsilon - margin else spent + margin
@@ -121,7 +126,12 @@ def privatize(
         epsilon=spent,
         delta=0.0,
         simulation=simulation,
-        **{"mechanism": law.mechanism, "promised_epsilon": law.epsilon, "b": law.b, "offset": law.offset},
+        **{
+            "mechanism": law.mechanism,
+            "promised_epsilon": law.epsilon,
+            "b": law.b,
+            "offset": law.offset,
+        },
     )
 
 
@@ -138,7 +148,11 @@ def _described(space: WordSpace) -> str:
         return f"over an alphabet of {len(space.labels)}"
     states = len(space.labels)
     first = space.chain.start
-    origin = "a secret first state" if first == states else f"the public state {space.labels[first]!r}"
+    origin = (
+        "a secret first state"
+        if first == states
+        else f"the public state {space.labels[first]!r}"
+    )
     return f"along a network of {states} states, from {origin}"
 
 

@@ -38,7 +38,9 @@ class Chain(NamedTuple):
         """Return the number of states."""
         return len(self.indptr) - 1
 
-    def sum_over_successors(self, values: NDArray[Any], zero: float = 0, add: np.ufunc = np.add) -> NDArray[Any]:
+    def sum_over_successors(
+        self, values: NDArray[Any], zero: float = 0, add: np.ufunc = np.add
+    ) -> NDArray[Any]:
         """Return for each state the sum of the values (states, ...) of the states that may follow it."""
         able = np.flatnonzero(np.diff(self.indptr))  # states that may be followed
         found = np.full_like(values, zero)
@@ -62,13 +64,25 @@ class WordSpace(NamedTuple):
         what is wrong with it."""
         letters = _listed(word)
         if not letters:
-            raise ValueError(f"word must be a sequence of one or more labels, got {type(word).__name__}")
-        codes = [code for letter in letters if (code := _code(self.labels, letter)) is not None]
+            raise ValueError(
+                f"word must be a sequence of one or more labels, got {type(word).__name__}"
+            )
+        codes = [
+            code
+            for letter in letters
+            if (code := _code(self.labels, letter)) is not None
+        ]
         if len(codes) < len(letters):
-            raise ValueError(f"word must use {_described(self.labels)}, got another letter (a secret, so not shown)")
+            raise ValueError(
+                f"word must use {_described(self.labels)}, got another letter (a secret, so not shown)"
+            )
         path = [self.chain.start, *codes] if self.chain else []
-        if self.chain and not all(y in successors(self.chain, x) for x, y in itertools.pairwise(path)):
-            raise ValueError("word must follow the allowed transitions, got one that does not (a secret, so not shown)")
+        if self.chain and not all(
+            y in successors(self.chain, x) for x, y in itertools.pairwise(path)
+        ):
+            raise ValueError(
+                "word must follow the allowed transitions, got one that does not (a secret, so not shown)"
+            )
         return np.array(codes, dtype=np.int64)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
@@ -76,7 +90,11 @@ class WordSpace(NamedTuple):
         if isinstance(self.labels, range):
             return codes
         labels = np.fromiter(self.labels, dtype=object)
-        return (labels.astype(str) if all(isinstance(x, str) for x in self.labels) else labels)[codes]
+        return (
+            labels.astype(str)
+            if all(isinstance(x, str) for x in self.labels)
+            else labels
+        )[codes]
 
 
 def word_space(
@@ -90,30 +108,53 @@ def word_space(
         return letters
     if adjacency is None:
         if letters is None:
-            raise ValueError("letters must be given (labels, or their number) unless adjacency is, got None")
+            raise ValueError(
+                "letters must be given (labels, or their number) unless adjacency is, got None"
+            )
         if start is not None:
             raise ValueError(f"start must be None without an adjacency, got {start!r}")
         return WordSpace(_labels(letters), None)
     rows = feasible_transitions(adjacency)
     labels = _labels(rows.shape[0] if letters is None else letters)
     if len(labels) != rows.shape[0]:
-        raise ValueError(f"letters must have one label per state, {rows.shape[0]}, got {len(labels)}")
+        raise ValueError(
+            f"letters must have one label per state, {rows.shape[0]}, got {len(labels)}"
+        )
     first = len(labels) if start is ANYWHERE else _code(labels, start)
     if start is None or first is None:
-        raise ValueError(f"start must be one of the states, {_described(labels)}, got {start!r}")
+        raise ValueError(
+            f"start must be one of the states, {_described(labels)}, got {start!r}"
+        )
     if start is ANYWHERE:
-        rows = sp.csr_array(sp.block_array([[rows, None], [np.ones((1, first)), np.zeros((1, 1))]]))
-    return WordSpace(labels, Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), first))
+        rows = sp.csr_array(
+            sp.block_array([[rows, None], [np.ones((1, first)), np.zeros((1, 1))]])
+        )
+    return WordSpace(
+        labels,
+        Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), first),
+    )
 
 
 def feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
     """Return the allowed transitions as a square sparse matrix without explicit zeros or repeats."""
     sparse = sp.issparse(adjacency)
-    matrix: Any = adjacency if sparse or np.ma.isMaskedArray(adjacency) else np.asarray(adjacency)
+    matrix: Any = (
+        adjacency if sparse or np.ma.isMaskedArray(adjacency) else np.asarray(adjacency)
+    )
     values = matrix.data if sparse else matrix
-    checks.real("adjacency", values.astype(float) if matrix.dtype == np.bool_ else values if sparse else adjacency, 0.0)
+    checks.real(
+        "adjacency",
+        values.astype(float)
+        if matrix.dtype == np.bool_
+        else values
+        if sparse
+        else adjacency,
+        0.0,
+    )
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
-        raise ValueError(f"adjacency must be a square matrix (m, m) with m >= 1, got shape {matrix.shape}")
+        raise ValueError(
+            f"adjacency must be a square matrix (m, m) with m >= 1, got shape {matrix.shape}"
+        )
     rows = sp.csr_array(matrix, dtype=float)
     rows.sum_duplicates()
     rows.eliminate_zeros()
@@ -125,16 +166,28 @@ def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
     if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
     labels = _listed(letters)
-    if not labels or any(x != x for x in labels) or len(set(labels)) != len(labels):  # no word could use nan
-        raise ValueError(f"letters must be a sequence of one or more different labels, got {letters!r}")
+    if (
+        not labels or any(x != x for x in labels) or len(set(labels)) != len(labels)
+    ):  # no word could use nan
+        raise ValueError(
+            f"letters must be a sequence of one or more different labels, got {letters!r}"
+        )
     return range(len(labels)) if labels == list(range(len(labels))) else labels
 
 
 def _listed(labels: Any) -> list[Any]:
     """Return the labels of a sequence, an array or a Series in their order, and an empty list for anything else."""
-    if hasattr(labels, "__array__") and np.ndim(labels) == 1 and not np.ma.isMaskedArray(labels):
+    if (
+        hasattr(labels, "__array__")
+        and np.ndim(labels) == 1
+        and not np.ma.isMaskedArray(labels)
+    ):
         return list(labels.tolist())
-    return list(labels) if isinstance(labels, Sequence) and not isinstance(labels, bytes) else []
+    return (
+        list(labels)
+        if isinstance(labels, Sequence) and not isinstance(labels, bytes)
+        else []
+    )
 
 
 def _described(labels: Sequence[Hashable]) -> str:
@@ -144,13 +197,18 @@ def _described(labels: Sequence[Hashable]) -> str:
 def _code(labels: Sequence[Hashable], label: Any) -> int | None:
     """Return the place of a label, or None for a value that is not a label. (True, 1 + 0j and a duration may equal 1
     without being the label 1.)"""
-    if isinstance(label, np.ndarray) and label.ndim == 0 and not np.ma.isMaskedArray(label):
+    if (
+        isinstance(label, np.ndarray)
+        and label.ndim == 0
+        and not np.ma.isMaskedArray(label)
+    ):
         label = label[()]
     try:
         code = labels.index(label)
     except ValueError:
         return None
     number, known = (
-        isinstance(x, numbers.Real) and not isinstance(x, bool | np.timedelta64) for x in (label, labels[code])
+        isinstance(x, numbers.Real) and not isinstance(x, bool | np.timedelta64)
+        for x in (label, labels[code])
     )
     return code if number == known else None

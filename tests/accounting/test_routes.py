@@ -24,7 +24,11 @@ def monte_carlo(k, shift, eta, n, epsilon, draws=400_000):
     q = p.copy()
     q[[0, 1]] = p[[1, 0]]
     drawn = dirichlet.dirichlet_mechanism(p, k, size=draws, rng=7, log=True)
-    loss = k * ((p - q) * drawn).sum(axis=1) + special.gammaln(k * q).sum() - special.gammaln(k * p).sum()
+    loss = (
+        k * ((p - q) * drawn).sum(axis=1)
+        + special.gammaln(k * q).sum()
+        - special.gammaln(k * p).sum()
+    )
     gain = np.maximum(-np.expm1(epsilon - loss), 0.0)
     return gain.mean(), gain.std() / np.sqrt(draws)
 
@@ -37,7 +41,9 @@ def test_four_routes_to_delta_agree(k, shift, eta, n, delta):
     lower, upper = accounting.compose(k, shift=shift, eta=eta).delta_bounds(epsilon)
     assert lower <= exact <= upper and upper - lower < 1e-3 * exact, "convolution"
     drawn, error = monte_carlo(k, shift, eta, n, epsilon)
-    assert drawn == pytest.approx(exact, abs=5 * error) and error < 0.05 * exact, "draws of the release"
+    assert drawn == pytest.approx(exact, abs=5 * error) and error < 0.05 * exact, (
+        "draws of the release"
+    )
     published = dirichlet.best_epsilon_bound(delta, k, shift=shift, eta=eta, n=n)
     assert published >= epsilon, "Theorem 1 is an upper bound"
 
@@ -49,11 +55,22 @@ def test_a_composed_epsilon_meets_its_delta(count, monkeypatch):
     made, seen = accounting.compose(20.6, shift=1 / 98, eta=0.073, count=count), []
     for delta in (0.1, 1e-4, 1e-9, 1e-10, 1e-11):
         low, high = made.epsilon_lower_bound(delta), made.epsilon(delta)
-        assert made.delta(high) <= delta <= made.delta_bounds(low)[0] and low < high < low + 0.1
+        assert (
+            made.delta(high) <= delta <= made.delta_bounds(low)[0]
+            and low < high < low + 0.1
+        )
         if count == 1:
-            assert low <= accounting.exact_epsilon(delta, 20.6, shift=1 / 98, eta=0.073) <= high
+            assert (
+                low
+                <= accounting.exact_epsilon(delta, 20.6, shift=1 / 98, eta=0.073)
+                <= high
+            )
     upper = type(made)._upper
-    monkeypatch.setattr(type(made), "_upper", lambda self, epsilon: seen.append(epsilon) or upper(self, epsilon))
+    monkeypatch.setattr(
+        type(made),
+        "_upper",
+        lambda self, epsilon: seen.append(epsilon) or upper(self, epsilon),
+    )
     made.epsilon(1e-10)
     assert len(seen) < 100
 
@@ -71,5 +88,9 @@ def test_the_bounds_count_the_protected_coordinates(protected):
     """At the worst point all of them are at the border: the union of as many equal tails."""
     k, eta, gamma = 9.87, 0.1, 1e-3
     tail = stats.beta.cdf(gamma, k * eta, k - k * eta)
-    lower, upper = dirichlet.delta_bounds(k, eta=eta, gamma=gamma, n=4, protected=protected)
-    assert upper == pytest.approx(protected * tail) and lower == pytest.approx(1 - (1 - tail) ** protected)
+    lower, upper = dirichlet.delta_bounds(
+        k, eta=eta, gamma=gamma, n=4, protected=protected
+    )
+    assert upper == pytest.approx(protected * tail) and lower == pytest.approx(
+        1 - (1 - tail) ** protected
+    )

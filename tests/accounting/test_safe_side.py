@@ -10,10 +10,14 @@ GRADES = {"shift": 1 / 98, "eta": 0.073}
 
 
 def log_delta(epsilon, k):
-    return hockey_stick.log_delta(epsilon, k * GRADES["eta"], k * GRADES["shift"], hockey_stick.REPLACE)
+    return hockey_stick.log_delta(
+        epsilon, k * GRADES["eta"], k * GRADES["shift"], hockey_stick.REPLACE
+    )
 
 
-@pytest.mark.parametrize(("delta", "target"), [(1e-3, 2.0), (1e-6, 2.0), (1e-300, 200.0)])
+@pytest.mark.parametrize(
+    ("delta", "target"), [(1e-3, 2.0), (1e-6, 2.0), (1e-300, 200.0)]
+)
 def test_epsilon_and_k_leave_room_for_the_declared_error(delta, target):
     """Of 1e-10 in log delta and 1e-12 of it, which counts where delta is tiny."""
     declared = 0.99 * (1e-10 - 1e-12 * np.log(delta))
@@ -41,4 +45,7 @@ def test_the_end_of_the_bracket_that_holds_is_returned(pair, log_target):
     """To the last bit: the other end differs by a relative 1e-13 alone, and fails."""
     for a, t in [(0.3, 0.01), (1.5, 0.2), (20.0, 3.0), (400.0, 25.0)]:
         epsilon = float(hockey_stick.epsilon_for(log_target, a, t, pair))
-        assert epsilon == 0.0 or hockey_stick._excess(epsilon, a, t, pair, log_target) <= 0.0
+        assert (
+            epsilon == 0.0
+            or hockey_stick._excess(epsilon, a, t, pair, log_target) <= 0.0
+        )

@@ -10,7 +10,9 @@ from chi_square import p_value
 from dpsim import boltzmann
 
 
-@pytest.mark.parametrize("total, bins", [(1, 2), (3, 2), (1, 4), (6, 3), (4, 4), (3, 5)])
+@pytest.mark.parametrize(
+    "total, bins", [(1, 2), (3, 2), (1, 4), (6, 3), (4, 4), (3, 5)]
+)
 @pytest.mark.parametrize("t", [0.5, 4.0, 60.0])
 def test_limit_deltas_against_enumeration(total, bins, t):
     space = boltzmann.configurations(total, bins)
@@ -23,7 +25,9 @@ def test_limit_deltas_against_enumeration(total, bins, t):
 
     targets = np.array([[0.0, 1e-9, 1e-6], [1e-3, 0.1, 0.9]])
     levels = boltzmann.epsilon_at_delta(total, bins, t, targets)
-    assert levels[0, 0] == pytest.approx(boltzmann.exact_epsilon_limit(total, bins, t), rel=1e-12)
+    assert levels[0, 0] == pytest.approx(
+        boltzmann.exact_epsilon_limit(total, bins, t), rel=1e-12
+    )
     assert (np.diff(levels.ravel()) <= 0).all()
     for level, target in zip(levels.ravel()[1:], targets.ravel()[1:]):
         assert delta(level) <= target + 1e-13
@@ -39,6 +43,8 @@ def test_nearest_histogram_is_nearest(total, bins):
     assert (nearest.sum(axis=1) == total).all() and (nearest >= 0).all()
     best = ((noisy[:, None] - space) ** 2).sum(axis=2).min(axis=1)
     assert np.array_equal(((noisy - nearest) ** 2).sum(axis=1), best)
-    ties = boltzmann.nearest_histogram(np.zeros((9000, 3), int), 1, rng=np.random.default_rng(0)).sum(axis=0)
+    ties = boltzmann.nearest_histogram(
+        np.zeros((9000, 3), int), 1, rng=np.random.default_rng(0)
+    ).sum(axis=0)
     assert p_value(ties, np.ones(3)) > 1e-6
     assert np.array_equal(boltzmann.nearest_histogram(space, total), space)

@@ -11,7 +11,13 @@ from dpsim import boltzmann
 from dpsim.boltzmann import mixing, private_histogram, sampling, zero_sum_noise
 from dpsim.numerics import exact_draws
 
-CASES = [(5, 3, None), (4, 4, None), (1, 2, None), (6, 3, [1.0, 2.0, 0.5]), (7, 2, [3.0, 3.0])]
+CASES = [
+    (5, 3, None),
+    (4, 4, None),
+    (1, 2, None),
+    (6, 3, [1.0, 2.0, 0.5]),
+    (7, 2, [3.0, 3.0]),
+]
 
 
 def moves(x):
@@ -26,7 +32,12 @@ def moves(x):
 
 @pytest.mark.parametrize(("total", "bins", "weights"), CASES)
 def test_the_release_spends_at_most_what_it_says(total, bins, weights):
-    public = {"total": total, "bins": bins, "weights": weights, "mechanism": "boltzmann"}
+    public = {
+        "total": total,
+        "bins": bins,
+        "weights": weights,
+        "mechanism": "boltzmann",
+    }
     space = [tuple(z) for z in boltzmann.configurations(total, bins).tolist()]
     for epsilon in (0.2, 1.0, 6.0):
         release = boltzmann.privatize(space[0], epsilon=epsilon, rng=1, **public)
@@ -39,13 +50,18 @@ def test_the_release_spends_at_most_what_it_says(total, bins, weights):
         if weights is None:
             assert t == pytest.approx((4 * total - 2) / epsilon, rel=1e-12)
         assert release.epsilon == pytest.approx(epsilon, rel=1e-12)
-        assert f"epsilon {release.epsilon!r} (a proven upper bound), delta {release.delta!r} (a" in release.statement
+        assert (
+            f"epsilon {release.epsilon!r} (a proven upper bound), delta {release.delta!r} (a"
+            in release.statement
+        )
         assert 0.0 < release.delta < 1e-10, "the rounding of the draws"
 
 
 def test_no_rounding_of_the_temperature_spends_more_than_epsilon():
     for epsilon in np.random.default_rng(3).uniform(0.1, 10.0, 80):
-        release = boltzmann.privatize([2, 1, 0], epsilon=epsilon, total=3, bins=3, weights=[0.3, 0.7, 1.1], rng=1)
+        release = boltzmann.privatize(
+            [2, 1, 0], epsilon=epsilon, total=3, bins=3, weights=[0.3, 0.7, 1.1], rng=1
+        )
         assert release.epsilon <= epsilon < release.epsilon * (1 + 1e-12)
 
 
@@ -56,17 +72,25 @@ def test_the_release_has_the_law_of_its_mechanism(mechanism):
 
     def sampled(rng):
         if mechanism == "boltzmann":
-            return sampling.draw_limit(np.array(x), np.full(3, epsilon / 10), 100.0, rng)
+            return sampling.draw_limit(
+                np.array(x), np.full(3, epsilon / 10), 100.0, rng
+            )
         noise = zero_sum_noise.one_zero_sum_laplace(3, epsilon, rng)
         return boltzmann.nearest_histogram(x + noise, total, rng=rng)
 
     for seed in range(50):  # a release is one draw of what is counted below
         one = sampled(np.random.default_rng(seed))
-        np.testing.assert_array_equal(boltzmann.privatize(x, **public, rng=seed).value, one)
+        np.testing.assert_array_equal(
+            boltzmann.privatize(x, **public, rng=seed).value, one
+        )
     rng = np.random.default_rng(7)
     made = np.array([sampled(rng) for _ in range(drawn)])
     seen = np.bincount(boltzmann.configuration_index(made, total), minlength=10)
-    law = np.exp(boltzmann.log_stationary(x, 10 / epsilon)) if mechanism == "boltzmann" else projected(x, epsilon)
+    law = (
+        np.exp(boltzmann.log_stationary(x, 10 / epsilon))
+        if mechanism == "boltzmann"
+        else projected(x, epsilon)
+    )
     assert p_value(seen, law) > 1e-6
 
 
@@ -79,7 +103,10 @@ def test_the_release_after_k_steps_is_the_chain_from_the_histogram():
     mixed = float(boltzmann.mixing_bound(3, 3, 10.0, 200, 1.0))
     rounding = 2.0 * 200 * sampling.step_error(3, 1.0)
     assert mixed + rounding < made.delta < mixed + 1.01 * rounding < 1
-    assert f"delta {made.delta!r} (a proven upper bound), by the Metropolis chain at t 10.0 after 200" in made.statement
+    assert (
+        f"delta {made.delta!r} (a proven upper bound), by the Metropolis chain at t 10.0 after 200"
+        in made.statement
+    )
 
 
 @pytest.mark.parametrize(("total", "bins"), [(1, 2), (3, 2), (3, 3), (6, 3), (3, 4)])
@@ -91,10 +118,22 @@ def test_the_delta_of_k_steps_covers_what_they_spend(total, bins):
         bound = boltzmann.mixing_bound(total, bins, t, steps, epsilon)
         assert (exact <= bound + 1e-15).all()
         enough = mixing.enough_steps(total, bins, t, epsilon, 0.9)
-        release = boltzmann.privatize([total] + [0] * (bins - 1), epsilon=epsilon, total=total, bins=bins, steps=enough)
+        release = boltzmann.privatize(
+            [total] + [0] * (bins - 1),
+            epsilon=epsilon,
+            total=total,
+            bins=bins,
+            steps=enough,
+        )
         assert release.delta <= 0.9 * (1 + 1e-9)
         with pytest.raises(ValueError, match=r"^steps must be so many"):
-            boltzmann.privatize([total] + [0] * (bins - 1), epsilon=epsilon, total=total, bins=bins, steps=0)
+            boltzmann.privatize(
+                [total] + [0] * (bins - 1),
+                epsilon=epsilon,
+                total=total,
+                bins=bins,
+                steps=0,
+            )
 
 
 def lattice(reach, bins):
@@ -123,26 +162,42 @@ def test_zero_sum_noise_has_its_law(epsilon):
     seen = np.zeros((400, 400))
     np.add.at(seen, tuple((noisy.reshape(-1, 3)[:, :2] - x[:2] + 200).T), 1)
     observed = seen[tuple((support[:, :2] + 200).T)]
-    right, wrong = (np.exp(-factor * epsilon * np.abs(support).sum(axis=1) / 2) for factor in (1.0, 1.05))
+    right, wrong = (
+        np.exp(-factor * epsilon * np.abs(support).sum(axis=1) / 2)
+        for factor in (1.0, 1.05)
+    )
     assert p_value(observed, right) > 1e-6 > p_value(observed, wrong)
 
 
 def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
     good = {"epsilon": 1.0, "total": 4, "bins": 3}
-    kinds = ({"weights": [1, 1, 1], "steps": 9}, {"steps": 9, "mechanism": "laplace"}, {"steps": -1}, {"steps": 3})
+    kinds = (
+        {"weights": [1, 1, 1], "steps": 9},
+        {"steps": 9, "mechanism": "laplace"},
+        {"steps": -1},
+        {"steps": 3},
+    )
     weights = ({"weights": np.eye(3) + 0.1}, {"weights": [0] * 3})
     for bad in ({"epsilon": 0.0}, {"total": 0}, {"bins": 1}, *weights, *kinds):
         with pytest.raises(ValueError, match=next(iter(bad))):
             boltzmann.privatize("not read", **{**good, **bad})
     for bad in ([4, 0], [3, 3, 3], [[4, 0, 0]]):
-        with pytest.raises(ValueError, match="histogram must have 3 bins, the total 4 and the inv"):
+        with pytest.raises(
+            ValueError, match="histogram must have 3 bins, the total 4 and the inv"
+        ):
             boltzmann.privatize(bad, **good)
     for name in good:
         with pytest.raises(TypeError, match="required keyword-only"):
-            boltzmann.privatize([4, 0, 0], **{k: v for k, v in good.items() if k != name})
+            boltzmann.privatize(
+                [4, 0, 0], **{k: v for k, v in good.items() if k != name}
+            )
     with pytest.raises(ValueError, match="at most 20000000 table terms"):
-        boltzmann.privatize("not read", epsilon=1e-6, total=10**9, bins=100, mechanism="boltzmann")
-    with pytest.raises(ValueError, match="bins must be an integer from 2 to 100000, got 1000000000"):
+        boltzmann.privatize(
+            "not read", epsilon=1e-6, total=10**9, bins=100, mechanism="boltzmann"
+        )
+    with pytest.raises(
+        ValueError, match="bins must be an integer from 2 to 100000, got 1000000000"
+    ):
         boltzmann.privatize("not read", epsilon=1.0, total=10**9, bins=10**9)
     with pytest.raises(ValueError, match=r"epsilon must be in \[1e-06, 1000\]"):
         boltzmann.privatize("not read", epsilon=1e-7, total=4, bins=3)
@@ -151,7 +206,9 @@ def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
 def test_the_default_is_the_best_mechanism_known():
     public = {"epsilon": 1.0, "total": 4, "bins": 3, "rng": 1}
     asked = ({}, {"steps": 500}, {"weights": [1, 2, 1]}, {"mechanism": "boltzmann"})
-    names = [boltzmann.privatize([4, 0, 0], **public, **extra).statement for extra in asked]
+    names = [
+        boltzmann.privatize([4, 0, 0], **public, **extra).statement for extra in asked
+    ]
     assert ["Laplace" in name for name in names] == [True, False, False, False]
 
 
@@ -179,9 +236,18 @@ def interpreted(monkeypatch):
     for name in ("happens", "survives", "descend"):
         monkeypatch.setattr(exact_draws, name, getattr(exact_draws, name).py_func)
     for module in (sampling, zero_sum_noise):
-        for name in ("happens", "survives", "descend", "_geometric", "_fill_zero_sum", "_draw_bins"):
+        for name in (
+            "happens",
+            "survives",
+            "descend",
+            "_geometric",
+            "_fill_zero_sum",
+            "_draw_bins",
+        ):
             if hasattr(module, name):
-                plain = getattr(exact_draws, name, None) or getattr(module, name).py_func
+                plain = (
+                    getattr(exact_draws, name, None) or getattr(module, name).py_func
+                )
                 monkeypatch.setattr(module, name, plain)
 
 
@@ -190,8 +256,12 @@ def test_noise_is_drawn_at_any_epsilon(epsilon, monkeypatch):
     """A move of one person has the probability e^-epsilon, which is below 2^-53 and still happens."""
     interpreted(monkeypatch)
     assert zero_sum_noise.one_zero_sum_laplace(2, epsilon, Bits()).tolist() == [0, 0]
-    rare = [0] * (int(epsilon / 2 / np.log(2) / 53) + 1)  # so many bits decide for e^(-epsilon / 2)
-    moved = zero_sum_noise.one_zero_sum_laplace(2, epsilon, Bits(*rare, *[2**52] * 3, *rare))
+    rare = [0] * (
+        int(epsilon / 2 / np.log(2) / 53) + 1
+    )  # so many bits decide for e^(-epsilon / 2)
+    moved = zero_sum_noise.one_zero_sum_laplace(
+        2, epsilon, Bits(*rare, *[2**52] * 3, *rare)
+    )
     assert moved.tolist() == [1, -1]
     logs = np.array([0.0, -float(epsilon)])
     assert exact_draws.descend(Bits(), exact_draws.weight_tree(logs)) == 0
@@ -207,7 +277,9 @@ def test_the_noise_spends_no_more_than_its_margin(epsilon):
     with mpmath.workdps(40):
         q = mpmath.exp(-mpmath.mpf(epsilon) / 2)
         ys = [half * 2.0**j for j in range(digits)]
-        ones = [mpmath.mpf(float(np.exp(-y) / (1.0 + np.exp(-y)))) for y in ys if y < 700.0]
+        ones = [
+            mpmath.mpf(float(np.exp(-y) / (1.0 + np.exp(-y)))) for y in ys if y < 700.0
+        ]
         again = mpmath.exp(-mpmath.mpf(half * 2.0**digits))
         assert (len(ones) == digits and half * 2.0**digits > 64.0) or digits == 1
 
@@ -226,7 +298,10 @@ def test_what_the_limit_leaves_out_and_rounds_is_bounded():
     for total, bins in ((3, 2), (6, 3), (5, 4)):
         for t in (0.5, 8.0, 300.0):
             a = rng.choice([0.5, 1.0, 3.0], bins) / t
-            for x in ([total] + [0] * (bins - 1), rng.multinomial(total, np.full(bins, 1 / bins))):
+            for x in (
+                [total] + [0] * (bins - 1),
+                rng.multinomial(total, np.full(bins, 1 / bins)),
+            ):
                 x, error = np.array(x), sampling.limit_error(total, a, -5.0)
                 tilt = sampling._tilt(x, a, total)
                 assert abs(tilt) <= sampling._largest_tilt(total, a)
@@ -239,7 +314,10 @@ def test_what_the_limit_leaves_out_and_rounds_is_bounded():
                 with mpmath.workdps(40):
                     apart = []
                     for z, found in zip(space.tolist(), drawn.tolist()):
-                        terms = [mpmath.mpf(w) * (k - int(each)) ** 2 for w, k, each in zip(a.tolist(), z, x)]
+                        terms = [
+                            mpmath.mpf(w) * (k - int(each)) ** 2
+                            for w, k, each in zip(a.tolist(), z, x)
+                        ]
                         apart.append(float(mpmath.mpf(found) + mpmath.fsum(terms)))
                 assert np.ptp(apart) <= error.error
 
@@ -249,13 +327,17 @@ def test_the_cut_of_exact_draws_is_where_they_say():
     x, total = np.array([400, 300, 300]), 1000
     _, low, high = sampling._windows(x, np.full(3, 1e-2), 0.0, total)
     for end, beyond in ((low, low - 1), (high, high + 1)):
-        assert (0.01 * (beyond - x) ** 2 >= 100.0 - 1e-9).all() and (0.01 * (end - x) ** 2 > 95.0).all()
+        assert (0.01 * (beyond - x) ** 2 >= 100.0 - 1e-9).all() and (
+            0.01 * (end - x) ** 2 > 95.0
+        ).all()
 
 
 def test_the_rounding_counts_as_delta():
     for total, bins, least, most in ((50, 3, 1e-12, 1e-10), (10**6, 3, 1e-10, 1e-8)):
         counts = [total] + [0] * (bins - 1)
-        made = boltzmann.privatize(counts, epsilon=1.0, total=total, bins=bins, mechanism="boltzmann")
+        made = boltzmann.privatize(
+            counts, epsilon=1.0, total=total, bins=bins, mechanism="boltzmann"
+        )
         assert least < made.delta < most and repr(made.delta) in made.statement
     assert private_histogram.rounding_delta(1e-12, 0.0) >= 1e-12
 
@@ -274,26 +356,60 @@ def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize("public", [{}, {"weights": [1.0, 2.0, 7.0, 0.5]}, {"steps": 5000}, {"mechanism": "boltzmann"}])
+@pytest.mark.parametrize(
+    "public",
+    [
+        {},
+        {"weights": [1.0, 2.0, 7.0, 0.5]},
+        {"steps": 5000},
+        {"mechanism": "boltzmann"},
+    ],
+)
 def test_invariant_bins_keep_their_counts_and_the_others_are_released_alone(public):
     x, free, epsilon = [4, 3, 9, 1], [0, 1, 3], 1.5
-    given = {**public, "weights": np.take(public["weights"], free)} if "weights" in public else public
+    given = (
+        {**public, "weights": np.take(public["weights"], free)}
+        if "weights" in public
+        else public
+    )
     for seed in range(20):
-        made = boltzmann.privatize(x, epsilon=epsilon, total=17, bins=4, invariant={2: 9}, rng=seed, **public)
-        alone = boltzmann.privatize(np.take(x, free), epsilon=epsilon, total=8, bins=3, rng=seed, **given)
+        made = boltzmann.privatize(
+            x, epsilon=epsilon, total=17, bins=4, invariant={2: 9}, rng=seed, **public
+        )
+        alone = boltzmann.privatize(
+            np.take(x, free), epsilon=epsilon, total=8, bins=3, rng=seed, **given
+        )
         assert made.value.tolist() == np.insert(alone.value, 2, 9).tolist()
-        assert (made.epsilon, made.delta, made.parameters) == (alone.epsilon, alone.delta, alone.parameters)
-        assert made.statement.endswith("Bins [2] keep their counts [9], which are public.")
+        assert (made.epsilon, made.delta, made.parameters) == (
+            alone.epsilon,
+            alone.delta,
+            alone.parameters,
+        )
+        assert made.statement.endswith(
+            "Bins [2] keep their counts [9], which are public."
+        )
 
 
 @pytest.mark.parametrize("invariant", [{4: 1}, {-1: 1}, {0: 1, 1: 0, 2: 0}, {2: 4}])
 def test_invariant_bins_are_refused_before_the_histogram_is_read(invariant):
     with pytest.raises(ValueError, match=r"^invariant must"):
-        boltzmann.privatize("not read", epsilon=1.0, total=4, bins=4, invariant=invariant)
+        boltzmann.privatize(
+            "not read", epsilon=1.0, total=4, bins=4, invariant=invariant
+        )
 
 
 def test_an_invariant_count_that_is_not_the_declared_one_is_refused_and_not_shown():
-    with pytest.raises(ValueError, match="the invariant counts, as declared, got other ones, which are not shown"):
+    with pytest.raises(
+        ValueError,
+        match="the invariant counts, as declared, got other ones, which are not shown",
+    ):
         boltzmann.privatize([2, 1, 1], epsilon=1.0, total=4, bins=3, invariant={0: 3})
     with pytest.raises(ValueError, match="one of a free bin positive"):
-        boltzmann.privatize("not read", epsilon=1.0, total=4, bins=3, invariant={0: 1}, weights=[1, 0, 0])
+        boltzmann.privatize(
+            "not read",
+            epsilon=1.0,
+            total=4,
+            bins=3,
+            invariant={0: 1},
+            weights=[1, 0, 0],
+        )

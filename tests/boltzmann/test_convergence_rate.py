@@ -19,7 +19,10 @@ def eigenvalues(x, t):
 
 
 @pytest.mark.parametrize("t", [0.05, 1.0, 4.0, 30.0, 1e4])
-@pytest.mark.parametrize("total, bins", [(1, 2), (2, 2), (7, 2), (1, 3), (4, 3), (9, 3), (3, 4), (5, 4), (2, 5)])
+@pytest.mark.parametrize(
+    "total, bins",
+    [(1, 2), (2, 2), (7, 2), (1, 3), (4, 3), (9, 3), (3, 4), (5, 4), (2, 5)],
+)
 def test_every_start_converges_as_fast_as_is_said(total, bins, t):
     rate = boltzmann.mixing.convergence_rate(total, bins, t)
     spectra = [eigenvalues(x, t) for x in boltzmann.configurations(total, bins)]
@@ -33,13 +36,19 @@ def test_two_bins_are_one_line():
     """With two bins the chain is a line itself: a gap that is said too large by a tenth is caught."""
     for t in (1.0, 10.0, 40.0):
         worst = max(eigenvalues(x, t)[-2] for x in boltzmann.configurations(30, 2))
-        assert worst <= boltzmann.mixing.convergence_rate(30, 2, t) <= 1 - 0.95 * (1 - worst)
+        assert (
+            worst
+            <= boltzmann.mixing.convergence_rate(30, 2, t)
+            <= 1 - 0.95 * (1 - worst)
+        )
 
 
 @pytest.mark.parametrize("smaller", [0.0, 0.5])
 def test_the_smaller_gap_of_the_two_lines_counts(monkeypatch, smaller):
     """That it is the line of integers is not proven, so the other one is asked too."""
-    monkeypatch.setattr(mixing, "_gap", lambda total, t, half: 0.1 if half == smaller else 0.2)
+    monkeypatch.setattr(
+        mixing, "_gap", lambda total, t, half: 0.1 if half == smaller else 0.2
+    )
     assert boltzmann.mixing.convergence_rate(5, 3, 2.0) == pytest.approx(1 - 0.1 / 3)
 
 
@@ -52,4 +61,8 @@ def test_the_bound_takes_the_least_likely_start(total, bins, t):
     assert math.log(1 + math.exp(1.5)) - math.log(2) - least / 2 <= first
     assert rate == math.log(boltzmann.mixing.convergence_rate(total, bins, t))
     k = mixing.enough_steps(total, bins, t, 1.5, 1e-6)
-    assert boltzmann.mixing_bound(total, bins, t, k, 1.5) <= 1e-6 < boltzmann.mixing_bound(total, bins, t, k - 1, 1.5)
+    assert (
+        boltzmann.mixing_bound(total, bins, t, k, 1.5)
+        <= 1e-6
+        < boltzmann.mixing_bound(total, bins, t, k - 1, 1.5)
+    )

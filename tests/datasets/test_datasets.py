@@ -26,8 +26,19 @@ def own_data(tmp_path, monkeypatch):
 
 
 def test_every_file_of_the_folder_has_a_checksum_and_a_source():
-    present = {str(path.relative_to(paths.data())) for path in paths.data().rglob("*") if path.is_file()}
-    about = {"README.md", "LEDGER.md", "checksums.txt", ".gitattributes", "papers.csv", "published.csv"}
+    present = {
+        str(path.relative_to(paths.data()))
+        for path in paths.data().rglob("*")
+        if path.is_file()
+    }
+    about = {
+        "README.md",
+        "LEDGER.md",
+        "checksums.txt",
+        ".gitattributes",
+        "papers.csv",
+        "published.csv",
+    }
     assert set(datasets.tables.checksums()) == present - about
     sources = datasets.load_sources()
     assert set(sources["file"]) == present - about - {"sources.csv"}
@@ -53,8 +64,12 @@ LOADERS = {
 def test_a_flipped_bit_or_a_missing_file_is_named_with_the_remedy(own_data, name, harm):
     contents = bytearray((own_data / name).read_bytes())
     contents[len(contents) // 2] ^= 1
-    (own_data / name).write_bytes(contents) if harm == "is damaged" else (own_data / name).unlink()
-    with pytest.raises(ValueError, match=f"data/{name} {harm} .*git checkout -- data/{name}"):
+    (own_data / name).write_bytes(contents) if harm == "is damaged" else (
+        own_data / name
+    ).unlink()
+    with pytest.raises(
+        ValueError, match=f"data/{name} {harm} .*git checkout -- data/{name}"
+    ):
         LOADERS[name]()
     status = datasets.load_sources().set_index("file")["status"]
     assert harm in status[name] and (status.drop(name) == "intact").all()
@@ -67,7 +82,9 @@ def test_without_the_folder_the_way_to_install_is_told(tmp_path, monkeypatch):
 
 
 def test_a_name_without_checksum_is_refused():
-    with pytest.raises(ValueError, match=r"name must be one of .*, got '\.\./pyproject\.toml'"):
+    with pytest.raises(
+        ValueError, match=r"name must be one of .*, got '\.\./pyproject\.toml'"
+    ):
         datasets.tables.read_bytes("../pyproject.toml")
 
 
@@ -95,7 +112,9 @@ def test_surrogate_trips_zones_and_adjacency_fit_together():
 def test_zones_that_touch_lie_within_the_simplification_of_each_other():
     shapes = ZONES.to_crs("EPSG:32618").geometry
     i, j = np.nonzero(ADJACENCY)
-    assert shapes.iloc[i].distance(shapes.iloc[j], align=False).max() < 2 * 40  # metres, 40 for each outline
+    assert (
+        shapes.iloc[i].distance(shapes.iloc[j], align=False).max() < 2 * 40
+    )  # metres, 40 for each outline
 
 
 def merge_by_hand(counts, adjacency, target, rule):
@@ -112,16 +131,27 @@ def merge_by_hand(counts, adjacency, target, rule):
     while len(groups) > target:
         departures = {g: sum(total(g, h) for h in groups) for g in groups}
         ways = [(0, 1), (1, 0)] if rule == "one by one" else [(0, 1)]
-        ends = {g: [c for h in groups for i, j in ways if (c := total((g, h)[i], (g, h)[j]))] for g in groups}
+        ends = {
+            g: [
+                c for h in groups for i, j in ways if (c := total((g, h)[i], (g, h)[j]))
+            ]
+            for g in groups
+        }
         rarest = {g: min(ends[g], default=10**9) for g in groups}
         sign = -1 if rule == "busiest neighbour" else 1
         linked = [g for g in groups if any(near(g, h) for h in groups)]
         if rule == "one by one":
             linked = [g for g in linked if len(g) == min(map(len, linked))]
         by_rarest = rule in ("rarest trip", "one by one")
-        leaving = min((rarest[g] * by_rarest, departures[g], min(g), g) for g in linked)[-1]
+        leaving = min(
+            (rarest[g] * by_rarest, departures[g], min(g), g) for g in linked
+        )[-1]
         held = {h: -len(h) * (rule == "one by one") for h in groups}
-        joined = min((held[h], sign * departures[h], min(h), h) for h in groups if near(leaving, h))[-1]
+        joined = min(
+            (held[h], sign * departures[h], min(h), h)
+            for h in groups
+            if near(leaving, h)
+        )[-1]
         groups = [g for g in groups if g not in (leaving, joined)] + [leaving | joined]
     groups.sort(key=min)
     return np.array([[total(a, b) for b in groups] for a in groups]), groups
@@ -135,15 +165,22 @@ def test_merging_agrees_with_the_rule_done_by_hand(rule, seed):
     components = 1 + seed % 3
     block = np.arange(9) % components
     adjacency = np.triu((block[:, None] == block) & (rng.random((9, 9)) < 0.3), 1)
-    adjacency |= np.abs(np.subtract.outer(np.arange(9), np.arange(9))) == components  # each block is connected
+    adjacency |= (
+        np.abs(np.subtract.outer(np.arange(9), np.arange(9))) == components
+    )  # each block is connected
     adjacency |= adjacency.T
-    counts.flags.writeable = adjacency.flags.writeable = False  # what is the caller's stays as it is
+    counts.flags.writeable = adjacency.flags.writeable = (
+        False  # what is the caller's stays as it is
+    )
     for target in range(components, 10):
         merged, group = datasets.merge_zones(counts, adjacency, target, rule=rule)
         expected, members = merge_by_hand(counts, adjacency, target, rule)
         np.testing.assert_array_equal(merged, expected)
         assert [frozenset(np.flatnonzero(group == g)) for g in range(target)] == members
-    with pytest.raises(ValueError, match=f"target must be an integer from {components} to 9, got {components - 1}"):
+    with pytest.raises(
+        ValueError,
+        match=f"target must be an integer from {components} to 9, got {components - 1}",
+    ):
         datasets.merge_zones(counts, adjacency, components - 1, rule=rule)
 
 
@@ -152,36 +189,64 @@ def test_the_parameter_of_the_notebook_names_its_choices():
     assert {rule.default, *re.findall(r'"([^"]+)"', rule.help)} == set(taxi.MERGE_RULES)
 
 
-WRONG = [("target", {"target": 4}), ("rule", {"rule": "largest"}), ("counts", {"counts": [[1, 2, 3]]})]
-WRONG += [("adjacency", {"adjacency": value}) for value in (np.eye(3), np.triu(np.ones((3, 3), bool)))]
+WRONG = [
+    ("target", {"target": 4}),
+    ("rule", {"rule": "largest"}),
+    ("counts", {"counts": [[1, 2, 3]]}),
+]
+WRONG += [
+    ("adjacency", {"adjacency": value})
+    for value in (np.eye(3), np.triu(np.ones((3, 3), bool)))
+]
 WRONG += [("adjacency", {"counts": [[1, 2], [3, 4]]})]
 
 
 @pytest.mark.parametrize("name, changes", WRONG)
 def test_refusals_of_merging(name, changes):
-    arguments = {"counts": np.ones((3, 3), int), "adjacency": np.ones((3, 3), bool), "target": 2} | changes
+    arguments = {
+        "counts": np.ones((3, 3), int),
+        "adjacency": np.ones((3, 3), bool),
+        "target": 2,
+    } | changes
     with pytest.raises(ValueError, match=f"^{name} "):
         datasets.merge_zones(**arguments)
 
 
 def test_counts_matrix_refuses_strangers_and_repeated_zones():
-    trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "c"], "trips": [3, 4]})
-    np.testing.assert_array_equal(datasets.counts_matrix(trips, ["c", "b", "a"]), [[0, 0, 0], [4, 0, 0], [0, 3, 0]])
+    trips = pd.DataFrame(
+        {"origin": ["a", "b"], "destination": ["b", "c"], "trips": [3, 4]}
+    )
+    np.testing.assert_array_equal(
+        datasets.counts_matrix(trips, ["c", "b", "a"]),
+        [[0, 0, 0], [4, 0, 0], [0, 3, 0]],
+    )
     with pytest.raises(ValueError, match=r"^trips must be"):
         datasets.counts_matrix(trips, ["a", "b"])
     with pytest.raises(ValueError, match=r"^zones must be"):
         datasets.counts_matrix(trips, ["a", "b", "c", "a"])
-    assert datasets.counts_matrix(trips.replace("c", np.nan), ["a", "b", np.nan]).sum() == 7
+    assert (
+        datasets.counts_matrix(trips.replace("c", np.nan), ["a", "b", np.nan]).sum()
+        == 7
+    )
 
 
 # --- a user's own table ----------------------------------------
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.parametrize("labels", [[1, 2, 30], [-99, 0, 10**15], ["N/A", "NA", "Midtown"]])
+@pytest.mark.parametrize(
+    "labels", [[1, 2, 30], [-99, 0, 10**15], ["N/A", "NA", "Midtown"]]
+)
 def test_a_table_of_ones_own_comes_back(tmp_path, suffix, labels):
     a, b, c = labels
-    table = pd.DataFrame({"trips": [3, 0, 2**53], "origin": [a, a, c], "note": [0.5] * 3, "destination": [a, b, a]})
+    table = pd.DataFrame(
+        {
+            "trips": [3, 0, 2**53],
+            "origin": [a, a, c],
+            "note": [0.5] * 3,
+            "destination": [a, b, a],
+        }
+    )
     path = tmp_path / f"trips.{suffix}"
     table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
     for source in (path, str(path)):
@@ -193,9 +258,13 @@ def test_a_table_of_ones_own_comes_back(tmp_path, suffix, labels):
 
 @pytest.mark.parametrize("index", ["origin", ["origin", "destination"], "note"])
 def test_the_index_of_a_parquet_file_is_a_column(tmp_path, index):
-    table = pd.DataFrame({"origin": [1, 2], "destination": [2, 2], "trips": [3, 4], "note": [8, 9]})
+    table = pd.DataFrame(
+        {"origin": [1, 2], "destination": [2, 2], "trips": [3, 4], "note": [8, 9]}
+    )
     table.set_index(index).to_parquet(tmp_path / "trips.parquet")
-    pd.testing.assert_frame_equal(datasets.load_taxi_trips(tmp_path / "trips.parquet"), table[taxi.TRIP_COLUMNS])
+    pd.testing.assert_frame_equal(
+        datasets.load_taxi_trips(tmp_path / "trips.parquet"), table[taxi.TRIP_COLUMNS]
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,7 +273,10 @@ def test_the_index_of_a_parquet_file_is_a_column(tmp_path, index):
         ("No columns", ""),
         ("no rows", "origin,destination,trips\n"),
         ("'destination'", "origin,trips\n1,2\n"),
-        *[("column trips", f"origin,destination,trips\n1,2,{trips}\n") for trips in ("-3", "2.5", "many", "", "1e300")],
+        *[
+            ("column trips", f"origin,destination,trips\n1,2,{trips}\n")
+            for trips in ("-3", "2.5", "many", "", "1e300")
+        ],
         ("column origin", "origin,destination,trips\n,2,1\n"),
         ("origin and destination", "origin,destination,trips\n1,2,1\n1,2,4\n"),
         ("Expected 3 fields", "origin,destination,trips\n1,2\n1,2,3,4,5\n"),
@@ -222,12 +294,22 @@ def test_zones_that_are_not_all_numbers_are_words(tmp_path):
     path = tmp_path / "trips.csv"
     path.write_text("origin,destination,trips\n1,N/A,1\n2.0,1.5,3\n", encoding="utf-8")
     table = datasets.load_taxi_trips(path)
-    assert table["origin"].tolist() == ["1", "2"] and table["destination"].tolist() == ["N/A", "1.5"]
-    assert not datasets.known_zones(table) and datasets.known_zones(datasets.load_taxi_trips())
+    assert table["origin"].tolist() == ["1", "2"] and table["destination"].tolist() == [
+        "N/A",
+        "1.5",
+    ]
+    assert not datasets.known_zones(table) and datasets.known_zones(
+        datasets.load_taxi_trips()
+    )
 
 
 @pytest.mark.parametrize(
-    "source, words", [("official", "not available yet"), ("surogate", "'surogate'"), ("nowhere.csv", "nowhere.csv")]
+    "source, words",
+    [
+        ("official", "not available yet"),
+        ("surogate", "'surogate'"),
+        ("nowhere.csv", "nowhere.csv"),
+    ],
 )
 def test_refused_sources(source, words):
     with pytest.raises(ValueError, match=words):
@@ -237,17 +319,31 @@ def test_refused_sources(source, words):
 # --- Gainesville ----------------------------------------
 
 
-@pytest.mark.parametrize("core, n, neighbours", [(False, 43, (2, 6)), (True, 32, (3, 7))])
+@pytest.mark.parametrize(
+    "core, n, neighbours", [(False, 43, (2, 6)), (True, 32, (3, 7))]
+)
 def test_the_road_chain_follows_the_traffic(core, n, neighbours):
     chain = datasets.load_gainesville(core=core)
     degree = chain.adjacency.sum(axis=1)
-    assert chain.traffic_matrix.shape == (n, n) and (degree.min(), degree.max()) == neighbours
-    assert (chain.adjacency.diagonal() == core).all() and (chain.adjacency == chain.adjacency.T).all()
-    ends = [set(pair) for pair in chain.segments[["from_node", "to_node"]].itertuples(index=False, name=None)]
+    assert (
+        chain.traffic_matrix.shape == (n, n)
+        and (degree.min(), degree.max()) == neighbours
+    )
+    assert (chain.adjacency.diagonal() == core).all() and (
+        chain.adjacency == chain.adjacency.T
+    ).all()
+    ends = [
+        set(pair)
+        for pair in chain.segments[["from_node", "to_node"]].itertuples(
+            index=False, name=None
+        )
+    ]
     shares = np.array([[bool(a & b) for b in ends] for a in ends])
     np.testing.assert_array_equal(chain.adjacency | np.eye(n, dtype=bool), shares)
     traffic = chain.adjacency * chain.segments["aadt_2022"].to_numpy()
-    np.testing.assert_allclose(chain.traffic_matrix, traffic / traffic.sum(axis=1, keepdims=True), rtol=1e-14)
+    np.testing.assert_allclose(
+        chain.traffic_matrix, traffic / traffic.sum(axis=1, keepdims=True), rtol=1e-14
+    )
     nodes = set(chain.intersections["node"])
     assert set(chain.segments["from_node"]) | set(chain.segments["to_node"]) <= nodes
 
@@ -265,10 +361,17 @@ def test_the_core_chain_lies_in_the_bordered_simplex():
     matrix, raw = chain.transition_matrix, chain.traffic_matrix
     protected = simplex.protected_entries(raw)
     assert (protected.sum(axis=1).min(), protected.sum(axis=1).max()) == (2, 6)
-    np.testing.assert_array_equal(protected.sum(axis=1), chain.adjacency.sum(axis=1) - 1)
+    np.testing.assert_array_equal(
+        protected.sum(axis=1), chain.adjacency.sum(axis=1) - 1
+    )
     assert (matrix[protected] >= datasets.roads.ETA).all()
-    assert np.where(protected, matrix, 0).sum(axis=1).max() <= 1 - datasets.roads.ETA_BAR + 1e-15
-    assert (matrix[~chain.adjacency] == 0).all() and (matrix[chain.adjacency] >= datasets.roads.ETA_BAR).all()
+    assert (
+        np.where(protected, matrix, 0).sum(axis=1).max()
+        <= 1 - datasets.roads.ETA_BAR + 1e-15
+    )
+    assert (matrix[~chain.adjacency] == 0).all() and (
+        matrix[chain.adjacency] >= datasets.roads.ETA_BAR
+    ).all()
     np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-15)
     moved = np.abs(matrix - raw).max(axis=1)
     assert moved.max() == pytest.approx(0.018873, abs=1e-6)
@@ -283,7 +386,9 @@ def test_without_the_border_nothing_is_moved():
 @pytest.mark.parametrize("epsilon, row", [(0.5, "em_05"), (5.0, "em_5")])
 def test_the_trip_gives_the_recorded_errors_of_the_exponential_mechanism(epsilon, row):
     chain = datasets.load_gainesville()
-    trip = words.HammingAutomaton(chain.trip[1:], adjacency=chain.adjacency, start=chain.trip[0])
+    trip = words.HammingAutomaton(
+        chain.trip[1:], adjacency=chain.adjacency, start=chain.trip[0]
+    )
     expected = ledger.published().loc[f"benvenuti2026pf.fig5.{row}"]
     error = words.expected_error(trip.counts, epsilon, mechanism="exponential")
     assert error == pytest.approx(expected["expected"], abs=expected["expected_unit"])

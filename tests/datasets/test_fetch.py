@@ -59,7 +59,10 @@ def month(tmp_path, monkeypatch):
     zones = [*datasets.load_taxi_zones()["zone"].tolist(), *fetch.ISLANDS, 1, 265]
     rng = np.random.default_rng(1)
     table = pd.DataFrame(
-        {"PULocationID": rng.choice(zones, 20_000).astype(np.int32), "DOLocationID": rng.choice(zones, 20_000)}
+        {
+            "PULocationID": rng.choice(zones, 20_000).astype(np.int32),
+            "DOLocationID": rng.choice(zones, 20_000),
+        }
     ).assign(fare_amount=rng.random(20_000))
     table.to_parquet(tmp_path / NAME)
     inside = (~table[["PULocationID", "DOLocationID"]].isin([1, 265])).all(axis=1).sum()
@@ -81,7 +84,10 @@ def test_fetch_count_and_use(server, month):
     assert not got.blob_matches and len(got.sha256) == 64
     trips = datasets.load_taxi_trips("official")
     assert trips["trips"].sum() == got.kept < got.manhattan
-    assert datasets.counts_matrix(trips, datasets.load_taxi_zones()["zone"]).shape == (63, 63)
+    assert datasets.counts_matrix(trips, datasets.load_taxi_zones()["zone"]).shape == (
+        63,
+        63,
+    )
     assert datasets.fetch_taxi_month(url, expected=expected) == got
     assert handler.asked == 1  # the file that is there is not asked for again
     assert left() == {NAME, "yellow_2025-01_od.csv"}
@@ -96,10 +102,16 @@ def test_cut_short(server, month):
         datasets.fetch_taxi_month(url, expected=expected)
     assert left() == set()
     handler.cut = None
-    assert datasets.fetch_taxi_month(url, expected=expected).file.read_bytes() == handler.contents
+    assert (
+        datasets.fetch_taxi_month(url, expected=expected).file.read_bytes()
+        == handler.contents
+    )
 
 
-@pytest.mark.parametrize(("port", "said"), [("9", r"http://127.0.0.1:9/.* could not be downloaded"), (None, "403")])
+@pytest.mark.parametrize(
+    ("port", "said"),
+    [("9", r"http://127.0.0.1:9/.* could not be downloaded"), (None, "403")],
+)
 def test_what_is_not_there_is_told(server, month, port, said):
     url, handler = server
     handler.do_GET = lambda self: self.send_error(403)
@@ -108,7 +120,9 @@ def test_what_is_not_there_is_told(server, month, port, said):
     assert left() == set()
 
 
-@pytest.mark.parametrize("kind", ["html", "truncated", "other columns", "other rows", "other trips"])
+@pytest.mark.parametrize(
+    "kind", ["html", "truncated", "other columns", "other rows", "other trips"]
+)
 def test_wrong_files_are_removed(server, month, kind, tmp_path):
     url, handler = server
     contents, expected = month
@@ -118,7 +132,10 @@ def test_wrong_files_are_removed(server, month, kind, tmp_path):
         "truncated": contents[:-1000],
         "other columns": (tmp_path / "other.parquet").read_bytes(),
     }.get(kind, contents)
-    expected = (expected[0] + (kind == "other rows"), expected[1] + (kind == "other trips"))
+    expected = (
+        expected[0] + (kind == "other rows"),
+        expected[1] + (kind == "other trips"),
+    )
     with pytest.raises(ValueError, match="The file was removed"):
         datasets.fetch_taxi_month(url, expected=expected)
     assert left() == set()
@@ -127,10 +144,15 @@ def test_wrong_files_are_removed(server, month, kind, tmp_path):
 def test_command(server, month, monkeypatch):
     url, handler = server
     handler.contents = month[0]
-    monkeypatch.setattr(datasets, "fetch_taxi_month", partial(datasets.fetch_taxi_month, url))
+    monkeypatch.setattr(
+        datasets, "fetch_taxi_month", partial(datasets.fetch_taxi_month, url)
+    )
     result = CliRunner().invoke(cli.main, ["data", "fetch"])
     assert result.exit_code == 2
-    assert "expected 3475226 rows, 2933898 of them within Manhattan, got (20000" in result.output
+    assert (
+        "expected 3475226 rows, 2933898 of them within Manhattan, got (20000"
+        in result.output
+    )
     result = CliRunner().invoke(cli.main, ["data"])
     assert result.exit_code == 0
     assert "od_surrogate" in result.output

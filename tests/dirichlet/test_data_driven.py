@@ -20,7 +20,10 @@ def test_rows_read_totals_categories_and_borders() -> None:
     row = dirichlet.rows([[3, 1, 0], [2, 2, 4]])
     assert row.total.tolist() == [4, 8] and row.categories.tolist() == [2, 3]
     assert row.eta.tolist() == [0.25, 0.25] and row.k_min.tolist() == [6, 6]
-    with pytest.raises(ValueError, match="counts must be positive somewhere in each row, got none in row"):
+    with pytest.raises(
+        ValueError,
+        match="counts must be positive somewhere in each row, got none in row",
+    ):
         dirichlet.rows([[1, 2], [0, 0]])
     with pytest.raises(ValueError, match=r"counts must be in \[0, inf\), got -1"):
         dirichlet.rows([[1, -1]])
@@ -44,12 +47,18 @@ def published(counts, factor=1.0, gamma=1e-8):
 def test_algorithm_1_draws_and_states_theorem_1() -> None:
     counts, public = [20, 30, 48], {"k": 20.6, "eta": 0.073, "gamma": 4e-4}
     made = dirichlet.private_counts(counts, size=20_000, rng=1, **public)
-    assert made.epsilon == dirichlet.epsilon_bound(20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=3)
+    assert made.epsilon == dirichlet.epsilon_bound(
+        20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=3
+    )
     assert made.delta == dirichlet.delta_bounds(20.6, eta=0.073, gamma=4e-4, n=3)[1]
     shares = np.array(counts) / 98
     spread = np.sqrt(shares * (1 - shares) / 21.6)
-    assert (np.abs(made.value.mean(axis=0) - shares) < 5 * spread / np.sqrt(20_000)).all()
-    np.testing.assert_allclose(made.value.std(axis=0), spread, rtol=0.03)  # k 10 % off would be 5 %
+    assert (
+        np.abs(made.value.mean(axis=0) - shares) < 5 * spread / np.sqrt(20_000)
+    ).all()
+    np.testing.assert_allclose(
+        made.value.std(axis=0), spread, rtol=0.03
+    )  # k 10 % off would be 5 %
     with pytest.raises(ValueError, match="eta"):
         dirichlet.private_counts([5, 45, 48], **public)
 
@@ -59,11 +68,21 @@ def test_algorithm_2_is_as_private_as_its_worst_row() -> None:
     public = {"k": 2 * row.k_min, "eta": row.eta, "gamma": [1e-4, 1e-5, 1e-3]}
     made = dirichlet.private_counts(SMALL, size=4, rng=1, **public)
     parts = [
-        dirichlet.private_counts(c, k=k, eta=e, gamma=g) for c, k, e, g in zip(SMALL, *map(np.asarray, public.values()))
+        dirichlet.private_counts(c, k=k, eta=e, gamma=g)
+        for c, k, e, g in zip(SMALL, *map(np.asarray, public.values()))
     ]
     assert made.value.shape == (4, 3, 3) and np.allclose(made.value.sum(axis=-1), 1)
-    assert made.epsilon == max(part.epsilon for part in parts) and made.delta == max(part.delta for part in parts)
-    assert (dirichlet.private_counts([[3, 0, 3], [3, 3, 3], [2, 2, 3]], k=9, eta=0.2, gamma=0.01).value[0, 1]) == 0
+    assert made.epsilon == max(part.epsilon for part in parts) and made.delta == max(
+        part.delta for part in parts
+    )
+    assert (
+        (
+            dirichlet.private_counts(
+                [[3, 0, 3], [3, 3, 3], [2, 2, 3]], k=9, eta=0.2, gamma=0.01
+            ).value[0, 1]
+        )
+        == 0
+    )
 
 
 @pytest.mark.parametrize("name", ["k", "eta", "gamma"])
@@ -76,10 +95,15 @@ def test_one_number_or_one_a_row_else_the_argument_is_named(name, value) -> None
 
 
 def test_the_mean_divergence_of_a_chain_is_that_of_draws() -> None:
-    P, k = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]]), np.array([20.0, 40.0, 60.0])
+    P, k = (
+        np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]]),
+        np.array([20.0, 40.0, 60.0]),
+    )
     chains = dirichlet.dirichlet_mechanism(P, k, size=40_000, rng=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = np.where(P > 0, P * np.log(P / chains), 0.0).sum(axis=-1) @ markov.stationary_distribution(P)
+        drawn = np.where(P > 0, P * np.log(P / chains), 0.0).sum(
+            axis=-1
+        ) @ markov.stationary_distribution(P)
     error = drawn.std() / np.sqrt(drawn.size)
     assert abs(dirichlet.expected_chain_kl(P, k) - drawn.mean()) < 4 * error
     assert abs(dirichlet.expected_chain_kl(P, 1.1 * k) - drawn.mean()) > 6 * error
@@ -105,7 +129,9 @@ def test_the_exact_epsilon_is_below_the_published_one_at_its_own_delta() -> None
     for counts in (TAXIS, SMALL):
         for factor in (1.0, 2.0, 3.0):
             row, (epsilon, delta) = dirichlet.rows(counts), published(counts, factor)
-            exact = accounting.exact_epsilon(delta, factor * row.k_min, shift=1 / row.total, eta=row.eta)
+            exact = accounting.exact_epsilon(
+                delta, factor * row.k_min, shift=1 / row.total, eta=row.eta
+            )
             assert (exact <= epsilon).all()
 
 
@@ -113,50 +139,76 @@ def test_the_exact_epsilon_of_a_row_depends_on_its_smallest_count_alone() -> Non
     for smallest, expected in ((1, 14.6), (2, 6.90), (3, 4.45)):
         for others in ([500, 800], [20_000, 31, 77]):
             row = dirichlet.rows([smallest, *others])
-            epsilon = accounting.exact_epsilon(1e-6, row.k_min, shift=1 / row.total, eta=row.eta)
+            epsilon = accounting.exact_epsilon(
+                1e-6, row.k_min, shift=1 / row.total, eta=row.eta
+            )
             assert epsilon == pytest.approx(expected, rel=5e-3)
 
 
 def test_best_gamma_reaches_the_reference_values_and_is_a_bound() -> None:
-    best = dirichlet.best_epsilon_bound([0.0026, 1e-6, 0.2], 20.6, shift=1 / 98, eta=0.073, n=5)
+    best = dirichlet.best_epsilon_bound(
+        [0.0026, 1e-6, 0.2], 20.6, shift=1 / 98, eta=0.073, n=5
+    )
     np.testing.assert_allclose(best, [2.175, 3.275, 1.5473], rtol=5e-4)
     for delta, epsilon in zip([0.0026, 1e-6, 0.2], best):
         gammas = np.geomspace(1e-12, 0.1, 40_000)
         upper = dirichlet.delta_bounds(20.6, eta=0.073, gamma=gammas, n=5)[1]
-        on_grid = dirichlet.epsilon_bound(20.6, shift=1 / 98, eta=0.073, gamma=gammas, n=5)[upper <= delta].min()
-        assert on_grid * 0.9999 <= epsilon <= on_grid, "not below what a delta that is known to suffice allows"
+        on_grid = dirichlet.epsilon_bound(
+            20.6, shift=1 / 98, eta=0.073, gamma=gammas, n=5
+        )[upper <= delta].min()
+        assert on_grid * 0.9999 <= epsilon <= on_grid, (
+            "not below what a delta that is known to suffice allows"
+        )
 
 
 @pytest.mark.parametrize("vertices", [1, 2, 5])
 @pytest.mark.parametrize("delta, draws", [(0.3, 7), (0.02, 200), (0.0026, 5000)])
-def test_monte_carlo_error_is_the_mean_deviation_of_the_worst_estimate(delta, draws, vertices) -> None:
+def test_monte_carlo_error_is_the_mean_deviation_of_the_worst_estimate(
+    delta, draws, vertices
+) -> None:
     counts = np.arange(draws + 1)
     pmf = stats.binom.pmf(counts, draws, delta)
     law = np.diff(np.cumsum(pmf) ** vertices, prepend=0.0)
     expected = (law * np.abs(counts / draws - delta)).sum() / delta
-    assert dirichlet.monte_carlo_error(delta, draws, vertices=vertices) == pytest.approx(expected, rel=1e-9)
+    assert dirichlet.monte_carlo_error(
+        delta, draws, vertices=vertices
+    ) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-9])
 def test_the_error_of_a_share_never_seen_is_twice_its_size(delta) -> None:
     draws = np.array([1, 10])
-    np.testing.assert_allclose(dirichlet.monte_carlo_error(delta, draws), 2.0 * (1.0 - delta) ** draws, rtol=1e-12)
+    np.testing.assert_allclose(
+        dirichlet.monte_carlo_error(delta, draws),
+        2.0 * (1.0 - delta) ** draws,
+        rtol=1e-12,
+    )
 
 
 @pytest.mark.parametrize("kappa, alpha", [(0.5, 10.0), (1.0, 1.0), (0.05, 2.0)])
-def test_posterior_errors_against_draws_and_another_kappa(kappa: float, alpha: float) -> None:
+def test_posterior_errors_against_draws_and_another_kappa(
+    kappa: float, alpha: float
+) -> None:
     exact = dirichlet.posterior_absolute_error(GRADES, kappa=kappa, alpha=alpha)
-    drawn = dirichlet.posterior_release(GRADES, kappa=kappa, alpha=alpha, size=200_000, rng=np.random.default_rng(5))
+    drawn = dirichlet.posterior_release(
+        GRADES, kappa=kappa, alpha=alpha, size=200_000, rng=np.random.default_rng(5)
+    )
     errors = np.abs(drawn - GRADES / 98)
     band = 6 * errors.std(axis=0) / np.sqrt(len(errors))
     assert (np.abs(errors.mean(axis=0) - exact) < band).all()
-    wrong = dirichlet.posterior_absolute_error(GRADES, kappa=1.1 * kappa, alpha=1.5 * alpha)
+    wrong = dirichlet.posterior_absolute_error(
+        GRADES, kappa=1.1 * kappa, alpha=1.5 * alpha
+    )
     assert (np.abs(errors.mean(axis=0) - wrong) > band).any()
 
 
-def test_posterior_release_is_possible_everywhere_and_unbiased_about_its_prior() -> None:
+def test_posterior_release_is_possible_everywhere_and_unbiased_about_its_prior() -> (
+    None
+):
     counts = np.array([[0, 0, 9], [4, 0, 0]])
-    drawn = dirichlet.posterior_release(counts, kappa=1.0, alpha=2.0, size=100_000, rng=np.random.default_rng(2))
+    drawn = dirichlet.posterior_release(
+        counts, kappa=1.0, alpha=2.0, size=100_000, rng=np.random.default_rng(2)
+    )
     assert (drawn > 0).all()
     expected = (counts + 2.0) / (counts + 2.0).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.005)

@@ -51,27 +51,45 @@ ledger.record("fallin2023.eps.k9", float(counts.iloc[:, -1].mean()), output=outp
 class Project:
     """A copy of this project, of its sources and data alone; or of such a copy, and what that one made."""
 
-    def __init__(self, folder: Path, *, full: bool = False, of: "Project | None" = None) -> None:
+    def __init__(
+        self, folder: Path, *, full: bool = False, of: "Project | None" = None
+    ) -> None:
         self.folder = folder
         if of is not None:
             shutil.copytree(of.folder, folder, ignore=shutil.ignore_patterns("build"))
             return
-        ignored = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".*_cache", "*.partial")
+        ignored = shutil.ignore_patterns(
+            ".git", ".venv", "build", "__pycache__", ".*_cache", "*.partial"
+        )
         shutil.copytree(ROOT, folder, ignore=ignored)
         shutil.rmtree(folder / "figures")
         (folder / "figures").mkdir()
         if not full:
             shutil.rmtree(folder / "notebooks")
             (folder / "notebooks").mkdir()
-            cells = [nbformat.v4.new_code_cell('seed: int = 1  # seed\noutput: str = ""  # folder of the results')]
+            cells = [
+                nbformat.v4.new_code_cell(
+                    'seed: int = 1  # seed\noutput: str = ""  # folder of the results'
+                )
+            ]
             cells[0].metadata["tags"] = ["parameters"]
             cells.append(nbformat.v4.new_code_cell(SOURCE))
-            kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-            made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+            kernel = {
+                "display_name": "Python 3",
+                "language": "python",
+                "name": "python3",
+            }
+            made = nbformat.v4.new_notebook(
+                cells=cells, metadata={"kernelspec": kernel}
+            )
             nbformat.write(made, folder / "notebooks" / "quick.ipynb")
 
     def start(
-        self, *words: str, prefix: Sequence[str] = (), environment: dict[str, str] | None = None, **settings: Any
+        self,
+        *words: str,
+        prefix: Sequence[str] = (),
+        environment: dict[str, str] | None = None,
+        **settings: Any,
     ) -> subprocess.Popen[str]:
         """Start `dpsim run` in this project; its output is read when it has ended."""
         return subprocess.Popen(
@@ -95,7 +113,11 @@ class Project:
     def made(self) -> dict[str, bytes]:
         """Return the bytes of all figures, tables and results."""
         found = sorted((self.folder / "figures").glob("*/*"))
-        return {f"{f.parent.name}/{f.name}": f.read_bytes() for f in found if "timings" not in f.name}
+        return {
+            f"{f.parent.name}/{f.name}": f.read_bytes()
+            for f in found
+            if "timings" not in f.name
+        }
 
     def forget(self) -> None:
         """Remove what runs have made."""
@@ -105,9 +127,14 @@ class Project:
     def settle(self) -> None:
         """Wait until no process of this project is left, a minute at most."""
         end = time.monotonic() + 60
-        while left := [p.pid for p in psutil.process_iter(["environ"]) if self._owns(p)]:
+        while left := [
+            p.pid for p in psutil.process_iter(["environ"]) if self._owns(p)
+        ]:
             assert time.monotonic() < end, f"processes {left} are left"
-            psutil.wait_procs([psutil.Process(pid) for pid in left if psutil.pid_exists(pid)], timeout=1)
+            psutil.wait_procs(
+                [psutil.Process(pid) for pid in left if psutil.pid_exists(pid)],
+                timeout=1,
+            )
 
     def _owns(self, process: psutil.Process) -> bool:
         return (process.info["environ"] or {}).get("DPSIM_ROOT") == str(self.folder)
@@ -115,17 +142,23 @@ class Project:
 
 def plain() -> dict[str, str]:
     """Return this process's environment without what would let a run see another project."""
-    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "DPSIM_ROOT")} | {"CI": "true"}
+    return {
+        k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "DPSIM_ROOT")
+    } | {"CI": "true"}
 
 
 class Bench:
     """A project, what an undisturbed run of it makes, and room for what a fault needs."""
 
-    def __init__(self, folder: Path, *, full: bool = False, like: "Bench | None" = None) -> None:
+    def __init__(
+        self, folder: Path, *, full: bool = False, like: "Bench | None" = None
+    ) -> None:
         self.full = full
         self.room = folder
         folder.mkdir(exist_ok=True)
-        self.project = Project(folder / "project", full=full, of=like.project if like else None)
+        self.project = Project(
+            folder / "project", full=full, of=like.project if like else None
+        )
         if like is not None:
             self.expected, self.seconds = like.expected, like.seconds
             return
@@ -148,7 +181,11 @@ class Bench:
         project.forget()
         code, output = project.run(**settings)
         assert code == 0, output
-        different = [name for name, made in project.made().items() if made != self.expected.get(name)]
+        different = [
+            name
+            for name, made in project.made().items()
+            if made != self.expected.get(name)
+        ]
         assert project.made() == self.expected, f"other figures: {different}"
         project.settle()
         return "the same figures"
@@ -159,15 +196,23 @@ class Bench:
         assert code in (1, 2), f"exit code {code}: {output}"
         assert reason in output and "Traceback" not in output, output
         self.project.settle()
-        lines = [re.sub(r"\s+", " ", line).strip() for line in output.splitlines() if reason in line]
-        assert len({line.split()[0] for line in lines}) == len(lines) and (self.full or len(lines) == 1), output
+        lines = [
+            re.sub(r"\s+", " ", line).strip()
+            for line in output.splitlines()
+            if reason in line
+        ]
+        assert len({line.split()[0] for line in lines}) == len(lines) and (
+            self.full or len(lines) == 1
+        ), output
         return f"refused: {lines[0][:150]}"
 
 
 FAULTS: dict[str, Callable[[Bench], str]] = {
     "no home": lambda bench: bench.works(environment={"HOME": "/nonexistent"}),
     "umask 077": lambda bench: bench.works(umask=0o077),
-    "64 open files at most": lambda bench: bench.works(prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]),
+    "64 open files at most": lambda bench: bench.works(
+        prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]
+    ),
     "locale C, without UTF-8": lambda bench: bench.works(
         environment={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     ),
@@ -204,12 +249,21 @@ def sealed_home(bench: Bench) -> str:
 
 @fault("a package and a home that cannot be written")
 def sealed_package(bench: Bench) -> str:
-    home, project = bench.new("home"), Project(bench.room / "sealed-package", full=bench.full)
-    folders = [home, *(f for f in (project.folder / "dpsim").rglob("*") if f.is_dir()), project.folder / "dpsim"]
+    home, project = (
+        bench.new("home"),
+        Project(bench.room / "sealed-package", full=bench.full),
+    )
+    folders = [
+        home,
+        *(f for f in (project.folder / "dpsim").rglob("*") if f.is_dir()),
+        project.folder / "dpsim",
+    ]
     for folder in folders:
         folder.chmod(0o555)
     try:
-        return bench.works(project, environment={"HOME": str(home)}, prefix=without_rights())
+        return bench.works(
+            project, environment={"HOME": str(home)}, prefix=without_rights()
+        )
     finally:
         for folder in folders:
             folder.chmod(0o755)
@@ -234,7 +288,13 @@ def locale_turkish(bench: Bench) -> str:
     command = [localedef, "-i", "tr_TR", "-f", "UTF-8", str(made / "tr_TR.UTF-8")]
     if subprocess.run(command, capture_output=True).returncode:
         raise Impossible("the definition of this locale is not installed")
-    return bench.works(environment={"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8", "LOCPATH": str(made)})
+    return bench.works(
+        environment={
+            "LC_ALL": "tr_TR.UTF-8",
+            "LANG": "tr_TR.UTF-8",
+            "LOCPATH": str(made),
+        }
+    )
 
 
 # What the user has set for themselves.
@@ -247,7 +307,9 @@ def matplotlibrc_at_home(bench: Bench) -> str:
     path.parent.mkdir(parents=True)
     text = "axes.grid: True\nfigure.facecolor: red\nsavefig.bbox: tight\nlines.linestyle: --\nlegend.fancybox: False\n"
     path.write_text(text)
-    return bench.works(environment={"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")})
+    return bench.works(
+        environment={"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
+    )
 
 
 # The disk and the data.
@@ -257,7 +319,9 @@ def matplotlibrc_at_home(bench: Bench) -> str:
 def full_disk(bench: Bench) -> str:
     with mounted("size=16k") as mount:
         answer = bench.refused("No space left", "--output", mount)
-        assert not [p for p in Path(mount).rglob("*") if p.is_file()], "half-written figures"
+        assert not [p for p in Path(mount).rglob("*") if p.is_file()], (
+            "half-written figures"
+        )
     return answer
 
 
@@ -291,7 +355,9 @@ def damaged_data(bench: Bench) -> str:
     good = table.read_bytes()
     table.write_bytes(good[:1000] + bytes([good[1000] ^ 1]) + good[1001:])
     answer = bench.refused("od_surrogate_2025-01.csv is damaged")
-    assert bench.full or bench.project.made() == bench.expected, "the figures there were are gone"
+    assert bench.full or bench.project.made() == bench.expected, (
+        "the figures there were are gone"
+    )
     return answer
 
 
@@ -322,7 +388,11 @@ def killed(bench: Bench, part: float) -> str:
     assert code == 0, output
     assert bench.project.made() == bench.expected, "other figures"
     bench.project.settle()
-    left = [p.name for p in (bench.project.folder / "figures").iterdir() if p.name.startswith(".")]
+    left = [
+        p.name
+        for p in (bench.project.folder / "figures").iterdir()
+        if p.name.startswith(".")
+    ]
     assert not left, left
     return f"{found} of {len(bench.expected)} files were there; then the same figures"
 
@@ -331,7 +401,10 @@ def kills(times: int) -> dict[str, Callable[[Bench], str]]:
     """Return as many kills, at random moments."""
     rng = random.Random(1)
     parts = [rng.uniform(0.02, 1.0) for _ in range(times)]
-    return {f"kill {i} of {times}, at {p:.0%} of the run": partial(killed, part=p) for i, p in enumerate(parts, 1)}
+    return {
+        f"kill {i} of {times}, at {p:.0%} of the run": partial(killed, part=p)
+        for i, p in enumerate(parts, 1)
+    }
 
 
 def without_rights() -> list[str]:
@@ -348,9 +421,19 @@ def as_nobody() -> list[str]:
     if os.getuid() or shutil.which("setpriv") is None:
         raise Impossible("only root, with setpriv, can become another user")
     nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    again = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
-    for prefix in (nobody, [*nobody, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]):
-        if subprocess.run([*prefix, sys.executable, "-c", again], capture_output=True).returncode == 0:
+    again = (
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+    )
+    for prefix in (
+        nobody,
+        [*nobody, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"],
+    ):
+        if (
+            subprocess.run(
+                [*prefix, sys.executable, "-c", again], capture_output=True
+            ).returncode
+            == 0
+        ):
             return prefix
     raise Impossible("this Python lies where nobody else can read it")
 
@@ -360,7 +443,9 @@ def mounted(options: str, at: Path | None = None) -> Iterator[str]:
     """Yield the folder of a small file system mounted so."""
     with tempfile.TemporaryDirectory() as temporary:
         mount = str(at or temporary)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", mount], capture_output=True).returncode:
+        if subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", mount], capture_output=True
+        ).returncode:
             raise Impossible("no right to mount a small file system here")
         try:
             yield mount
@@ -376,23 +461,47 @@ def staged(name: str, stage: Callable[[Bench], str], bench: Bench) -> tuple[str,
         return "not staged", f"{name}: not staged: {reason}"
     except Exception as error:
         return "failed", f"{name}: FAILED: {type(error).__name__}: {error}"
-    return "refused in one line" if answer.startswith("refused") else "with the same figures", f"{name}: {answer}"
+    return "refused in one line" if answer.startswith(
+        "refused"
+    ) else "with the same figures", f"{name}: {answer}"
 
 
 def main() -> int:
     """Stage every fault, a line each, and sum up; return 1 when one is not survived."""
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--full", action="store_true", help="all notebooks with their default parameters")
+    arguments.add_argument(
+        "--full",
+        action="store_true",
+        help="all notebooks with their default parameters",
+    )
     arguments.add_argument("--kills", type=int, default=20)
-    arguments.add_argument("--only", default="", help="faults whose name holds this word")
+    arguments.add_argument(
+        "--only", default="", help="faults whose name holds this word"
+    )
     chosen = arguments.parse_args()
-    faults = {name: stage for name, stage in (FAULTS | kills(chosen.kills)).items() if chosen.only in name}
+    faults = {
+        name: stage
+        for name, stage in (FAULTS | kills(chosen.kills)).items()
+        if chosen.only in name
+    }
     # a run of the small notebook is one process after another: as many at once as there are processors
-    at_once = 1 if chosen.full else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+    at_once = (
+        1
+        if chosen.full
+        else len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else 2
+    )
     found: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="faults-") as folder, ThreadPoolExecutor(at_once) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="faults-") as folder,
+        ThreadPoolExecutor(at_once) as pool,
+    ):
         first = Bench(Path(folder) / "undisturbed", full=chosen.full)
-        print(f"undisturbed: {len(first.expected)} files, {first.seconds:.1f} s", flush=True)
+        print(
+            f"undisturbed: {len(first.expected)} files, {first.seconds:.1f} s",
+            flush=True,
+        )
 
         def one(name: str, stage: Callable[[Bench], str]) -> tuple[str, str]:
             room = Path(tempfile.mkdtemp(dir=folder))
@@ -401,11 +510,16 @@ def main() -> int:
             finally:
                 shutil.rmtree(room, ignore_errors=True)
 
-        for done in as_completed([pool.submit(one, name, stage) for name, stage in faults.items()]):
+        for done in as_completed(
+            [pool.submit(one, name, stage) for name, stage in faults.items()]
+        ):
             outcome, line = done.result()
             found[outcome] += 1
             print(line, flush=True)
-    print(f"{len(faults)} faults: " + ", ".join(f"{number} {outcome}" for outcome, number in sorted(found.items())))
+    print(
+        f"{len(faults)} faults: "
+        + ", ".join(f"{number} {outcome}" for outcome, number in sorted(found.items()))
+    )
     return int(found["failed"] > 0)
 
 

@@ -27,4 +27,6 @@ def ax():
 
 @pytest.fixture
 def held():
-    return lambda moving, name="table": pd.read_csv(io.StringIO(moving.spec["datasets"][name]))
+    return lambda moving, name="table": pd.read_csv(
+        io.StringIO(moving.spec["datasets"][name])
+    )

@@ -13,15 +13,25 @@ def labels(ax):
 
 
 def test_the_grades_show_bound_exact_value_and_mean_and_delta_only_near_the_smallest_epsilon():
-    values = pd.DataFrame({"epsilon": [2.0, 3.0, 9.0], "delta_upper": [1e-2, 1e-3, 1e-9]})
-    values = values.assign(kl_corollary1=0.3, kl_theorem2=0.2, kl_empirical=[0.21, 0.2, 0.19])
+    values = pd.DataFrame(
+        {"epsilon": [2.0, 3.0, 9.0], "delta_upper": [1e-2, 1e-3, 1e-9]}
+    )
+    values = values.assign(
+        kl_corollary1=0.3, kl_theorem2=0.2, kl_empirical=[0.21, 0.2, 0.19]
+    )
     figure = figures.draw_grades(values.assign(kl_standard_error=0.01), "a class")
     left, right = figure.axes
     lines = [line.get_ydata().tolist() for line in left.lines[:3]]
     assert lines == [[0.3] * 3, [0.2] * 3, [0.21, 0.2, 0.19]]
-    assert labels(left) == ["Corollary 1 (bound)", "Theorem 2 (exact)", "mean of releases"]
+    assert labels(left) == [
+        "Corollary 1 (bound)",
+        "Theorem 2 (exact)",
+        "mean of releases",
+    ]
     band = left.collections[0].get_paths()[0].vertices[:, 1]
-    assert (band.min(), band.max()) == pytest.approx((0.17, 0.23)), "two standard errors"
+    assert (band.min(), band.max()) == pytest.approx((0.17, 0.23)), (
+        "two standard errors"
+    )
     assert right.lines[0].get_xdata().tolist() == [2.0, 3.0]
     assert figure.get_supxlabel() == "a class"
     plt.close(figure)
@@ -48,7 +58,13 @@ def test_the_sampled_delta_has_bars_and_an_exact_line_for_each_delta():
     (ax,) = figure.axes
     for bars in ax.containers:
         ends = np.array([segment[:, 1] for segment in bars.lines[2][0].get_segments()])
-        assert np.diff(ends, axis=1).ravel() == pytest.approx([0.04, 0.04]), "two on either side"
-    expected = [f"{kind}, δ = {value}" for kind in ("exact", "sampled") for value in ("0.002", "0.02")]
+        assert np.diff(ends, axis=1).ravel() == pytest.approx([0.04, 0.04]), (
+            "two on either side"
+        )
+    expected = [
+        f"{kind}, δ = {value}"
+        for kind in ("exact", "sampled")
+        for value in ("0.002", "0.02")
+    ]
     assert sorted(labels(ax)) == sorted(expected)
     plt.close(figure)

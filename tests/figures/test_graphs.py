@@ -23,7 +23,9 @@ CASES = {
 def words_at(w, ell, letters, start):
     """All words at the distance, on the chain those that it allows."""
     for word in itertools.product(letters, repeat=len(w)):
-        allowed = not start or all(y in CHAIN[x] for x, y in itertools.pairwise((start, *word)))
+        allowed = not start or all(
+            y in CHAIN[x] for x, y in itertools.pairwise((start, *word))
+        )
         if allowed and sum(x != y for x, y in zip(word, w)) == ell:
             yield word
 
@@ -40,7 +42,10 @@ def automaton(w, ell, letters, start):
             state = following
         suffixes.setdefault(state, set()).add(())
     V = {state: len(found) for state, found in suffixes.items()}
-    return V, {state: {step: V[step[0]] / V[state] for step in found} for state, found in steps.items()}
+    return V, {
+        state: {step: V[step[0]] / V[state] for step in found}
+        for state, found in steps.items()
+    }
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -52,7 +57,9 @@ def test_every_state_and_transition_is_drawn(name, ax):
     after = zip(table.position + 1, table.next_mismatches, table.next_state)
     found = set(zip(before, after, table.letter))
     assert found == {(state, *step) for state, steps in mu.items() for step in steps}
-    np.testing.assert_allclose(table.probability, table.next_words / table.words, rtol=1e-14)
+    np.testing.assert_allclose(
+        table.probability, table.next_words / table.words, rtol=1e-14
+    )
     accepting = sum(state[0] == len(w) for state in V)
     assert len(ax.lines) == len(V) + accepting  # accepting states have a second circle
     assert len(ax.patches) == len(table)
@@ -80,7 +87,12 @@ def test_highlights_that_are_refused(word, ax):
 
 def test_figure_1_has_its_probabilities(ax):
     draw_automaton(ax, *automaton(*CASES["abc"]), (0, 0, ""))
-    written = Counter(part.get_text() for box in ax.artists for part in box.findobj(Text) if "/" in part.get_text())
+    written = Counter(
+        part.get_text()
+        for box in ax.artists
+        for part in box.findobj(Text)
+        if "/" in part.get_text()
+    )
     assert written == {"1/3": 3, "1/2": 5, "1/4": 2}
 
 

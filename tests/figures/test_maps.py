@@ -18,7 +18,11 @@ CHAIN = datasets.load_gainesville()
 def bar_metres(ax, words):
     """The length of the line right under the text of the scale bar."""
     text = next(text for text in ax.texts if text.get_text() == words)
-    level = [line.get_xdata() for line in ax.lines if np.allclose(line.get_ydata(), text.xy[1])]
+    level = [
+        line.get_xdata()
+        for line in ax.lines
+        if np.allclose(line.get_ydata(), text.xy[1])
+    ]
     (bar,) = (ends for ends in level if len(ends) == 2)
     assert np.mean(bar) == pytest.approx(text.xy[0])
     return np.ptp(bar)
@@ -42,9 +46,13 @@ def test_choropleth_shows_each_value_on_its_zone(ax):
 
 def test_distances_are_metres():
     # Two ends of Central Park (zone 43), 59th to 110th street: 51 blocks of 80.5 m on average.
-    park = SHAPES.set_axis(OUTLINES["zone"])[43].minimum_rotated_rectangle.exterior.coords
+    park = SHAPES.set_axis(OUTLINES["zone"])[
+        43
+    ].minimum_rotated_rectangle.exterior.coords
     sides = sorted(np.hypot(*np.diff(np.array(park), axis=0).T))
-    assert sides[-1] == pytest.approx(4060, rel=0.03) and sides[0] == pytest.approx(840, rel=0.06)
+    assert sides[-1] == pytest.approx(4060, rel=0.03) and sides[0] == pytest.approx(
+        840, rel=0.06
+    )
 
 
 def test_merged_zones_are_dissolved(ax):
@@ -52,12 +60,16 @@ def test_merged_zones_are_dissolved(ax):
     merged, group = datasets.merge_zones(counts, datasets.load_zone_adjacency(), 45)
     together = maps.zone_shapes(OUTLINES, group)
     assert len(together) == 45
-    assert together.area.sum() == pytest.approx(OUTLINES.to_crs("EPSG:32618").area.sum(), rel=0.01)
+    assert together.area.sum() == pytest.approx(
+        OUTLINES.to_crs("EPSG:32618").area.sum(), rel=0.01
+    )
     for label in range(45):
         inside = np.flatnonzero(group == label)
         assert together[label].buffer(30).contains(SHAPES.iloc[inside].union_all())
         # No border is left within a group: one large outline, beside piers and islets.
-        pieces = sorted(piece.area for piece in getattr(together[label], "geoms", [together[label]]))
+        pieces = sorted(
+            piece.area for piece in getattr(together[label], "geoms", [together[label]])
+        )
         assert pieces[-1] > 0.95 * sum(pieces)
     shown = maps.choropleth(ax, together, merged.sum(axis=1))
     assert set(shown.get_array()) == set(merged.sum(axis=1))
@@ -76,11 +88,17 @@ def test_the_network_shows_length_and_traffic(ax, core):
     chain = datasets.load_gainesville(core=core)
     maps.draw_network(ax, chain)
     (roads,) = [lines for lines in ax.collections if isinstance(lines, LineCollection)]
-    length = np.array([np.hypot(*(piece[1] - piece[0])) for piece in roads.get_segments()])
+    length = np.array(
+        [np.hypot(*(piece[1] - piece[0])) for piece in roads.get_segments()]
+    )
     driven = chain.segments["miles"].to_numpy() * MILE
     assert np.median(length / driven) == pytest.approx(1, abs=0.03)
     assert np.abs(length / driven - 1).max() < 0.25  # see data/README.md
-    np.testing.assert_allclose(roads.get_linewidths() / chain.segments["aadt_2022"], maps.WIDEST / 49_500, rtol=1e-12)
+    np.testing.assert_allclose(
+        roads.get_linewidths() / chain.segments["aadt_2022"],
+        maps.WIDEST / 49_500,
+        rtol=1e-12,
+    )
     assert bar_metres(ax, "1 km") == pytest.approx(1000)
     assert not ax.axison and ax.get_aspect() == 1
 
@@ -119,7 +137,9 @@ def test_names_cover_neither_each_other_nor_the_walk(ax):
     maps.name_segments(ax, CHAIN, CHAIN.trip, colour="black")
     boxes = [text.get_window_extent() for text in ax.texts if text.get_text().isdigit()]
     assert len(boxes) == len(set(CHAIN.trip.tolist()))
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert not any(
+        one.overlaps(other) for one, other in itertools.combinations(boxes, 2)
+    )
     line = Path(ax.transData.transform(walk_line(ax)))
     assert not any(line.intersects_bbox(box, filled=False) for box in boxes)
 

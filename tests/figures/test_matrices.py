@@ -9,16 +9,25 @@ from dpsim import datasets, figures
 
 
 def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_errors():
-    table = pd.DataFrame({"k": [10, 80, 200], "mean_of_norms": [0.5, 0.2, 0.1], "standard_error": 0.01})
-    table = table.assign(theorem3=[200.0, 80.0, 50.0], **{"epsilon_b0.02": [1, 9, 22], "epsilon_b0.01": [0.5, 4, 9]})
+    table = pd.DataFrame(
+        {"k": [10, 80, 200], "mean_of_norms": [0.5, 0.2, 0.1], "standard_error": 0.01}
+    )
+    table = table.assign(
+        theorem3=[200.0, 80.0, 50.0],
+        **{"epsilon_b0.02": [1, 9, 22], "epsilon_b0.01": [0.5, 4, 9]},
+    )
     P, Q = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.3, 0.7], [1.0, 0.0]])
-    figure = figures.stationary_errors(P, Q, table, (0.02, 0.01), 9.0, [(0.5, 0.485)], "stand-in")
+    figure = figures.stationary_errors(
+        P, Q, table, (0.02, 0.01), 9.0, [(0.5, 0.485)], "stand-in"
+    )
     true, error, private = figure.axes[:3]
     labels = [text.get_text() for text in error.get_legend().get_texts()]
     assert sorted(labels) == ["$b=0.01$", "$b=0.02$", "printed in the paper"]
     assert [len(part.lines[0].get_xdata()) for part in error.containers] == [2, 3]
     bars = error.containers[0].lines[2][0].get_segments()
-    assert np.diff([bar[:, 1] for bar in bars], axis=1).ravel() == pytest.approx([0.04, 0.04]), "two on either side"
+    assert np.diff([bar[:, 1] for bar in bars], axis=1).ravel() == pytest.approx(
+        [0.04, 0.04]
+    ), "two on either side"
     assert "50 to 200" in error.texts[-1].get_text()
     for ax, matrix in ((true, P), (private, Q)):
         shown = ax.images[0].get_array()
@@ -28,41 +37,89 @@ def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_
 
 
 def test_figure_two_is_thin_where_k_is_below_what_assumption_two_allows():
-    table = pd.DataFrame({"k": [2, 5, 10, 40], "mean_of_norms": [0.9, 0.8, 0.5, 0.2], "standard_error": 0.01})
-    table = table.assign(theorem3=100.0, **{"epsilon_b0.02": [0.2, 0.5, 1, 5], "epsilon_b0.01": [0.1, 0.2, 0.6, 2]})
+    table = pd.DataFrame(
+        {
+            "k": [2, 5, 10, 40],
+            "mean_of_norms": [0.9, 0.8, 0.5, 0.2],
+            "standard_error": 0.01,
+        }
+    )
+    table = table.assign(
+        theorem3=100.0,
+        **{"epsilon_b0.02": [0.2, 0.5, 1, 5], "epsilon_b0.01": [0.1, 0.2, 0.6, 2]},
+    )
     P = np.eye(2)
-    figure = figures.stationary_errors(P, P, table, (0.02, 0.01), 10.0, [(0.5, 0.485)], "stand-in")
+    figure = figures.stationary_errors(
+        P, P, table, (0.02, 0.01), 10.0, [(0.5, 0.485)], "stand-in"
+    )
     error = figure.axes[1]
     labels = [text.get_text() for text in error.get_legend().get_texts()]
-    assert labels == ["$b=0.02$", "$b=0.01$", "$b=0.02$, $k<10$:\nAssumption 2 broken", "printed in the paper"]
-    assert [part.lines[0].get_xdata().tolist() for part in error.containers] == [[1, 5], [0.6, 2]]
+    assert labels == [
+        "$b=0.02$",
+        "$b=0.01$",
+        "$b=0.02$, $k<10$:\nAssumption 2 broken",
+        "printed in the paper",
+    ]
+    assert [part.lines[0].get_xdata().tolist() for part in error.containers] == [
+        [1, 5],
+        [0.6, 2],
+    ]
     thin = next(line for line in error.lines if line.get_label() == labels[2])
-    assert thin.get_xdata().tolist() == [0.5, 1], "from the beginning of the axis to the first k that is allowed"
+    assert thin.get_xdata().tolist() == [0.5, 1], (
+        "from the beginning of the axis to the first k that is allowed"
+    )
     plt.close(figure)
 
 
 def test_the_chart_of_two_densities_has_its_numbers_and_a_control_of_each(held):
     places = [0.25, 0.75]
-    curves = pd.DataFrame({"k": [1.0, 1.0, 2.0, 2.0], "y": places * 2, "from p": [0, 2, 0, 3], "from q": [2, 0, 3, 0]})
-    costs = pd.DataFrame({"k": [1.0, 1.0, 2.0, 2.0], "rows": [1, 2, 1, 2], "delta": [0.1, 0.2, 0.3, 0.4]})
+    curves = pd.DataFrame(
+        {
+            "k": [1.0, 1.0, 2.0, 2.0],
+            "y": places * 2,
+            "from p": [0, 2, 0, 3],
+            "from q": [2, 0, 3, 0],
+        }
+    )
+    costs = pd.DataFrame(
+        {"k": [1.0, 1.0, 2.0, 2.0], "rows": [1, 2, 1, 2], "delta": [0.1, 0.2, 0.3, 0.4]}
+    )
     moving = figures.beta_densities(curves, costs, {"k": 2, "rows": 1}, many="rows")
-    options = {param["name"]: param["bind"]["options"] for param in moving.spec["params"]}
+    options = {
+        param["name"]: param["bind"]["options"] for param in moving.spec["params"]
+    }
     assert options == {"v_k": [1.0, 2.0], "v_rows": [1, 2]}
     assert [param["value"] for param in moving.spec["params"]] == [2, 1]
     for name, table in (("curves", curves), ("costs", costs)):
         pd.testing.assert_frame_equal(held(moving, name), table, check_dtype=False)
-    assert moving.spec["hconcat"][0]["layer"][0]["transform"] == [{"filter": "datum['from p'] > datum['from q']"}]
+    assert moving.spec["hconcat"][0]["layer"][0]["transform"] == [
+        {"filter": "datum['from p'] > datum['from q']"}
+    ]
     with_rows = curves.assign(rows=1)[["k", "rows", *curves.columns[1:]]]
-    followed = figures.beta_densities(with_rows, costs, {"k": 2, "rows": 1}, many="rows").spec
+    followed = figures.beta_densities(
+        with_rows, costs, {"k": 2, "rows": 1}, many="rows"
+    ).spec
     for chart, moved in ((moving.spec, [False, False]), (followed, [True, False])):
-        assert ["v_rows" in panel["transform"][0]["filter"] for panel in chart["hconcat"]] == moved
+        assert [
+            "v_rows" in panel["transform"][0]["filter"] for panel in chart["hconcat"]
+        ] == moved
 
 
 def test_the_line_of_delta_may_be_finer_than_its_control():
-    curves = pd.DataFrame({"k": [1.0] * 2, "N": [10, 50], "y": [0.5] * 2, "from p": [1, 2], "from q": [2, 1]})
+    curves = pd.DataFrame(
+        {
+            "k": [1.0] * 2,
+            "N": [10, 50],
+            "y": [0.5] * 2,
+            "from p": [1, 2],
+            "from q": [2, 1],
+        }
+    )
     costs = pd.DataFrame({"k": [1.0] * 3, "N": [10, 30, 50], "delta": [0.3, 0.2, 0.1]})
     moving = figures.beta_densities(curves, costs, {"k": 1, "N": 10}, many="N")
-    options = {param["name"]: param["bind"]["options"] for param in moving.spec["params"]}
+    options = {
+        param["name"]: param["bind"]["options"] for param in moving.spec["params"]
+    }
     assert options == {"v_k": [1.0], "v_N": [10, 50]}
     assert len(moving.spec["datasets"]["costs"]) > 0
     assert "ceil(" in str(moving.spec), "a delta is never rounded down"
@@ -73,7 +130,9 @@ def test_a_line_of_delta_for_every_value_of_a_control_and_the_chosen_one_thick()
     curves = pd.DataFrame({"k": [1.0, 2.0, 3.0], **densities})
     costs = pd.DataFrame({"k": [1.0, 2.0, 3.0] * 2, "rows": [1] * 3 + [2] * 3})
     costs["delta"] = np.linspace(0.1, 0.6, 6)
-    spec = figures.beta_densities(curves, costs, {"k": 2, "rows": 1}, many="rows", every="k").spec
+    spec = figures.beta_densities(
+        curves, costs, {"k": 2, "rows": 1}, many="rows", every="k"
+    ).spec
     panel = spec["hconcat"][1]
     assert "v_k" not in panel["transform"][0]["filter"], "the lines of all k are there"
     thin, *chosen = panel["layer"]
@@ -88,16 +147,24 @@ def test_figure_one_boxes_the_steps_that_differ_and_shows_the_streets_around_the
     start = roads.segments["segment"].tolist().index("s22")
     after = np.flatnonzero(roads.adjacency[start])
     onward = int(after[after != start][0])
-    walks = pd.DataFrame({"step": [0, 1], "true": [start, start], "$k=5$, $e=1$": [start, onward]})
+    walks = pd.DataFrame(
+        {"step": [0, 1], "true": [start, start], "$k=5$, $e=1$": [start, onward]}
+    )
     figure = figures.draw_walks(roads, walks, "stand-in")
-    table = next(ax for ax in figure.axes if any(text.get_text() == "step" for text in ax.texts))
-    boxed = [text.get_text() for text in table.texts if text.get_bbox_patch() is not None]
+    table = next(
+        ax for ax in figure.axes if any(text.get_text() == "step" for text in ax.texts)
+    )
+    boxed = [
+        text.get_text() for text in table.texts if text.get_bbox_patch() is not None
+    ]
     assert boxed == [str(onward)]
     maps = [ax for ax in figure.axes if ax is not table]
     assert len(maps) == 2
     assert maps[0].get_xlim() == maps[1].get_xlim()
     for ax in maps:
         (walk,) = (line.get_xydata() for line in ax.lines if line.get_label() == "walk")
-        assert np.all(walk[:, 0] >= ax.get_xlim()[0]) and np.all(walk[:, 0] <= ax.get_xlim()[1])
+        assert np.all(walk[:, 0] >= ax.get_xlim()[0]) and np.all(
+            walk[:, 0] <= ax.get_xlim()[1]
+        )
     assert [text.get_text() for ax in maps for text in ax.texts].count("0.5 km") == 1
     plt.close(figure)

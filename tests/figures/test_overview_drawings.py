@@ -29,7 +29,9 @@ def test_the_charts_name_the_font_that_comes_with_the_project(held):
 
 def test_a_map_writes_the_number_whose_half_sum_its_colours_show(held):
     zones = datasets.load_taxi_zones()
-    shares = pd.DataFrame({"mechanism": "noisy counts", "epsilon": 2.0, "zone": zones["zone"]})
+    shares = pd.DataFrame(
+        {"mechanism": "noisy counts", "epsilon": 2.0, "zone": zones["zone"]}
+    )
     shares["wrong"] = np.geomspace(0.05, 500, len(zones))
     shares["total"] = shares["wrong"].sum() / 2
     chart = figures.manhattan(zones, shares)
@@ -112,4 +114,6 @@ def test_each_kind_of_claim_has_a_panel(held, kind):
     dots = [layer for layer in panels[kind]["layer"] if "color" in layer["encoding"]]
     colours = dots[0]["encoding"]["color"]["scale"]
     assert colours["domain"] == ["agrees", "slip"] and len(colours["range"]) == 2
-    assert set(figures.overview.VERDICTS) >= set(ledger.report()["verdict"]) - {"not judged"}
+    assert set(figures.overview.VERDICTS) >= set(ledger.report()["verdict"]) - {
+        "not judged"
+    }

@@ -16,43 +16,91 @@ from dpsim import figures
 
 def test_no_text_is_smaller_than_a_reader_needs():
     figures.style()
-    keys = ["font.size", "axes.labelsize", "axes.titlesize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize"]
+    keys = [
+        "font.size",
+        "axes.labelsize",
+        "axes.titlesize",
+        "xtick.labelsize",
+        "ytick.labelsize",
+        "legend.fontsize",
+    ]
     assert min(mpl.rcParams[key] for key in keys) > 8.49
     assert mpl.rcParams["font.family"] == ["DejaVu Sans"]
 
 
 def test_what_is_compared_differs_in_dashes_and_markers():
-    looks = figures.looks({"a": figures.PAPER, "b": figures.OTHER, "c": figures.OURS}, markers=True)
-    assert len({str(dash) for dash in looks["dashes"].values()}) == len(set(looks["markers"].values())) == 3
+    looks = figures.looks(
+        {"a": figures.PAPER, "b": figures.OTHER, "c": figures.OURS}, markers=True
+    )
+    assert (
+        len({str(dash) for dash in looks["dashes"].values()})
+        == len(set(looks["markers"].values()))
+        == 3
+    )
 
 
 def test_any_colour_that_matplotlib_knows_has_a_look(ax):
-    table = pd.DataFrame({"x": [0, 1] * 3, "y": range(6), "name": np.repeat(["a", "b", "c"], 2)})
+    table = pd.DataFrame(
+        {"x": [0, 1] * 3, "y": range(6), "name": np.repeat(["a", "b", "c"], 2)}
+    )
     colours = {"a": "red", "b": "#9AD9C3", "c": figures.OURS}
-    sns.lineplot(table, x="x", y="y", hue="name", style="name", ax=ax, **figures.looks(colours, markers=True))
+    sns.lineplot(
+        table,
+        x="x",
+        y="y",
+        hue="name",
+        style="name",
+        ax=ax,
+        **figures.looks(colours, markers=True),
+    )
     drawn = [to_hex(line.get_color()).upper() for line in ax.lines[:3]]
     assert drawn == ["#FF0000", "#9AD9C3", figures.OURS]
-    with pytest.raises(ValueError, match="colours must be colours that matplotlib knows, got 'nice' for 'a'"):
+    with pytest.raises(
+        ValueError,
+        match="colours must be colours that matplotlib knows, got 'nice' for 'a'",
+    ):
         figures.looks({"a": "nice"})
 
 
 def test_a_band_is_two_standard_errors_to_either_side(ax):
     figures.draw_means(ax, [1, 2], [1.0, 2.0], [0.25, 0.5], figures.OURS, label="ours")
     (line,), (band,) = ax.lines, ax.collections
-    assert line.get_ydata().tolist() == [1.0, 2.0] and line.get_label() == "ours" and line.is_dashed()
-    assert {tuple(point) for point in band.get_paths()[0].vertices} >= {(1, 0.5), (1, 1.5), (2, 1.0), (2, 3.0)}
+    assert (
+        line.get_ydata().tolist() == [1.0, 2.0]
+        and line.get_label() == "ours"
+        and line.is_dashed()
+    )
+    assert {tuple(point) for point in band.get_paths()[0].vertices} >= {
+        (1, 0.5),
+        (1, 1.5),
+        (2, 1.0),
+        (2, 3.0),
+    }
 
 
 def test_a_table_keeps_its_alignment_without_a_style_sheet_and_its_digits():
-    table = pd.DataFrame({"way <1>": ["a & b", "c"], "trips": [1234, 5], "error": [0.01234, 1 / 3]})
+    table = pd.DataFrame(
+        {"way <1>": ["a & b", "c"], "trips": [1234, 5], "error": [0.01234, 1 / 3]}
+    )
     shown = figures.show_table(table, ".2f", {"trips": ",d"})._repr_mimebundle_()
-    assert shown["text/plain"] == "way <1> | trips | error\na & b | 1,234 | 0.01\nc | 5 | 0.33"
-    styles = re.findall(r'<t[hd] style="text-align: (\w+); vertical-align: top">', shown["text/html"])
-    assert styles == ["left", "right", "right"] * 3 and "way &lt;1&gt;" in shown["text/html"]
+    assert (
+        shown["text/plain"]
+        == "way <1> | trips | error\na & b | 1,234 | 0.01\nc | 5 | 0.33"
+    )
+    styles = re.findall(
+        r'<t[hd] style="text-align: (\w+); vertical-align: top">', shown["text/html"]
+    )
+    assert (
+        styles == ["left", "right", "right"] * 3
+        and "way &lt;1&gt;" in shown["text/html"]
+    )
 
 
 def test_many_values_leave_room_for_each_other(ax):
-    for k, shown in (([1, 100], [1, 3, 10, 30, 100]), ([0.1, 10_000], [0.1, 1, 10, 100, 1000, 10_000])):
+    for k, shown in (
+        ([1, 100], [1, 3, 10, 30, 100]),
+        ([0.1, 10_000], [0.1, 1, 10, 100, 1000, 10_000]),
+    ):
         ax.plot(k, k)
         ax.set_xscale("log")
         figures.plain_ticks(ax.xaxis, figures.K_TICKS)
@@ -61,20 +109,29 @@ def test_many_values_leave_room_for_each_other(ax):
 
 
 def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):
-    table = pd.DataFrame({"who": ["a", "b", "c"], "n": [1, 2, 3], "x": [np.pi * 1e-7, np.nan, -2e9 / 3]})
+    table = pd.DataFrame(
+        {"who": ["a", "b", "c"], "n": [1, 2, 3], "x": [np.pi * 1e-7, np.nan, -2e9 / 3]}
+    )
     figures.save_table(table, "whole", str(tmp_path))
     kept = pd.read_csv(tmp_path / "whole.csv")
     pd.testing.assert_frame_equal(figures.shorten(table), kept, check_exact=True)
-    pd.testing.assert_frame_equal(figures.shorten(figures.shorten(table)), kept, check_exact=True)
+    pd.testing.assert_frame_equal(
+        figures.shorten(figures.shorten(table)), kept, check_exact=True
+    )
     figures.save_table(kept, "again", str(tmp_path))
-    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert (tmp_path / "again.csv").read_bytes() == (
+        tmp_path / "whole.csv"
+    ).read_bytes()
 
 
 def test_key_numbers_are_written_with_ten_digits_and_only_on_request(tmp_path):
     figures.save_numbers({"delta": 1 / 3, "rows": 12}, "")
     assert list(tmp_path.iterdir()) == []
     figures.save_numbers({"delta": 1 / 3, "rows": 12}, str(tmp_path / "new"))
-    assert json.loads((tmp_path / "new" / "numbers.json").read_text()) == {"delta": 0.333333, "rows": 12}
+    assert json.loads((tmp_path / "new" / "numbers.json").read_text()) == {
+        "delta": 0.333333,
+        "rows": 12,
+    }
 
 
 @pytest.mark.parametrize("numbers", [{"delta": math.nan}, {"delta": "0.1"}])
@@ -85,6 +142,8 @@ def test_what_is_no_number_is_refused(numbers, tmp_path):
 
 
 def test_no_numbers_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"numbers must hold at least one number, got \{\}"):
+    with pytest.raises(
+        ValueError, match=r"numbers must hold at least one number, got \{\}"
+    ):
         figures.save_numbers({}, str(tmp_path))
     assert list(tmp_path.iterdir()) == []

@@ -12,17 +12,35 @@ from dpsim.figures.permute_and_flip import FIXED
 
 
 def test_expected_and_published_errors_are_drawn(axes):
-    rows = [(m, e, 1 / e, 1.1 / e, 0.01) for m in ("permute-and-flip", "exponential") for e in (1.0, 2.0)]
-    columns = ["mechanism", "epsilon", "error_expected", "error_sampled", "standard_error"]
+    rows = [
+        (m, e, 1 / e, 1.1 / e, 0.01)
+        for m in ("permute-and-flip", "exponential")
+        for e in (1.0, 2.0)
+    ]
+    columns = [
+        "mechanism",
+        "epsilon",
+        "error_expected",
+        "error_sampled",
+        "standard_error",
+    ]
     published = {"permute-and-flip": [(1.5, 0.4), (9, 0.1)], "exponential": []}
     draw_errors(axes[0], pd.DataFrame(rows, columns=columns), published)
-    expected = [line for line in axes[0].lines if line.get_label() in ("permute-and-flip", "exponential")]
+    expected = [
+        line
+        for line in axes[0].lines
+        if line.get_label() in ("permute-and-flip", "exponential")
+    ]
     assert [line.get_ydata().tolist() for line in expected] == [[1.0, 0.5]] * 2
     bars = axes[0].containers[0].lines[2][0].get_segments()
-    assert np.diff([bar[:, 1] for bar in bars], axis=1).ravel() == pytest.approx([0.04, 0.04]), "two on either side"
+    assert np.diff([bar[:, 1] for bar in bars], axis=1).ravel() == pytest.approx(
+        [0.04, 0.04]
+    ), "two on either side"
     assert axes[0].get_ylabel() == "wrong segments"
     assert expected[0].is_dashed() != expected[1].is_dashed()  # told apart in grey
-    assert [line.get_ydata()[0] for line in axes[0].lines if line.get_marker() == "D"] == [0.4]  # 9 is outside
+    assert [
+        line.get_ydata()[0] for line in axes[0].lines if line.get_marker() == "D"
+    ] == [0.4]  # 9 is outside
 
 
 def test_drives_are_drawn_with_what_no_other_segment_can_replace():
@@ -36,7 +54,9 @@ def test_drives_are_drawn_with_what_no_other_segment_can_replace():
     pink = [lines for lines in axes[0].collections if lines.get_zorder() == 3]
     ends = figures.maps.segment_ends(roads)
     np.testing.assert_array_equal(np.array(pink[0].get_segments()), ends[[4, 6]])
-    stops = [np.array(figures.maps.walk_stops(roads, drive)) for drive in (true, private)]
+    stops = [
+        np.array(figures.maps.walk_stops(roads, drive)) for drive in (true, private)
+    ]
     drawn = [line.get_xydata() for line in axes[1].lines if line.get_zorder() in (3, 4)]
     for path in stops:
         assert any(len(path) == len(line) and (path == line).all() for line in drawn)
@@ -49,7 +69,9 @@ def test_drives_are_drawn_with_what_no_other_segment_can_replace():
             text = cells[step, -row]
             box = text.get_bbox_patch()
             assert text.get_text() == f"{segment}"
-            assert (box is not None) == (fixed[step] if row == 1 else segment != true[step])
+            assert (box is not None) == (
+                fixed[step] if row == 1 else segment != true[step]
+            )
             if row == 1 and box:
                 assert to_hex(box.get_facecolor()).upper() == FIXED
     plt.close(figure)

@@ -110,13 +110,17 @@ def add(
 
 def covered(name: str) -> bool:
     """Return whether a public function has an entry or a reason for having none."""
-    return name in ENTRIES or any(fnmatch(name, pattern) for pattern in " ".join(LEFT_OUT.values()).split())
+    return name in ENTRIES or any(
+        fnmatch(name, pattern) for pattern in " ".join(LEFT_OUT.values()).split()
+    )
 
 
 # --------------------------------------------------------------------------------------------- checks of results
 
 
-def between(low: float = -math.inf, high: float = math.inf, *, minus_infinity: bool = False) -> Check:
+def between(
+    low: float = -math.inf, high: float = math.inf, *, minus_infinity: bool = False
+) -> Check:
     """Return a check that all numbers of a result are finite and in [low, high], within a relative 1e-9."""
 
     def check(result: Any) -> None:
@@ -125,8 +129,13 @@ def between(low: float = -math.inf, high: float = math.inf, *, minus_infinity: b
             assert not bad.any(), f"not finite: {numbers[bad].flat[0]}"
             seen = numbers[np.isfinite(numbers)]
             if seen.size:
-                slack = 1e-9 * (1.0 + max(abs(x) for x in (low, high, 0.0) if math.isfinite(x)))
-                assert seen.min() >= low - slack and seen.max() <= high + slack, (seen.min(), seen.max())
+                slack = 1e-9 * (
+                    1.0 + max(abs(x) for x in (low, high, 0.0) if math.isfinite(x))
+                )
+                assert seen.min() >= low - slack and seen.max() <= high + slack, (
+                    seen.min(),
+                    seen.max(),
+                )
 
     return check
 
@@ -134,7 +143,10 @@ def between(low: float = -math.inf, high: float = math.inf, *, minus_infinity: b
 def numbers_of(result: Any) -> list[np.ndarray]:
     """Return the arrays of numbers in a result; text, booleans, None and drawings hold none."""
     if isinstance(result, pd.DataFrame):
-        return [column.dropna().to_numpy(float) for _, column in result.select_dtypes("number").items()]
+        return [
+            column.dropna().to_numpy(float)
+            for _, column in result.select_dtypes("number").items()
+        ]
     if isinstance(result, dict):
         return numbers_of(list(result.values()))
     if isinstance(result, (list, tuple)):
@@ -142,12 +154,19 @@ def numbers_of(result: Any) -> list[np.ndarray]:
     if sparse.issparse(result):
         return [np.asarray(result.data, dtype=float)]
     if isinstance(result, np.ndarray) and result.dtype == object:
-        whole = [x for x in result.ravel().tolist() if isinstance(x, int)]  # of any size: their logarithms will do
+        whole = [
+            x for x in result.ravel().tolist() if isinstance(x, int)
+        ]  # of any size: their logarithms will do
         return [np.array([math.copysign(math.log1p(abs(x)), x) for x in whole])]
-    if isinstance(result, (int, float, np.number, np.ndarray)) and np.asarray(result).dtype.kind in "iuf":
+    if (
+        isinstance(result, (int, float, np.number, np.ndarray))
+        and np.asarray(result).dtype.kind in "iuf"
+    ):
         return [np.asarray(result, dtype=float)]
     if is_dataclass(result) and not isinstance(result, type):
-        return numbers_of([value for value in vars(result).values() if isinstance(value, np.ndarray)])
+        return numbers_of(
+            [value for value in vars(result).values() if isinstance(value, np.ndarray)]
+        )
     return []
 
 
@@ -170,7 +189,10 @@ def ordered(check: Check) -> Check:
 
     def both(result: Any) -> None:
         check(result)
-        assert (np.asarray(result[0]) <= np.asarray(result[1]) + 1e-9 * (1 + np.abs(result[1]))).all()
+        assert (
+            np.asarray(result[0])
+            <= np.asarray(result[1]) + 1e-9 * (1 + np.abs(result[1]))
+        ).all()
 
     return both
 
@@ -179,7 +201,9 @@ def spending(privatize: Callable[..., Any], **arguments: Any) -> Any:
     """Return the value of a release, once it spends at most what was asked for."""
     release = privatize(**arguments)
     rounding = 1e-9  # of the draws of a histogram, which counts as delta
-    assert release.epsilon <= arguments["epsilon"] and release.delta <= arguments.get("delta", rounding)
+    assert release.epsilon <= arguments["epsilon"] and release.delta <= arguments.get(
+        "delta", rounding
+    )
     assert release.simulation == (arguments["rng"] is not None)
     return release.value
 
@@ -192,13 +216,17 @@ def real(low: float, high: float) -> st.SearchStrategy[float]:
     plain = st.floats(low, high)
     if low <= 0.0:
         return plain
-    powers = st.floats(math.log(low), math.log(high)).map(lambda x: min(max(math.exp(x), low), high))
+    powers = st.floats(math.log(low), math.log(high)).map(
+        lambda x: min(max(math.exp(x), low), high)
+    )
     return st.one_of(plain, powers)
 
 
 def reals(low: float, high: float) -> st.SearchStrategy[Any]:
     """Return numbers, or arrays of two."""
-    return st.one_of(real(low, high), st.lists(real(low, high), min_size=2, max_size=2).map(np.array))
+    return st.one_of(
+        real(low, high), st.lists(real(low, high), min_size=2, max_size=2).map(np.array)
+    )
 
 
 def maybe(strategy: st.SearchStrategy) -> st.SearchStrategy:
@@ -207,17 +235,26 @@ def maybe(strategy: st.SearchStrategy) -> st.SearchStrategy:
 
 
 rng = st.integers(0, 2**32).map(np.random.default_rng)
-size = st.one_of(st.none(), st.integers(0, 3), st.sampled_from([(), (2,), (2, 0), [1, 2]]))
+size = st.one_of(
+    st.none(), st.integers(0, 3), st.sampled_from([(), (2,), (2, 0), [1, 2]])
+)
 epsilons = reals(0.0, 30.0)
 
 
 @st.composite
-def vectors(draw: Any, n: int | None = None, positive: bool = False, rows: int | None = None) -> np.ndarray:
+def vectors(
+    draw: Any, n: int | None = None, positive: bool = False, rows: int | None = None
+) -> np.ndarray:
     """Return probability vectors (n,) or (rows, n)."""
     n = draw(st.integers(1, 6)) if n is None else n
-    entry = st.one_of(st.integers(0 if not positive else 1, 20), st.floats(1e-6 if positive else 0.0, 1e3))
+    entry = st.one_of(
+        st.integers(0 if not positive else 1, 20),
+        st.floats(1e-6 if positive else 0.0, 1e3),
+    )
     shape = (n,) if rows is None else (rows, n)
-    raw = np.array(draw(st.lists(entry, min_size=math.prod(shape), max_size=math.prod(shape)))).reshape(shape)
+    raw = np.array(
+        draw(st.lists(entry, min_size=math.prod(shape), max_size=math.prod(shape)))
+    ).reshape(shape)
     raw[raw < 1e-6] = 0.0
     raw[..., 0] += raw.sum(axis=-1) == 0
     return raw / raw.sum(axis=-1, keepdims=True)
@@ -229,13 +266,17 @@ def chains(draw: Any, dense: bool = False) -> Any:
     n = draw(st.integers(1, 5))
     P = 0.9 * draw(vectors(n, rows=n)) + 0.1 * np.roll(np.eye(n), 1, axis=1)
     P = P / P.sum(axis=1, keepdims=True)
-    kind = draw(st.sampled_from(["dense", "batch"] if dense else ["dense", "batch", "sparse"]))
+    kind = draw(
+        st.sampled_from(["dense", "batch"] if dense else ["dense", "batch", "sparse"])
+    )
     return {"dense": P, "batch": np.stack([P, P]), "sparse": sparse.csr_array(P)}[kind]
 
 
 def symmetric_mask(n: int) -> st.SearchStrategy[np.ndarray]:
     """Return symmetric boolean matrices."""
-    pairs = st.lists(st.booleans(), min_size=n * n, max_size=n * n).map(lambda x: np.array(x).reshape(n, n))
+    pairs = st.lists(st.booleans(), min_size=n * n, max_size=n * n).map(
+        lambda x: np.array(x).reshape(n, n)
+    )
     return pairs.map(lambda a: a | a.T)
 
 
@@ -244,7 +285,13 @@ def count_vectors(draw: Any, rows: int | None = None) -> np.ndarray:
     """Return counts with at least one in each row, (n,) or (rows, n)."""
     n = draw(st.integers(1, 5))
     shape = (n,) if rows is None else (rows, n)
-    counts = np.array(draw(st.lists(st.integers(0, 50), min_size=math.prod(shape), max_size=math.prod(shape))))
+    counts = np.array(
+        draw(
+            st.lists(
+                st.integers(0, 50), min_size=math.prod(shape), max_size=math.prod(shape)
+            )
+        )
+    )
     counts = counts.reshape(shape)
     counts[..., 0] += counts.sum(axis=-1) == 0
     return counts
@@ -253,19 +300,80 @@ def count_vectors(draw: Any, rows: int | None = None) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------- checks, streams
 
 text = st.text(min_size=1, max_size=8)
-add("checks.interval", anything, low=st.floats(-9, 9), high=st.floats(-9, 9), open_low=st.booleans(), checked=False)
-add("checks.real", between(-5, 5), name=text, value=reals(-5, 5), low=st.just(-5), high=st.just(5))
-add("checks.numeric", between(-5, 5), name=text, value=reals(-5, 5), checked=False)  # takes NaN
-add("checks.scalar", between(-5, 5), name=text, value=real(-5, 5), low=st.just(-5), high=st.just(5))
-add("checks.integer", between(-5, 5), name=text, value=st.integers(-5, 5), low=st.just(-5), high=st.just(5))
-add("checks.integers", between(-5, 5), name=text, value=st.integers(-5, 5), low=st.just(-5), high=st.just(5))
-add("checks.size", non_negative, name=text, value=st.one_of(st.integers(0, 9), st.just([1, 2]), st.none()))
+add(
+    "checks.interval",
+    anything,
+    low=st.floats(-9, 9),
+    high=st.floats(-9, 9),
+    open_low=st.booleans(),
+    checked=False,
+)
+add(
+    "checks.real",
+    between(-5, 5),
+    name=text,
+    value=reals(-5, 5),
+    low=st.just(-5),
+    high=st.just(5),
+)
+add(
+    "checks.numeric", between(-5, 5), name=text, value=reals(-5, 5), checked=False
+)  # takes NaN
+add(
+    "checks.scalar",
+    between(-5, 5),
+    name=text,
+    value=real(-5, 5),
+    low=st.just(-5),
+    high=st.just(5),
+)
+add(
+    "checks.integer",
+    between(-5, 5),
+    name=text,
+    value=st.integers(-5, 5),
+    low=st.just(-5),
+    high=st.just(5),
+)
+add(
+    "checks.integers",
+    between(-5, 5),
+    name=text,
+    value=st.integers(-5, 5),
+    low=st.just(-5),
+    high=st.just(5),
+)
+add(
+    "checks.size",
+    non_negative,
+    name=text,
+    value=st.one_of(st.integers(0, 9), st.just([1, 2]), st.none()),
+)
 add("checks.plain", between(-5, 5), result=reals(-5, 5), checked=False)
-add("checks.row_scales", probability, name=text, totals=st.just(np.ones(2)), n=st.integers(1, 9), checked=False)
-add("checks.choice", anything, name=text, value=st.sampled_from("ab"), allowed=st.just(("a", "b")))
+add(
+    "checks.row_scales",
+    probability,
+    name=text,
+    totals=st.just(np.ones(2)),
+    n=st.integers(1, 9),
+    checked=False,
+)
+add(
+    "checks.choice",
+    anything,
+    name=text,
+    value=st.sampled_from("ab"),
+    allowed=st.just(("a", "b")),
+)
 add("checks.simplex", sums_to_one, name=text, value=vectors())
 add("checks.generator", anything, rng=st.one_of(st.none(), rng, st.integers(0, 99)))
-add("streams.stream", anything, seed=st.integers(0, 2**70), name=text, chunk=st.integers(0, 2**31))
+add(
+    "streams.stream",
+    anything,
+    seed=st.integers(0, 2**70),
+    name=text,
+    chunk=st.integers(0, 2**31),
+)
 add("streams.threads", between(1))
 add("streams.private", anything)
 add("streams.in_chunks", probability, work=st.just(lambda size, rng: rng.random(size)), total=st.integers(0, 50),
@@ -274,13 +382,25 @@ add("streams.in_chunks", probability, work=st.just(lambda size, rng: rng.random(
 # ------------------------------------------------------------------------------------------------ special functions
 
 arrays = reals(1e-8, 1e12).map(np.asarray)
-tails = {"x": real(1e-6, 0.99).map(np.asarray), "p": real(1e-6, 0.999).map(np.asarray), "k": real(1e-3, 1e6)}
+tails = {
+    "x": real(1e-6, 0.99).map(np.asarray),
+    "p": real(1e-6, 0.999).map(np.asarray),
+    "k": real(1e-3, 1e6),
+}
 add("numerics.special.log_beta_tail", logarithm, **tails, checked=False)
 add("numerics.special.log_beta_kernel", finite, **tails, checked=False)
-ratios = real(1e-9, 1e9).map(lambda ratio: {"u": np.asarray(ratio - 1.0), "ratio": np.asarray(ratio)})
+ratios = real(1e-9, 1e9).map(
+    lambda ratio: {"u": np.asarray(ratio - 1.0), "ratio": np.asarray(ratio)}
+)
 add("numerics.special.minus_log1p", between(-1e-15), ratios, checked=False,
     call=lambda u, ratio: special.minus_log1p(u, ratio))  # fmt: skip
-add("numerics.special.stirling_rest", non_negative, x=arrays, call=lambda x: special.stirling_rest(x), checked=False)
+add(
+    "numerics.special.stirling_rest",
+    non_negative,
+    x=arrays,
+    call=lambda x: special.stirling_rest(x),
+    checked=False,
+)
 add("numerics.special.log_beta", finite, a=reals(1e-8, 1e12), b=reals(1e-8, 1e12))
 add("numerics.special.log_gamma_ratio", finite, a=reals(1e-8, 1e12), t=reals(0.0, 1e12))
 add("numerics.special.log_minus_psi", non_negative, x=arrays, checked=False)
@@ -291,7 +411,9 @@ add("numerics.special.beta_upper_quantile", probability, **quantiles, checked=Fa
 # -------------------------------------------------------------------------------------------- Dirichlet mechanism
 
 ks = reals(1e-3, 1e6)
-draws = st.fixed_dictionaries({"p": vectors(), "k": real(1e-3, 1e9), "size": size, "rng": rng})
+draws = st.fixed_dictionaries(
+    {"p": vectors(), "k": real(1e-3, 1e9), "size": size, "rng": rng}
+)
 add("dirichlet.mechanism.dirichlet_mechanism", probability, draws)
 add("dirichlet.private_matrix.privatize", sums_to_one, P=vectors(3), epsilon=real(1.0, 50.0), delta=real(1e-3, 0.5),
     support=st.just(True), eta=real(0.05, 0.3), records=real(100, 1e6), rng=st.one_of(rng, st.integers(0, 99)),
@@ -306,7 +428,14 @@ def theorem(draw: Any) -> dict[str, Any]:
     eta = draw(real(1e-6, 0.9)) * rest / m
     shift = draw(real(1e-6, 1.0)) * (rest - (m - 2) * eta - 2 * eta)
     gamma = draw(real(1e-12, 0.99)) / max(m - 1, 1)
-    chosen = {"k": draw(ks), "shift": shift, "eta": eta, "gamma": gamma, "n": m, "eta_bar": outside}
+    chosen = {
+        "k": draw(ks),
+        "shift": shift,
+        "eta": eta,
+        "gamma": gamma,
+        "n": m,
+        "eta_bar": outside,
+    }
     return chosen
 
 
@@ -316,7 +445,10 @@ def leaving(draw: Any) -> dict[str, Any]:
     n = draw(st.integers(2, 6))
     protected = draw(maybe(st.integers(1, n - 1)))
     m = n if protected is None else protected
-    eta, gamma = draw(real(1e-6, 1.0 if m > 1 else 0.999)) / m, draw(real(1e-12, 0.99)) / max(m - 1, 1)
+    eta, gamma = (
+        draw(real(1e-6, 1.0 if m > 1 else 0.999)) / m,
+        draw(real(1e-12, 0.99)) / max(m - 1, 1),
+    )
     return {"k": draw(ks), "eta": eta, "gamma": gamma, "n": n, "protected": protected}
 
 
@@ -324,18 +456,45 @@ add("dirichlet.theorem1.epsilon_bound", non_negative, theorem())
 add("dirichlet.theorem1.delta_bounds", ordered(probability), leaving())
 add("dirichlet.theorem1.best_epsilon_bound", non_negative, delta=reals(1e-6, 0.9), k=real(1.0, 1e4),
     shift=st.just(0.01), eta=st.just(0.07), n=st.integers(2, 6))  # fmt: skip
-add("dirichlet.theorem1.extreme_points", sums_to_one, n=st.integers(2, 6), eta=real(1e-9, 1 / 6))
+add(
+    "dirichlet.theorem1.extreme_points",
+    sums_to_one,
+    n=st.integers(2, 6),
+    eta=real(1e-9, 1 / 6),
+)
 some = st.integers(1, 5).flatmap(lambda m: vectors(6).map(lambda p: 0.8 * p[:m] + 0.02))
-add("dirichlet.theorem1.leaving_probability", probability, p=some, k=real(1e-3, 1e3), gamma=real(1e-20, 0.1))
+add(
+    "dirichlet.theorem1.leaving_probability",
+    probability,
+    p=some,
+    k=real(1e-3, 1e3),
+    gamma=real(1e-20, 0.1),
+)
 add("dirichlet.theorem1.delta_monte_carlo", probability, p=vectors(4), k=real(1e-3, 1e6), gamma=real(1e-9, 0.999),
     draws=st.one_of(st.integers(1, 20), st.just([1, 5, 9])), rng=rng, protected=maybe(st.integers(1, 4)))  # fmt: skip
 add("dirichlet.accuracy.expected_kl", between(-1e-9), p=vectors(), k=real(1e-3, 1e9))
 sizes = {"categories": st.integers(1, 20), "N": reals(20, 1e6), "k": ks}
 add("dirichlet.accuracy.expected_kl_bound", between(-1e-9), **sizes)
-add("dirichlet.accuracy.expected_absolute_error", probability, p=vectors(), k=real(1e-3, 1e9))
-add("dirichlet.accuracy.expected_chain_kl", non_negative, P=chains(dense=True), k=real(1e-2, 1e6))
+add(
+    "dirichlet.accuracy.expected_absolute_error",
+    probability,
+    p=vectors(),
+    k=real(1e-3, 1e9),
+)
+add(
+    "dirichlet.accuracy.expected_chain_kl",
+    non_negative,
+    P=chains(dense=True),
+    k=real(1e-2, 1e6),
+)
 add("dirichlet.accuracy.expected_absolute_error_bound", probability, k=ks)
-add("dirichlet.accuracy.log_absolute_error_lower_bound", between(high=0), n=st.integers(2, 20), N=reals(20, 1e6), k=ks)
+add(
+    "dirichlet.accuracy.log_absolute_error_lower_bound",
+    between(high=0),
+    n=st.integers(2, 20),
+    N=reals(20, 1e6),
+    k=ks,
+)
 add("dirichlet.accuracy.monte_carlo_error", non_negative, delta=real(1e-9, 0.999), draws=st.integers(1, 10**6),
     vertices=st.integers(1, 9))  # fmt: skip
 
@@ -347,67 +506,119 @@ def borders(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     """Return a border and a shift that fit, and what else is asked for."""
     eta = draw(real(1e-4, 0.49))
     shift = draw(real(1e-4, 1.0)) * (1.0 - 2.0 * eta)
-    return {"shift": shift, "eta": eta} | {name: draw(strategy) for name, strategy in more.items()}
+    return {"shift": shift, "eta": eta} | {
+        name: draw(strategy) for name, strategy in more.items()
+    }
 
 
 @st.composite
 def reachable(draw: Any) -> dict[str, Any]:
     """Return a target of epsilon above the privacy floor."""
     chosen = draw(borders(delta=real(1e-30, 0.5)))
-    floor = accounting.privacy_floor(chosen["delta"], shift=chosen["shift"], eta=chosen["eta"])
+    floor = accounting.privacy_floor(
+        chosen["delta"], shift=chosen["shift"], eta=chosen["eta"]
+    )
     return chosen | {"epsilon": float(floor) * 1.01 + draw(real(1e-3, 9.0))}
 
 
 @st.composite
 def reachable_posterior(draw: Any) -> dict[str, Any]:
     """Return the same for the posterior release."""
-    chosen = {"alpha": draw(real(0.1, 100.0)), "adjacency": draw(adjacency), "delta": draw(real(1e-30, 0.5))}
-    floor = accounting.posterior_floor(chosen["delta"], alpha=chosen["alpha"], adjacency=chosen["adjacency"])
+    chosen = {
+        "alpha": draw(real(0.1, 100.0)),
+        "adjacency": draw(adjacency),
+        "delta": draw(real(1e-30, 0.5)),
+    }
+    floor = accounting.posterior_floor(
+        chosen["delta"], alpha=chosen["alpha"], adjacency=chosen["adjacency"]
+    )
     return chosen | {"epsilon": float(floor) * 1.01 + draw(real(1e-3, 9.0))}
 
 
 adjacency = st.sampled_from(["replace", "add-remove"])
-posterior = {"kappa": reals(1e-3, 1e3), "alpha": reals(1e-3, 1e3), "adjacency": adjacency}
+posterior = {
+    "kappa": reals(1e-3, 1e3),
+    "alpha": reals(1e-3, 1e3),
+    "adjacency": adjacency,
+}
 deltas, levels = reals(1e-300, 1.0), st.one_of(epsilons, reals(0.0, 1e6))
 add("accounting.dirichlet.exact_delta", probability, borders(epsilon=levels, k=ks))
 add("accounting.dirichlet.exact_epsilon", non_negative, borders(delta=deltas, k=ks))
 add("accounting.dirichlet.privacy_floor", non_negative, borders(delta=deltas))
 add("accounting.dirichlet.calibrate_k", non_negative, reachable())
 add("accounting.dirichlet.posterior_delta", probability, epsilon=levels, **posterior)
-add("accounting.dirichlet.posterior_floor", non_negative, delta=deltas, alpha=reals(1e-3, 1e3), adjacency=adjacency)
+add(
+    "accounting.dirichlet.posterior_floor",
+    non_negative,
+    delta=deltas,
+    alpha=reals(1e-3, 1e3),
+    adjacency=adjacency,
+)
 add("accounting.dirichlet.calibrate_kappa", non_negative, reachable_posterior())
 
 
 def composed(epsilon: Any = 1.0, delta: Any = 0.01, **groups: Any) -> Any:
     """Return what a composition says of epsilon and delta."""
     made = accounting.compose(**groups)
-    return made.delta_bounds(epsilon), made.epsilon_lower_bound(delta), made.delta(epsilon), made.epsilon(delta)
+    return (
+        made.delta_bounds(epsilon),
+        made.epsilon_lower_bound(delta),
+        made.delta(epsilon),
+        made.epsilon(delta),
+    )
 
 
-groups = borders(k=real(0.01, 1e3), count=st.integers(1, 4), epsilon=epsilons, delta=reals(1e-9, 1.0))
+groups = borders(
+    k=real(0.01, 1e3), count=st.integers(1, 4), epsilon=epsilons, delta=reals(1e-9, 1.0)
+)
 add("accounting.composition.compose", non_negative, groups, call=composed)
 
 # ------------------------------------------------------------------------------------------- data-driven chains
 
 add("dirichlet.data.rows", non_negative, counts=count_vectors(rows=2))
-several = count_vectors(rows=2).map(lambda c: np.column_stack([c + 1, np.full(2, 1000)]))
+several = count_vectors(rows=2).map(
+    lambda c: np.column_stack([c + 1, np.full(2, 1000)])
+)
 border = {"k": real(0.01, 1e3), "eta": real(1e-4, 0.02), "gamma": real(1e-9, 0.1)}
 drawn = border | {"size": size, "rng": rng}
 add("dirichlet.data.row_privacy", non_negative, counts=several, **border)
-add("dirichlet.data.private_counts", non_negative, counts=several.map(lambda c: c[0] + 1000), **drawn)
+add(
+    "dirichlet.data.private_counts",
+    non_negative,
+    counts=several.map(lambda c: c[0] + 1000),
+    **drawn,
+)
 release = {"kappa": real(1e-3, 1e3), "alpha": real(1e-3, 1e3)}
-add("dirichlet.data.posterior_release", probability, counts=count_vectors(), **release, size=size, rng=rng)
-add("dirichlet.data.posterior_absolute_error", probability, counts=count_vectors(), **release)
+add(
+    "dirichlet.data.posterior_release",
+    probability,
+    counts=count_vectors(),
+    **release,
+    size=size,
+    rng=rng,
+)
+add(
+    "dirichlet.data.posterior_absolute_error",
+    probability,
+    counts=count_vectors(),
+    **release,
+)
 
 # ------------------------------------------------------------------------------------------------- Markov chains
 
-square_counts = count_vectors(rows=3).map(lambda c: np.pad(c, ((0, 0), (0, 3)))[:, :3] + np.eye(3))
+square_counts = count_vectors(rows=3).map(
+    lambda c: np.pad(c, ((0, 0), (0, 3)))[:, :3] + np.eye(3)
+)
 add("markov.stationary.transition_matrix", sums_to_one, counts=square_counts)
 add("markov.stationary.stationary_distribution", sums_to_one, P=chains())
 add("markov.coefficients.total_variation", probability, p=vectors(3), q=vectors(3))
 add("markov.coefficients.ergodicity_coefficient", between(0, 2.5), P=chains(dense=True))
 add("markov.coefficients.fundamental_matrix", finite, P=chains(dense=True))
-walk = {"steps": st.integers(0, 4), "size": st.sampled_from([None, 2, (1, 2)]), "rng": rng}
+walk = {
+    "steps": st.integers(0, 4),
+    "size": st.sampled_from([None, 2, (1, 2)]),
+    "rng": rng,
+}
 add("markov.walks.random_walk", between(0, 4), P=chains(), start=st.just(0), **walk)
 crs = chains().filter(sparse.issparse)
 add("markov.sparse.stochastic", probability, name=text, matrix=crs, checked=False)
@@ -425,7 +636,9 @@ add("dirichlet.stationary.matrix_dirichlet_bound", non_negative, norm=reals(0.0,
 # --------------------------------------------------------------------------------------------------------- simplex
 
 points = st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4).map(np.array)
-masks = st.lists(st.booleans(), min_size=3, max_size=3).map(lambda x: np.array([True, *x]))
+masks = st.lists(st.booleans(), min_size=3, max_size=3).map(
+    lambda x: np.array([True, *x])
+)
 add("numerics.simplex.project_to_simplex", finite, x=points, total=real(0.5, 9.0), lower=real(0.0, 0.1),
     support=maybe(masks))  # fmt: skip
 add("numerics.simplex.project_to_bordered_simplex", probability, x=points, eta=real(1e-3, 0.2),
@@ -453,7 +666,10 @@ add("dirichlet.matrix.theorem1_epsilon", non_negative, theorem_of_rows(k=ks, **t
 def spent_by_theorem(draw: Any) -> dict[str, Any]:
     """Return an epsilon that Theorem 1 gives at some k."""
     chosen = draw(theorem_of_rows(**thin))
-    return {"epsilon": float(dirichlet.theorem1_epsilon(draw(real(0.01, 1e5)), **chosen)), **chosen}
+    return {
+        "epsilon": float(dirichlet.theorem1_epsilon(draw(real(0.01, 1e5)), **chosen)),
+        **chosen,
+    }
 
 
 add("dirichlet.matrix.theorem1_k", non_negative, spent_by_theorem())
@@ -484,7 +700,12 @@ planned = models.map(lambda model: {"mdp": model, "policy": mdp.synthesize(model
 def around(draw: Any, name: str) -> dict[str, Any]:
     """Return a model, a policy, a radius and a beta."""
     chosen = draw(planned)
-    return {name: chosen["mdp"], "policy": chosen["policy"], "radius": draw(reals(0, 1)), "beta": draw(reals(0, 0.99))}
+    return {
+        name: chosen["mdp"],
+        "policy": chosen["policy"],
+        "radius": draw(reals(0, 1)),
+        "beta": draw(reals(0, 0.99)),
+    }
 
 
 def value(result: Any) -> None:
@@ -493,12 +714,21 @@ def value(result: Any) -> None:
 
 
 parts = ("transitions", "rewards", "horizon", "discount", "terminal")
-add("mdp.model.MDP", anything, models.map(lambda model: {name: getattr(model, name) for name in parts}))
+add(
+    "mdp.model.MDP",
+    anything,
+    models.map(lambda model: {name: getattr(model, name) for name in parts}),
+)
 add("mdp.planning.synthesize", finite, mdp=models)
 add("mdp.planning.evaluate", value, planned)
 add("mdp.private_model.perturb", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
     call=lambda **kw: mdp.perturb(**kw).transitions)  # fmt: skip
-noises = {"scale": real(1e-3, 10.0), "rng": rng, "size": size, "noise": st.sampled_from(["laplace", "gaussian"])}
+noises = {
+    "scale": real(1e-3, 10.0),
+    "rng": rng,
+    "size": size,
+    "noise": st.sampled_from(["laplace", "gaussian"]),
+}
 
 
 def anywhere(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -509,14 +739,28 @@ def anywhere(arguments: dict[str, Any]) -> dict[str, Any]:
 noised_model = st.fixed_dictionaries({"mdp": models, **noises}).map(anywhere)
 add("mdp.private_model.perturb_with_noise", probability, noised_model,
     call=lambda **kw: mdp.perturb_with_noise(**kw).transitions)  # fmt: skip
-secret = {"mdp": models.filter(lambda model: len(model.rewards) > 1), "epsilon": real(20.0, 60.0)}
-secret |= {"delta": real(1e-9, 0.1), "b": real(0.02, 0.1), "rng": rng, "rows": st.just("one"), "eta": st.just(0.1)}
+secret = {
+    "mdp": models.filter(lambda model: len(model.rewards) > 1),
+    "epsilon": real(20.0, 60.0),
+}
+secret |= {
+    "delta": real(1e-9, 0.1),
+    "b": real(0.02, 0.1),
+    "rng": rng,
+    "rows": st.just("one"),
+    "eta": st.just(0.1),
+}
 add("mdp.private_model.privatize", probability, st.fixed_dictionaries(secret).map(anywhere),
     call=lambda **kw: spending(mdp.privatize, **kw).transitions)  # fmt: skip
 add("mdp.bounds.value_bounds", ordered(value), around("private"))
 add("mdp.bounds.cost_of_privacy", value, around("private"))
 discounted = models.filter(lambda model: model.horizon is None)
-add("mdp.planning.iterations_needed", non_negative, mdp=discounted, tolerance=real(1e-9, 1.0))
+add(
+    "mdp.planning.iterations_needed",
+    non_negative,
+    mdp=discounted,
+    tolerance=real(1e-9, 1.0),
+)
 add("mdp.model.random_mdp", anything, states=st.integers(1, 5), actions=st.integers(1, 4), rng=rng,
     horizon=maybe(st.integers(1, 9)), discount=st.floats(0, 0.999))  # fmt: skip
 add("mdp.model.startup_mdp", anything)
@@ -531,22 +775,34 @@ def histograms(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     """Return a histogram with weights that fit, and what else is asked for."""
     x = np.array(draw(st.lists(st.integers(0, 3), min_size=2, max_size=4)))
     x[0] += x.sum() == 0
-    return {"x": x, "weights": draw(weight(x.size))} | {name: draw(strategy) for name, strategy in more.items()}
+    return {"x": x, "weights": draw(weight(x.size))} | {
+        name: draw(strategy) for name, strategy in more.items()
+    }
 
 
 def weight(bins: int, full: bool = True) -> st.SearchStrategy:
     """Return weights: None, a diagonal, a positive semidefinite matrix."""
     diagonal = st.lists(st.floats(0.0, 9.0), min_size=bins, max_size=bins).map(np.array)
     squares = st.lists(st.floats(-2.0, 2.0), min_size=bins**2, max_size=bins**2)
-    matrix = squares.map(lambda x: np.array(x).reshape(bins, bins)).map(lambda a: a @ a.T)
-    return st.one_of(st.none(), diagonal, matrix) if full else st.one_of(st.none(), diagonal)
+    matrix = squares.map(lambda x: np.array(x).reshape(bins, bins)).map(
+        lambda a: a @ a.T
+    )
+    return (
+        st.one_of(st.none(), diagonal, matrix)
+        if full
+        else st.one_of(st.none(), diagonal)
+    )
 
 
 @st.composite
 def spaces(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     """Return a space of histograms with weights."""
     bins = draw(st.integers(2, 4))
-    chosen = {"total": draw(st.integers(1, 6)), "bins": bins, "weights": draw(weight(bins))}
+    chosen = {
+        "total": draw(st.integers(1, 6)),
+        "bins": bins,
+        "weights": draw(weight(bins)),
+    }
     return chosen | {name: draw(strategy) for name, strategy in more.items()}
 
 
@@ -558,37 +814,84 @@ def diagonals(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
 
 
 warmth, warmths = real(1e-3, 1e6), reals(1e-3, 1e6)
-add("boltzmann.space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]}))
+add(
+    "boltzmann.space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]})
+)
 add("boltzmann.space.weight_matrix", finite, histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
     checked=False)  # fmt: skip
 add("boltzmann.space.temperature", non_negative, t=warmth)
-add("boltzmann.space.size", non_negative, total=st.integers(1, 6), bins=st.integers(2, 4))
-add("boltzmann.space.configurations", between(0, 6), total=st.integers(0, 6), bins=st.integers(1, 4))
+add(
+    "boltzmann.space.size",
+    non_negative,
+    total=st.integers(1, 6),
+    bins=st.integers(2, 4),
+)
+add(
+    "boltzmann.space.configurations",
+    between(0, 6),
+    total=st.integers(0, 6),
+    bins=st.integers(1, 4),
+)
 add("boltzmann.space.configuration_index", non_negative,
     histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())}))  # fmt: skip
 moves = histograms().map(
-    lambda d: {"z": d["x"], "i": int(d["x"].argmax()), "j": (int(d["x"].argmax()) + 1) % d["x"].size}
+    lambda d: {
+        "z": d["x"],
+        "i": int(d["x"].argmax()),
+        "j": (int(d["x"].argmax()) + 1) % d["x"].size,
+    }
 )
-states = st.integers(1, 5).map(lambda total: {"states": boltzmann_.configurations(total, 3)})
+states = st.integers(1, 5).map(
+    lambda total: {"states": boltzmann_.configurations(total, 3)}
+)
 add("boltzmann.space.index", non_negative, states, checked=False)
 add("boltzmann.space.after_move", non_negative, moves, checked=False)
 add("boltzmann.space.neighbours", non_negative, states, checked=False)
-add("boltzmann.law.objective", between(high=0), histograms().map(lambda d: {**d, "z": d["x"][::-1]}))
+add(
+    "boltzmann.law.objective",
+    between(high=0),
+    histograms().map(lambda d: {**d, "z": d["x"][::-1]}),
+)
 add("boltzmann.law.log_stationary", between(high=1e-9), histograms(t=warmths))
 add("boltzmann.law.sensitivity", non_negative, spaces())
 add("boltzmann.law.epsilon_bound", non_negative, spaces(t=warmth))
-kinds = {"candidate": st.sampled_from(["bins", "individual"]), "rule": st.sampled_from(["metropolis", "logistic"])}
-steps = {"t": warmths, "steps": st.integers(0, 5), "chains": st.integers(1, 3), "rng": rng, **kinds}
-add("boltzmann.sampling.metropolis", finite, histograms(**steps, running_mean=st.booleans()))
-add("boltzmann.sampling.sample_exact", non_negative, diagonals(t=warmth, size=size, rng=rng))
-counted_bins = histograms().map(lambda d: {"histogram": d["x"], "total": int(d["x"].sum()), "bins": d["x"].size})
-asked_for = {"epsilon": real(1e-3, 1e3), "rng": rng, "mechanism": st.sampled_from(["boltzmann", "laplace"])}
+kinds = {
+    "candidate": st.sampled_from(["bins", "individual"]),
+    "rule": st.sampled_from(["metropolis", "logistic"]),
+}
+steps = {
+    "t": warmths,
+    "steps": st.integers(0, 5),
+    "chains": st.integers(1, 3),
+    "rng": rng,
+    **kinds,
+}
+add(
+    "boltzmann.sampling.metropolis",
+    finite,
+    histograms(**steps, running_mean=st.booleans()),
+)
+add(
+    "boltzmann.sampling.sample_exact",
+    non_negative,
+    diagonals(t=warmth, size=size, rng=rng),
+)
+counted_bins = histograms().map(
+    lambda d: {"histogram": d["x"], "total": int(d["x"].sum()), "bins": d["x"].size}
+)
+asked_for = {
+    "epsilon": real(1e-3, 1e3),
+    "rng": rng,
+    "mechanism": st.sampled_from(["boltzmann", "laplace"]),
+}
 add("boltzmann.private_histogram.privatize", non_negative,
     st.tuples(counted_bins, st.fixed_dictionaries(asked_for)).map(lambda x: x[0] | x[1]),
     call=lambda **kw: spending(boltzmann_.privatize, **kw))  # fmt: skip
 add("boltzmann.epsilon.exact_epsilon_limit", non_negative, spaces(t=warmth))
 small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
-add("boltzmann.epsilon.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999))
+add(
+    "boltzmann.epsilon.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999)
+)
 chain = {"t": warmth, **kinds}
 add("boltzmann.mixing.transition_matrix", probability, histograms(**chain))
 step_numbers = st.one_of(st.integers(0, 4), st.just([0, 3]))
@@ -596,76 +899,164 @@ add("boltzmann.mixing.k_step_law", sums_to_one, histograms(**chain, steps=step_n
 mixing = spaces(t=real(0.1, 1e3), steps=step_numbers, epsilon=maybe(real(0, 9)))
 add("boltzmann.mixing.mixing_delta", probability, mixing)
 add("boltzmann.mixing.convergence_rate", probability, **small)
-add("boltzmann.mixing.mixing_bound", probability, **small, steps=step_numbers, epsilon=real(0, 9))
+add(
+    "boltzmann.mixing.mixing_bound",
+    probability,
+    **small,
+    steps=step_numbers,
+    epsilon=real(0, 9),
+)
 noised = {"size": size, "rng": rng}
 bare = histograms().map(lambda d: d["x"])
-add("boltzmann.zero_sum_noise.add_zero_sum_laplace", finite, x=bare, epsilon=real(1e-6, 1000.0), **noised)
-noisy_counts = st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3))
+add(
+    "boltzmann.zero_sum_noise.add_zero_sum_laplace",
+    finite,
+    x=bare,
+    epsilon=real(1e-6, 1000.0),
+    **noised,
+)
+noisy_counts = st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6).map(
+    lambda x: np.array(x).reshape(2, 3)
+)
 totals = st.integers(1, 10**9)
-add("boltzmann.zero_sum_noise.nearest_histogram", non_negative, noisy=noisy_counts, total=totals, rng=rng)
+add(
+    "boltzmann.zero_sum_noise.nearest_histogram",
+    non_negative,
+    noisy=noisy_counts,
+    total=totals,
+    rng=rng,
+)
 
 # ----------------------------------------------------------------------------------------------------------- words
 
 RING = np.array([[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0]])
-on_alphabet = st.lists(st.integers(0, 2), min_size=1, max_size=5).map(lambda w: {"word": w, "letters": 3})
+on_alphabet = st.lists(st.integers(0, 2), min_size=1, max_size=5).map(
+    lambda w: {"word": w, "letters": 3}
+)
 on_chain = st.integers(0, 99).map(
-    lambda seed: {"word": RING_WORDS[seed % len(RING_WORDS)], "adjacency": RING, "start": 0}
+    lambda seed: {
+        "word": RING_WORDS[seed % len(RING_WORDS)],
+        "adjacency": RING,
+        "start": 0,
+    }
 )
 RING_WORDS = [[1, 0, 2, 3], [2, 1, 3, 0, 1], [1], [2, 3, 1, 2, 1, 0], [1, 3]]
 worded = st.one_of(on_alphabet, on_chain)
-spelled = st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map(lambda w: {"word": w, "letters": "abc"})
-
-
-@st.composite
-def law(draw: Any, kinds: tuple[str, ...] = ("permute-and-flip", "exponential", "staircase")) -> dict[str, Any]:
-    """Return a mechanism on words."""
-    return {"epsilon": draw(real(0.0, 60.0)), "b": draw(st.integers(1, 3)), "mechanism": draw(st.sampled_from(kinds))}
-
-
-counted = st.lists(st.one_of(st.integers(0, 50), st.integers(0, 10**40)), min_size=1, max_size=6).map(
-    lambda c: np.array([1, *c], dtype=object)
+spelled = st.lists(st.sampled_from("abc"), min_size=1, max_size=5).map(
+    lambda w: {"word": w, "letters": "abc"}
 )
 
 
-def with_counts(strategy: st.SearchStrategy[dict], *left: str, **more: st.SearchStrategy) -> st.SearchStrategy[dict]:
+@st.composite
+def law(
+    draw: Any, kinds: tuple[str, ...] = ("permute-and-flip", "exponential", "staircase")
+) -> dict[str, Any]:
+    """Return a mechanism on words."""
+    return {
+        "epsilon": draw(real(0.0, 60.0)),
+        "b": draw(st.integers(1, 3)),
+        "mechanism": draw(st.sampled_from(kinds)),
+    }
+
+
+counted = st.lists(
+    st.one_of(st.integers(0, 50), st.integers(0, 10**40)), min_size=1, max_size=6
+).map(lambda c: np.array([1, *c], dtype=object))
+
+
+def with_counts(
+    strategy: st.SearchStrategy[dict], *left: str, **more: st.SearchStrategy
+) -> st.SearchStrategy[dict]:
     """Return the arguments with counts, less those named, and what else is asked for."""
     return st.tuples(counted, strategy, st.fixed_dictionaries(more)).map(
-        lambda x: {"counts": x[0], **{name: v for name, v in x[1].items() if name not in left}, **x[2]}
+        lambda x: {
+            "counts": x[0],
+            **{name: v for name, v in x[1].items() if name not in left},
+            **x[2],
+        }
     )
 
 
 def asked(automaton_: words_.HammingAutomaton, seed: int = 0) -> Any:
     """Return what an automaton answers."""
     distance = int(np.flatnonzero(automaton_.counts)[-1])
-    return automaton_.counts, automaton_.sample([distance, 0], np.random.default_rng(seed))
+    return automaton_.counts, automaton_.sample(
+        [distance, 0], np.random.default_rng(seed)
+    )
 
 
-add("words.automaton.alphabet_counts", non_negative, n=st.integers(1, 30), m=st.integers(1, 30))
-add("words.automaton.log_integers", between(0, minus_infinity=True), values=counted, checked=False)
-add("words.automaton.HammingAutomaton", non_negative, worded, call=lambda **kw: asked(words_.HammingAutomaton(**kw)))
+add(
+    "words.automaton.alphabet_counts",
+    non_negative,
+    n=st.integers(1, 30),
+    m=st.integers(1, 30),
+)
+add(
+    "words.automaton.log_integers",
+    between(0, minus_infinity=True),
+    values=counted,
+    checked=False,
+)
+add(
+    "words.automaton.HammingAutomaton",
+    non_negative,
+    worded,
+    call=lambda **kw: asked(words_.HammingAutomaton(**kw)),
+)
 pmf = with_counts(law(), "mechanism")
 add("words.laws.pmf", sums_to_one, with_counts(law()))
-chained = st.lists(st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=1, max_size=4)
-add("words.automaton.chain_counts", non_negative, words=chained, adjacency=st.just(np.ones((3, 3))))
-few = st.integers(1, 4).map(lambda n: np.abs(np.subtract.outer(np.arange(n), np.arange(n))))
+chained = st.lists(
+    st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=1, max_size=4
+)
+add(
+    "words.automaton.chain_counts",
+    non_negative,
+    words=chained,
+    adjacency=st.just(np.ones((3, 3))),
+)
+few = st.integers(1, 4).map(
+    lambda n: np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+)
 add("words.laws.least_mean_error", between(0, 4), apart=few, epsilon=real(0.0, 20.0))
 add("words.laws.expected_error", between(0, 6), with_counts(law()))
 add("words.laws.expected_error_bounds", ordered(between(-100, 6)), pmf)
 add("words.laws.expected_error_floor", between(0, 6), pmf)
-add("words.laws.reduction_limit", between(0, 0.5), epsilon=levels, n=st.integers(1, 50), b=st.integers(1, 9))
+add(
+    "words.laws.reduction_limit",
+    between(0, 0.5),
+    epsilon=levels,
+    n=st.integers(1, 50),
+    b=st.integers(1, 9),
+)
 add("words.laws.draw_distances", between(0, 6), with_counts(law(), size=size, rng=rng))
 known = st.sampled_from([None, "permute-and-flip", "exponential", "staircase"])
-for_release = st.tuples(st.one_of(worded, spelled), real(1e-3, 60.0), st.integers(1, 3), known, rng).map(
-    lambda x: {**x[0], "epsilon": x[1], "b": x[2], "mechanism": x[3], "rng": x[4]}
+for_release = st.tuples(
+    st.one_of(worded, spelled), real(1e-3, 60.0), st.integers(1, 3), known, rng
+).map(lambda x: {**x[0], "epsilon": x[1], "b": x[2], "mechanism": x[3], "rng": x[4]})
+add(
+    "words.private_word.privatize",
+    non_negative,
+    for_release,
+    call=lambda **kw: spending(words_.privatize, **kw),
 )
-add("words.private_word.privatize", non_negative, for_release, call=lambda **kw: spending(words_.privatize, **kw))
-spaces_of_words = st.sampled_from([{"letters": 3}, {"letters": "abc"}, {"adjacency": RING, "start": 0}, {"letters": 1}])
-spent = st.tuples(spaces_of_words, law(), st.integers(1, 4)).map(lambda x: {**x[0], **x[1], "length": x[2]})
+spaces_of_words = st.sampled_from(
+    [
+        {"letters": 3},
+        {"letters": "abc"},
+        {"adjacency": RING, "start": 0},
+        {"letters": 1},
+    ]
+)
+spent = st.tuples(spaces_of_words, law(), st.integers(1, 4)).map(
+    lambda x: {**x[0], **x[1], "length": x[2]}
+)
 add("words.exact_epsilon.exact_word_epsilon", between(0, 60), spent)
 bounded = spent.map(lambda x: {name: x[name] for name in x if name != "mechanism"})
 add("words.exact_epsilon.word_epsilon_bounds", between(0, 60), bounded,
     call=lambda **kw: list(words_.word_epsilon_bounds(**kw).values()))  # fmt: skip
-add("words.space.word_space", anything, spaces_of_words, checked=False)  # text is an alphabet
+add(
+    "words.space.word_space", anything, spaces_of_words, checked=False
+)  # text is an alphabet
 
 add("words.laws.least_expected_error", between(0, 12), n=st.integers(1, 12), m=st.integers(2, 30),
     epsilon=real(0.0, 30.0), b=st.integers(1, 3))  # fmt: skip
@@ -683,7 +1074,9 @@ def hits(draw: Any, *names: str) -> dict[str, Any]:
 
 
 add("accounting.audit.clopper_pearson", ordered(probability), hits("hits"))
-both_hits = st.tuples(hits("hits_p", "hits_q"), epsilons).map(lambda x: {**x[0], "epsilon": x[1]})
+both_hits = st.tuples(hits("hits_p", "hits_q"), epsilons).map(
+    lambda x: {**x[0], "epsilon": x[1]}
+)
 add("accounting.audit.delta_bounds", ordered(between(high=1)), both_hits)
 # -------------------------------------------------------------------------------------------------------- releases
 
@@ -692,14 +1085,18 @@ wanted = {"epsilon": real(1e-3, 100.0), "delta": real(1e-12, 0.5)}
 seeds = st.integers(0, 2**32)
 ABC = ["a", "b", "c"]
 EDGES = pd.DataFrame({"origin": list("aabbc"), "destination": list("bcaca")})
-tabled = st.lists(st.integers(0, 500), min_size=5, max_size=5).map(lambda x: EDGES.assign(trips=x))
+tabled = st.lists(st.integers(0, 500), min_size=5, max_size=5).map(
+    lambda x: EDGES.assign(trips=x)
+)
 supports = st.sampled_from([release_.all_pairs(ABC), release_.declared_graph(EDGES)])
 chosen = st.sampled_from([release_.private_pairs(ABC), release_.private_pairs()])
 
 
 def published(**of: Any) -> Any:
     """Return the numbers of a release."""
-    chain = release_.release_chain(release_.Counts(of.pop("trips"), of.pop("unit")), **of)
+    chain = release_.release_chain(
+        release_.Counts(of.pop("trips"), of.pop("unit")), **of
+    )
     assert chain.statement["simulation"] == (of["rng"] is not None)
     stated = [v for v in chain.statement.values() if isinstance(v, float)]
     return np.maximum(chain.noisy, 0), chain.estimate.probabilities, stated
@@ -709,32 +1106,88 @@ def published(**of: Any) -> Any:
 def chain_of(seed: int) -> release_.PrivateChain:
     """Return one of a few released chains: only what is made of them is fuzzed."""
     support = release_.all_pairs(ABC)
-    return release_.release_chain(release_.Counts(EDGES.assign(trips=500)), epsilon=1.0, support=support, rng=seed)
+    return release_.release_chain(
+        release_.Counts(EDGES.assign(trips=500)), epsilon=1.0, support=support, rng=seed
+    )
 
 
 made = st.integers(0, 99).map(chain_of)
 share = real(0.01, 0.99)
 add("release.support.all_pairs", anything, labels=st.permutations(ABC))
-add("release.support.declared_graph", anything, graph=st.just(EDGES), labels=maybe(st.permutations(ABC)))
+add(
+    "release.support.declared_graph",
+    anything,
+    graph=st.just(EDGES),
+    labels=maybe(st.permutations(ABC)),
+)
 add("release.support.private_pairs", anything, labels=maybe(st.permutations(ABC)))
-add("release.support.counts_on", non_negative, trips=tabled, support=supports, trusted=("support",))
-add("release.support.pair_counts", anything, trips=tabled, labels=maybe(st.just(tuple(ABC))))
+add(
+    "release.support.counts_on",
+    non_negative,
+    trips=tabled,
+    support=supports,
+    trusted=("support",),
+)
+add(
+    "release.support.pair_counts",
+    anything,
+    trips=tabled,
+    labels=maybe(st.just(tuple(ABC))),
+)
 tallies = st.lists(st.integers(0, 10**6), max_size=4)
 few = st.integers(1, 9)
-add("release.draws.noisy_counts", anything, counts=tallies, noise=noises, rng=rng, events=few, trusted=("noise",))
-add("release.estimate.rule", anything, support=st.just(release_.all_pairs(ABC)), checked=False)
+add(
+    "release.draws.noisy_counts",
+    anything,
+    counts=tallies,
+    noise=noises,
+    rng=rng,
+    events=few,
+    trusted=("noise",),
+)
+add(
+    "release.estimate.rule",
+    anything,
+    support=st.just(release_.all_pairs(ABC)),
+    checked=False,
+)
 nine = st.lists(st.integers(-50, 500), min_size=9, max_size=9).map(np.array)
 add("release.estimate.estimate_chain", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
     call=lambda **of: release_.estimate_chain(**of).probabilities, checked=False)  # fmt: skip
 add("release.estimate.weak_rows", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
     checked=False)  # fmt: skip
-add("release.estimate.row_sums", anything, values=nine, support=st.just(release_.all_pairs(ABC)), checked=False)
+add(
+    "release.estimate.row_sums",
+    anything,
+    values=nine,
+    support=st.just(release_.all_pairs(ABC)),
+    checked=False,
+)
 add("release.chain.release_chain", non_negative, slow=True, trips=tabled, **wanted,
     support=st.one_of(supports, chosen), unit=st.builds(release_.Unit, st.integers(1, 9), st.just("who")), rng=seeds,
     call=published)  # fmt: skip
-add("release.noise.laplace_noise", anything, epsilon=wanted["epsilon"], events=st.integers(1, 99))
-add("release.noise.pair_threshold", non_negative, noise=noises, events=few, delta=wanted["delta"], trusted=("noise",))
-add("release.noise.pair_delta", probability, noise=noises, events=few, threshold=st.integers(10, 99), checked=False)
+add(
+    "release.noise.laplace_noise",
+    anything,
+    epsilon=wanted["epsilon"],
+    events=st.integers(1, 99),
+)
+add(
+    "release.noise.pair_threshold",
+    non_negative,
+    noise=noises,
+    events=few,
+    delta=wanted["delta"],
+    trusted=("noise",),
+)
+add(
+    "release.noise.pair_delta",
+    probability,
+    noise=noises,
+    events=few,
+    threshold=st.integers(10, 99),
+    checked=False,
+)
 add("release.intervals.intervals", anything, chain=made, of=st.sampled_from(["counts", "probabilities"]), level=share,
     target=st.sampled_from(["table", "process"]), trusted=("chain",))  # fmt: skip
 add("release.planning.plan", anything, states=st.integers(1, 99), events=st.integers(1, 10**6),
@@ -742,8 +1195,14 @@ add("release.planning.plan", anything, states=st.integers(1, 99), events=st.inte
     limits=st.lists(st.integers(1, 9), max_size=2))  # fmt: skip
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
 add("release.labels.distinct_labels", anything, name=text, labels=labelled)
-add("release.labels.whole_word", anything, value=st.one_of(text, st.integers(), st.floats(allow_nan=True)))
-add("release.times.seconds", anything, max_gap=st.sampled_from(["30min", "2h", "1.5 d"]))
+add(
+    "release.labels.whole_word",
+    anything,
+    value=st.one_of(text, st.integers(), st.floats(allow_nan=True)),
+)
+add(
+    "release.times.seconds", anything, max_gap=st.sampled_from(["30min", "2h", "1.5 d"])
+)
 
 # ------------------------------------------------------------------------------------------------- data, figures
 
@@ -752,18 +1211,43 @@ add("release.times.seconds", anything, max_gap=st.sampled_from(["30min", "2h", "
 def merging(draw: Any) -> dict[str, Any]:
     """Return counts of trips, which zones touch, and how many groups to keep."""
     n = draw(st.integers(1, 5))
-    counts = np.array(draw(st.lists(st.integers(0, 9), min_size=n * n, max_size=n * n))).reshape(n, n)
-    touches = draw(symmetric_mask(n)) | np.eye(n, k=1, dtype=bool) | np.eye(n, k=-1, dtype=bool)
+    counts = np.array(
+        draw(st.lists(st.integers(0, 9), min_size=n * n, max_size=n * n))
+    ).reshape(n, n)
+    touches = (
+        draw(symmetric_mask(n))
+        | np.eye(n, k=1, dtype=bool)
+        | np.eye(n, k=-1, dtype=bool)
+    )
     rule = draw(st.sampled_from(taxi.MERGE_RULES))
-    return {"counts": counts, "adjacency": touches, "target": draw(st.integers(1, n)), "rule": rule}
+    return {
+        "counts": counts,
+        "adjacency": touches,
+        "target": draw(st.integers(1, n)),
+        "rule": rule,
+    }
 
 
 TRIPS = pd.DataFrame({"origin": [1, 2], "destination": [2, 2], "trips": [3, 4]})
 add("datasets.taxi.merge_zones", non_negative, merging())
-add("datasets.taxi.counts_matrix", non_negative, trips=st.just(TRIPS), zones=st.permutations([1, 2, 3]))
-add("datasets.tables.read_bytes", anything, name=st.sampled_from(sorted(datasets.tables.checksums())))
+add(
+    "datasets.taxi.counts_matrix",
+    non_negative,
+    trips=st.just(TRIPS),
+    zones=st.permutations([1, 2, 3]),
+)
+add(
+    "datasets.tables.read_bytes",
+    anything,
+    name=st.sampled_from(sorted(datasets.tables.checksums())),
+)
 tables = sorted(name for name in datasets.tables.checksums() if name.endswith(".csv"))
 add("datasets.tables.read_table", anything, name=st.sampled_from(tables))
 add("datasets.taxi.load_taxi_trips", anything, source=st.just("surrogate"))
 add("datasets.roads.load_gainesville", finite, core=st.booleans())
-add("figures.house_style.size", between(0, 12), columns=st.sampled_from([1, 2]), height=real(0.1, 12.0))
+add(
+    "figures.house_style.size",
+    between(0, 12),
+    columns=st.sampled_from([1, 2]),
+    height=real(0.1, 12.0),
+)

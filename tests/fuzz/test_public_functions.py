@@ -26,9 +26,32 @@ LONG = settings.get_current_profile_name() == "long"
 CASES = 10_000 if LONG else 30  # of each function
 
 JUNK = [
-    *(float("nan"), float("inf"), -float("inf"), -1, -1.5, 0, 0.5, 2.5, True, "x", "", None, object(), 1j, b"a"),
+    *(
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        -1,
+        -1.5,
+        0,
+        0.5,
+        2.5,
+        True,
+        "x",
+        "",
+        None,
+        object(),
+        1j,
+        b"a",
+    ),
     *([], [[]], [float("nan")], [1, 2, [3]], ["a", "b"], {}, {"a": 1}, lambda: 0),
-    *(np.zeros((2, 0)), np.zeros((2, 3, 4)), -np.ones(3), np.array(["a"]), np.array([None]), np.full((2, 2), np.nan)),
+    *(
+        np.zeros((2, 0)),
+        np.zeros((2, 3, 4)),
+        -np.ones(3),
+        np.array(["a"]),
+        np.array([None]),
+        np.full((2, 2), np.nan),
+    ),
 ]
 
 
@@ -42,13 +65,22 @@ def among_objects(x: np.ndarray, first: Any) -> Any:
 NO_NUMBERS = {  # what a conversion would take, made of valid numbers; tests/test_checks.py tries every kind
     "text": lambda x: x.astype(str)[()],
     "complex numbers": lambda x: x.astype(complex)[()],
-    "a masked array": lambda x: np.ma.masked_array(x, np.arange(x.size).reshape(x.shape) % 2 == 0),
+    "a masked array": lambda x: np.ma.masked_array(
+        x, np.arange(x.size).reshape(x.shape) % 2 == 0
+    ),
 }
 FIRM = re.compile(
     r"(streams|numerics|markov|accounting(?!\.units)|dirichlet|words|boltzmann|mdp)\."
 )  # what refuses them all
 
-EXTREMES = [1e300, -1e300, 1e-300, 5e-324, 1e17, 10**400]  # for real arguments: as a length they would fill the memory
+EXTREMES = [
+    1e300,
+    -1e300,
+    1e-300,
+    5e-324,
+    1e17,
+    10**400,
+]  # for real arguments: as a length they would fill the memory
 
 
 def public() -> list[str]:
@@ -69,27 +101,55 @@ def public() -> list[str]:
 def test_every_public_function_has_an_entry():
     assert len(public()) > 150, "the walk over the package finds too little"
     missing = [name for name in public() if not covered(name)]
-    assert not missing, f"add one line for each to tests/fuzz/registry.py: {', '.join(missing)}"
+    assert not missing, (
+        f"add one line for each to tests/fuzz/registry.py: {', '.join(missing)}"
+    )
 
 
 def test_no_entry_has_outlived_its_function():
     assert set(ENTRIES) <= set(public())
     left_out = " ".join(LEFT_OUT.values()).split()
-    stale = [pattern for pattern in left_out if not any(fnmatch(name, pattern) for name in public())]
-    assert not stale, f"no function is named so, take them out of tests/fuzz/registry.py: {', '.join(stale)}"
+    stale = [
+        pattern
+        for pattern in left_out
+        if not any(fnmatch(name, pattern) for name in public())
+    ]
+    assert not stale, (
+        f"no function is named so, take them out of tests/fuzz/registry.py: {', '.join(stale)}"
+    )
 
 
 def spoiled(value: Any) -> st.SearchStrategy[Any]:
     """Return junk to put in the place of a valid argument: unrelated, or the same with a fault."""
     options = [st.sampled_from(JUNK)]
-    if isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+    if isinstance(value, float) or (
+        isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    ):
         options.append(st.sampled_from(EXTREMES))
     if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "if":
         faults = st.sampled_from([float("nan"), float("inf"), -1.0, 0.5, 1e300, 1e-300])
-        options.append(st.builds(lambda i, x: changed(value, i, x), st.integers(0, value.size - 1), faults))
-        options.append(st.sampled_from([value[None], value[..., None], value[..., :-1], value.astype(str), value * 2]))
+        options.append(
+            st.builds(
+                lambda i, x: changed(value, i, x),
+                st.integers(0, value.size - 1),
+                faults,
+            )
+        )
+        options.append(
+            st.sampled_from(
+                [
+                    value[None],
+                    value[..., None],
+                    value[..., :-1],
+                    value.astype(str),
+                    value * 2,
+                ]
+            )
+        )
     if isinstance(value, list) and value:
-        options.append(st.sampled_from([value[:-1], value * 2, [*value, None], [*value, -1]]))
+        options.append(
+            st.sampled_from([value[:-1], value * 2, [*value, None], [*value, -1]])
+        )
     return st.one_of(options)
 
 
@@ -101,10 +161,14 @@ def changed(array: np.ndarray, place: int, entry: float) -> np.ndarray:
 
 def is_number(value: Any) -> bool:
     """Return whether a valid argument is a number, or an array or a list of at least one."""
-    if isinstance(value, bool | str | bytes) or not isinstance(value, int | float | np.number | np.ndarray | list):
+    if isinstance(value, bool | str | bytes) or not isinstance(
+        value, int | float | np.number | np.ndarray | list
+    ):
         return False
     array = np.asarray(value)
-    whole = array.dtype == object and all(isinstance(x, int) for x in array.ravel().tolist())
+    whole = array.dtype == object and all(
+        isinstance(x, int) for x in array.ravel().tolist()
+    )
     return array.size > 0 and (array.dtype.kind in "iuf" or whole)
 
 
@@ -124,7 +188,10 @@ def zero_dimensional(result: Any) -> bool:
 
 
 def finite(result: Any) -> bool:
-    return not any(np.isnan(numbers).any() or np.isposinf(numbers).any() for numbers in numbers_of(result))
+    return not any(
+        np.isnan(numbers).any() or np.isposinf(numbers).any()
+        for numbers in numbers_of(result)
+    )
 
 
 LIKE_NUMBERS = re.compile(r"\b(float|int|ArrayLike)\b")
@@ -135,7 +202,9 @@ LABELLED = {  # whose argument is of labels, which may be anything
     "datasets.taxi.counts_matrix": "zones",
 }
 
-OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry leaves at its default
+OPTIONAL: dict[
+    str, dict[str, Any]
+] = {  # valid numbers for what the registry leaves at its default
     "accounting.composition.compose": {"interval": 0.05},
     "dirichlet.private_matrix.privatize": {"b": 0.01, "records": None},
     "dirichlet.stationary.ergodicity_bound": {"categories": 3},
@@ -147,7 +216,11 @@ OPTIONAL: dict[str, dict[str, Any]] = {  # valid numbers for what the registry l
 }
 
 NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, labels, or the matter of a test of their own
-    "boltzmann.private_histogram.privatize": {"weights", "steps", "invariant"},  # tests/boltzmann
+    "boltzmann.private_histogram.privatize": {
+        "weights",
+        "steps",
+        "invariant",
+    },  # tests/boltzmann
     "datasets.taxi.merge_zones": {"adjacency"},
     "dirichlet.private_matrix.noisy_matrix": {"support"},
     "dirichlet.private_matrix.privatize": {
@@ -163,7 +236,9 @@ NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, label
     "mdp.bounds.value_bounds": {"support"},
     "numerics.simplex.project_to_bordered_simplex": {"protected", "support"},
     "numerics.simplex.project_to_simplex": {"support"},
-    "words.exact_epsilon.exact_word_epsilon": {"adjacency"},  # as of words.automaton.HammingAutomaton
+    "words.exact_epsilon.exact_word_epsilon": {
+        "adjacency"
+    },  # as of words.automaton.HammingAutomaton
     "words.exact_epsilon.word_epsilon_bounds": {"adjacency"},  # likewise
     "release.chain.release_chain": {"totals"},  # a mapping
 }
@@ -187,13 +262,20 @@ def numeric_arguments(function: Callable[..., Any]) -> set[str]:
     """Return the arguments of a function that may be a number or an array of numbers, by their annotations."""
     parameters = inspect.signature(function).parameters.values()
     return {
-        p.name for p in parameters if LIKE_NUMBERS.search(str(p.annotation)) and "Callable" not in str(p.annotation)
+        p.name
+        for p in parameters
+        if LIKE_NUMBERS.search(str(p.annotation))
+        and "Callable" not in str(p.annotation)
     }
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(ENTRIES) if ENTRIES[name].checked])
+@pytest.mark.parametrize(
+    "name", [name for name in sorted(ENTRIES) if ENTRIES[name].checked]
+)
 @pytest.mark.filterwarnings("ignore")
-def test_every_numeric_argument_refuses_every_kind_that_is_no_real_number(name: str) -> None:
+def test_every_numeric_argument_refuses_every_kind_that_is_no_real_number(
+    name: str,
+) -> None:
     """Text, complex and masked: each in each argument, so that none is converted without a check."""
     entry, tried = ENTRIES[name], set()
     module, function = name.rsplit(".", 1)
@@ -208,7 +290,9 @@ def test_every_numeric_argument_refuses_every_kind_that_is_no_real_number(name: 
                 continue
             tried.add(place)
             for kind, spoil in NO_NUMBERS.items():
-                junk = spoil(np.asarray(arguments[place]).astype(exact(arguments[place])))
+                junk = spoil(
+                    np.asarray(arguments[place]).astype(exact(arguments[place]))
+                )
                 if junk is None or (name, place, kind) in WELCOME:
                     continue  # of one number nothing is left but None, which an argument may take
                 with pytest.raises((ValueError, TypeError)):
@@ -216,9 +300,18 @@ def test_every_numeric_argument_refuses_every_kind_that_is_no_real_number(name: 
                     pytest.fail(f"{name} takes {kind} for {place}: {junk!r:.200}")
 
     run()
-    missing = numeric_arguments(original) - tried - set(entry.trusted) - NO_NUMERIC.get(name, set())
-    missing -= {"rng"} if name != "checks.generator" else set()  # a seed or a generator: what checks it is tried
-    assert not missing, f"no valid number for {missing}: give one in the registry or in OPTIONAL"
+    missing = (
+        numeric_arguments(original)
+        - tried
+        - set(entry.trusted)
+        - NO_NUMERIC.get(name, set())
+    )
+    missing -= (
+        {"rng"} if name != "checks.generator" else set()
+    )  # a seed or a generator: what checks it is tried
+    assert not missing, (
+        f"no valid number for {missing}: give one in the registry or in OPTIONAL"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(ENTRIES))
@@ -230,7 +323,9 @@ def test_valid_arguments_give_results_and_junk_is_refused(name):
     call = entry.call or getattr(importlib.import_module(f"dpsim.{module}"), function)
 
     @settings(
-        max_examples=max(2, CASES // (1 + entry.checked) // (1 if LONG or not entry.slow else 10)),
+        max_examples=max(
+            2, CASES // (1 + entry.checked) // (1 if LONG or not entry.slow else 10)
+        ),
         deadline=None,
         database=None,
         derandomize=not LONG,

@@ -20,7 +20,9 @@ def generator(*key):
 def restricted(mdp, rng):
     """The model with about half of the actions taken away, at least one left in each state."""
     allowed = rng.random(mdp.rewards.shape) < 0.5
-    allowed[np.arange(len(allowed)), rng.integers(0, allowed.shape[1], len(allowed))] = True
+    allowed[
+        np.arange(len(allowed)), rng.integers(0, allowed.shape[1], len(allowed))
+    ] = True
     return replace(mdp, allowed=allowed)
 
 
@@ -37,14 +39,18 @@ def peer(mdp):
 
     rewards = np.where(mdp.allowed, mdp.rewards, -np.inf)
     stay = np.eye(len(rewards))[:, None, :]
-    return DiscreteDP(rewards, np.where(mdp.allowed[..., None], mdp.transitions, stay), mdp.discount)
+    return DiscreteDP(
+        rewards, np.where(mdp.allowed[..., None], mdp.transitions, stay), mdp.discount
+    )
 
 
 MODELS = {
     "small": mdps.random_mdp(3, 2, generator(1), horizon=4),
     "example 2": mdps.random_mdp(20, 5, generator(2), horizon=10),
     "discounted stages": mdps.random_mdp(7, 3, generator(3), horizon=6, discount=0.8),
-    "action sets": restricted(mdps.random_mdp(9, 4, generator(4), horizon=5), generator(5)),
+    "action sets": restricted(
+        mdps.random_mdp(9, 4, generator(4), horizon=5), generator(5)
+    ),
     "holes": holed(mdps.random_mdp(9, 4, generator(6), horizon=5), generator(7)),
     "startups": mdps.startup_mdp(),
 }
@@ -52,7 +58,9 @@ DISCOUNTED = {
     "small": mdps.random_mdp(3, 2, generator(11), discount=0.5),
     "example 2": mdps.random_mdp(20, 5, generator(12), discount=0.95),
     "patient": mdps.random_mdp(8, 3, generator(13), discount=0.99),
-    "action sets": restricted(mdps.random_mdp(9, 4, generator(14), discount=0.9), generator(15)),
+    "action sets": restricted(
+        mdps.random_mdp(9, 4, generator(14), discount=0.9), generator(15)
+    ),
     "myopic": mdps.random_mdp(5, 3, generator(16), discount=0.0),
 }
 finite = pytest.mark.parametrize("mdp", MODELS.values(), ids=MODELS)
@@ -73,7 +81,9 @@ def test_policies_and_values_are_those_of_quantecon(mdp):
         solved = peer(mdp).solve(method="policy_iteration")
         peer_values, peer_policy, rtol = solved.v, solved.sigma, 1e-11
     else:
-        (peer_values, *_), peer_policy = backward_induction(peer(mdp), mdp.horizon, mdp.terminal)
+        (peer_values, *_), peer_policy = backward_induction(
+            peer(mdp), mdp.horizon, mdp.terminal
+        )
         rtol = 1e-13
     np.testing.assert_allclose(values, peer_values, rtol=rtol)
     np.testing.assert_array_equal(policy, peer_policy)
@@ -82,7 +92,10 @@ def test_policies_and_values_are_those_of_quantecon(mdp):
 def randomised(mdp, rng):
     """A policy that plays every allowed action with some probability: (stages, S, A), or (S, A) without a horizon."""
     stages = 1 if mdp.horizon is None else mdp.horizon
-    weights = rng.dirichlet(np.ones(mdp.rewards.shape[1]), size=(stages, len(mdp.rewards))) * mdp.allowed
+    weights = (
+        rng.dirichlet(np.ones(mdp.rewards.shape[1]), size=(stages, len(mdp.rewards)))
+        * mdp.allowed
+    )
     weights /= weights.sum(axis=-1, keepdims=True)
     return weights[0] if mdp.horizon is None else weights
 
@@ -105,8 +118,13 @@ def test_a_randomised_policy_is_worth_the_sum_over_its_stages(mdp):
 def test_a_policy_of_probabilities_0_and_1_is_the_policy_of_actions(mdp):
     policy, _ = mdps.synthesize(mdp)
     weights = np.eye(mdp.rewards.shape[1])[policy]
-    np.testing.assert_array_equal(mdps.evaluate(mdp, weights), mdps.evaluate(mdp, policy))
-    for one, two in zip(mdps.value_bounds(mdp, weights, 0.1, 0.1), mdps.value_bounds(mdp, policy, 0.1, 0.1)):
+    np.testing.assert_array_equal(
+        mdps.evaluate(mdp, weights), mdps.evaluate(mdp, policy)
+    )
+    for one, two in zip(
+        mdps.value_bounds(mdp, weights, 0.1, 0.1),
+        mdps.value_bounds(mdp, policy, 0.1, 0.1),
+    ):
         np.testing.assert_array_equal(one, two)
 
 
@@ -126,7 +144,9 @@ def test_bounds_of_a_randomised_policy_have_a_programme_for_each_action(mdp):
     np.testing.assert_allclose(found, [low, high], atol=1e-8)
 
 
-@pytest.mark.parametrize("mdp", [MODELS["action sets"], DISCOUNTED["action sets"], MODELS["startups"]])
+@pytest.mark.parametrize(
+    "mdp", [MODELS["action sets"], DISCOUNTED["action sets"], MODELS["startups"]]
+)
 def test_a_batch_equals_its_members(mdp):
     k = np.array([2.0, 30.0])
     private = mdps.perturb(mdp, k, generator(23), size=3)
@@ -141,12 +161,16 @@ def test_a_batch_equals_its_members(mdp):
         one_policy, one_values = mdps.synthesize(one)
         np.testing.assert_array_equal(policy[index], one_policy)
         np.testing.assert_allclose(values[index], one_values, rtol=1e-12)
-        np.testing.assert_allclose(true[index], mdps.evaluate(mdp, one_policy), rtol=1e-12)
+        np.testing.assert_allclose(
+            true[index], mdps.evaluate(mdp, one_policy), rtol=1e-12
+        )
         one_lower, one_upper = mdps.value_bounds(one, one_policy, radius[index[1]], 0.1)
         np.testing.assert_array_equal(lower[index], one_lower)
         np.testing.assert_array_equal(upper[index], one_upper)
         assert cost[index] == one_upper[1] - one_lower[1]
-    low, _ = mdps.value_bounds(one, one_policy, radius[:, None], np.array([0.0, 0.1, 0.5]))
+    low, _ = mdps.value_bounds(
+        one, one_policy, radius[:, None], np.array([0.0, 0.1, 0.5])
+    )
     assert low.shape == (2, 3, len(mdp.rewards))
     np.testing.assert_array_equal(low[1, 1], one_lower)
 
@@ -161,11 +185,18 @@ def highs(p, support, values, radius, beta):
         n = len(row)
         blocks.append(np.kron(np.eye(2), np.ones(n)))
         right += [1.0, 1.0]
-        near = [(max(x - radius, 0.0), min(x + radius, 1.0) if ok else 0.0) for x, ok in zip(row, allowed)]
+        near = [
+            (max(x - radius, 0.0), min(x + radius, 1.0) if ok else 0.0)
+            for x, ok in zip(row, allowed)
+        ]
         free += near + [(0.0, 1.0 if ok else 0.0) for ok in allowed]
     cost = np.concatenate([(1 - beta) * values, beta * values])
     found = optimize.linprog(
-        np.tile(cost, len(p)), A_eq=sparse.block_diag(blocks), b_eq=right, bounds=free, method="highs"
+        np.tile(cost, len(p)),
+        A_eq=sparse.block_diag(blocks),
+        b_eq=right,
+        bounds=free,
+        method="highs",
     )
     assert found.success
     return found.x.reshape(len(p), -1) @ cost
@@ -179,7 +210,11 @@ def test_the_greedy_solution_equals_highs(radius, ties, holes):
     n = 7
     support = rng.random((n, 4, n)) < 0.6 if holes else np.ones((n, 4, n), dtype=bool)
     support[np.arange(n), :, rng.integers(0, n, n)] = True
-    p = rng.dirichlet(np.full(n, 0.7), size=(n, 4)) * support * (rng.random((n, 4, n)) < 0.8)
+    p = (
+        rng.dirichlet(np.full(n, 0.7), size=(n, 4))
+        * support
+        * (rng.random((n, 4, n)) < 0.8)
+    )
     p[np.arange(n), :, support[:, 0].argmax(axis=-1)] += 1e-3 * (p.sum(axis=-1) == 0)
     support |= p > 0
     p /= p.sum(axis=-1, keepdims=True)
@@ -188,9 +223,19 @@ def test_the_greedy_solution_equals_highs(radius, ties, holes):
         for action in range(4):
             one = MDP(p[:, [action]], np.zeros((n, 1)), horizon=1, terminal=values)
             mask = support[:, [action]]
-            low, high = mdps.value_bounds(one, np.zeros((1, n), dtype=int), radius, beta, support=mask)
-            np.testing.assert_allclose(low, highs(p[:, action], support[:, action], values, radius, beta), atol=1e-9)
-            np.testing.assert_allclose(high, -highs(p[:, action], support[:, action], -values, radius, beta), atol=1e-9)
+            low, high = mdps.value_bounds(
+                one, np.zeros((1, n), dtype=int), radius, beta, support=mask
+            )
+            np.testing.assert_allclose(
+                low,
+                highs(p[:, action], support[:, action], values, radius, beta),
+                atol=1e-9,
+            )
+            np.testing.assert_allclose(
+                high,
+                -highs(p[:, action], support[:, action], -values, radius, beta),
+                atol=1e-9,
+            )
 
 
 # ---- discounted recursions
@@ -203,7 +248,9 @@ def test_the_recursion_contracts_to_the_bounds(mdp):
     largest = np.abs(mdp.rewards).max() / (1 - mdp.discount)
     for stages in (1, 5, 40):
         stage = replace(mdp, horizon=stages, terminal=np.zeros(len(policy)))
-        after = np.array(mdps.value_bounds(stage, np.tile(policy, (stages, 1)), 0.15, 0.1))
+        after = np.array(
+            mdps.value_bounds(stage, np.tile(policy, (stages, 1)), 0.15, 0.1)
+        )
         assert np.abs(after - limit).max() <= mdp.discount**stages * largest + 3e-9
 
 
@@ -218,7 +265,8 @@ def test_discounted_bounds_are_outward_and_within_twice_the_tolerance(mdp):
 
 
 @pytest.mark.parametrize(
-    ("discount", "tolerance"), [(0.5, 1e-3), (0.9, 1e-6), (0.99, 10.0), (0.0, 1e-3), (0.5, 3.0)]
+    ("discount", "tolerance"),
+    [(0.5, 1e-3), (0.9, 1e-6), (0.99, 10.0), (0.0, 1e-3), (0.5, 3.0)],
 )  # at the last no iteration is needed
 def test_iterations_needed_is_the_smallest_number_that_suffices(discount, tolerance):
     mdp = MDP(np.ones((1, 1, 1)), [[-1.0]], discount=discount)
@@ -234,16 +282,29 @@ def test_iterations_needed_is_the_smallest_number_that_suffices(discount, tolera
 
 @pytest.mark.parametrize(
     ("kind", "n", "k", "expected"),
-    [("paper", 20, 10, 0.324), ("paper", 3, 50, 0.150), ("union", 20, 10, 0.522), ("union", 20, 50, 0.242)],
+    [
+        ("paper", 20, 10, 0.324),
+        ("paper", 3, 50, 0.150),
+        ("union", 20, 10, 0.522),
+        ("union", 20, 50, 0.242),
+    ],
 )
 def test_radii_at_beta_one_tenth(kind, n, k, expected):
-    assert mdps.concentration_radius(k, 0.1, n, kind) == pytest.approx(expected, abs=6e-4)
+    assert mdps.concentration_radius(k, 0.1, n, kind) == pytest.approx(
+        expected, abs=6e-4
+    )
 
 
 def scaled_tail(x, k, radius):
     """g_r(x) / x: how probably a Beta variable of mean x is at least the radius from it, over x."""
-    above = np.where(x + radius < 1, special.betaincc(k * x, k * (1 - x), np.minimum(x + radius, 1)), 0.0)
-    return (above + special.betainc(k * x, k * (1 - x), np.maximum(x - radius, 0.0))) / x
+    above = np.where(
+        x + radius < 1,
+        special.betaincc(k * x, k * (1 - x), np.minimum(x + radius, 1)),
+        0.0,
+    )
+    return (
+        above + special.betainc(k * x, k * (1 - x), np.maximum(x - radius, 0.0))
+    ) / x
 
 
 @pytest.mark.parametrize(
@@ -251,7 +312,9 @@ def scaled_tail(x, k, radius):
 )  # the last is searched 0.001 too small, and fails by 0.4 there
 def test_the_exact_radius_is_the_smallest_with_its_tail(k, beta):
     radius = mdps.concentration_radius(k, beta, 2, "exact")
-    x = np.concatenate([np.geomspace(1e-13, 1e-3, 200), np.linspace(1e-3, 1, 20_000, endpoint=False)])
+    x = np.concatenate(
+        [np.geomspace(1e-13, 1e-3, 200), np.linspace(1e-3, 1, 20_000, endpoint=False)]
+    )
 
     assert radius == 1.0 or scaled_tail(x, k, radius).max() <= beta
     assert scaled_tail(x, k, radius * (1 - 5e-4)).max() > beta or radius > 1 - 1e-4
@@ -265,31 +328,46 @@ def test_what_certifies_a_radius_bounds_the_tail_in_each_whole_cell(k, radius):
     for low, high in pairwise(edges):
         x = np.linspace(low, high, 41)[1:]
         tail = scaled_tail(x[x < 1.0], k, radius)
-        assert (tail <= concentration._scaled_tail_bound(k, low, high, radius) * (1 + 1e-9)).all()
+        assert (
+            tail <= concentration._scaled_tail_bound(k, low, high, radius) * (1 + 1e-9)
+        ).all()
 
 
 def test_radii_broadcast_shrink_with_k_and_beta_and_are_ordered():
     k, beta = np.array([1.0, 5.0, 40.0])[:, None], np.array([0.01, 0.1, 0.3])
-    paper, union, exact = (mdps.concentration_radius(k, beta, 5, kind) for kind in ("paper", "union", "exact"))
+    paper, union, exact = (
+        mdps.concentration_radius(k, beta, 5, kind)
+        for kind in ("paper", "union", "exact")
+    )
     assert (paper <= union).all()
     for radius in (paper, union, exact):
         assert radius.shape == (3, 3) and ((radius > 0) & (radius <= 1)).all()
-        assert (np.diff(radius, axis=0) <= 0).all() and (np.diff(radius, axis=1) <= 0).all()
+        assert (np.diff(radius, axis=0) <= 0).all() and (
+            np.diff(radius, axis=1) <= 0
+        ).all()
 
 
 def missed(p, k, beta, kind):
     """How much more often draws are at least the radius away than with probability beta, in standard errors."""
     radius = mdps.concentration_radius(k, beta, len(p), kind)
     drawn = dirichlet.dirichlet_mechanism(p, k, size=40_000, rng=generator(51))
-    return ((np.abs(drawn - p).max(axis=1) >= radius).mean() - beta) / np.sqrt(beta * (1 - beta) / 40_000)
+    return ((np.abs(drawn - p).max(axis=1) >= radius).mean() - beta) / np.sqrt(
+        beta * (1 - beta) / 40_000
+    )
 
 
 @pytest.mark.parametrize("kind", ["union", "exact"])
 def test_valid_radii_cover_draws_and_that_of_the_paper_does_not(kind):
     rng = generator(52)
     for _ in range(12):
-        n, k, beta = int(rng.integers(2, 12)), 10 ** rng.uniform(-0.5, 2), rng.choice([0.02, 0.1, 0.5])
-        assert missed(rng.dirichlet(np.full(n, rng.choice([0.3, 2.0]))), k, beta, kind) < 5
+        n, k, beta = (
+            int(rng.integers(2, 12)),
+            10 ** rng.uniform(-0.5, 2),
+            rng.choice([0.02, 0.1, 0.5]),
+        )
+        assert (
+            missed(rng.dirichlet(np.full(n, rng.choice([0.3, 2.0]))), k, beta, kind) < 5
+        )
     uniform = np.full(20, 0.05)
     assert missed(uniform, 2.0, 0.2, kind) < 5 < missed(uniform, 2.0, 0.2, "paper")
 
@@ -297,7 +375,9 @@ def test_valid_radii_cover_draws_and_that_of_the_paper_does_not(kind):
 # ---- releases and what their bounds cover
 
 
-@pytest.mark.parametrize("mdp", [MODELS["startups"], MODELS["holes"], MODELS["action sets"]])
+@pytest.mark.parametrize(
+    "mdp", [MODELS["startups"], MODELS["holes"], MODELS["action sets"]]
+)
 def test_releases_keep_supports_and_the_mean(mdp):
     k = np.array([5.0, 100.0])
     private = mdps.perturb(mdp, k, generator(71), size=(50, 40))
@@ -307,8 +387,13 @@ def test_releases_keep_supports_and_the_mean(mdp):
     deviation = private.transitions - mdp.transitions
     for i, each in enumerate(k):
         spread = np.sqrt(mdp.transitions * (1 - mdp.transitions) / (each + 1))
-        assert (np.abs(deviation[..., i, :, :, :].mean(axis=(0, 1))) <= 6 * spread / np.sqrt(2000) + 1e-12).all()
-        scale = (deviation[..., i, :, :, :] ** 2).mean(axis=(0, 1)).sum() / (spread**2).sum()
+        assert (
+            np.abs(deviation[..., i, :, :, :].mean(axis=(0, 1)))
+            <= 6 * spread / np.sqrt(2000) + 1e-12
+        ).all()
+        scale = (deviation[..., i, :, :, :] ** 2).mean(axis=(0, 1)).sum() / (
+            spread**2
+        ).sum()
         assert abs(scale - 1) < 0.05  # a k 10 % off would show
 
 
@@ -316,8 +401,12 @@ def test_random_vectors_counts_what_the_mechanism_perturbs():
     assert mdps.startup_mdp().random_vectors == 12
     assert MODELS["example 2"].random_vectors == 100
     assert MODELS["action sets"].random_vectors == MODELS["action sets"].allowed.sum()
-    releases = mdps.perturb(mdps.startup_mdp(), 1e-4, 1, size=50)  # most draws underflow: a vector is one state
-    assert ((releases.transitions > 0).sum(axis=-1) > 1).sum() < 50 and releases.random_vectors == 12
+    releases = mdps.perturb(
+        mdps.startup_mdp(), 1e-4, 1, size=50
+    )  # most draws underflow: a vector is one state
+    assert (
+        (releases.transitions > 0).sum(axis=-1) > 1
+    ).sum() < 50 and releases.random_vectors == 12
 
 
 @pytest.mark.parametrize("kind", ["union", "exact"])
@@ -335,7 +424,9 @@ def test_bounds_at_a_valid_radius_hold_in_every_run(mdp, kind):
     private = mdps.perturb(mdp, k, generator(83), size=300)
     policy, values = mdps.synthesize(private)
     true = mdps.evaluate(mdp, policy)
-    radius = mdps.concentration_radius(k, 1e-3 / mdp.random_vectors, len(mdp.rewards), kind)
+    radius = mdps.concentration_radius(
+        k, 1e-3 / mdp.random_vectors, len(mdp.rewards), kind
+    )
     for support in (None, mdp.transitions > 0):
         lower, upper = mdps.value_bounds(private, policy, radius, 0.0, support=support)
         assert (lower <= np.minimum(true, values) + 1e-12).all()
@@ -349,10 +440,15 @@ def test_bounds_at_a_valid_radius_hold_in_every_run(mdp, kind):
 
 def test_examples_are_valid_and_reproducible():
     startup = mdps.startup_mdp()
-    assert startup.rewards.shape == (len(mdps.STARTUP_STATES), len(mdps.STARTUP_ACTIONS))
+    assert startup.rewards.shape == (
+        len(mdps.STARTUP_STATES),
+        len(mdps.STARTUP_ACTIONS),
+    )
     assert startup.allowed.sum() == 14
     policy, values = mdps.synthesize(startup)
-    assert len(set(policy[:, 0])) > 1  # what to acquire depends on how much time is left
+    assert (
+        len(set(policy[:, 0])) > 1
+    )  # what to acquire depends on how much time is left
     assert (values[1:5] > values[0]).all()
     one, two = (vars(mdps.random_mdp(4, 2, generator(3), horizon=3)) for _ in range(2))
     np.testing.assert_equal(one, two)
@@ -379,8 +475,16 @@ def test_forbidden_entries_may_hold_anything():
     assert mdps.synthesize(mdp)[0].tolist() == [[0, 1]]
 
 
-HALF, STARTUP = {"transitions": np.full((2, 1, 2), 0.5), "rewards": np.zeros((2, 1)), "horizon": 3}, MODELS["startups"]
-RELEASED = {"private": STARTUP, "policy": mdps.synthesize(STARTUP)[0], "radius": 0.1, "beta": 0.1}
+HALF, STARTUP = (
+    {"transitions": np.full((2, 1, 2), 0.5), "rewards": np.zeros((2, 1)), "horizon": 3},
+    MODELS["startups"],
+)
+RELEASED = {
+    "private": STARTUP,
+    "policy": mdps.synthesize(STARTUP)[0],
+    "radius": 0.1,
+    "beta": 0.1,
+}
 RULES = RELEASED["policy"]
 
 
@@ -393,21 +497,41 @@ RULES = RELEASED["policy"]
         ("rewards", MDP, HALF | {"rewards": np.zeros((1, 2))}),
         ("discount", MDP, HALF | {"horizon": None}),
         ("terminal", MDP, HALF | {"terminal": [0.0]}),
-        ("terminal", MDP, HALF | {"terminal": [0.0, 1.0], "horizon": None, "discount": 0.5}),
+        (
+            "terminal",
+            MDP,
+            HALF | {"terminal": [0.0, 1.0], "horizon": None, "discount": 0.5},
+        ),
         ("allowed", MDP, HALF | {"allowed": [[True, False]]}),
         ("allowed", MDP, HALF | {"allowed": [[1], [1]]}),
         ("allowed", MDP, HALF | {"allowed": [[True], [False]]}),
         ("policy", mdps.evaluate, {"mdp": STARTUP, "policy": RULES[:3]}),
         ("policy", mdps.evaluate, {"mdp": STARTUP, "policy": RULES * 0.5}),
         ("policy", mdps.evaluate, {"mdp": STARTUP, "policy": np.full((6, 7, 6), 0.2)}),
-        ("policy", mdps.evaluate, {"mdp": STARTUP, "policy": np.full((6, 7, 6), 1 / 6)}),
+        (
+            "policy",
+            mdps.evaluate,
+            {"mdp": STARTUP, "policy": np.full((6, 7, 6), 1 / 6)},
+        ),
         ("policy", mdps.evaluate, {"mdp": STARTUP, "policy": 0 * RULES}),
         ("policy", mdps.evaluate, {"mdp": DISCOUNTED["small"], "policy": [0, 1]}),
         ("horizon", mdps.iterations_needed, {"mdp": STARTUP, "tolerance": 1e-3}),
         ("mdp", mdps.perturb, {"mdp": mdps.perturb(STARTUP, [1.0, 2.0]), "k": 1.0}),
-        ("support", mdps.cost_of_privacy, RELEASED | {"support": np.ones(6, dtype=bool)}),
-        ("support", mdps.value_bounds, RELEASED | {"support": np.zeros((7, 6, 7), dtype=bool)}),
-        ("kind", mdps.concentration_radius, {"k": 1.0, "beta": 0.1, "n": 3, "kind": "best"}),
+        (
+            "support",
+            mdps.cost_of_privacy,
+            RELEASED | {"support": np.ones(6, dtype=bool)},
+        ),
+        (
+            "support",
+            mdps.value_bounds,
+            RELEASED | {"support": np.zeros((7, 6, 7), dtype=bool)},
+        ),
+        (
+            "kind",
+            mdps.concentration_radius,
+            {"k": 1.0, "beta": 0.1, "n": 3, "kind": "best"},
+        ),
         ("discount", mdps.random_mdp, {"states": 2, "actions": 2}),
     ],
 )

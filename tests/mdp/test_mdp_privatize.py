@@ -15,17 +15,25 @@ PUBLIC = {"support": STARTUP.transitions > 0, "rows": "one", "eta": 0.1, "b": 0.
 
 
 @pytest.mark.parametrize(
-    ("apart", "said"), [({"b": 0.02}, "up to 0.02"), ({"records": 100, "b": None}, "one of its 100")]
+    ("apart", "said"),
+    [({"b": 0.02}, "up to 0.02"), ({"records": 100, "b": None}, "one of its 100")],
 )
 def test_one_vector_spends_what_was_asked_for(apart, said):
     for epsilon, delta in ((3.0, 1e-3), (6.0, 1e-5)):
         release = mdp.privatize(STARTUP, epsilon, delta, rng=1, **{**PUBLIC, **apart})
         for k in np.unique(release.parameters["k"]):
-            assert accounting.exact_delta(epsilon, k, shift=0.01, eta=0.1) <= delta * (1 + 1e-9)
-            assert accounting.exact_delta(epsilon, 1.001 * k, shift=0.01, eta=0.1) > delta
+            assert accounting.exact_delta(epsilon, k, shift=0.01, eta=0.1) <= delta * (
+                1 + 1e-9
+            )
+            assert (
+                accounting.exact_delta(epsilon, 1.001 * k, shift=0.01, eta=0.1) > delta
+            )
         assert (release.epsilon, release.delta) == (epsilon, delta)
         assert f"one of 12 transition vectors, each by {said}" in release.statement
-        assert f"epsilon {epsilon!r}, delta {delta!r} (a proven upper bound)" in release.statement
+        assert (
+            f"epsilon {epsilon!r}, delta {delta!r} (a proven upper bound)"
+            in release.statement
+        )
 
 
 def test_every_vector_that_may_change_is_composed():
@@ -40,14 +48,24 @@ def test_every_vector_that_may_change_is_composed():
 
 
 @pytest.mark.parametrize(
-    ("noise", "vectors", "rows"), [("laplace", "one", 1), ("gaussian", "one", 1), ("gaussian", "all", 12)]
+    ("noise", "vectors", "rows"),
+    [("laplace", "one", 1), ("gaussian", "one", 1), ("gaussian", "all", 12)],
 )
 def test_noise_is_scaled_to_the_vectors_that_change(noise, vectors, rows):
-    public = {"support": PUBLIC["support"], "b": 0.06, "rows": vectors, "mechanism": noise}
+    public = {
+        "support": PUBLIC["support"],
+        "b": 0.06,
+        "rows": vectors,
+        "mechanism": noise,
+    }
     scale = mdp.privatize(STARTUP, 2.0, 1e-4, rng=1, **public).parameters["scale"]
     assert scale == getattr(accounting, f"{noise}_scale")(2.0, 1e-4, b=0.06, rows=rows)
-    one_record = mdp.privatize(STARTUP, 2.0, 1e-4, rng=1, **public | {"b": None, "records": 50}).parameters["scale"]
-    assert one_record == getattr(accounting, f"{noise}_scale")(2.0, 1e-4, b=0.04, rows=rows)
+    one_record = mdp.privatize(
+        STARTUP, 2.0, 1e-4, rng=1, **public | {"b": None, "records": 50}
+    ).parameters["scale"]
+    assert one_record == getattr(accounting, f"{noise}_scale")(
+        2.0, 1e-4, b=0.04, rows=rows
+    )
 
 
 @pytest.mark.parametrize("p", [0.0, 0.2, 0.4, 0.9])
@@ -57,26 +75,45 @@ def test_two_neighbours_by_quadrature(p):
     x = np.linspace(1e-9, 1 - 1e-9, 200_001)
     densities = []
     for first in (p, p + 0.1):
-        model = MDP(np.array([[[first, 1 - first]], [[0.5, 0.5]]]), np.zeros((2, 1)), horizon=1)
-        public = {"support": np.ones((2, 1, 2), bool), "b": 0.2, "rows": "one", "eta": eta}
+        model = MDP(
+            np.array([[[first, 1 - first]], [[0.5, 0.5]]]), np.zeros((2, 1)), horizon=1
+        )
+        public = {
+            "support": np.ones((2, 1, 2), bool),
+            "b": 0.2,
+            "rows": "one",
+            "eta": eta,
+        }
         k = mdp.privatize(model, epsilon, delta, rng=1, **public).parameters["k"][0]
         inside = np.clip(first, eta, 1 - eta)
         densities.append(stats.beta.pdf(x, k * inside, k * (1 - inside)))
     for one, other in (densities, densities[::-1]):
-        assert np.trapezoid(np.maximum(one - math.exp(epsilon) * other, 0.0), x) <= delta * (1 + 1e-6)
+        assert np.trapezoid(
+            np.maximum(one - math.exp(epsilon) * other, 0.0), x
+        ) <= delta * (1 + 1e-6)
 
 
 def test_the_release_is_the_mechanism_at_its_k():
     release = mdp.privatize(STARTUP, 4.0, 1e-3, rng=np.random.default_rng(5), **PUBLIC)
     vectors = STARTUP.transitions[STARTUP.allowed]
-    drawn = dirichlet.dirichlet_mechanism(vectors, release.parameters["k"], rng=np.random.default_rng(5))
-    np.testing.assert_allclose(release.value.transitions[STARTUP.allowed], drawn, rtol=1e-9)
-    assert (release.value.rewards == STARTUP.rewards).all() and release.value.horizon == STARTUP.horizon
+    drawn = dirichlet.dirichlet_mechanism(
+        vectors, release.parameters["k"], rng=np.random.default_rng(5)
+    )
+    np.testing.assert_allclose(
+        release.value.transitions[STARTUP.allowed], drawn, rtol=1e-9
+    )
+    assert (
+        release.value.rewards == STARTUP.rewards
+    ).all() and release.value.horizon == STARTUP.horizon
 
 
 def test_perturb_is_the_mechanism_for_every_allowed_action():
-    drawn = dirichlet.dirichlet_mechanism(STARTUP.transitions[STARTUP.allowed], 7.0, rng=5)
-    assert (mdp.perturb(STARTUP, 7.0, rng=5).transitions[STARTUP.allowed] == drawn).all()
+    drawn = dirichlet.dirichlet_mechanism(
+        STARTUP.transitions[STARTUP.allowed], 7.0, rng=5
+    )
+    assert (
+        mdp.perturb(STARTUP, 7.0, rng=5).transitions[STARTUP.allowed] == drawn
+    ).all()
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -84,15 +121,26 @@ def test_noise_falls_on_the_support_and_is_projected_there(noise):
     mask = STARTUP.transitions > 0
     made = mdp.perturb_with_noise(STARTUP, 1e-4, noise, 1, support=mask, size=(40, 50))
     assert made.batch == (40, 50)
-    deviation = (made.transitions - STARTUP.transitions)[..., mask & (STARTUP.transitions < 1)]
+    deviation = (made.transitions - STARTUP.transitions)[
+        ..., mask & (STARTUP.transitions < 1)
+    ]
     assert (made.transitions[..., ~mask] == 0).all()
-    np.testing.assert_allclose(made.transitions.sum(axis=-1)[..., STARTUP.allowed], 1.0, atol=1e-12)
-    spread = 2e-8 if noise == "laplace" else 1e-8  # the noise's variance; of m entries the projection keeps 1 - 1/m
+    np.testing.assert_allclose(
+        made.transitions.sum(axis=-1)[..., STARTUP.allowed], 1.0, atol=1e-12
+    )
+    spread = (
+        2e-8 if noise == "laplace" else 1e-8
+    )  # the noise's variance; of m entries the projection keeps 1 - 1/m
     sizes = (mask & (STARTUP.transitions < 1)).sum(axis=-1, keepdims=True) + 0 * mask
     kept = 1 - 1 / sizes[mask & (STARTUP.transitions < 1)]
-    np.testing.assert_allclose(deviation.var(axis=(0, 1)) / (spread * kept), 1.0, atol=0.2)
+    np.testing.assert_allclose(
+        deviation.var(axis=(0, 1)) / (spread * kept), 1.0, atol=0.2
+    )
     wider = np.ones_like(mask)
-    assert (mdp.perturb_with_noise(STARTUP, 1.0, noise, 1, support=wider).transitions[0, 0] > 0).any()
+    assert (
+        mdp.perturb_with_noise(STARTUP, 1.0, noise, 1, support=wider).transitions[0, 0]
+        > 0
+    ).any()
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -100,16 +148,27 @@ def test_noise_does_not_tell_a_zero_from_a_small_probability(noise):
     support = np.ones((3, 1, 3), bool)
     made = []
     for last in (0.0, 1e-9):
-        model = MDP(np.tile([0.5, 0.5 - last, last], (3, 1, 1)), np.zeros((3, 1)), horizon=1)
-        made.append(mdp.perturb_with_noise(model, 0.1, noise, 1, support=support, size=50).transitions)
+        model = MDP(
+            np.tile([0.5, 0.5 - last, last], (3, 1, 1)), np.zeros((3, 1)), horizon=1
+        )
+        made.append(
+            mdp.perturb_with_noise(
+                model, 0.1, noise, 1, support=support, size=50
+            ).transitions
+        )
     np.testing.assert_allclose(*made, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", [{}, {"mechanism": "laplace", "eta": None}, {"mechanism": "gaussian", "eta": None}])
+@pytest.mark.parametrize(
+    "kind",
+    [{}, {"mechanism": "laplace", "eta": None}, {"mechanism": "gaussian", "eta": None}],
+)
 def test_a_release_keeps_to_the_public_support(kind):
     elsewhere = np.zeros((7, 6, 7))
     elsewhere[..., 3] = 1.0  # outside the border, and off some supports
-    made = mdp.privatize(replace(STARTUP, transitions=elsewhere), 5.0, 1e-3, rng=1, **PUBLIC | kind)
+    made = mdp.privatize(
+        replace(STARTUP, transitions=elsewhere), 5.0, 1e-3, rng=1, **PUBLIC | kind
+    )
     assert (made.value.transitions[~PUBLIC["support"]] == 0).all()
 
 
@@ -122,7 +181,10 @@ def test_a_release_keeps_to_the_public_support(kind):
         ("eta", {"eta": 0.35}),
         ("rows", {"rows": "some"}),
         ("support", {"support": np.zeros((7, 6, 7), bool)}),
-        ("support", {"support": np.eye(7, dtype=bool)[:, None] & np.ones((7, 6, 7), bool)}),
+        (
+            "support",
+            {"support": np.eye(7, dtype=bool)[:, None] & np.ones((7, 6, 7), bool)},
+        ),
         ("support", {"support": np.ones((7, 6, 7))}),
         ("epsilon", {"epsilon": 1e-3, "delta": 1e-9}),
         ("mechanism", {"mechanism": "box"}),
@@ -131,10 +193,15 @@ def test_a_release_keeps_to_the_public_support(kind):
 def test_refusals_are_of_public_arguments(name, changed):
     for p in (STARTUP.transitions, np.full((7, 6, 7), 1 / 7)):
         with pytest.raises(ValueError, match=f"^{name} must"):
-            mdp.privatize(replace(STARTUP, transitions=p), **{"epsilon": 3.0, "delta": 1e-3, **PUBLIC, **changed})
+            mdp.privatize(
+                replace(STARTUP, transitions=p),
+                **{"epsilon": 3.0, "delta": 1e-3, **PUBLIC, **changed},
+            )
 
 
 def test_what_the_guarantee_rests_on_is_required():
     for name in ("support", "rows"):
         with pytest.raises(TypeError, match="required keyword-only"):
-            mdp.privatize(STARTUP, 3.0, 1e-3, **{k: v for k, v in PUBLIC.items() if k != name})
+            mdp.privatize(
+                STARTUP, 3.0, 1e-3, **{k: v for k, v in PUBLIC.items() if k != name}
+            )

@@ -68,7 +68,9 @@ def test_each_command_of_the_guide_runs_on_the_tables_of_the_guide() -> None:
 def test_the_guide_reads_the_options_as_the_command_does() -> None:
     visits = [("events_path", "visits.csv"), ("time_format", "iso")]
     visits += [("categories", "pages.txt")]
-    spaced = runner.parameters.resolve(NAME, [*visits, ("trajectory", "visitor, time, page")])
+    spaced = runner.parameters.resolve(
+        NAME, [*visits, ("trajectory", "visitor, time, page")]
+    )
     assert spaced["trajectory"] == "visitor, time, page"
     for wrong, message in (
         ("visitor,time", "trajectory must be three columns"),
@@ -76,7 +78,9 @@ def test_the_guide_reads_the_options_as_the_command_does() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             runner.parameters.resolve(NAME, [*visits, ("trajectory", wrong)])
-    with pytest.raises(ValueError, match="time_format and max_gap belong to trajectory"):
+    with pytest.raises(
+        ValueError, match="time_format and max_gap belong to trajectory"
+    ):
         runner.parameters.resolve(NAME, [("max_gap", "30min")])
 
 
@@ -95,7 +99,9 @@ def test_a_run_on_your_own_table_shows_its_truth_only_to_you(tmp_path: Path) -> 
     assert stat.S_IMODE(made.stat().st_mode) & 0o077 == 0
     opened = {path.stem for path in made.iterdir() if path.suffix in {".csv", ".png"}}
     marked = {stem for stem in opened if stem.endswith("OWNER_ONLY")}
-    assert opened - marked == {"figa0_click", "figa4_audit"}, "a table that depends on the data"
+    assert opened - marked == {"figa0_click", "figa4_audit"}, (
+        "a table that depends on the data"
+    )
     numbers = {path.name for path in made.glob("*.json")}
     assert numbers == {"manifest.json", "numbers_OWNER_ONLY.json"}
     table = made / "figa1_release_OWNER_ONLY.csv"
@@ -105,5 +111,7 @@ def test_a_run_on_your_own_table_shows_its_truth_only_to_you(tmp_path: Path) -> 
     np.testing.assert_allclose(np.sort(truth), np.sort(shares, axis=None), atol=1e-5)
 
 
-def test_the_guide_says_from_how_many_pairs_on_the_library_has_its_own_estimate() -> None:
+def test_the_guide_says_from_how_many_pairs_on_the_library_has_its_own_estimate() -> (
+    None
+):
     assert f"at least $20\\cdot20={estimate.LEAST_PAIRS}$ pairs" in PROSE

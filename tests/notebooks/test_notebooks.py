@@ -22,7 +22,11 @@ from tools.notebooks import cell_metadata
 
 NAMES = paths.notebook_names()
 
-SAMPLED = [name for name in NAMES if ledger.results(paths.figures() / name)["standard_error"].any()]
+SAMPLED = [
+    name
+    for name in NAMES
+    if ledger.results(paths.figures() / name)["standard_error"].any()
+]
 """The notebooks with a sampled ledger row: the others record exact values alone."""
 
 STEPPED = {"gohari2020.fig1.trend"}
@@ -45,12 +49,18 @@ def codes(name: str) -> list[nbformat.NotebookNode]:
 
 def quick(name: str, **more: object) -> list[tuple[str, str]]:
     """Return the parameters of a quick run, and others, as written on the command line."""
-    small = {p.name: quick_value(p) for p in runner.notebook_parameters(name).values() if quick_value(p) != p.default}
+    small = {
+        p.name: quick_value(p)
+        for p in runner.notebook_parameters(name).values()
+        if quick_value(p) != p.default
+    }
     return [(key, str(value)) for key, value in (small | more).items()]
 
 
 def dpsim_run(*words: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "dpsim", "run", *words], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "dpsim", "run", *words], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -87,13 +97,27 @@ def test_committed_notebooks_are_clean(name: str) -> None:
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert notebook.metadata.kernelspec.name == "python3"
     assert "papermill" not in json.dumps([cell.metadata for cell in notebook.cells])
-    assert str(paths.root()) not in text and "/home/" not in text and "site-packages" not in text
+    assert (
+        str(paths.root()) not in text
+        and "/home/" not in text
+        and "site-packages" not in text
+    )
     for cell in notebook.cells:
-        assert cell.metadata == cell_metadata(cell.metadata.get("tags", []), cell.cell_type)
+        assert cell.metadata == cell_metadata(
+            cell.metadata.get("tags", []), cell.cell_type
+        )
     for count, cell in enumerate(codes(name), start=1):
-        assert cell.execution_count == count, "not the outputs of one run from top to bottom"
-        assert not [o for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]
-        assert len(cell.source.splitlines()) <= 30, f"a cell too long to read: {cell.source[:80]}"
+        assert cell.execution_count == count, (
+            "not the outputs of one run from top to bottom"
+        )
+        assert not [
+            o
+            for o in cell.outputs
+            if o.output_type == "error" or o.get("name") == "stderr"
+        ]
+        assert len(cell.source.splitlines()) <= 30, (
+            f"a cell too long to read: {cell.source[:80]}"
+        )
 
 
 ONE_LINE = "each parameter must be one line of at most 96 characters with its comment"
@@ -101,7 +125,9 @@ ONE_LINE = "each parameter must be one line of at most 96 characters with its co
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_are_typed_commented_and_checked(name: str) -> None:
-    tagged = [cell for cell in codes(name) if "parameters" in cell.metadata.get("tags", [])]
+    tagged = [
+        cell for cell in codes(name) if "parameters" in cell.metadata.get("tags", [])
+    ]
     assert len(tagged) == 1
     found = runner.notebook_parameters(name)
     assert len(found) == len(tagged[0].source.strip().splitlines()), ONE_LINE
@@ -109,37 +135,59 @@ def test_parameters_are_typed_commented_and_checked(name: str) -> None:
     assert found["output"].default == ""
     assert found["seed"].type == "int"
     runner.parameters.resolve(name, quick(name))  # which are in range
-    with pytest.raises(ValueError, match="seed must be an integer of at least 0, got -1"):
+    with pytest.raises(
+        ValueError, match="seed must be an integer of at least 0, got -1"
+    ):
         runner.parameters.resolve(name, [("seed", "-1")])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_has_a_caption_and_its_numbers(name: str) -> None:
-    prose = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "markdown")
+    prose = "\n".join(
+        cell.source for cell in read(name).cells if cell.cell_type == "markdown"
+    )
     code = "\n".join(cell.source for cell in codes(name))
     saved = set(re.findall(r'figures\.save(?:_moving)?\([^"]*"(\w+)"', code))
     folder = paths.figures() / name
     assert {path.stem for path in folder.glob("*.png")} == saved
     assert all((folder / f"{stem}.csv").is_file() for stem in saved)
     captions = re.findall(r"^\*\*(?:Paper, )?Figures? ", prose, flags=re.MULTILINE)
-    assert len(captions) >= len({stem.split("_")[0] for stem in saved if stem.startswith("fig")})
+    assert len(captions) >= len(
+        {stem.split("_")[0] for stem in saved if stem.startswith("fig")}
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_column_of_a_table_is_called_by_a_number_that_is_not_rounded(name: str) -> None:
+def test_no_column_of_a_table_is_called_by_a_number_that_is_not_rounded(
+    name: str,
+) -> None:
     for path in (paths.figures() / name).glob("*.csv"):
-        assert not re.search(r"\d\.\d{6}", path.read_text(encoding="utf-8").partition("\n")[0]), path
+        assert not re.search(
+            r"\d\.\d{6}", path.read_text(encoding="utf-8").partition("\n")[0]
+        ), path
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
-def test_a_fresh_run_gives_the_committed_files_byte_for_byte(name: str, fresh: Path) -> None:
+def test_a_fresh_run_gives_the_committed_files_byte_for_byte(
+    name: str, fresh: Path
+) -> None:
     made, committed = (
-        {path.name: path.read_bytes() for kind in ("csv", "json", "png") for path in (folder / name).glob(f"*.{kind}")}
+        {
+            path.name: path.read_bytes()
+            for kind in ("csv", "json", "png")
+            for path in (folder / name).glob(f"*.{kind}")
+        }
         for folder in (fresh, COMMITTED)
     )
-    changed = {file for file in made.keys() | committed.keys() if made.get(file) != committed.get(file)}
-    assert not [file for file in sorted(changed) if not file.startswith(("timings", "manifest"))]
+    changed = {
+        file
+        for file in made.keys() | committed.keys()
+        if made.get(file) != committed.get(file)
+    }
+    assert not [
+        file for file in sorted(changed) if not file.startswith(("timings", "manifest"))
+    ]
 
 
 @pytest.mark.full
@@ -154,7 +202,9 @@ def reseeded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reseeded")
 
     def run(name: str) -> None:
-        words = [word for key, value in quick(name, seed=8) for word in ("-p", key, value)]
+        words = [
+            word for key, value in quick(name, seed=8) for word in ("-p", key, value)
+        ]
         dpsim_run(name, *words, "--output", str(folder / name))
 
     with ThreadPoolExecutor(2) as pool:
@@ -165,7 +215,9 @@ def reseeded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.full
 @pytest.mark.xdist_group("reseeded")
 @pytest.mark.parametrize("name", SAMPLED)
-def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh: Path, reseeded: Path) -> None:
+def test_another_seed_changes_what_is_sampled_and_nothing_else(
+    name: str, fresh: Path, reseeded: Path
+) -> None:
     found = runner.diff.values(fresh / name, reseeded / name / name)
     errors = ledger.results(fresh / name)["standard_error"]
     for id, row in zip(found.index, found.itertuples()):
@@ -176,11 +228,17 @@ def test_another_seed_changes_what_is_sampled_and_nothing_else(name: str, fresh:
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
-def test_every_drawing_cell_runs_again_last_cell_first_with_the_same_numbers(name: str, tmp_path: Path) -> None:
+def test_every_drawing_cell_runs_again_last_cell_first_with_the_same_numbers(
+    name: str, tmp_path: Path
+) -> None:
     resolved = runner.parameters.resolve(name, quick(name))
     source = load_notebook_node(str(paths.notebooks() / f"{name}.ipynb"))
     made = parameterize_notebook(source, resolved | {"output": str(tmp_path)})
-    drawing = [i for i, cell in enumerate(made.cells) if cell.cell_type == "code" and "figures.save" in cell.source]
+    drawing = [
+        i
+        for i, cell in enumerate(made.cells)
+        if cell.cell_type == "code" and "figures.save" in cell.source
+    ]
     client = nbclient.NotebookClient(made, timeout=600, kernel_name="python3")
     with client.setup_kernel(cwd=str(tmp_path)):
         for index, cell in enumerate(made.cells):
@@ -189,21 +247,37 @@ def test_every_drawing_cell_runs_again_last_cell_first_with_the_same_numbers(nam
         for index in reversed(drawing):
             client.execute_cell(made.cells[index], index)
             again = {path.name: path.read_bytes() for path in tmp_path.glob("*.csv")}
-            changed = [file for file, held in first.items() if again[file] != held and not file.startswith("timings")]
+            changed = [
+                file
+                for file, held in first.items()
+                if again[file] != held and not file.startswith("timings")
+            ]
             assert not changed, made.cells[index].source
     assert drawing and first
 
 
 @pytest.mark.full
-def test_plain_papermill_from_another_folder_writes_nothing_but_its_copy(tmp_path: Path) -> None:
+def test_plain_papermill_from_another_folder_writes_nothing_but_its_copy(
+    tmp_path: Path,
+) -> None:
     name = "permute_and_flip"
-    command = [sys.executable, "-m", "papermill", str(paths.notebooks() / f"{name}.ipynb"), "copy.ipynb"]
+    command = [
+        sys.executable,
+        "-m",
+        "papermill",
+        str(paths.notebooks() / f"{name}.ipynb"),
+        "copy.ipynb",
+    ]
     for key, value in quick(name):
         command += ["-p", key, value]
     before = {p: p.stat().st_mtime_ns for p in (paths.figures()).rglob("*")}
     environment = {**os.environ, "IPYTHONDIR": str(tmp_path / "ipython")}
     done = subprocess.run(
-        [*command, "--no-progress-bar"], cwd=tmp_path, env=environment, capture_output=True, text=True
+        [*command, "--no-progress-bar"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert {path.name for path in tmp_path.iterdir()} == {"copy.ipynb", "ipython"}

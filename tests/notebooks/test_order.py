@@ -24,7 +24,9 @@ def cells(name: str) -> list[nbformat.NotebookNode]:
 def parts(name: str) -> tuple[list[nbformat.NotebookNode], list[nbformat.NotebookNode]]:
     """Return the cells of the lesson, and those from the heading of Part 2 on."""
     found = cells(name)
-    begins = [number for number, cell in enumerate(found) if cell.source.startswith(PART_2)]
+    begins = [
+        number for number, cell in enumerate(found) if cell.source.startswith(PART_2)
+    ]
     assert len(begins) == 1, f"one Markdown cell begins with {PART_2!r}"
     return found[: begins[0]], found[begins[0] :]
 
@@ -36,7 +38,10 @@ def tags(cell: nbformat.NotebookNode) -> list[str]:
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_lesson_ends_and_the_scoreboard_opens_part_2(name: str) -> None:
     lesson, paper = parts(name)
-    assert lesson[-1].cell_type == "markdown" and ENDS in lesson[-1].source.split("\n\n")[-1]
+    assert (
+        lesson[-1].cell_type == "markdown"
+        and ENDS in lesson[-1].source.split("\n\n")[-1]
+    )
     code = [cell.source for cell in paper if cell.cell_type == "code"]
     assert code[0].strip() == f'ledger.scoreboard("{PAPERS[name]}")'
     whole = "\n".join(cell.source for cell in lesson + paper)
@@ -47,7 +52,9 @@ def test_the_lesson_ends_and_the_scoreboard_opens_part_2(name: str) -> None:
 def test_before_the_lesson_stand_the_parameters_and_one_short_cell(name: str) -> None:
     before = []
     for cell in cells(name):
-        if cell.cell_type == "markdown" and re.search("^## ", cell.source, re.MULTILINE):
+        if cell.cell_type == "markdown" and re.search(
+            "^## ", cell.source, re.MULTILINE
+        ):
             break
         before += [cell] * (cell.cell_type == "code")
     parameters, *checks = before
@@ -60,12 +67,18 @@ def test_before_the_lesson_stand_the_parameters_and_one_short_cell(name: str) ->
 def test_the_lesson_folds_nothing_but_solutions(name: str) -> None:
     lesson, _ = parts(name)
     prose = "\n".join(cell.source for cell in lesson if cell.cell_type == "markdown")
-    assert [found for found in re.findall(r"<summary>(.*?)</summary>", prose) if "olution" not in found] == []
+    assert [
+        found
+        for found in re.findall(r"<summary>(.*?)</summary>", prose)
+        if "olution" not in found
+    ] == []
     assert not [word for word in ("our copy", "see below") if word in prose.lower()]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_sections_under_further_are_collapsed_and_no_row_leads_into_one(name: str) -> None:
+def test_only_sections_under_further_are_collapsed_and_no_row_leads_into_one(
+    name: str,
+) -> None:
     further = False
     level = 0  # of the heading that hides what follows, 0 for none
     hidden = set()
@@ -77,7 +90,9 @@ def test_only_sections_under_further_are_collapsed_and_no_row_leads_into_one(nam
             if level and len(marks) <= level:
                 level = 0
             if "collapsed" in tags(cell) and not level:
-                assert further, f"{heading} is collapsed, but does not stand under Further"
+                assert further, (
+                    f"{heading} is collapsed, but does not stand under Further"
+                )
                 level = len(marks)
             if level:
                 hidden.add(heading)
@@ -91,17 +106,31 @@ def test_parameters_keep_their_values_to_the_end(name: str) -> None:
     assigned = set()
     for cell in cells(name):
         if cell.cell_type == "code" and "parameters" not in tags(cell):
-            assigned |= names_assigned(ast.parse(re.sub("^[%!].*", "", cell.source, flags=re.MULTILINE)))
+            assigned |= names_assigned(
+                ast.parse(re.sub("^[%!].*", "", cell.source, flags=re.MULTILINE))
+            )
     assert assigned.isdisjoint(runner.notebook_parameters(name))
 
 
-INNER = (ast.FunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+INNER = (
+    ast.FunctionDef,
+    ast.Lambda,
+    ast.ClassDef,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 """What has names of its own."""
 
 
 def names_assigned(node: ast.AST) -> set[str]:
     """Return the names that code assigns, except for those of its functions and comprehensions."""
-    found = {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
+    found = (
+        {node.id}
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        else set()
+    )
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, INNER):
             found |= names_assigned(child)

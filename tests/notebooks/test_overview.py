@@ -21,7 +21,9 @@ def page() -> dict[str, Any]:
         functions = ("def read_errors(", "def read_city(", "def ratio_of_errors(")
         if cell.cell_type == "code" and any(name in cell.source for name in functions):
             source = cell.source.split("\nstandard =")[-1].split("\nratios =")[0]
-            source = source[source.index("PAPERS =" if "PAPERS =" in source else "def ") :]
+            source = source[
+                source.index("PAPERS =" if "PAPERS =" in source else "def ") :
+            ]
             exec(compile(source, "00_overview", "exec"), names)
     return names
 
@@ -57,7 +59,9 @@ def test_a_ratio_reads_the_other_error_between_two_epsilons(page: Any) -> None:
     assert ratios.to_numpy().tolist() == [["a chain", 2.0, 3.0, "noise"]]
 
 
-def test_no_ratio_needs_an_epsilon_at_which_both_were_run_if_both_were(page: Any) -> None:
+def test_no_ratio_needs_an_epsilon_at_which_both_were_run_if_both_were(
+    page: Any,
+) -> None:
     rows = [(1.0, page["PAPERS"], 6.0), (1.0, "noise", 4.0), (2.0, "noise", 1.0)]
     table = pd.DataFrame(rows, columns=["epsilon", "mechanism", "error"])
     ratios = page["ratio_of_errors"](table.assign(subject="a chain"))

@@ -16,7 +16,9 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
 }
 """Numbers in the prose of a notebook that no cell shows: notebook, then number, then the reason."""
 
-NUMBER = re.compile(r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+| *\\?%)?(?![\w/]|[.,]\d)")
+NUMBER = re.compile(
+    r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+| *\\?%)?(?![\w/]|[.,]\d)"
+)
 """A number in a text, with its thousands, its power of ten or its per cent; none inside a word or a name."""
 
 NO_RESULT = re.compile(
@@ -28,7 +30,10 @@ NO_RESULT = re.compile(
 """What holds digits and no result: code, addresses, names of places in a paper."""
 
 
-CALCULATION = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|<details>.*?</details>|^ {0,3}>.*?$", re.DOTALL | re.MULTILINE)
+CALCULATION = re.compile(
+    r"\$\$.*?\$\$|\$[^$]*\$|<details>.*?</details>|^ {0,3}>.*?$",
+    re.DOTALL | re.MULTILINE,
+)
 """Formulas, folded solutions and proofs in a quotation: their numbers are mathematics or a calculation by hand."""
 
 
@@ -42,9 +47,15 @@ def numbers_in(text: str) -> Iterator[tuple[str, float, float]]:
         written = found.group().replace("−", "-")
         mantissa = re.match(r"-?[\d,]+(?:\.(\d+))?", written)
         assert mantissa
-        power = int(written.lower().partition("e")[2] or 0) if "%" not in written else -2
+        power = (
+            int(written.lower().partition("e")[2] or 0) if "%" not in written else -2
+        )
         digits = mantissa[0].replace(",", "")
-        yield written, float(f"{digits}e{power}"), 0.5 * 10.0 ** (power - len(mantissa[1] or ""))
+        yield (
+            written,
+            float(f"{digits}e{power}"),
+            0.5 * 10.0 ** (power - len(mantissa[1] or "")),
+        )
 
 
 def results_in(text: str) -> Iterator[tuple[str, float, float]]:
@@ -66,12 +77,24 @@ def shown(name: str) -> np.ndarray:
             data = output.get("data", {})
             if "image/png" in data:  # its text is the caption, which is prose
                 continue
-            texts += [output.get("text", ""), *(text for kind, text in data.items() if kind.startswith("text/"))]
+            texts += [
+                output.get("text", ""),
+                *(text for kind, text in data.items() if kind.startswith("text/")),
+            ]
     ledger_rows = ledger.report()
-    ledger_rows = ledger_rows[ledger_rows["paper"].map(ledger.papers()["notebook"]) == name]
+    ledger_rows = ledger_rows[
+        ledger_rows["paper"].map(ledger.papers()["notebook"]) == name
+    ]
     texts += [*ledger_rows["printed"], *ledger_rows["quantity"]]
-    held = [float(x.replace(",", "")) for text in texts for x in re.findall(r"\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?", text)]
-    numbers = [ledger_rows[column].to_numpy(float) for column in ("reproduced", "expected", "published", "limit")]
+    held = [
+        float(x.replace(",", ""))
+        for text in texts
+        for x in re.findall(r"\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?", text)
+    ]
+    numbers = [
+        ledger_rows[column].to_numpy(float)
+        for column in ("reproduced", "expected", "published", "limit")
+    ]
     everything = np.abs(np.concatenate([held, *numbers]))
     return np.sort(everything[np.isfinite(everything)])
 
@@ -91,27 +114,55 @@ def without_evidence(text: str, held: np.ndarray) -> list[str]:
 
 
 @pytest.mark.parametrize("name", paths.notebook_names())
-def test_each_number_in_prose_stands_in_an_output_a_parameter_or_the_ledger(name: str) -> None:
+def test_each_number_in_prose_stands_in_an_output_a_parameter_or_the_ledger(
+    name: str,
+) -> None:
     held, excused = shown(name), EXCEPTIONS.get(name, {})
-    prose = [CALCULATION.sub(" ", cell.source) for cell in cells(name) if cell.cell_type == "markdown"]
-    found = {number: text[:60] for text in prose for number in without_evidence(text, held) if number not in excused}
+    prose = [
+        CALCULATION.sub(" ", cell.source)
+        for cell in cells(name)
+        if cell.cell_type == "markdown"
+    ]
+    found = {
+        number: text[:60]
+        for text in prose
+        for number in without_evidence(text, held)
+        if number not in excused
+    }
     assert not found, "print it, or excuse it in EXCEPTIONS with a reason"
     used = {written for text in prose for written, _, _ in results_in(text)}
     assert set(excused) <= used, "excuses that nothing needs"
 
 
-@pytest.mark.parametrize("row", list(ledger.published().itertuples()), ids=lambda row: row.Index)
+@pytest.mark.parametrize(
+    "row", list(ledger.published().itertuples()), ids=lambda row: row.Index
+)
 def test_a_sentence_of_the_ledger_types_no_number_of_ours(row: Any) -> None:
     rows = ledger.published().query("paper == @row.paper")
-    theirs = [*(rows["printed"] + " " + rows["unit"]), *rows["quantity"], f"{row.draws:.0f}"]
+    theirs = [
+        *(rows["printed"] + " " + rows["unit"]),
+        *rows["quantity"],
+        f"{row.draws:.0f}",
+    ]
     held = {value for text in theirs for _, value, _ in numbers_in(text)}
-    typed = [found[:2] for found in numbers_in(re.sub(r"\{[^}]*\}", "", row.sentence)) if found[1] not in held]
-    assert [written for written, _ in typed if not re.fullmatch(r"-?\d\d?|20\d\d", written)] == [], "fill it"
+    typed = [
+        found[:2]
+        for found in numbers_in(re.sub(r"\{[^}]*\}", "", row.sentence))
+        if found[1] not in held
+    ]
+    assert [
+        written for written, _ in typed if not re.fullmatch(r"-?\d\d?|20\d\d", written)
+    ] == [], "fill it"
 
 
 def test_what_is_a_result_in_a_text_and_what_is_evidence() -> None:
     text = "In 2026, Theorem 5.12 and `0.77` give 12.7 letters, 34 %, 2,931,688 trips and $1.4e-16$; 45 zones, 0.5."
-    assert [written for written, _, _ in results_in(text)] == ["12.7", "34 %", "2,931,688", "1.4e-16"]
+    assert [written for written, _, _ in results_in(text)] == [
+        "12.7",
+        "34 %",
+        "2,931,688",
+        "1.4e-16",
+    ]
     held = np.array([1.397e-16, 0.3435, 12.6866, 2931688.0])
     assert without_evidence(text, held) == []
     assert without_evidence(text.replace("12.7", "12.6"), held) == ["12.6"]

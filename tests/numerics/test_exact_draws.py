@@ -37,7 +37,9 @@ def test_bits_that_leave_it_open_are_followed_by_others():
     assert not HAPPENS(Bits(1), p) and not HAPPENS(Bits(0, 3 * 2**51), p)
     assert HAPPENS(Bits(0, 3 * 2**51 - 1), p)
     tiny = 2.0**-160
-    assert HAPPENS(Bits(0, 0, 0, 0), tiny * 0.5) and not HAPPENS(Bits(0, 0, 1), tiny * 0.5)
+    assert HAPPENS(Bits(0, 0, 0, 0), tiny * 0.5) and not HAPPENS(
+        Bits(0, 0, 1), tiny * 0.5
+    )
     assert HAPPENS(Bits(2**53 - 1), 0.5, True) and not HAPPENS(Bits(0), 0.5, True)
 
 
@@ -55,7 +57,9 @@ def test_the_failure_of_a_small_exponent_is_not_rounded_away(interpreted):
 
 
 def test_large_exponents_survive_in_parts(interpreted):
-    assert SURVIVES(Bits(*[0] * 60), 1500.0) and not SURVIVES(Bits(*[0] * 40, *[2**52] * 20), 1500.0)
+    assert SURVIVES(Bits(*[0] * 60), 1500.0) and not SURVIVES(
+        Bits(*[0] * 40, *[2**52] * 20), 1500.0
+    )
 
 
 @pytest.mark.parametrize("spread", [1.0, 40.0, 1000.0])
@@ -71,8 +75,16 @@ def test_the_probability_of_each_leaf_is_right_to_the_stated_error(leaves, sprea
         for leaf in np.linspace(0, leaves - 1, min(leaves, 12)).astype(int).tolist():
             node, found = first + leaf, mpmath.mpf(1)
             while node > 1:
-                apart = abs(float(tree[node]) - float(tree[node ^ 1])) if tree[node ^ 1] > -np.inf else np.inf
-                small = mpmath.exp(-mpmath.mpf(apart + np.log1p(np.exp(-apart)))) if apart < np.inf else mpmath.mpf(0)
+                apart = (
+                    abs(float(tree[node]) - float(tree[node ^ 1]))
+                    if tree[node ^ 1] > -np.inf
+                    else np.inf
+                )
+                small = (
+                    mpmath.exp(-mpmath.mpf(apart + np.log1p(np.exp(-apart))))
+                    if apart < np.inf
+                    else mpmath.mpf(0)
+                )
                 left = node - node % 2
                 smaller = left if tree[left] <= tree[left + 1] else left + 1
                 found *= small if node == smaller else 1 - small
@@ -85,6 +97,8 @@ def test_the_probability_of_each_leaf_is_right_to_the_stated_error(leaves, sprea
 def test_the_leaves_are_drawn_in_proportion():
     logs = np.log([1.0, 2.0, 3.0, 4.0, 0.5])
     rng = np.random.default_rng(8)
-    seen = np.bincount([exact_draws.draw_index(rng, logs) for _ in range(20_000)], minlength=5)
+    seen = np.bincount(
+        [exact_draws.draw_index(rng, logs) for _ in range(20_000)], minlength=5
+    )
     expected = 20_000 * np.exp(logs) / np.exp(logs).sum()
     assert (((seen - expected) ** 2 / expected).sum()) < 30.0

@@ -11,7 +11,9 @@ def qp(x, constraints):
     import cvxpy as cp
 
     y = cp.Variable(len(x))
-    cp.Problem(cp.Minimize(cp.sum_squares(y - x)), constraints(y)).solve(solver=cp.CLARABEL)
+    cp.Problem(cp.Minimize(cp.sum_squares(y - x)), constraints(y)).solve(
+        solver=cp.CLARABEL
+    )
     return y.value
 
 
@@ -55,15 +57,25 @@ def test_meets_the_optimality_conditions(n, ties):
         ([1.0, 1.0, 0.0], 0.0, [0.5, 0.5, 0.0]),  # tie at the top
         ([2.0, 1.0, 1.0], 0.0, [1.0, 0.0, 0.0]),  # entries exactly at the threshold
         ([5.0, -3.0], 0.5, [0.5, 0.5]),  # the bounds leave one point
-        ([0.7, 0.1, 0.2] + [0.0] * 7, 0.1, [0.1] * 10),  # the same, with bounds that add up to 1 by rounding only
+        (
+            [0.7, 0.1, 0.2] + [0.0] * 7,
+            0.1,
+            [0.1] * 10,
+        ),  # the same, with bounds that add up to 1 by rounding only
         ([1e12, 1e12, -1e12], 0.0, [0.5, 0.5, 0.0]),
         ([-1e300, 1e300], 0.0, [0.0, 1.0]),
-        ([2.0**50 + 0.25, 2.0**50, 2.0**50], 0.0, [0.5, 0.25, 0.25]),  # sums of such numbers have no quarters
+        (
+            [2.0**50 + 0.25, 2.0**50, 2.0**50],
+            0.0,
+            [0.5, 0.25, 0.25],
+        ),  # sums of such numbers have no quarters
         ([-7.0], 0.0, [1.0]),
     ],
 )
 def test_known_projections(x, lower, expected):
-    np.testing.assert_allclose(simplex.project_to_simplex(x, lower=lower), expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        simplex.project_to_simplex(x, lower=lower), expected, rtol=0, atol=1e-15
+    )
 
 
 def test_projects_batches_row_by_row():
@@ -77,7 +89,12 @@ def test_projects_batches_row_by_row():
 
 
 def bordered(eta, eta_bar, inside):
-    return lambda y: [y.sum() == 1, y >= 0, y[inside] >= eta, y[inside].sum() <= 1 - eta_bar]
+    return lambda y: [
+        y.sum() == 1,
+        y >= 0,
+        y[inside] >= eta,
+        y[inside].sum() <= 1 - eta_bar,
+    ]
 
 
 @pytest.mark.parametrize("outside", [1, 2, 4])
@@ -88,9 +105,17 @@ def test_bordered_projection_agrees_with_a_qp_solver(outside):
     for _ in range(16):
         n = outside + int(rng.integers(2, 6))
         inside = np.arange(n) >= outside
-        x = rng.dirichlet(np.full(n, 0.5)) + rng.choice([0.0, 0.3]) * rng.normal(size=n) - 0.2 * ~inside * rng.random()
-        ours = simplex.project_to_bordered_simplex(x, eta=eta, eta_bar=eta_bar, protected=inside)
-        np.testing.assert_allclose(ours, qp(x, bordered(eta, eta_bar, inside)), atol=2e-5)
+        x = (
+            rng.dirichlet(np.full(n, 0.5))
+            + rng.choice([0.0, 0.3]) * rng.normal(size=n)
+            - 0.2 * ~inside * rng.random()
+        )
+        ours = simplex.project_to_bordered_simplex(
+            x, eta=eta, eta_bar=eta_bar, protected=inside
+        )
+        np.testing.assert_allclose(
+            ours, qp(x, bordered(eta, eta_bar, inside)), atol=2e-5
+        )
         assert (ours[inside] >= eta).all() and (ours >= 0).all()
         assert ours[inside].sum() <= 1 - eta_bar + ROUNDING
         assert abs(ours.sum() - 1) < ROUNDING
@@ -101,22 +126,34 @@ def test_bordered_projection_agrees_with_a_qp_solver(outside):
 def test_bordered_projection_keeps_feasible_rows_and_zeros():
     row = np.array([0.0, 0.5, 0.2, 0.3, 0.0])
     protected = simplex.protected_entries(row)
-    kept = simplex.project_to_bordered_simplex(row, eta=0.1, eta_bar=0.051, protected=protected, support=row > 0)
+    kept = simplex.project_to_bordered_simplex(
+        row, eta=0.1, eta_bar=0.051, protected=protected, support=row > 0
+    )
     np.testing.assert_allclose(kept, row, atol=1e-16)
     tight = np.array([0.9, 0.02, 0.08, 0.0])
     protected = simplex.protected_entries(tight)
-    moved = simplex.project_to_bordered_simplex(tight, eta=0.1, eta_bar=0.051, protected=protected, support=tight > 0)
+    moved = simplex.project_to_bordered_simplex(
+        tight, eta=0.1, eta_bar=0.051, protected=protected, support=tight > 0
+    )
     np.testing.assert_allclose(moved, [0.849, 0.051, 0.1, 0.0], atol=1e-15)
     assert moved[1] >= 0.051 and moved[2] >= 0.1
 
 
 def test_protected_entries_leave_out_one_smallest_non_zero():
     mask = simplex.protected_entries([[0.5, 0.0, 0.2, 0.3], [0.25, 0.25, 0.25, 0.25]])
-    np.testing.assert_array_equal(mask, [[True, False, False, True], [False, True, True, True]])
+    np.testing.assert_array_equal(
+        mask, [[True, False, False, True], [False, True, True, True]]
+    )
 
 
 @pytest.mark.parametrize(
-    "name, argument", [("lower", 0.6), ("lower", [0.1] * 3), ("support", [False, False]), ("support", [0, 1])]
+    "name, argument",
+    [
+        ("lower", 0.6),
+        ("lower", [0.1] * 3),
+        ("support", [False, False]),
+        ("support", [0, 1]),
+    ],
 )
 def test_refusals_of_the_simplex(name, argument):
     with pytest.raises(ValueError, match=f"^{name} "):
@@ -131,15 +168,31 @@ def test_refusals_of_the_simplex(name, argument):
         ("protected", {"protected": [True, False, False]}),
         ("protected", {"protected": [True, True, True]}),
         ("protected", {"support": [False, True, True]}),
-        ("protected", {"eta": 0.48, "eta_bar": 0.01, "x": [0.2] * 5, "protected": [True] * 4 + [False]}),
+        (
+            "protected",
+            {
+                "eta": 0.48,
+                "eta_bar": 0.01,
+                "x": [0.2] * 5,
+                "protected": [True] * 4 + [False],
+            },
+        ),
     ],
 )
 def test_refusals_of_the_bordered_simplex(name, changes):
-    arguments = {"x": [0.4, 0.3, 0.3], "eta": 0.1, "eta_bar": 0.051, "protected": [True, True, False]} | changes
+    arguments = {
+        "x": [0.4, 0.3, 0.3],
+        "eta": 0.1,
+        "eta_bar": 0.051,
+        "protected": [True, True, False],
+    } | changes
     with pytest.raises(ValueError, match=f"^{name} "):
         simplex.project_to_bordered_simplex(**arguments)
 
 
 def test_refuses_rows_with_too_few_entries_to_protect():
-    with pytest.raises(ValueError, match=r"matrix must have at least 3 non-zero entries .* got 2 in row \[1\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"matrix must have at least 3 non-zero entries .* got 2 in row \[1\]",
+    ):
         simplex.protected_entries([[0.2, 0.3, 0.5], [0.5, 0.5, 0.0]])

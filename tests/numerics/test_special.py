@@ -20,24 +20,36 @@ def test_the_beta_quantile_is_right_where_the_inverse_of_scipy_fails():
     k, eta, delta = 98.7, 0.05, 1e-200
     gamma = special.beta_quantile(k * eta, k - k * eta, delta / 5)
     with mp.workdps(40):
-        tail = 5 * mp.betainc(k * eta, k - k * eta, 0, mp.mpf(float(gamma)), regularized=True)
+        tail = 5 * mp.betainc(
+            k * eta, k - k * eta, 0, mp.mpf(float(gamma)), regularized=True
+        )
     assert float(tail / mp.mpf(delta)) == pytest.approx(1.0, rel=1e-8)
 
 
 @pytest.mark.parametrize("kind", [float, np.float64, np.asarray])
 @pytest.mark.parametrize("x", [1e-300, 1e-10, 0.5, 30.0, 1e10, 1e200, 8e307])
-def test_gamma_functions_hold_up_to_the_edges_of_their_domain_and_refuse_beyond(x, kind):
+def test_gamma_functions_hold_up_to_the_edges_of_their_domain_and_refuse_beyond(
+    x, kind
+):
     """At 0 they gave NaN for NumPy's numbers and ZeroDivisionError for Python's, and -inf for log B(1e10, 1e-300)."""
     for y in (1e-300, 1e-10, 0.5, 1e10, 8e307):
         with mp.workdps(700):
             a, b = mp.mpf(x), mp.mpf(y)
             beta = mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)
             ratio = mp.loggamma(a + b) - mp.loggamma(a)
-        assert special.log_beta(kind(x), kind(y)) == pytest.approx(float(beta), rel=1e-13)
-        assert special.log_gamma_ratio(kind(x), kind(y)) == pytest.approx(float(ratio), rel=1e-12)
+        assert special.log_beta(kind(x), kind(y)) == pytest.approx(
+            float(beta), rel=1e-13
+        )
+        assert special.log_gamma_ratio(kind(x), kind(y)) == pytest.approx(
+            float(ratio), rel=1e-12
+        )
     assert special.log_gamma_ratio(kind(x), kind(0.0)) == 0.0
     for wrong in (-1.0, np.nan, np.inf):
-        for name, call in (("a", special.log_beta), ("b", special.log_beta), ("a", special.log_gamma_ratio)):
+        for name, call in (
+            ("a", special.log_beta),
+            ("b", special.log_beta),
+            ("a", special.log_gamma_ratio),
+        ):
             for value in (wrong, 0.0):
                 arguments = (value, x) if name == "a" else (x, value)
                 with pytest.raises(ValueError, match=rf"^{name} must be in"):

@@ -21,7 +21,9 @@ from dpsim.release import chain as release_module
 from dpsim.release.budget import Limit
 from dpsim.release.unit import EVENT, Unit
 
-TRIPS = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 400]})
+TRIPS = pd.DataFrame(
+    {"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 400]}
+)
 ONE = Limit(1.0, 1e-6)
 NEW = {"version": 2, "limit": [1.0, 0.0], "column": None, "releases": []}
 
@@ -30,7 +32,13 @@ def book(file: Path) -> list[dict[str, object]]:
     return json.loads(file.read_text())["releases"]
 
 
-def spend(file: Path, epsilon: float, delta: float = 0.0, unit: Unit = EVENT, limit: Limit | None = None):  # type: ignore[no-untyped-def]
+def spend(
+    file: Path,
+    epsilon: float,
+    delta: float = 0.0,
+    unit: Unit = EVENT,
+    limit: Limit | None = None,
+):  # type: ignore[no-untyped-def]
     return budget.spend(file, epsilon=epsilon, delta=delta, unit=unit, limit=limit)
 
 
@@ -46,7 +54,12 @@ def test_losses_add_up_to_the_limit_and_no_further(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="epsilon 1, delta 1e-06 are spent"):
         spend(file, 1e-9)
     assert (file.stat().st_mode & 0o777) == 0o600
-    assert {key for entry in book(file) for key in entry} == {"epsilon", "delta", "events", "time"}
+    assert {key for entry in book(file) for key in entry} == {
+        "epsilon",
+        "delta",
+        "events",
+        "time",
+    }
     assert [path.name for path in tmp_path.iterdir()] == ["taxis.budget"]
 
 
@@ -143,9 +156,16 @@ def test_the_limit_stays_what_it_was(tmp_path: Path) -> None:
             spend(tmp_path / "new", 0.1, limit=Limit(*limit))
 
 
-def test_a_release_is_spent_before_it_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_is_spent_before_it_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file, counts = tmp_path / "budget", release.Counts(TRIPS)
-    settings = {"epsilon": 0.6, "support": release.all_pairs(["a", "b"]), "budget": file, "limit": Limit(1.0, 0.0)}
+    settings = {
+        "epsilon": 0.6,
+        "support": release.all_pairs(["a", "b"]),
+        "budget": file,
+        "limit": Limit(1.0, 0.0),
+    }
 
     def fails(*_: object, **__: object) -> None:
         assert len(book(file)) == 1
@@ -165,7 +185,12 @@ def test_a_release_is_spent_before_it_is_drawn(tmp_path: Path, monkeypatch: pyte
 def test_the_delta_of_a_release_is_spent_too(tmp_path: Path) -> None:
     """Three releases with pairs chosen privately would otherwise pass a limit whose delta is that of one."""
     file, limit = tmp_path / "budget", Limit(10.0, 1e-6)
-    settings: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6, "budget": file, "limit": limit}
+    settings: dict[str, Any] = {
+        "epsilon": 0.5,
+        "delta": 1e-6,
+        "budget": file,
+        "limit": limit,
+    }
     made = release.release_chain(release.Counts(TRIPS), **settings)
     assert book(file)[0]["delta"] == made.statement["delta"] > 5e-7
     with pytest.raises(ValueError, match="would pass the limit"):
@@ -173,19 +198,31 @@ def test_the_delta_of_a_release_is_spent_too(tmp_path: Path) -> None:
     assert len(book(file)) == 1
 
 
-def test_a_loss_is_on_the_disk_before_anything_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_is_on_the_disk_before_anything_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The file is synced when it holds the entry, and its folder when the file has its name."""
     file, synced = tmp_path / "budget", []
 
     def sync(descriptor: int, sync: Callable[[int], None] = os.fsync) -> None:
         sync(descriptor)
         status = os.fstat(descriptor)
-        synced.append((status.st_ino, status.st_size, file.stat().st_ino if file.exists() else None))
+        synced.append(
+            (
+                status.st_ino,
+                status.st_size,
+                file.stat().st_ino if file.exists() else None,
+            )
+        )
 
     def draws(numbers: Any, *_: object, **__: object) -> Any:
         status = file.stat()
-        assert (status.st_ino, status.st_size) in [place[:2] for place in synced], "the file, as it is now"
-        assert (tmp_path.stat().st_ino, status.st_ino) in [(place[0], place[2]) for place in synced], "then its folder"
+        assert (status.st_ino, status.st_size) in [place[:2] for place in synced], (
+            "the file, as it is now"
+        )
+        assert (tmp_path.stat().st_ino, status.st_ino) in [
+            (place[0], place[2]) for place in synced
+        ], "then its folder"
         return numbers
 
     monkeypatch.setattr(os, "fsync", sync)
@@ -193,7 +230,9 @@ def test_a_loss_is_on_the_disk_before_anything_is_drawn(tmp_path: Path, monkeypa
     support = release.all_pairs(["a", "b"])
     for _ in range(2):
         synced.clear()
-        release.release_chain(release.Counts(TRIPS), epsilon=0.5, support=support, budget=file, limit=ONE)
+        release.release_chain(
+            release.Counts(TRIPS), epsilon=0.5, support=support, budget=file, limit=ONE
+        )
     assert len(book(file)) == 2
 
 
@@ -204,8 +243,12 @@ def test_a_budget_without_a_name_is_refused_by_its_argument(name: Any) -> None:
 
 
 @pytest.mark.parametrize("limit", [3, (1.0,), "1"])
-def test_a_limit_that_is_no_pair_is_refused_by_its_argument(tmp_path: Path, limit: Any) -> None:
-    with pytest.raises(ValueError, match="limit must be two numbers, epsilon and delta, got"):
+def test_a_limit_that_is_no_pair_is_refused_by_its_argument(
+    tmp_path: Path, limit: Any
+) -> None:
+    with pytest.raises(
+        ValueError, match="limit must be two numbers, epsilon and delta, got"
+    ):
         spend(tmp_path / "budget.json", 0.1, limit=limit)
     assert not any(tmp_path.glob("budget.json"))
 
@@ -221,20 +264,33 @@ def test_what_is_not_installed_is_told_and_nothing_is_spent(
             raise metadata.PackageNotFoundError(name)
         return version(package)
 
-    file, told = tmp_path / "budget", rf"{name}, which is not installed: pip install \"dpsim.*in a checkout"
+    file, told = (
+        tmp_path / "budget",
+        rf"{name}, which is not installed: pip install \"dpsim.*in a checkout",
+    )
     scratch.versions.cache_clear()
     monkeypatch.setattr(metadata, "version", there)
     with pytest.raises(ImportError, match=told):
-        release.release_chain(release.Counts(TRIPS), epsilon=0.6, delta=1e-6, budget=file, limit=ONE)
+        release.release_chain(
+            release.Counts(TRIPS), epsilon=0.6, delta=1e-6, budget=file, limit=ONE
+        )
     words = f"release t.csv --origin a --destination b --epsilon 1 --delta 1e-6 --output {tmp_path}/out --budget {file}"
     result = CliRunner().invoke(cli.main, [*words.split(), "--limit", "1,1e-6"])
-    assert result.exit_code == 2 and re.search(told, result.stderr) and result.stderr.count("\n") == 1
+    assert (
+        result.exit_code == 2
+        and re.search(told, result.stderr)
+        and result.stderr.count("\n") == 1
+    )
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
+@pytest.mark.filterwarnings(
+    "ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"
+)
 @pytest.mark.parametrize("processes", [False, True])
-def test_no_two_spend_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: bool) -> None:
+def test_no_two_spend_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: bool
+) -> None:
     file = tmp_path / "budget"
     spend(file, 0.1, limit=Limit(1.0, 0.0))
     write = budget._write
@@ -248,7 +304,11 @@ def test_no_two_spend_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     fork = multiprocessing.get_context("fork")  # the package is imported once
     with ProcessPoolExecutor(4, fork) if processes else ThreadPoolExecutor(4) as pool:
         running = [pool.submit(spend, file, 0.3) for _ in range(4)]
-        refused = [str(error) for error in (each.exception(timeout=60) for each in running) if error]
+        refused = [
+            str(error)
+            for error in (each.exception(timeout=60) for each in running)
+            if error
+        ]
     assert len(refused) == 1 and "would pass the limit" in refused[0]
     assert len(book(file)) == 4 and list(tmp_path.iterdir()) == [file]
 
@@ -260,8 +320,13 @@ def test_a_lock_that_a_killed_run_left_holds_nobody_up(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_who_waits_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_waits_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(budget, "WAIT", 0.1)
     file = tmp_path / "budget"
-    with budget._locked(file), pytest.raises(ValueError, match="is held by another release"):
+    with (
+        budget._locked(file),
+        pytest.raises(ValueError, match="is held by another release"),
+    ):
         spend(file, 0.1, limit=ONE)

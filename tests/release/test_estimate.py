@@ -24,14 +24,22 @@ def gravity(n: int, total: int, seed: int) -> np.ndarray:
 def table(counts: np.ndarray) -> pd.DataFrame:
     n = len(counts)
     return pd.DataFrame(
-        {"origin": np.repeat(np.arange(n), n), "destination": np.tile(np.arange(n), n), "trips": counts.ravel()}
+        {
+            "origin": np.repeat(np.arange(n), n),
+            "destination": np.tile(np.arange(n), n),
+            "trips": counts.ravel(),
+        }
     )
 
 
 def row_error(P: np.ndarray, counts: np.ndarray) -> float:
     totals = counts.sum(axis=1)
     seen = totals > 0
-    return float(totals[seen] @ (0.5 * np.abs(P[seen] - counts[seen] / totals[seen, None]).sum(axis=1)) / totals.sum())
+    return float(
+        totals[seen]
+        @ (0.5 * np.abs(P[seen] - counts[seen] / totals[seen, None]).sum(axis=1))
+        / totals.sum()
+    )
 
 
 def plain(noisy: np.ndarray) -> np.ndarray:
@@ -53,13 +61,17 @@ def both_errors(counts: np.ndarray, noise: Noise, draws: int) -> np.ndarray:
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
         ours = release.estimate_chain(support, noisy, noise).matrix.toarray()
         np.testing.assert_allclose(ours.sum(axis=1), 1.0)
-        found.append([row_error(P, counts) for P in (ours, plain(noisy.reshape(counts.shape)))])
+        found.append(
+            [row_error(P, counts) for P in (ours, plain(noisy.reshape(counts.shape)))]
+        )
     return np.array(found).T
 
 
 @pytest.mark.parametrize("scale", [0.25, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize(("n", "total"), [(40, 200_000), (60, 4_000)])
-def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(scale: float, n: int, total: int) -> None:
+def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(
+    scale: float, n: int, total: int
+) -> None:
     counts = gravity(n, total, 1)
     ours, theirs = both_errors(counts, Noise(scale, 1.0), 4)
     uniform = row_error(np.full((n, n), 1.0 / n), counts)
@@ -80,19 +92,27 @@ def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(seed: int) -
     noise = Noise(20.0, 1.0)
     moved = 35 * noise.mean_absolute / 2.0 / 1000.0
     (ours,), (theirs,) = both_errors(counts, noise, 1)
-    assert theirs == pytest.approx(moved / (1.0 + moved), rel=0.15) and ours < 0.6 * theirs
+    assert (
+        theirs == pytest.approx(moved / (1.0 + moved), rel=0.15) and ours < 0.6 * theirs
+    )
 
 
 def test_few_pairs_are_taken_as_they_are() -> None:
     """Nothing can be learned from a few pairs: margins alone would make the rows of a small table alike."""
     noise = laplace_noise(0.5)
-    for counts in (np.array([[25, 25], [50, 0]]), np.array([[10, 0], [0, 10]]), 30 * np.eye(19, dtype=int)):
+    for counts in (
+        np.array([[25, 25], [50, 0]]),
+        np.array([[10, 0], [0, 10]]),
+        30 * np.eye(19, dtype=int),
+    ):
         support = release.all_pairs(range(len(counts)))
         assert estimate.rule(support) == estimate.PLAIN_RULE
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(1))
         found = release.estimate_chain(support, noisy, noise)
         full = np.setdiff1d(np.arange(len(counts)), found.empty)
-        np.testing.assert_allclose(found.matrix.toarray()[full], plain(noisy.reshape(counts.shape))[full])
+        np.testing.assert_allclose(
+            found.matrix.toarray()[full], plain(noisy.reshape(counts.shape))[full]
+        )
     assert estimate.rule(release.all_pairs(range(20))) == estimate.RULE
 
 
@@ -111,19 +131,26 @@ def test_rows_at_random_are_not_made_alike(n: int, total: int, epsilon: float) -
 def test_the_likelihood_is_that_of_counts_spread_over_a_bin(scale: float) -> None:
     noise, noisy = Noise(scale, 1.0), np.array([0.0, 1.0, 7.0, 30.0, 200.0])
     first, last = bins = estimate.count_bins(250.0)
-    assert first[0] == 0.0 and (first[1:] == last[:-1] + 1.0).all() and last[-1] >= 250.0
+    assert (
+        first[0] == 0.0 and (first[1:] == last[:-1] + 1.0).all() and last[-1] >= 250.0
+    )
     found = estimate.bin_likelihood(noisy, bins, noise)
     for column, (low, high) in enumerate(zip(first, last)):
         apart = np.abs(noisy[:, None] - np.arange(low, high + 1.0))
         law = np.tanh(0.5 / scale) * np.exp(-apart / scale)
-        np.testing.assert_allclose(found[:, column], law.mean(axis=1), rtol=1e-9, atol=1e-300)
+        np.testing.assert_allclose(
+            found[:, column], law.mean(axis=1), rtol=1e-9, atol=1e-300
+        )
 
 
 def test_the_shares_go_to_the_likeliest_and_lean_as_told() -> None:
     """Of a mixture the likeliest shares are where no bin's mean ratio is above 1 (Lindsay 1983)."""
     noise, rng = Noise(1.0, 1.0), np.random.default_rng(1)
     true = rng.choice([0, 4, 60], 20_000, p=[0.8, 0.15, 0.05])
-    seen, numbers = np.unique(np.maximum(release.noisy_counts(true, noise, rng), 0).astype(float), return_counts=True)
+    seen, numbers = np.unique(
+        np.maximum(release.noisy_counts(true, noise, rng), 0).astype(float),
+        return_counts=True,
+    )
     bins = estimate.count_bins(seen.max())
     likelihood, even = estimate.bin_likelihood(seen, bins, noise), np.ones(len(bins[0]))
     shares = estimate.bin_shares(likelihood, numbers, even, 0.0)
@@ -145,11 +172,19 @@ def test_a_row_adds_up_half_way_between_its_medians_and_its_mean() -> None:
     np.testing.assert_allclose(found, [4.0] * 3 + [3.25] * 3 + [0.1, 0.3, 0.2])
 
 
-def test_margins_are_recovered_where_the_noise_is_small_and_even_where_it_is_not() -> None:
+def test_margins_are_recovered_where_the_noise_is_small_and_even_where_it_is_not() -> (
+    None
+):
     rows, columns = np.array([1.0, 3.0, 6.0]), np.array([20.0, 30.0, 50.0])
     counts, support = np.outer(rows, columns).ravel(), release.all_pairs(list("abc"))
-    np.testing.assert_allclose(estimate.expected_counts(support, counts, Noise(0.02, 1.0)), counts, rtol=1e-9)
-    np.testing.assert_allclose(estimate.expected_counts(support, counts, Noise(1e6, 1.0)), counts.mean(), rtol=1e-3)
+    np.testing.assert_allclose(
+        estimate.expected_counts(support, counts, Noise(0.02, 1.0)), counts, rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        estimate.expected_counts(support, counts, Noise(1e6, 1.0)),
+        counts.mean(),
+        rtol=1e-3,
+    )
 
 
 def test_counts_that_tell_no_more_than_the_margins_have_what_these_expect() -> None:
@@ -165,14 +200,20 @@ def test_more_budget_is_no_worse_where_rows_are_pure_noise() -> None:
     counts[::2] = 0
     arrivals = counts.sum(axis=0)
     truth = markov.stationary_distribution(
-        markov.transition_matrix(np.where(counts.sum(axis=1, keepdims=True) > 0, counts, arrivals) + 1e-9)
+        markov.transition_matrix(
+            np.where(counts.sum(axis=1, keepdims=True) > 0, counts, arrivals) + 1e-9
+        )
     )
     errors = []
     for epsilon in (0.1, 0.3, 1.0, 3.0):
         noise, found = laplace_noise(epsilon), []
         for seed in range(8):
-            noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
-            P = release.estimate_chain(release.all_pairs(range(n)), noisy, noise).matrix.toarray()
+            noisy = release.noisy_counts(
+                counts.ravel(), noise, np.random.default_rng(seed)
+            )
+            P = release.estimate_chain(
+                release.all_pairs(range(n)), noisy, noise
+            ).matrix.toarray()
             moved = [
                 0.5 * np.abs(markov.stationary_distribution(Q + 1e-12) - truth).sum()
                 for Q in (P, plain(noisy.reshape(n, n)))
@@ -187,17 +228,25 @@ def test_more_budget_is_no_worse_where_rows_are_pure_noise() -> None:
 def test_empty_rows_are_named_and_filled() -> None:
     noise = Noise(0.25, 4.0)
     support = release.all_pairs(list("abc"))
-    found = release.estimate_chain(support, np.array([0, 300, 100, -1, 0, 0, 50, 50, 0]), noise)
+    found = release.estimate_chain(
+        support, np.array([0, 300, 100, -1, 0, 0, 50, 50, 0]), noise
+    )
     assert found.empty.tolist() == [1]
     arrivals = found.matrix.toarray()[1]
-    assert arrivals[1] > arrivals[2] > arrivals[0] * 0.9 and arrivals.sum() == pytest.approx(1.0)
+    assert arrivals[1] > arrivals[2] > arrivals[
+        0
+    ] * 0.9 and arrivals.sum() == pytest.approx(1.0)
     nothing = release.estimate_chain(support, np.zeros(9, dtype=int), noise)
     np.testing.assert_allclose(nothing.matrix.toarray(), 1.0 / 3.0)
     bare, _ = supports.from_pairs(
-        "abc", np.array([0]), np.array([1]), "pairs chosen privately among the declared labels"
+        "abc",
+        np.array([0]),
+        np.array([1]),
+        "pairs chosen privately among the declared labels",
     )
     np.testing.assert_allclose(
-        release.estimate_chain(bare, np.array([40]), noise).matrix.toarray(), [[0, 1, 0], [0, 1, 0], [0, 1, 0]]
+        release.estimate_chain(bare, np.array([40]), noise).matrix.toarray(),
+        [[0, 1, 0], [0, 1, 0], [0, 1, 0]],
     )
 
 
@@ -205,12 +254,18 @@ def test_a_row_is_filled_from_twice_as_likely_without_events_on() -> None:
     """Rows just below and just above the threshold, and rows that are likelier with events than without."""
     n, noise = 20, laplace_noise(0.3)
     counts, support = np.zeros((n, n), dtype=int), release.all_pairs(range(n))
-    counts[::2] = np.random.default_rng(2).gamma(0.3, 100.0, (n // 2, n))  # no margins tell these apart
+    counts[::2] = np.random.default_rng(2).gamma(
+        0.3, 100.0, (n // 2, n)
+    )  # no margins tell these apart
     counts[1, :2] = 9
     found = []
     for seed in range(60):
-        noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed)).astype(float)
-        _, _, evidence = estimate._posterior(noisy, estimate.expected_counts(support, noisy, noise), noise)
+        noisy = release.noisy_counts(
+            counts.ravel(), noise, np.random.default_rng(seed)
+        ).astype(float)
+        _, _, evidence = estimate._posterior(
+            noisy, estimate.expected_counts(support, noisy, noise), noise
+        )
         weak = estimate.weak_rows(support, noisy, noise)
         filled = np.isin(range(n), release.estimate_chain(support, noisy, noise).empty)
         assert not filled[~weak].any()
@@ -228,7 +283,9 @@ def test_the_evidence_is_the_ratio_of_two_probabilities() -> None:
     _, _, evidence = estimate._posterior(noisy, np.full(noisy.size, 15.0), noise)
     for seen in (0.0, 3.0, 6.0):
         law = np.exp(-np.abs(seen - np.array([0.0, 30.0])) / noise.scale)
-        assert evidence[noisy == seen][0] == pytest.approx(np.log(law.mean() / law[0]), abs=0.1)
+        assert evidence[noisy == seen][0] == pytest.approx(
+            np.log(law.mean() / law[0]), abs=0.1
+        )
     assert (evidence[noisy >= 28] > 20.0).all()
 
 
@@ -240,7 +297,10 @@ def test_a_row_that_stands_out_of_the_noise_is_never_filled() -> None:
     for seed in range(10):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
         weak = estimate.weak_rows(support, noisy, noise)
-        assert weak[release.estimate_chain(support, noisy, noise).empty].all() and not weak[7]
+        assert (
+            weak[release.estimate_chain(support, noisy, noise).empty].all()
+            and not weak[7]
+        )
 
 
 def test_where_everything_is_noise_rows_are_uniform() -> None:

@@ -15,6 +15,8 @@ SOME = ALL[::12]
 def test_everything_published_follows_from_the_noisy_counts(
     case: neighbours.Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if SOME.index(case) % 3:  # a picture is drawn of the chain and its error bars alone: every third has them
+    if (
+        SOME.index(case) % 3
+    ):  # a picture is drawn of the chain and its error bars alone: every third has them
         monkeypatch.setattr(report, "_pictures", lambda *_: "")
     neighbours.check(case, tmp_path, monkeypatch)

@@ -23,18 +23,27 @@ def law(noise: Noise, reach: int) -> np.ndarray:
 def test_a_threshold_is_above_the_events_of_a_unit_at_any_delta() -> None:
     """Otherwise a pair with all of a unit's events would pass with a probability that nothing here bounds."""
     for events in (1, 5):
-        assert pair_threshold(laplace_noise(events, events), events, 0.99)[0] == events + 1
+        assert (
+            pair_threshold(laplace_noise(events, events), events, 0.99)[0] == events + 1
+        )
 
 
 @pytest.mark.parametrize("events", [1, 2, 3, 5])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.7])
-def test_noise_loses_epsilon_whatever_a_unit_does_and_one_event_less_would_not_do(events: int, epsilon: float) -> None:
+def test_noise_loses_epsilon_whatever_a_unit_does_and_one_event_less_would_not_do(
+    events: int, epsilon: float
+) -> None:
     """Every way to have up to so many events on three pairs, each with the law of its noise."""
-    noise, less = laplace_noise(epsilon, events), laplace_noise(epsilon, max(events - 1, 1))
+    noise, less = (
+        laplace_noise(epsilon, events),
+        laplace_noise(epsilon, max(events - 1, 1)),
+    )
     patterns = [v for v in product(range(events + 1), repeat=3) if 0 < sum(v) <= events]
 
     def loss(v: tuple[int, ...], scale: float) -> float:
-        p = [law(Noise(scale, 0.0), 60)[[60 + k, 60]] for k in (-x for x in v)]  # below both, most telling
+        p = [
+            law(Noise(scale, 0.0), 60)[[60 + k, 60]] for k in (-x for x in v)
+        ]  # below both, most telling
         return float(sum(math.log(at_zero / moved) for moved, at_zero in p))
 
     worst = max(loss(v, noise.scale) for v in patterns)
@@ -45,9 +54,15 @@ def test_noise_loses_epsilon_whatever_a_unit_does_and_one_event_less_would_not_d
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1 / 3, 0.7, 1.0, math.pi, 745.0, 1e6])
 @pytest.mark.parametrize("events", [1, 3, 10, 999_983])
-def test_the_scale_is_the_least_double_that_keeps_epsilon_in_rational_arithmetic(epsilon: float, events: int) -> None:
+def test_the_scale_is_the_least_double_that_keeps_epsilon_in_rational_arithmetic(
+    epsilon: float, events: int
+) -> None:
     noise = laplace_noise(epsilon, events)
-    assert Fraction(events) / Fraction(noise.scale) <= Fraction(noise.epsilon) <= Fraction(epsilon)
+    assert (
+        Fraction(events) / Fraction(noise.scale)
+        <= Fraction(noise.epsilon)
+        <= Fraction(epsilon)
+    )
     below = math.nextafter(noise.scale, 0.0)
     assert Fraction(events) / Fraction(below) > Fraction(epsilon)
 
@@ -59,7 +74,9 @@ def test_tails_and_moments(scale: float) -> None:
     assert noise.mean_absolute == pytest.approx(float(p @ np.abs(z)), rel=1e-9)
     assert noise.variance == pytest.approx(float(p @ z**2), rel=1e-9)
     for least in range(1, math.ceil(8 * scale) + 2):
-        assert math.exp(noise.log_tail(least)) == pytest.approx(float(p[z >= least].sum()), rel=1e-6)
+        assert math.exp(noise.log_tail(least)) == pytest.approx(
+            float(p[z >= least].sum()), rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1 / 3, math.pi, 745.0, 1e6])
@@ -77,18 +94,28 @@ def test_a_sampler_that_loses_more_than_is_stated_draws_nothing(
         with pytest.raises(ValueError, match=r"noise must lose epsilon .* at most"):
             noisy_counts([3, 0], Noise(scale, noise.epsilon), events=events)
     make = dp.m.make_laplace
-    monkeypatch.setattr(dp.m, "make_laplace", lambda *of, scale: make(*of, scale=scale * (1.0 - 7e-9)))
+    monkeypatch.setattr(
+        dp.m, "make_laplace", lambda *of, scale: make(*of, scale=scale * (1.0 - 7e-9))
+    )
     with pytest.raises(ValueError, match=r"noise must lose epsilon .* at most"):
         noisy_counts([3, 0], noise, events=events)
 
 
-def test_a_release_tells_the_sampler_the_events_of_its_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_tells_the_sampler_the_events_of_its_unit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Noise that is enough for one event is refused where a unit has three."""
-    ends = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [50, 40]})
-    monkeypatch.setattr(chain, "laplace_noise", lambda epsilon, events: laplace_noise(epsilon, 1))
+    ends = pd.DataFrame(
+        {"origin": ["a", "b"], "destination": ["b", "a"], "trips": [50, 40]}
+    )
+    monkeypatch.setattr(
+        chain, "laplace_noise", lambda epsilon, events: laplace_noise(epsilon, 1)
+    )
     for support in (all_pairs(["a", "b"]), None):
         with pytest.raises(ValueError, match="at most for 3 events, and would lose 3"):
-            chain.release_chain(Counts(ends, Unit(3, "who")), epsilon=1.0, delta=0.1, support=support)
+            chain.release_chain(
+                Counts(ends, Unit(3, "who")), epsilon=1.0, delta=0.1, support=support
+            )
 
 
 # --- private pairs ----------------------------------------------------------------------------------------------------
@@ -99,7 +126,12 @@ def splits(total: int) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = [()]
     frontier: list[tuple[int, ...]] = [()]
     while frontier:
-        frontier = [(*s, v) for s in frontier for v in range(1, (s[-1] if s else total) + 1) if sum(s) + v <= total]
+        frontier = [
+            (*s, v)
+            for s in frontier
+            for v in range(1, (s[-1] if s else total) + 1)
+            if sum(s) + v <= total
+        ]
         found += frontier
     return found[1:]
 
@@ -107,7 +139,9 @@ def splits(total: int) -> list[tuple[int, ...]]:
 def passing(noise: Noise, events: int, threshold: int) -> float:
     """Return the chance that a pair of so many events passes, by the law summed."""
     reach = math.ceil(60 * noise.scale) + threshold
-    return float(law(noise, reach)[np.arange(-reach, reach + 1) + events >= threshold].sum())
+    return float(
+        law(noise, reach)[np.arange(-reach, reach + 1) + events >= threshold].sum()
+    )
 
 
 def leaked(noise: Noise, split: tuple[int, ...], threshold: int) -> float:
@@ -116,16 +150,28 @@ def leaked(noise: Noise, split: tuple[int, ...], threshold: int) -> float:
 
 
 @pytest.mark.parametrize("events", [1, 2, 4, 5, 7])
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.4, 1e-3), (1.0, 0.02), (3.0, 1e-4), (8.0, 1e-6)])
-def test_thresholds_by_enumeration_of_every_split(events: int, epsilon: float, delta: float) -> None:
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.4, 1e-3), (1.0, 0.02), (3.0, 1e-4), (8.0, 1e-6)]
+)
+def test_thresholds_by_enumeration_of_every_split(
+    events: int, epsilon: float, delta: float
+) -> None:
     """Every split of a unit's events into pairs: with many events of little noise, one pair of all is the worst."""
     noise = laplace_noise(epsilon, events)
     threshold, spent = pair_threshold(noise, events, delta)
-    assert max(leaked(noise, split, threshold) for split in splits(events)) <= spent <= delta
+    assert (
+        max(leaked(noise, split, threshold) for split in splits(events))
+        <= spent
+        <= delta
+    )
     for tau in (threshold - 1, threshold, threshold + 1):
         if tau > events:
-            worst = max(sum(passing(noise, v, tau) for v in split) for split in splits(events))
-            assert pair_delta(noise, events, tau) == pytest.approx(worst, rel=1e-6)  # no looser than the worst split
+            worst = max(
+                sum(passing(noise, v, tau) for v in split) for split in splits(events)
+            )
+            assert pair_delta(noise, events, tau) == pytest.approx(
+                worst, rel=1e-6
+            )  # no looser than the worst split
             assert (worst > delta) == (tau < threshold)
 
 
@@ -150,13 +196,18 @@ def test_the_whole_law_of_private_pairs_keeps_its_statement(events: int) -> None
             x = np.outer(output(common + events - new), output(new))
             y = np.outer(output(common), output(0))
             for one, other in ((x, y), (y, x)):
-                assert np.maximum(one - math.exp(epsilon) * other, 0.0).sum() <= spent + 1e-12
+                assert (
+                    np.maximum(one - math.exp(epsilon) * other, 0.0).sum()
+                    <= spent + 1e-12
+                )
 
 
 # --- units ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("unit", [(0,), (10**6 + 1, "user"), (True, "user"), (2,), (2, "")])
+@pytest.mark.parametrize(
+    "unit", [(0,), (10**6 + 1, "user"), (True, "user"), (2,), (2, "")]
+)
 def test_refusals(unit: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match="column" if unit[0] == 2 else "events"):
         Unit(*unit)

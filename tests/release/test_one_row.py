@@ -37,10 +37,14 @@ def made(form: str, table: pa.Table, folder: Path) -> Any:
 @pytest.mark.parametrize("form", ["parquet", "arrow", "pandas"])
 def test_timestamps_at_their_ends(tmp_path: Path, form: str, unit: str) -> None:
     """Those that DuckDB cannot cast refused the table."""
-    times = [at * 1000 ** ["s", "ms", "us", "ns"].index(unit) for at in (0, 600, 0, 600)] + [ENDS[unit], -ENDS[unit]]
+    times = [
+        at * 1000 ** ["s", "ms", "us", "ns"].index(unit) for at in (0, 600, 0, 600)
+    ] + [ENDS[unit], -ENDS[unit]]
     stamps = pa.array(times, pa.int64()).view(pa.timestamp(unit))
     table = pa.table({"who": list("ppqqrs"), "at": stamps, "x": list("abbaaa")})
-    counts = count_trajectories(made(form, table, tmp_path), Unit(2, "who"), "at", "x", max_gap="1h")
+    counts = count_trajectories(
+        made(form, table, tmp_path), Unit(2, "who"), "at", "x", max_gap="1h"
+    )
     assert counts.trips.values.tolist() == [["a", "b", 1], ["b", "a", 1]]
 
 
@@ -49,14 +53,25 @@ def test_timestamps_at_their_ends(tmp_path: Path, form: str, unit: str) -> None:
 
 def text_of(values: list[bytes]) -> pa.Array:
     """Return an array that calls these bytes text."""
-    return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
+    return pa.Array.from_buffers(
+        pa.string(), len(values), pa.array(values, pa.binary()).buffers()
+    )
 
 
 LABELS = {
     "no UTF-8": (text_of([b"a", b"b", b"\xff\xfe"]), [["a", "b"]]),
-    "dates": (pa.array([0, 1, 150_000_000], pa.int32()).view(pa.date32()), [["1970-01-01", "1970-01-02"]]),
-    "timestamps": (pa.array([0, 1, 2**62]).view(pa.timestamp("ms")), "must be text or whole numbers or booleans"),
-    "times": (pa.array([0, 1, 2**60]).view(pa.time64("us")), "must be text, whole numbers, booleans, dates"),
+    "dates": (
+        pa.array([0, 1, 150_000_000], pa.int32()).view(pa.date32()),
+        [["1970-01-01", "1970-01-02"]],
+    ),
+    "timestamps": (
+        pa.array([0, 1, 2**62]).view(pa.timestamp("ms")),
+        "must be text or whole numbers or booleans",
+    ),
+    "times": (
+        pa.array([0, 1, 2**60]).view(pa.time64("us")),
+        "must be text, whole numbers, booleans, dates",
+    ),
 }
 
 
@@ -66,13 +81,20 @@ def test_types_settle_what_is_read(tmp_path: Path, name: str, form: str) -> None
     """A label refused the table, emptied it, or ended the process, where the table without its row was published."""
     values, found = LABELS[name]
     for rows in (2, 3):
-        ends = {"a": values[:rows], "b": pa.concat_arrays([values[1:2], values[:1], values[2:]])[:rows]}
+        ends = {
+            "a": values[:rows],
+            "b": pa.concat_arrays([values[1:2], values[:1], values[2:]])[:rows],
+        }
         source = made(form, pa.table(ends), tmp_path)
         if isinstance(found, str):
             with pytest.raises(ValueError, match=found):
                 count_transitions(source, "a", "b")
         else:
-            pairs = count_transitions(source, "a", "b").trips[["origin", "destination"]].values.tolist()
+            pairs = (
+                count_transitions(source, "a", "b")
+                .trips[["origin", "destination"]]
+                .values.tolist()
+            )
             assert found[0] in pairs and len(pairs) <= rows
 
 
@@ -85,7 +107,9 @@ def test_an_object_takes_no_other_row_along(number: int) -> None:
     ends = np.empty(11, dtype=object)
     for i in range(11):
         ends[i] = 2**53 + 1 if i < 10 else one_row.OBJECTS[number]
-    trips = count_transitions(pd.DataFrame({"a": pd.Series(ends, dtype=object), "b": "z"}), "a", "b").trips
+    trips = count_transitions(
+        pd.DataFrame({"a": pd.Series(ends, dtype=object), "b": "z"}), "a", "b"
+    ).trips
     found = dict(zip(trips["origin"], trips["trips"]))
     assert found.pop(str(2**53 + 1)) == 10 and sum(found.values()) == len(found) <= 1
 
@@ -93,9 +117,18 @@ def test_an_object_takes_no_other_row_along(number: int) -> None:
 @pytest.mark.parametrize("values", [[2**53 + 1, None], [1.5, 2.5], [1.0, 2.0]])
 def test_floats_are_no_labels_whatever_their_values(values: list[Any]) -> None:
     """To be whole or not was a matter of each row, and of the others: now it is a matter of the column."""
-    with pytest.raises(ValueError, match=r"column 'a' must be .*, got float64: make it text or Int64"):
+    with pytest.raises(
+        ValueError, match=r"column 'a' must be .*, got float64: make it text or Int64"
+    ):
         count_transitions(pd.DataFrame({"a": values, "b": "z"}), "a", "b")
-    assert len(count_transitions(pd.DataFrame({"a": values, "b": "z"}).astype({"a": "str"}), "a", "b").trips) >= 1
+    assert (
+        len(
+            count_transitions(
+                pd.DataFrame({"a": values, "b": "z"}).astype({"a": "str"}), "a", "b"
+            ).trips
+        )
+        >= 1
+    )
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -104,5 +137,9 @@ def test_floats_are_no_labels_whatever_their_values(values: list[Any]) -> None:
 @pytest.mark.parametrize("more", [b"", b'"a', b'"x\ny",z\n'])
 def test_a_packed_file_is_read_in_one_way(tmp_path: Path, more: bytes) -> None:
     """Zeros after the end were refused, but not where a row had a line break in quotes."""
-    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"from,to\na,b\n" + more) + bytes(512))
-    assert count_transitions(tmp_path / "t.csv.gz", "from", "to").trips.values.tolist() == [["a", "b", 1]]
+    (tmp_path / "t.csv.gz").write_bytes(
+        gzip.compress(b"from,to\na,b\n" + more) + bytes(512)
+    )
+    assert count_transitions(
+        tmp_path / "t.csv.gz", "from", "to"
+    ).trips.values.tolist() == [["a", "b", 1]]

@@ -39,7 +39,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def started() -> subprocess.Popen[str]:
     """Return a count that has spilt, and goes on when a line is written to it."""
     pipe = subprocess.PIPE
-    run = subprocess.Popen([sys.executable, "-c", SPILLING], stdin=pipe, stdout=pipe, text=True)
+    run = subprocess.Popen(
+        [sys.executable, "-c", SPILLING], stdin=pipe, stdout=pipe, text=True
+    )
     assert run.stdout is not None and run.stdout.readline() == "spilt\n"
     return run
 
@@ -49,7 +51,9 @@ def test_two_counts_at_once_and_one_is_killed(temporary: Path) -> None:
     other, killed = started(), started()
     try:
         folders = list(temporary.iterdir())
-        assert len(folders) == 2 and all(folder.name.startswith(scratch.PREFIX) for folder in folders)
+        assert len(folders) == 2 and all(
+            folder.name.startswith(scratch.PREFIX) for folder in folders
+        )
         assert all(stat.S_IMODE(folder.stat().st_mode) == 0o700 for folder in folders)
         assert all(list(folder.iterdir()) for folder in folders)  # something was spilt
     finally:
@@ -83,14 +87,20 @@ def test_what_is_not_ours_stays(temporary: Path) -> None:
     held.mkdir()
     lock = scratch._lock(held)
     scratch.connect()
-    assert held.is_dir() and (elsewhere / "file").exists() and (temporary / f"{scratch.PREFIX}file").exists()
+    assert (
+        held.is_dir()
+        and (elsewhere / "file").exists()
+        and (temporary / f"{scratch.PREFIX}file").exists()
+    )
     assert lock is not None
     os.close(lock)
     scratch.connect()
     assert not held.exists()
 
 
-def test_where_nothing_can_be_locked(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_locked(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ten thousand folders a second were made for ever on file systems without flock."""
     (temporary / f"{scratch.PREFIX}other").mkdir()
 
@@ -99,17 +109,27 @@ def test_where_nothing_can_be_locked(temporary: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
     connection, folder = scratch.connect()
-    assert {path.name for path in temporary.iterdir()} == {f"{scratch.PREFIX}other", folder.name}
+    assert {path.name for path in temporary.iterdir()} == {
+        f"{scratch.PREFIX}other",
+        folder.name,
+    }
     del connection
     assert not folder.exists()
 
 
-def test_a_temporary_folder_that_reads_like_a_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_folder_that_reads_like_a_pattern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Files are read through links in it."""
     (tmp_path / "a[b]").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "a[b]"))
     table = pd.DataFrame({"a": ["x", "y"], "b": ["y", "x"]})
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
-    for source in (table, tmp_path / "t.csv", tmp_path / "t.parquet", [tmp_path / "t.csv"]):
+    for source in (
+        table,
+        tmp_path / "t.csv",
+        tmp_path / "t.parquet",
+        [tmp_path / "t.csv"],
+    ):
         assert count_transitions(source, "a", "b").trips["trips"].tolist() == [1, 1]

@@ -73,8 +73,17 @@ def installed(*names: str) -> Edit:
     return edit
 
 
-COMPILED = ("mechanism.cpython-311.pyc", "mechanism.draw-12.py311.nbi", "mechanism.draw-12.py311.1.nbc")
-COMPUTES = ("dirichlet/mechanism.py", "dirichlet/__init__.pyi", "streams.py", "figures/house_style.py")
+COMPILED = (
+    "mechanism.cpython-311.pyc",
+    "mechanism.draw-12.py311.nbi",
+    "mechanism.draw-12.py311.1.nbc",
+)
+COMPUTES = (
+    "dirichlet/mechanism.py",
+    "dirichlet/__init__.pyi",
+    "streams.py",
+    "figures/house_style.py",
+)
 COMPUTES += ("ledger/rows.py", "release/unit.py")
 STARTS = ("runner/runs.py", "runner/__init__.pyi", "cli.py", "__main__.py")
 EDITS: dict[str, tuple[bool, Edit]] = {
@@ -98,7 +107,9 @@ EDITS: dict[str, tuple[bool, Edit]] = {
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_what_runs_again(house: Path, toy: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_what_runs_again(
+    house: Path, toy: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     again, edit = EDITS[name]
     before = key()
     assert key() == before
@@ -106,12 +117,18 @@ def test_what_runs_again(house: Path, toy: Path, monkeypatch: pytest.MonkeyPatch
     assert (key() != before) == again
 
 
-FILES = {"table.csv": "table.csv", "months": "months/2025/01/part.csv", "official": "build/data/month.csv"}
+FILES = {
+    "table.csv": "table.csv",
+    "months": "months/2025/01/part.csv",
+    "official": "build/data/month.csv",
+}
 """What a parameter says, and a file that is read then: itself, one below a folder, one that was fetched."""
 
 
 @pytest.mark.parametrize("said", FILES)
-def test_the_key_sees_parameters_and_the_files_that_one_names(toy: Path, said: str) -> None:
+def test_the_key_sees_parameters_and_the_files_that_one_names(
+    toy: Path, said: str
+) -> None:
     file, found = toy / FILES[said], []
     file.parent.mkdir(parents=True, exist_ok=True)
     for text in ("1", "2"):
@@ -125,23 +142,43 @@ def test_the_key_sees_parameters_and_the_files_that_one_names(toy: Path, said: s
 
 def test_a_text_beside_a_file_of_its_name_stays_a_text(toy: Path) -> None:
     """`-p count trips` beside a folder `trips` became the path of the folder."""
-    notebook(toy / "notebooks" / "quick.ipynb", parameters=PARAMETERS + 'count: str = ""  # a column')
+    notebook(
+        toy / "notebooks" / "quick.ipynb",
+        parameters=PARAMETERS + 'count: str = ""  # a column',
+    )
     (toy / "trips").mkdir()
     (toy / "plain").touch()
     given = [("count", "trips"), ("label", "trips")]
-    assert parameters.resolve("quick", given) == {"count": "trips", "label": str(toy / "trips")}
-    assert parameters.resolve("quick", [("label", "plain")]) == {"label": "plain"}  # the default
+    assert parameters.resolve("quick", given) == {
+        "count": "trips",
+        "label": str(toy / "trips"),
+    }
+    assert parameters.resolve("quick", [("label", "plain")]) == {
+        "label": "plain"
+    }  # the default
 
 
-def test_the_notebooks_say_which_of_their_parameters_may_name_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebooks_say_which_of_their_parameters_may_name_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("DPSIM_ROOT", raising=False)
-    every = [(name, each) for name in paths.notebook_names() for each in runner.notebook_parameters(name).values()]
-    found = {(name, each.name) for name, each in every if each.may_name_a_file and each.name != "output"}
+    every = [
+        (name, each)
+        for name in paths.notebook_names()
+        for each in runner.notebook_parameters(name).values()
+    ]
+    found = {
+        (name, each.name)
+        for name, each in every
+        if each.may_name_a_file and each.name != "output"
+    }
     mine = {("your_own_chain", "events_path"), ("your_own_chain", "categories")}
     assert found == mine | {("data_driven_markov", "trips")}
 
 
-def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(toy: Path) -> None:
+def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(
+    toy: Path,
+) -> None:
     for name in ("other", "apart", "00_overview"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY)
     names = ("quick", "other", "apart", "00_overview")
@@ -157,19 +194,36 @@ def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(to
 
     assert seen(published, "1, 2", "1, 3") == {"quick", "00_overview"}
     assert seen(published, "two,3", "two,4") == {"other", "00_overview"}
-    assert seen(published, "two,4\n", "two,4\ntwo.b,two,5\n") == {"other", "00_overview"}
-    assert seen(papers, "two,other\n", "two,other\nthree,apart\n") == {"apart", "00_overview"}
-    assert seen(published, "two.b,two", "two.b,three") == {"other", "apart", "00_overview"}
+    assert seen(published, "two,4\n", "two,4\ntwo.b,two,5\n") == {
+        "other",
+        "00_overview",
+    }
+    assert seen(papers, "two,other\n", "two,other\nthree,apart\n") == {
+        "apart",
+        "00_overview",
+    }
+    assert seen(published, "two.b,two", "two.b,three") == {
+        "other",
+        "apart",
+        "00_overview",
+    }
     (toy / "data" / "sources.csv").write_text("a.csv,1\n")
     assert seen(toy / "data" / "sources.csv", "1", "2") == set(names)
 
 
-def test_the_overview_follows_the_others_results_but_not_their_seconds(toy: Path) -> None:
+def test_the_overview_follows_the_others_results_but_not_their_seconds(
+    toy: Path,
+) -> None:
     notebook(toy / "notebooks" / "00_overview.ipynb", BODY)
     folder = toy / "figures" / "quick"
     folder.mkdir()
     keys_ = []
-    for name, text in (("timings.json", "1"), ("timings.json", "2"), ("results.json", "1"), ("results.json", "2")):
+    for name, text in (
+        ("timings.json", "1"),
+        ("timings.json", "2"),
+        ("results.json", "1"),
+        ("results.json", "2"),
+    ):
         (folder / name).write_text(text)
         keys_.append(key("00_overview"))
     assert keys_[0] == keys_[1] and len(set(keys_)) == 3
@@ -194,17 +248,29 @@ CLUSTER = {"pyspark", "quantecon"}
 
 
 def test_the_key_holds_every_library_behind_the_notebooks() -> None:
-    sources = {str(f.relative_to(PACKAGE)): f.read_text() for f in PACKAGE.rglob("*.py")}
-    behind = {name: text for name, text in sources.items() if Path(name).parts[0] not in keys.APART}
+    sources = {
+        str(f.relative_to(PACKAGE)): f.read_text() for f in PACKAGE.rglob("*.py")
+    }
+    behind = {
+        name: text
+        for name, text in sources.items()
+        if Path(name).parts[0] not in keys.APART
+    }
     assert len(behind) > 40
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         cells = nbformat.read(path, 4).cells
-        behind[path.name] = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+        behind[path.name] = "\n".join(
+            cell.source for cell in cells if cell.cell_type == "code"
+        )
     modules = set().union(*map(imported, behind.values())) - AROUND - CLUSTER
     assert {"numpy", "dp_accounting", "ibis", "opendp"} <= modules
     distributions = importlib.metadata.packages_distributions()
     held = keys.versions()
-    assert [module for module in sorted(modules) if not set(distributions[module]) & set(held)] == []
+    assert [
+        module
+        for module in sorted(modules)
+        if not set(distributions[module]) & set(held)
+    ] == []
 
 
 @pytest.fixture
@@ -216,7 +282,9 @@ def finished(toy: Path) -> runner.Run:
     (run.output / "a.csv").write_text("x\n1\n")
     (run.output / "b.png").write_bytes(b"picture")
     outputs = {path.name: files.sha256(path) for path in run.output.iterdir()}
-    files.write_json(run.record / "manifest.json", {"key": run.key, "outputs": outputs, "pdf": False})
+    files.write_json(
+        run.record / "manifest.json", {"key": run.key, "outputs": outputs, "pdf": False}
+    )
     assert runs.is_current(run)
     return run
 
@@ -233,10 +301,18 @@ DAMAGES: dict[str, Callable[[runner.Run], object]] = {
     "an output that changed": lambda run: (run.output / "a.csv").write_text("x\n2\n"),
     "an output that is gone": lambda run: (run.output / "b.png").unlink(),
     "no record": lambda run: (run.record / "manifest.json").unlink(),
-    "a record cut short": lambda run: (run.record / "manifest.json").write_text('{"key": "'),
-    "a record that is a list": lambda run: (run.record / "manifest.json").write_text("[]"),
-    "a record of brackets": lambda run: (run.record / "manifest.json").write_text("[" * 100_000),
-    "a record in another code": lambda run: (run.record / "manifest.json").write_bytes(b"\xff"),
+    "a record cut short": lambda run: (run.record / "manifest.json").write_text(
+        '{"key": "'
+    ),
+    "a record that is a list": lambda run: (run.record / "manifest.json").write_text(
+        "[]"
+    ),
+    "a record of brackets": lambda run: (run.record / "manifest.json").write_text(
+        "[" * 100_000
+    ),
+    "a record in another code": lambda run: (run.record / "manifest.json").write_bytes(
+        b"\xff"
+    ),
     "a record that lists no outputs": edit("outputs", {}),
     "a record whose outputs are a list": edit("outputs", ["a.csv", "b.png"]),
     "another key": edit("key", "0" * 64),
@@ -244,7 +320,9 @@ DAMAGES: dict[str, Callable[[runner.Run], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_run_is_current_only_with_its_record_and_every_output_as_it_was(finished: runner.Run, damage: str) -> None:
+def test_a_run_is_current_only_with_its_record_and_every_output_as_it_was(
+    finished: runner.Run, damage: str
+) -> None:
     DAMAGES[damage](finished)
     assert not runs.is_current(finished)
 

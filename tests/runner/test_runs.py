@@ -18,7 +18,19 @@ import pytest
 from click.testing import CliRunner
 from papermill.inspection import inspect_notebook
 from quick_runs import quick_value
-from toy_project import BODY, DEADLINE, FORKS, PARAMETERS, ROOT, WAITING, WORKER, notebook, start, wait_for, workers
+from toy_project import (
+    BODY,
+    DEADLINE,
+    FORKS,
+    PARAMETERS,
+    ROOT,
+    WAITING,
+    WORKER,
+    notebook,
+    start,
+    wait_for,
+    workers,
+)
 
 from dpsim import runner
 from dpsim.cli import main
@@ -26,9 +38,17 @@ from dpsim.cli import main
 
 def dpsim(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command as a user would, who need not be in the project's folder."""
-    command = [sys.executable, "-P", "-c", "from dpsim.__main__ import main; main()", *words]
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        "from dpsim.__main__ import main; main()",
+        *words,
+    ]
     environment = os.environ | settings
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=DEADLINE)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=DEADLINE
+    )
 
 
 def ran(*overrides: tuple[str, str]) -> runner.Run:
@@ -39,13 +59,20 @@ def ran(*overrides: tuple[str, str]) -> runner.Run:
 
 def written(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder with its bytes."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
 
 
 REFUSALS = [
     (["quik"], "did you mean quick"),
     (["quick", "-p", "drws=200"], "did you mean draws"),
-    (["quick", "-p", "label=a=b", "-p", "draws=0"], "draws must be an integer from 1 to 100, got 0"),
+    (
+        ["quick", "-p", "label=a=b", "-p", "draws=0"],
+        "draws must be an integer from 1 to 100, got 0",
+    ),
     (["quick", "-p", "draws", "2.5"], "draws must be an integer"),
     (["quick", "-p", "scale", "wide"], "scale must be a number (float), got 'wide'"),
     (["quick", "-p", "scale", "nan"], "scale must be a number (float), got 'nan'"),
@@ -55,17 +82,28 @@ REFUSALS = [
     (["quick", "-p", "bins", "[" * 100_000], "bins must be a list like 1,2,3"),
     (["quick", "-p", "output", "x"], "use --output DIR"),
     (["quick", "--output", "figures"], "output must be outside"),
-    (["quick", "-j", "0", "--grid", "seed=0:2"], "jobs must be an integer from 1 to 1024, got 0"),
+    (
+        ["quick", "-j", "0", "--grid", "seed=0:2"],
+        "jobs must be an integer from 1 to 1024, got 0",
+    ),
     (["quick", "--grid", "sede=0:2"], "did you mean seed"),
-    (["quick", "--grid", "draws=50,500"], "draws must be an integer from 1 to 100, got 500"),
+    (
+        ["quick", "--grid", "draws=50,500"],
+        "draws must be an integer from 1 to 100, got 500",
+    ),
     (["quick", "--dask", "tcp://127.0.0.1:1"], "a sweep takes one notebook and --grid"),
     (["quick", "--grid", "seed=0:2", "--output", "x"], "no --output"),
-    (["quick", "--grid", "seed=0:2", "-p", "seed", "3"], "each name once and not with -p, got 'seed=0:2'"),
+    (
+        ["quick", "--grid", "seed=0:2", "-p", "seed", "3"],
+        "each name once and not with -p, got 'seed=0:2'",
+    ),
 ]
 
 
 @pytest.mark.parametrize("words, message", REFUSALS)
-def test_refusals_name_what_is_wrong_and_write_nothing(toy: Path, words: list[str], message: str) -> None:
+def test_refusals_name_what_is_wrong_and_write_nothing(
+    toy: Path, words: list[str], message: str
+) -> None:
     before = written(toy)
     result = CliRunner().invoke(main, ["run", *words])
     assert result.exit_code == 2 and message in result.output
@@ -85,7 +123,9 @@ NO_NOTEBOOKS = {
 
 
 @pytest.mark.parametrize("kind", NO_NOTEBOOKS)
-def test_what_is_no_notebook_is_refused_in_one_line_that_names_the_file(toy: Path, kind: str) -> None:
+def test_what_is_no_notebook_is_refused_in_one_line_that_names_the_file(
+    toy: Path, kind: str
+) -> None:
     (toy / "notebooks" / "quick.ipynb").write_text(NO_NOTEBOOKS[kind])
     result = CliRunner().invoke(main, ["run"])
     assert result.exit_code == 2
@@ -94,12 +134,23 @@ def test_what_is_no_notebook_is_refused_in_one_line_that_names_the_file(toy: Pat
 
 
 @pytest.mark.parametrize(
-    "line", ["draws = 20", "draws: complex = 1", "draws: int = 10 + x", "draws: int", "draws: int ="]
+    "line",
+    [
+        "draws = 20",
+        "draws: complex = 1",
+        "draws: int = 10 + x",
+        "draws: int",
+        "draws: int =",
+    ],
 )
-def test_a_parameter_that_cannot_be_set_is_refused_where_it_stands(toy: Path, line: str) -> None:
+def test_a_parameter_that_cannot_be_set_is_refused_where_it_stands(
+    toy: Path, line: str
+) -> None:
     path = toy / "notebooks" / "quick.ipynb"
     path.write_text(path.read_text().replace("draws: int = 20", line))
-    with pytest.raises(ValueError, match=r"quick.ipynb: parameters must be lines of NAME: TYPE = VALUE"):
+    with pytest.raises(
+        ValueError, match=r"quick.ipynb: parameters must be lines of NAME: TYPE = VALUE"
+    ):
         runner.notebook_parameters("quick")
 
 
@@ -108,15 +159,25 @@ def test_a_parameter_that_ruff_breaks_is_refused_with_what_to_do(toy: Path) -> N
     notebook(path, parameters=PARAMETERS + f"long: int = -1  # {'a word ' * 13}\n")
     shutil.copy(ROOT / "notebooks" / "ruff.toml", toy / "notebooks")
     shutil.copy(ROOT / "pyproject.toml", toy)
-    subprocess.run([sys.executable, "-m", "ruff", "format", str(path)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "ruff", "format", str(path)],
+        check=True,
+        capture_output=True,
+    )
     assert "long: int = (" in path.read_text()
-    with pytest.raises(ValueError, match="long must be one line of at most 96 characters with its comment"):
+    with pytest.raises(
+        ValueError,
+        match="long must be one line of at most 96 characters with its comment",
+    ):
         runner.notebook_parameters("quick")
 
 
 def test_a_parameter_is_given_in_two_words_or_with_an_equals_sign(toy: Path) -> None:
     made = []
-    for words in (["-p", "label", "a=b", "-p", "seed", "8"], ["-p", "label=a=b", "--parameter", "seed=8"]):
+    for words in (
+        ["-p", "label", "a=b", "-p", "seed", "8"],
+        ["-p", "label=a=b", "--parameter", "seed=8"],
+    ):
         result = CliRunner().invoke(main, ["run", "quick", *words])
         assert result.exit_code == 0, result.output
         made.append(result.stdout.split()[-1])
@@ -125,11 +186,17 @@ def test_a_parameter_is_given_in_two_words_or_with_an_equals_sign(toy: Path) -> 
     assert short.exit_code == 2 and "requires 2 arguments" in short.output
 
 
-def test_no_runs_are_no_error_and_a_project_without_notebooks_is_told(toy: Path) -> None:
+def test_no_runs_are_no_error_and_a_project_without_notebooks_is_told(
+    toy: Path,
+) -> None:
     assert runner.run([]) == []
     (toy / "notebooks" / "quick.ipynb").unlink()
     result = CliRunner().invoke(main, ["run"])
-    assert result.exit_code == 2 and "there are no notebooks in" in result.output and written(toy / "figures") == {}
+    assert (
+        result.exit_code == 2
+        and "there are no notebooks in" in result.output
+        and written(toy / "figures") == {}
+    )
 
 
 def test_a_notebook_that_writes_nothing_is_done_and_runs_again(toy: Path) -> None:
@@ -140,49 +207,96 @@ def test_a_notebook_that_writes_nothing_is_done_and_runs_again(toy: Path) -> Non
 
 def test_parameters_are_those_that_papermill_finds(toy: Path) -> None:
     path = toy / "notebooks" / "quick.ipynb"
-    notebook(path, parameters=PARAMETERS + 'place: str = "Straße"  # a word\nlong: list[int] = [\n    1,\n]  # lines\n')
+    notebook(
+        path,
+        parameters=PARAMETERS
+        + 'place: str = "Straße"  # a word\nlong: list[int] = [\n    1,\n]  # lines\n',
+    )
     theirs, mine = inspect_notebook(str(path)), runner.notebook_parameters("quick")
     assert list(mine) == list(theirs)
     for name, of in theirs.items():
         assert mine[name].default == ast.literal_eval(of["default"])
-        assert (mine[name].type, mine[name].help) == (of["inferred_type_name"], of["help"].strip())
+        assert (mine[name].type, mine[name].help) == (
+            of["inferred_type_name"],
+            of["help"].strip(),
+        )
 
 
-def test_a_comment_begins_after_a_text_and_ends_with_the_size_for_a_quick_run(toy: Path) -> None:
+def test_a_comment_begins_after_a_text_and_ends_with_the_size_for_a_quick_run(
+    toy: Path,
+) -> None:
     lines = "draws: int = 20  # number of draws; 1 to 100; quick 5\nsizes: list[int] = [9]  # of each; quick 1,2\n"
-    notebook(toy / "notebooks" / "quick.ipynb", parameters=PARAMETERS + lines + 'place: str = "é # 1"  # a word')
+    notebook(
+        toy / "notebooks" / "quick.ipynb",
+        parameters=PARAMETERS + lines + 'place: str = "é # 1"  # a word',
+    )
     found = runner.notebook_parameters("quick")
-    assert [quick_value(found[name]) for name in ("draws", "sizes", "scale")] == [5, [1, 2], 1.0]
+    assert [quick_value(found[name]) for name in ("draws", "sizes", "scale")] == [
+        5,
+        [1, 2],
+        1.0,
+    ]
     assert (found["place"].default, found["place"].help) == ("é # 1", "a word")
 
 
-VALUES = [("int", "200", 200), ("float", "2", 2.0), ("bool", "False", False), ("str", "a,b", "a,b")]
-LISTS = [("int", "1, 2", [1, 2]), ("float", "[0.5, 1]", [0.5, 1.0]), ("str", "a,b", ["a", "b"]), ("int", "", [])]
+VALUES = [
+    ("int", "200", 200),
+    ("float", "2", 2.0),
+    ("bool", "False", False),
+    ("str", "a,b", "a,b"),
+]
+LISTS = [
+    ("int", "1, 2", [1, 2]),
+    ("float", "[0.5, 1]", [0.5, 1.0]),
+    ("str", "a,b", ["a", "b"]),
+    ("int", "", []),
+]
 
 
-@pytest.mark.parametrize("kind, text, value", VALUES + [(f"list[{kind}]", *rest) for kind, *rest in LISTS])
-def test_values_on_the_command_line_take_the_parameters_type(kind: str, text: str, value: object) -> None:
-    assert runner.parameters.parse(runner.parameters.Parameter("x", kind, None, ""), text) == value
+@pytest.mark.parametrize(
+    "kind, text, value", VALUES + [(f"list[{kind}]", *rest) for kind, *rest in LISTS]
+)
+def test_values_on_the_command_line_take_the_parameters_type(
+    kind: str, text: str, value: object
+) -> None:
+    assert (
+        runner.parameters.parse(runner.parameters.Parameter("x", kind, None, ""), text)
+        == value
+    )
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "[-Infinity]"])
 def test_numbers_that_are_not_finite_are_refused_by_their_text(text: str) -> None:
     """A notebook refused them as "got 0"."""
-    with pytest.raises(ValueError, match=r"x must be a number \(float\), got '-?(nan|inf)"):
-        runner.parameters.parse(runner.parameters.Parameter("x", "list[float]", None, ""), text)
+    with pytest.raises(
+        ValueError, match=r"x must be a number \(float\), got '-?(nan|inf)"
+    ):
+        runner.parameters.parse(
+            runner.parameters.Parameter("x", "list[float]", None, ""), text
+        )
 
 
-def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alone(toy: Path) -> None:
+def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alone(
+    toy: Path,
+) -> None:
     assert ran().status == "done"
     folder, names = toy / "figures" / "quick", {"fig1_draws.csv", "results.json"}
     before, stamp = written(folder), (folder / "fig1_draws.csv").stat().st_mtime_ns
-    assert set(before) == names and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
+    assert set(before) == names and [p.name for p in (toy / "figures").iterdir()] == [
+        "quick"
+    ]
     record = json.loads((toy / "build/runs/quick/default/manifest.json").read_text())
     assert set(record["outputs"]) == names
-    assert record["seconds"] > 0 and record["peak_mib"] > 10 and record["versions"]["numpy"]
+    assert (
+        record["seconds"] > 0
+        and record["peak_mib"] > 10
+        and record["versions"]["numpy"]
+    )
     assert ran().status == "unchanged"
     assert (folder / "fig1_draws.csv").stat().st_mtime_ns == stamp
-    (folder / "fig1_draws.csv").write_text("x\n1\n")  # a damaged output is made again, byte for byte
+    (folder / "fig1_draws.csv").write_text(
+        "x\n1\n"
+    )  # a damaged output is made again, byte for byte
     assert ran().status == "done" and written(folder) == before
     other = ran(("seed", "8"))
     assert other.status == "done" and written(folder) == before
@@ -190,7 +304,11 @@ def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alon
     assert ran(("seed", "8")).status == "unchanged"
     values = runner.diff.values(folder, other.output)
     assert values["difference"]["k"] == 0
-    assert values["standard_errors"]["first"] == pytest.approx(values["difference"]["first"] / 2**0.5) != 0
+    assert (
+        values["standard_errors"]["first"]
+        == pytest.approx(values["difference"]["first"] / 2**0.5)
+        != 0
+    )
 
 
 def test_an_output_folder_is_ones_own_or_of_a_run_before(toy: Path) -> None:
@@ -208,18 +326,27 @@ def test_an_output_folder_is_ones_own_or_of_a_run_before(toy: Path) -> None:
     assert (mine / "thesis.txt").read_text() == "years of work"
 
 
-PLACES = ["figures/quick", "figures/.quick.previous", "build/runs/quick/default", "mine/quick"]
+PLACES = [
+    "figures/quick",
+    "figures/.quick.previous",
+    "build/runs/quick/default",
+    "mine/quick",
+]
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", ["file", "link"])
-def test_a_file_at_the_place_of_an_output_is_refused_before_anything_runs(toy: Path, place: str, kind: str) -> None:
+def test_a_file_at_the_place_of_an_output_is_refused_before_anything_runs(
+    toy: Path, place: str, kind: str
+) -> None:
     """The run ended with an error of the system, and so did every later one, with the file beside the output."""
     path = toy / place
     path.parent.mkdir(parents=True, exist_ok=True)
     (toy / "elsewhere").mkdir()
     path.write_text("mine") if kind == "file" else path.symlink_to(toy / "elsewhere")
-    result = CliRunner().invoke(main, ["run", *(["--output", "mine"] if "mine" in place else [])])
+    result = CliRunner().invoke(
+        main, ["run", *(["--output", "mine"] if "mine" in place else [])]
+    )
     assert result.exit_code == 2 and f"{place} is a file or a link" in result.output
     assert os.path.lexists(path) and not (toy / "build/locks").exists()
 
@@ -236,7 +363,10 @@ assert stage == "00", stage
 
 def test_a_run_that_shows_somebodys_data_is_only_for_its_owner(toy: Path) -> None:
     """The true probabilities of one's own table were in files that everybody could read."""
-    assert ran(("seed", "3")).output.stat().st_mode & 0o077 == (toy / "data").stat().st_mode & 0o077
+    assert (
+        ran(("seed", "3")).output.stat().st_mode & 0o077
+        == (toy / "data").stat().st_mode & 0o077
+    )
     notebook(toy / "notebooks" / "quick.ipynb", BODY, OF_THE_OWNER)
     run = ran(("seed", "3"))
     assert run.status == "done" and run.output.stat().st_mode & 0o777 == 0o700
@@ -256,13 +386,28 @@ def test_a_run_that_shows_somebodys_data_is_only_for_its_owner(toy: Path) -> Non
     assert failed.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(toy: Path) -> None:
-    notebook(toy / "notebooks" / "broken.ipynb", "1 + 1", "raise RuntimeError('the reason')")
+def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(
+    toy: Path,
+) -> None:
+    notebook(
+        toy / "notebooks" / "broken.ipynb", "1 + 1", "raise RuntimeError('the reason')"
+    )
     result = CliRunner().invoke(main, ["run", "-j", "2"])
-    assert result.exit_code == 1 and "cell 4 raised RuntimeError: the reason" in result.stdout
-    assert (toy / "figures/quick/fig1_draws.csv").is_file() and not (toy / "figures/broken").exists()
-    failed = json.loads(next((toy / "build/runs/broken").glob("failed-*.ipynb")).read_text())
-    assert any(o.get("ename") == "RuntimeError" for cell in failed["cells"] for o in cell.get("outputs", []))
+    assert (
+        result.exit_code == 1
+        and "cell 4 raised RuntimeError: the reason" in result.stdout
+    )
+    assert (toy / "figures/quick/fig1_draws.csv").is_file() and not (
+        toy / "figures/broken"
+    ).exists()
+    failed = json.loads(
+        next((toy / "build/runs/broken").glob("failed-*.ipynb")).read_text()
+    )
+    assert any(
+        o.get("ename") == "RuntimeError"
+        for cell in failed["cells"]
+        for o in cell.get("outputs", [])
+    )
 
 
 OUTPUTS = """\
@@ -275,13 +420,30 @@ PIECES = "import time; print('one', end='', flush=True); time.sleep(0.5); print(
 
 
 def test_outputs_are_those_of_a_kernel_of_its_own(toy: Path) -> None:
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, "!echo shell", OUTPUTS, PIECES, "input()")
+    notebook(
+        toy / "notebooks" / "quick.ipynb",
+        BODY,
+        "!echo shell",
+        OUTPUTS,
+        PIECES,
+        "input()",
+    )
     assert "cell 7 raised StdinNotImplementedError" in ran().message
-    failed = json.loads(next((toy / "build/runs/quick").glob("failed-*.ipynb")).read_text())
+    failed = json.loads(
+        next((toy / "build/runs/quick").glob("failed-*.ipynb")).read_text()
+    )
     sources = (["!echo shell"], OUTPUTS.splitlines(True), [PIECES])
-    shell, shown, pieces = [cell["outputs"] for cell in failed["cells"] if cell["source"] in sources]
+    shell, shown, pieces = [
+        cell["outputs"] for cell in failed["cells"] if cell["source"] in sources
+    ]
     assert "".join(shell[0]["text"]).split() == ["shell"]
-    assert [o["output_type"] for o in shown] == ["stream", "display_data", "stream", "stream", "execute_result"]
+    assert [o["output_type"] for o in shown] == [
+        "stream",
+        "display_data",
+        "stream",
+        "stream",
+        "execute_result",
+    ]
     assert [o.get("name") for o in shown] == ["stdout", None, "stdout", "stderr", None]
     assert len(pieces) == 1 and "".join(pieces[0]["text"]) == "onetwo\n"
 
@@ -290,7 +452,10 @@ def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
     dies = "import os, pathlib\nwith open('../times', 'a') as f:\n    f.write('x')\nos.kill(os.getpid(), 9)"
     notebook(toy / "notebooks" / "quick.ipynb", "1 + 1", dies)
     result = dpsim("run", "quick")
-    assert result.returncode == 1 and "cell 4 ended the process, with exit code -9" in result.stdout
+    assert (
+        result.returncode == 1
+        and "cell 4 ended the process, with exit code -9" in result.stdout
+    )
     assert (toy / "times").read_text() == "x"
     wait_for(lambda: not workers(toy))
 
@@ -299,7 +464,8 @@ FAILURES = {
     "cell 4 raised UsageError": "%%nonsense\n1",
     "cell 4 raised UnicodeEncodeError": "raise ValueError(chr(0xD800))",
     "cell 4 raised SystemExit": "raise SystemExit",
-    "cell 4 raised ValueError: " + "\U0001f600" * 4_000: "raise ValueError(chr(0x1F600) * 20_000)",
+    "cell 4 raised ValueError: "
+    + "\U0001f600" * 4_000: "raise ValueError(chr(0x1F600) * 20_000)",
     "cell 5 raised IsADirectoryError": "p = pathlib.Path(output, 'quick.ipynb'); p.unlink(); p.mkdir()",  # at the end
 }
 
@@ -309,10 +475,16 @@ def test_a_cell_whose_failure_is_no_output_is_no_success(toy: Path, said: str) -
     """A magic that does not exist, or a message that cannot be sent, was a cell that had done its work."""
     notebook(toy / "notebooks" / "quick.ipynb", BODY, FAILURES[said], "never = 1")
     result = CliRunner().invoke(main, ["run"])
-    assert result.exit_code == 1 and said in result.output and not (toy / "figures/quick").exists()
+    assert (
+        result.exit_code == 1
+        and said in result.output
+        and not (toy / "figures/quick").exists()
+    )
 
 
-PROGRAM = f"import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :', {WORKER!r}])"
+PROGRAM = (
+    f"import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :', {WORKER!r}])"
+)
 """A cell that starts a program, which would go on for ten minutes."""
 
 
@@ -325,7 +497,9 @@ def waiting(toy: Path, *cells: str, **settings: Any) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: signal.Signals) -> None:
+def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(
+    toy: Path, sign: signal.Signals
+) -> None:
     process = waiting(toy, BODY, PROGRAM, WAITING, stderr=subprocess.STDOUT)
     assert workers(toy)
     for _ in range(3):  # more of them change nothing
@@ -334,13 +508,18 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(toy: Path, sign: 
     output, _ = process.communicate(timeout=DEADLINE)
     if sign != signal.SIGKILL:
         assert process.returncode == 130
-        assert output.splitlines()[-1] == "interrupted: run the same command again to continue"
+        assert (
+            output.splitlines()[-1]
+            == "interrupted: run the same command again to continue"
+        )
         assert "Traceback" not in output and [*(toy / "figures").iterdir()] == []
     wait_for(lambda: not workers(toy))
     assert not (toy / "figures/quick").exists()
     if sign == signal.SIGKILL:
         (toy / "go").touch()
-        assert ran().status == "done" and [p.name for p in (toy / "figures").iterdir()] == ["quick"]
+        assert ran().status == "done" and [
+            p.name for p in (toy / "figures").iterdir()
+        ] == ["quick"]
 
 
 def test_a_killed_run_ends_a_cell_that_lets_no_other_thread_run(toy: Path) -> None:
@@ -360,16 +539,22 @@ pathlib.Path(output, "random").write_text(str(np.random.rand()))
 """
 
 
-def test_forked_notebooks_share_no_random_numbers(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_notebooks_share_no_random_numbers(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runner.runs, "_Forks", FORKS)
     for name in ("first", "quick"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY, FORKED)
     first, second = runner.run(runner.plan(), 1)
     assert first.status == second.status == "done", first.message + second.message
-    assert (first.output / "random").read_text() != (second.output / "random").read_text()
+    assert (first.output / "random").read_text() != (
+        second.output / "random"
+    ).read_text()
 
 
-def test_a_process_that_a_cell_forks_and_nobody_ends_does_not_hold_the_run(toy: Path) -> None:
+def test_a_process_that_a_cell_forks_and_nobody_ends_does_not_hold_the_run(
+    toy: Path,
+) -> None:
     forks = "import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(600)"
     process = waiting(toy, BODY, forks, WAITING)
     process.send_signal(signal.SIGINT)
@@ -383,7 +568,9 @@ def test_a_process_that_a_cell_forks_and_nobody_ends_does_not_hold_the_run(toy: 
 
 def test_signals_of_children_that_are_ignored_keep_no_program_alive(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", BODY, PROGRAM)
-    process = start("run", "quick", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    process = start(
+        "run", "quick", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    )
     process.communicate(timeout=DEADLINE)
     assert process.returncode == 0
     wait_for(lambda: not workers(toy))
@@ -419,7 +606,9 @@ def test_an_unchanged_run_removes_what_a_killed_one_left(toy: Path) -> None:
     assert ran().status == "unchanged" and not left.exists()
 
 
-def test_a_publication_that_fails_half_way_leaves_the_old_figures(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_publication_that_fails_half_way_leaves_the_old_figures(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     output, replace = toy / "figures/quick", os.replace
     output.mkdir()
     (output / "fig1.png").write_text("the old one")
@@ -438,7 +627,10 @@ def test_the_overview_runs_last_and_again_when_the_others_change(toy: Path) -> N
     after = "assert pathlib.Path('../figures/quick/results.json').exists()"
     notebook(toy / "notebooks" / "00_overview.ipynb", BODY, after)
     planned = runner.run(runner.plan())
-    assert [(run.name, run.status) for run in planned] == [("quick", "done"), ("00_overview", "done")]
+    assert [(run.name, run.status) for run in planned] == [
+        ("quick", "done"),
+        ("00_overview", "done"),
+    ]
     assert {run.status for run in runner.run(runner.plan())} == {"unchanged"}
     (toy / "figures/quick/results.json").write_text("{}")
     assert not runner.runs.is_current(runner.plan(["00_overview"])[0])
@@ -452,7 +644,9 @@ MEDDLING: dict[str, Callable[[Path], str]] = {
         f"import os; p = pathlib.Path({str(data)!r}); old = p.read_bytes(); s = p.stat(); p.write_bytes(b'other');"
         "p.write_bytes(old); os.utime(p, ns=(s.st_atime_ns, s.st_mtime_ns))"
     ),
-    "a file that came and went": lambda data: f"p = pathlib.Path({str(data)!r} + '2'); p.touch(); p.unlink()",
+    "a file that came and went": lambda data: (
+        f"p = pathlib.Path({str(data)!r} + '2'); p.touch(); p.unlink()"
+    ),
 }
 
 
@@ -462,9 +656,17 @@ def test_what_changed_while_it_ran_is_not_published(toy: Path, kind: str) -> Non
     (toy / "figures" / "quick" / "fig1.png").write_text("the old one")
     before = written(toy / "figures")
     (toy / "data" / "table.csv").write_text("x\n")
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, MEDDLING[kind](toy / "data" / "table.csv"))
+    notebook(
+        toy / "notebooks" / "quick.ipynb",
+        BODY,
+        MEDDLING[kind](toy / "data" / "table.csv"),
+    )
     found = ran()
-    assert found.status == "failed" and "changed while it ran" in found.message and "data" in found.message
+    assert (
+        found.status == "failed"
+        and "changed while it ran" in found.message
+        and "data" in found.message
+    )
     assert written(toy / "figures") == before
     assert not runner.runs.is_current(found)
 
@@ -482,20 +684,41 @@ def test_somebody_may_edit_the_rows_of_another_paper_while_it_runs(toy: Path) ->
 @pytest.mark.parametrize("name", ["kept", "Kept.file", "pathlib.kept", ""])
 def test_what_a_notebook_leaves_to_the_end_is_done(toy: Path, name: str) -> None:
     """A file that is open is written, whatever keeps it; what is registered for the exit is done, open files or not."""
-    left = f"class Kept: pass\n{name} = open(folder / 'left.csv', 'w')\n{name}.write('x\\n')" if name else ""
+    left = (
+        f"class Kept: pass\n{name} = open(folder / 'left.csv', 'w')\n{name}.write('x\\n')"
+        if name
+        else ""
+    )
     scratch = "scratch = tempfile.TemporaryDirectory(dir=os.path.abspath('..'))"
     last = "atexit.register((folder / 'exit.csv').write_text, 'y\\n')"
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, "import atexit, os, tempfile", left, scratch, last)
+    notebook(
+        toy / "notebooks" / "quick.ipynb",
+        BODY,
+        "import atexit, os, tempfile",
+        left,
+        scratch,
+        last,
+    )
     run = ran()
-    assert run.status == "done" and (not name or (run.output / "left.csv").read_text() == "x\n")
+    assert run.status == "done" and (
+        not name or (run.output / "left.csv").read_text() == "x\n"
+    )
     assert (run.output / "exit.csv").read_text() == "y\n" and not [*toy.glob("tmp*")]
 
 
 @pytest.mark.full
-def test_prose_may_be_edited_while_a_notebook_runs_and_threads_that_do_not_end_do_not_hold_it(toy: Path) -> None:
+def test_prose_may_be_edited_while_a_notebook_runs_and_threads_that_do_not_end_do_not_hold_it(
+    toy: Path,
+) -> None:
     path = toy / "notebooks" / "quick.ipynb"
     sleeper = "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()"
-    notebook(path, BODY, "p = pathlib.Path('quick.ipynb'); p.write_text(p.read_text() + ' ')", sleeper, PROGRAM)
+    notebook(
+        path,
+        BODY,
+        "p = pathlib.Path('quick.ipynb'); p.write_text(p.read_text() + ' ')",
+        sleeper,
+        PROGRAM,
+    )
     assert ran().status == "done" and ran().status == "unchanged"
     wait_for(lambda: not workers(toy))
 
@@ -503,12 +726,16 @@ def test_prose_may_be_edited_while_a_notebook_runs_and_threads_that_do_not_end_d
 # What a user has set, and where they stand.
 
 
-def test_a_module_beside_the_notebooks_is_imported_and_part_of_the_key(toy: Path) -> None:
+def test_a_module_beside_the_notebooks_is_imported_and_part_of_the_key(
+    toy: Path,
+) -> None:
     helper = toy / "notebooks" / "helper_of_mine.py"
     helper.write_text("value = 1\n")
     path = toy / "notebooks" / "quick.ipynb"
     notebook(path, BODY, "import helper_of_mine")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"metadata": {}}))  # nor is a kernel named
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"metadata": {}})
+    )  # nor is a kernel named
     assert ran().status == "done"
     helper.write_text("value = 2\n")
     assert not runner.runs.is_current(runner.plan(["quick"])[0])
@@ -541,17 +768,32 @@ assert "mine" not in dir() and sys.executable == EXECUTABLE
 def test_what_the_user_has_set_and_where_they_stand_changes_nothing(toy: Path) -> None:
     for module in ("queue", "random", "dpsim"):
         (toy / f"{module}.py").write_text("raise SystemExit('mine')")
-    kernel, startup = toy / "jupyter" / "kernels" / "python3", toy / "ipython" / "profile_default" / "startup"
+    kernel, startup = (
+        toy / "jupyter" / "kernels" / "python3",
+        toy / "ipython" / "profile_default" / "startup",
+    )
     kernel.mkdir(parents=True)
     startup.mkdir(parents=True)
-    spec = {"argv": ["false", "{connection_file}"], "display_name": "x", "language": "python"}
+    spec = {
+        "argv": ["false", "{connection_file}"],
+        "display_name": "x",
+        "language": "python",
+    }
     (kernel / "kernel.json").write_text(json.dumps(spec))
     for path in (startup / "00-mine.py", toy / "start.py"):
         path.write_text("mine = 1")
     (toy / "matplotlibrc").write_text("axes.grid: True\n")
-    notebook(toy / "notebooks" / "quick.ipynb", BODY, PROBE.replace("EXECUTABLE", repr(sys.executable)))
-    result = dpsim("run", **{name: value.format(toy=toy) for name, value in SETTINGS.items()})
-    assert result.returncode == 0 and "Traceback" not in result.stderr, result.stdout + result.stderr
+    notebook(
+        toy / "notebooks" / "quick.ipynb",
+        BODY,
+        PROBE.replace("EXECUTABLE", repr(sys.executable)),
+    )
+    result = dpsim(
+        "run", **{name: value.format(toy=toy) for name, value in SETTINGS.items()}
+    )
+    assert result.returncode == 0 and "Traceback" not in result.stderr, (
+        result.stdout + result.stderr
+    )
 
 
 OTHER_PROCESSOR = """\
@@ -572,15 +814,30 @@ if output:
 
 
 @pytest.mark.full
-@pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="they are settings of x86-64")
-def test_a_notebook_sees_another_processor(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = dict(re.findall(r"^  ([A-Z_]+)=([^\s\"]+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE))
+@pytest.mark.skipif(
+    (sys.platform, platform.machine()) != ("linux", "x86_64"),
+    reason="they are settings of x86-64",
+)
+def test_a_notebook_sees_another_processor(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = dict(
+        re.findall(
+            r"^  ([A-Z_]+)=([^\s\"]+)",
+            (ROOT / ".ci" / "run").read_text("utf-8"),
+            re.MULTILINE,
+        )
+    )
     assert len(settings) == 4
     notebook(toy / "notebooks" / "quick.ipynb", BODY, OTHER_PROCESSOR)
     for name in settings:
         monkeypatch.delenv(name, raising=False)
     usual, other = (found_by_a_notebook(toy, **given) for given in ({}, settings))
-    assert (other["OpenBLAS"], other["numpy"], other["numba"]) == ("Nehalem", [], "generic")
+    assert (other["OpenBLAS"], other["numpy"], other["numba"]) == (
+        "Nehalem",
+        [],
+        "generic",
+    )
     fused = "fma" in Path("/proc/cpuinfo").read_text().split()
     assert (other["C library"] != usual["C library"]) == fused
 
@@ -598,7 +855,9 @@ for ending in ("png", "pdf") if os.environ.get("PDF") == "1" else ("png",):
 """
 
 
-def test_pdf_is_made_where_it_is_asked_for_also_of_what_is_current(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_is_made_where_it_is_asked_for_also_of_what_is_current(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", BODY, PICTURE)
     pdf = toy / "figures/quick/fig1.pdf"
     assert ran().status == "done" and not pdf.exists()

@@ -23,10 +23,21 @@ from dpsim import ledger, paths
 from dpsim.figures import explore
 from tools import notebooks
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed"
+)
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+CHROMIUM = (
+    shutil.which("chromium")
+    or shutil.which("chromium-browser")
+    or shutil.which("google-chrome")
+)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+]
 NOTEBOOK = "00_overview.ipynb"
 PATIENCE = 120_000
 """Milliseconds that a cold start on a busy machine may take; nothing waits longer than it must."""
@@ -54,22 +65,50 @@ def lab(copy: Path) -> Iterator[Callable[[str], str]]:
     Each notebook opens in a workspace of its own, because JupyterLab opens again whatever a workspace last showed.
     """
     own = {"DPSIM_ROOT": copy, "HOME": copy, "IPYTHONDIR": copy / "ipython"}
-    own |= {f"JUPYTER_{kind}_DIR": copy / f"jupyter-{kind.lower()}" for kind in ("CONFIG", "DATA", "RUNTIME")}
-    settings = copy / "jupyter-config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    own |= {
+        f"JUPYTER_{kind}_DIR": copy / f"jupyter-{kind.lower()}"
+        for kind in ("CONFIG", "DATA", "RUNTIME")
+    }
+    settings = (
+        copy
+        / "jupyter-config"
+        / "lab"
+        / "user-settings"
+        / "@jupyterlab"
+        / "apputils-extension"
+    )
     settings.mkdir(parents=True)
     offline = {"fetchNews": "false", "checkForUpdates": False}
     (settings / "notification.jupyterlab-settings").write_text(json.dumps(offline))
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    environment = os.environ | {name: str(value) for name, value in own.items()} | {"PYTHONPATH": path}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(
+        os.pathsep
+    )
+    environment = (
+        os.environ
+        | {name: str(value) for name, value in own.items()}
+        | {"PYTHONPATH": path}
+    )
     token = secrets.token_hex(16)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
-    command += ["--ServerApp.ip=127.0.0.1", "--ServerApp.port=0", f"--IdentityProvider.token={token}"]
-    command += [f"--ServerApp.root_dir={copy}"]  # as in `make lab`: notebooks show figures of the folder beside them
+    command += [
+        "--ServerApp.ip=127.0.0.1",
+        "--ServerApp.port=0",
+        f"--IdentityProvider.token={token}",
+    ]
+    command += [
+        f"--ServerApp.root_dir={copy}"
+    ]  # as in `make lab`: notebooks show figures of the folder beside them
     with (copy / "lab.log").open("w") as log:
-        server = subprocess.Popen(command, cwd=copy, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(
+            command, cwd=copy, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
     try:
         base = _address(server, copy)
-        yield lambda name: f"{base}lab/workspaces/{Path(name).stem}/tree/notebooks/{name}?token={token}"
+        yield (
+            lambda name: (
+                f"{base}lab/workspaces/{Path(name).stem}/tree/notebooks/{name}?token={token}"
+            )
+        )
     finally:
         _end(server)
 
@@ -88,7 +127,10 @@ def _address(server: subprocess.Popen[bytes], folder: Path) -> str:
 
 def _end(server: subprocess.Popen[bytes]) -> None:
     """End the server and its kernels: politely, then without asking."""
-    family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+    family = [
+        psutil.Process(server.pid),
+        *psutil.Process(server.pid).children(recursive=True),
+    ]
     server.terminate()
     _, left = psutil.wait_procs(family, timeout=20)
     for process in left:
@@ -100,7 +142,9 @@ def _end(server: subprocess.Popen[bytes]) -> None:
 def page() -> Iterator[Any]:
     """Open a page of a fresh browser; `complaints` holds what its console says."""
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, headless=True, args=FLAGS
+        )
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.set_default_timeout(PATIENCE)
         yield page
@@ -109,7 +153,11 @@ def page() -> Iterator[Any]:
 
 def _when_still(look: Callable[[], Any]) -> Any:
     """Return what is seen once it has stayed the same for two seconds: a chart is drawn in several steps."""
-    before, since, give_up = look(), time.monotonic(), time.monotonic() + PATIENCE / 1000
+    before, since, give_up = (
+        look(),
+        time.monotonic(),
+        time.monotonic() + PATIENCE / 1000,
+    )
     while time.monotonic() < min(since + 2, give_up):
         time.sleep(0.1)
         now = look()
@@ -120,24 +168,38 @@ def _when_still(look: Callable[[], Any]) -> Any:
 
 def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> None:
     complaints: list[str] = []
-    page.on("console", lambda m: complaints.append(f"{m.text} {m.location}") if m.type == "error" else None)
+    page.on(
+        "console",
+        lambda m: (
+            complaints.append(f"{m.text} {m.location}") if m.type == "error" else None
+        ),
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(lab(NOTEBOOK))
-    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()  # before that there is no kernel to run in
+    page.locator("#jp-main-statusbar").get_by_text(
+        "| Idle"
+    ).wait_for()  # before that there is no kernel to run in
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
 
     chart = page.locator('.jp-Notebook .vega-embed:has(input[type="range"])').first
     chart.wait_for()
     page.wait_for_function(RUN)
-    assert page.locator('.jp-Notebook [data-mime-type$="error"], .jp-Notebook [data-mime-type$="stderr"]').count() == 0
+    assert (
+        page.locator(
+            '.jp-Notebook [data-mime-type$="error"], .jp-Notebook [data-mime-type$="stderr"]'
+        ).count()
+        == 0
+    )
 
     handle = chart.locator('input[type="range"]').first
     handle.scroll_into_view_if_needed()
     drawing = chart.locator("canvas, svg").first
     value, drawn = handle.input_value(), _when_still(drawing.screenshot)
     handle.focus()
-    handle.press("PageUp")  # the arrow keys are JupyterLab's own here, which choose cells; on the site they move it
+    handle.press(
+        "PageUp"
+    )  # the arrow keys are JupyterLab's own here, which choose cells; on the site they move it
     sync_api.expect(handle).not_to_have_value(value)
     give_up = time.monotonic() + PATIENCE / 1000
     while drawing.screenshot() == drawn:
@@ -147,20 +209,53 @@ def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> 
 
 def facets() -> explore.Moving:
     """Return a chart with every kind of text: axes, a legend, titles and headers, and a note."""
-    table = pd.DataFrame({"x": [1, 2, 1, 2], "y": [1, 2, 2, 1], "side": ["left", "left", "right", "right"]})
+    table = pd.DataFrame(
+        {
+            "x": [1, 2, 1, 2],
+            "y": [1, 2, 2, 1],
+            "side": ["left", "left", "right", "right"],
+        }
+    )
     colour = {"field": "side", "type": "nominal"}
-    encoding = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}}
-    lines = {"mark": {"type": "line", "point": True}, "encoding": encoding | {"color": colour}}
-    layers = {"layer": [lines, explore.note("datum.side", ["side"], x=10, y=10)], "width": 120, "height": 120}
-    spec = {"facet": {"column": colour}, "spec": layers, "title": {"text": "Two sides", "subtitle": "of a chart"}}
+    encoding = {
+        "x": {"field": "x", "type": "quantitative"},
+        "y": {"field": "y", "type": "quantitative"},
+    }
+    lines = {
+        "mark": {"type": "line", "point": True},
+        "encoding": encoding | {"color": colour},
+    }
+    layers = {
+        "layer": [lines, explore.note("datum.side", ["side"], x=10, y=10)],
+        "width": 120,
+        "height": 120,
+    }
+    spec = {
+        "facet": {"column": colour},
+        "spec": layers,
+        "title": {"text": "Two sides", "subtitle": "of a chart"},
+    }
     return explore.Moving(explore.embedded(table) | spec, "Two panels.")
 
 
-def test_a_chart_looks_the_same_in_the_dark_theme(lab: Callable[[str], str], page: Any, copy: Path) -> None:
-    shown = nbformat.v4.new_output("display_data", {"application/vnd.vegalite.v5+json": facets().spec})
+def test_a_chart_looks_the_same_in_the_dark_theme(
+    lab: Callable[[str], str], page: Any, copy: Path
+) -> None:
+    shown = nbformat.v4.new_output(
+        "display_data", {"application/vnd.vegalite.v5+json": facets().spec}
+    )
     cell = nbformat.v4.new_code_cell("1 + 1", outputs=[shown], execution_count=1)
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), copy / "notebooks" / "facets.ipynb")
-    themes = copy / "jupyter-config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[cell]), copy / "notebooks" / "facets.ipynb"
+    )
+    themes = (
+        copy
+        / "jupyter-config"
+        / "lab"
+        / "user-settings"
+        / "@jupyterlab"
+        / "apputils-extension"
+    )
     drawn = {}
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         (themes / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
@@ -168,7 +263,9 @@ def test_a_chart_looks_the_same_in_the_dark_theme(lab: Callable[[str], str], pag
         page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
         canvas = page.locator(".jp-Notebook .vega-embed canvas")
         canvas.wait_for()
-        drawn[theme] = _when_still(partial(canvas.evaluate, "(drawing) => drawing.toDataURL()"))
+        drawn[theme] = _when_still(
+            partial(canvas.evaluate, "(drawing) => drawing.toDataURL()")
+        )
     assert len(drawn["JupyterLab Light"]) > 5_000  # not an empty drawing
     assert drawn["JupyterLab Dark"] == drawn["JupyterLab Light"]
 
@@ -176,21 +273,36 @@ def test_a_chart_looks_the_same_in_the_dark_theme(lab: Callable[[str], str], pag
 def test_the_scoreboard_is_aligned_before_it_is_trusted_and_then_shows_what_is_recorded_below(
     lab: Callable[[str], str], page: Any, copy: Path
 ) -> None:
-    shown = nbformat.v4.new_output("display_data", {"text/html": ledger.scoreboard("fallin2023").to_html()})
-    board = nbformat.v4.new_code_cell('from dpsim import ledger\nledger.scoreboard("fallin2023")', outputs=[shown])
+    shown = nbformat.v4.new_output(
+        "display_data", {"text/html": ledger.scoreboard("fallin2023").to_html()}
+    )
+    board = nbformat.v4.new_code_cell(
+        'from dpsim import ledger\nledger.scoreboard("fallin2023")', outputs=[shown]
+    )
     recorded = nbformat.v4.new_code_cell('ledger.record("fallin2023.lemma3", 0.8125)')
     heading = nbformat.v4.new_markdown_cell("## Theorem 3")
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
+    kernel = {
+        "kernelspec": {
+            "name": "python3",
+            "display_name": "Python 3 (ipykernel)",
+            "language": "python",
+        }
+    }
     made = nbformat.v4.new_notebook(cells=[board, recorded, heading], metadata=kernel)
     nbformat.write(made, copy / "notebooks" / "board.ipynb")
     page.goto(lab("board.ipynb"))
     table = page.locator(".jp-Notebook .jp-OutputArea table")
     table.wait_for()
     for part in ("caption", "th", "td"):
-        styles = "(e) => [getComputedStyle(e).textAlign, getComputedStyle(e).verticalAlign]"
+        styles = (
+            "(e) => [getComputedStyle(e).textAlign, getComputedStyle(e).verticalAlign]"
+        )
         assert table.locator(part).last.evaluate(styles) == ["left", "top"]
     assert table.locator("a").count() > 10
-    assert table.locator("span").first.evaluate("(e) => getComputedStyle(e).color") == "rgb(118, 118, 118)"
+    assert (
+        table.locator("span").first.evaluate("(e) => getComputedStyle(e).color")
+        == "rgb(118, 118, 118)"
+    )
     page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
@@ -204,7 +316,9 @@ def test_a_notebook_that_is_opened_and_saved_changes_nothing_but_the_version(
 ) -> None:
     path = copy / "notebooks" / f"{name}.ipynb"
     notebook = nbformat.read(path, 4)
-    path.write_text(notebooks.written(notebook), encoding="utf-8")  # as `make notebooks` writes it
+    path.write_text(
+        notebooks.written(notebook), encoding="utf-8"
+    )  # as `make notebooks` writes it
     before = path.read_text(encoding="utf-8")
     page.goto(lab(path.name))
     page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
@@ -215,6 +329,12 @@ def test_a_notebook_that_is_opened_and_saved_changes_nothing_but_the_version(
         assert time.monotonic() < give_up, "it is not saved"
         time.sleep(0.1)
     after = path.read_text(encoding="utf-8")
-    changed = [line for line in difflib.unified_diff(before.splitlines(), after.splitlines(), n=0) if line[2:].strip()]
+    changed = [
+        line
+        for line in difflib.unified_diff(before.splitlines(), after.splitlines(), n=0)
+        if line[2:].strip()
+    ]
     added = [line for line in changed if line.startswith("+ ")]
-    assert len(added) <= 2 and all('"pygments_lexer"' in line or '"version"' in line for line in added), changed
+    assert len(added) <= 2 and all(
+        '"pygments_lexer"' in line or '"version"' in line for line in added
+    ), changed

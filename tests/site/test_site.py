@@ -33,8 +33,17 @@ except ImportError:
     sync_api = None
 
 NEEDED = "Sphinx, myst-nb or playwright is not installed: see `make site`"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+CHROMIUM = (
+    shutil.which("chromium")
+    or shutil.which("chromium-browser")
+    or shutil.which("google-chrome")
+)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+]
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 MOST_BYTES = 750_000
@@ -114,7 +123,9 @@ def site_module(name: str) -> Any:
     """Import one of the modules that build the site."""
     if str(ROOT / "tools" / "site") not in sys.path:  # they import each other
         sys.path.append(str(ROOT / "tools" / "site"))
-    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "tools" / "site" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(
+        f"site_{name}", ROOT / "tools" / "site" / f"{name}.py"
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -131,7 +142,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("chromium is not installed")
     if named := os.environ.get("DPSIM_SITE"):
         return Path(named).resolve()
-    if shutil.which("npm") is None and not (ROOT / "build" / "npm" / "fetched.json").is_file():
+    if (
+        shutil.which("npm") is None
+        and not (ROOT / "build" / "npm" / "fetched.json").is_file()
+    ):
         pytest.skip("MathJax is not there and npm, which fetches it, is not installed")
     folder = tmp_path_factory.mktemp("site") / "html"
     command = [sys.executable, str(ROOT / "tools" / "site" / "build.py"), str(folder)]
@@ -155,7 +169,9 @@ def origin(site: Path) -> Iterator[str]:
         def log_error(self, *_: Any) -> None:
             missing.append(self.path)
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))
+    )
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -168,7 +184,9 @@ def origin(site: Path) -> Iterator[str]:
 def browser(site: Path) -> Iterator[Any]:
     """Open a browser with a fresh profile; what takes more than two minutes fails, on a busy machine too."""
     with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        opened = playwright.chromium.launch(
+            executable_path=CHROMIUM, headless=True, args=FLAGS
+        )
         context = opened.new_context(viewport=DESKTOP, accept_downloads=True)
         context.set_default_timeout(120_000)
         yield context
@@ -191,9 +209,26 @@ def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
     def listening(context: Any) -> Any:
         page = context.new_page()
         page.on("request", lambda request: heard["requests"].append(request.url))
-        page.on("requestfailed", lambda request: heard["complaints"].append(f"failed {request.url}"))
-        page.on("response", lambda r: heard["complaints"].append(f"{r.status} {r.url}") if r.status >= 400 else None)
-        page.on("console", lambda m: heard["complaints"].append(m.text) if m.type in ("error", "warning") else None)
+        page.on(
+            "requestfailed",
+            lambda request: heard["complaints"].append(f"failed {request.url}"),
+        )
+        page.on(
+            "response",
+            lambda r: (
+                heard["complaints"].append(f"{r.status} {r.url}")
+                if r.status >= 400
+                else None
+            ),
+        )
+        page.on(
+            "console",
+            lambda m: (
+                heard["complaints"].append(m.text)
+                if m.type in ("error", "warning")
+                else None
+            ),
+        )
         page.on("pageerror", lambda error: heard["complaints"].append(str(error)))
         return page
 
@@ -208,13 +243,21 @@ def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
         page.set_viewport_size(DESKTOP)
         page.goto(f"{origin}/{name}", wait_until="load")
         ended = page.evaluate(TYPESET)
-        opened = sum(_sent(site / path) for path in {_path(url, origin) for url in heard["requests"]})
+        opened = sum(
+            _sent(site / path)
+            for path in {_path(url, origin) for url in heard["requests"]}
+        )
         page.evaluate(NEAR)
-        seen = page.evaluate(LOOK) | {"bytes": opened, "overlapping": page.evaluate(OVERLAPPING)}
+        seen = page.evaluate(LOOK) | {
+            "bytes": opened,
+            "overlapping": page.evaluate(OVERLAPPING),
+        }
         page.set_viewport_size(PHONE)
         seen["wide"] = page.evaluate(WIDE)
         seen["overlapping"] += page.evaluate(OVERLAPPING)
-        found[name] = seen | {"ended": ended} | {key: list(list_) for key, list_ in heard.items()}
+        found[name] = (
+            seen | {"ended": ended} | {key: list(list_) for key, list_ in heard.items()}
+        )
     page.close()
     return found
 
@@ -227,19 +270,41 @@ def _path(url: str, origin: str) -> str:
 def _sent(path: Path) -> int:
     """Return how many bytes of a file a web server sends: text is compressed, pictures and fonts are so already."""
     held = path.read_bytes()
-    return len(gzip.compress(held)) if path.suffix in (".html", ".css", ".js", ".json", ".svg") else len(held)
+    return (
+        len(gzip.compress(held))
+        if path.suffix in (".html", ".css", ".js", ".json", ".svg")
+        else len(held)
+    )
 
 
 def test_every_page_is_light(visits: dict[str, Any]) -> None:
-    assert {name: seen["bytes"] for name, seen in visits.items() if not 100_000 < seen["bytes"] < MOST_BYTES} == {}
+    assert {
+        name: seen["bytes"]
+        for name, seen in visits.items()
+        if not 100_000 < seen["bytes"] < MOST_BYTES
+    } == {}
 
 
-def test_every_page_loads_without_a_complaint_and_from_one_origin(visits: dict[str, Any], origin: str) -> None:
-    assert {"index.html", "errata.html", "report.html", "measurements.html", "api/markov.html"} <= visits.keys()
-    assert {f"notebooks/{name}.html" for name in paths.notebook_names()} <= visits.keys()
+def test_every_page_loads_without_a_complaint_and_from_one_origin(
+    visits: dict[str, Any], origin: str
+) -> None:
+    assert {
+        "index.html",
+        "errata.html",
+        "report.html",
+        "measurements.html",
+        "api/markov.html",
+    } <= visits.keys()
+    assert {
+        f"notebooks/{name}.html" for name in paths.notebook_names()
+    } <= visits.keys()
     for name, seen in visits.items():
         assert not seen["complaints"], (name, seen["complaints"])
-        elsewhere = [url for url in seen["requests"] if not url.startswith((origin + "/", "data:", "blob:"))]
+        elsewhere = [
+            url
+            for url in seen["requests"]
+            if not url.startswith((origin + "/", "data:", "blob:"))
+        ]
         assert not elsewhere, (name, elsewhere)
     assert not missing
 
@@ -254,7 +319,11 @@ def test_every_image_shows_and_has_alternative_text(visits: dict[str, Any]) -> N
 def test_every_formula_is_typeset(visits: dict[str, Any]) -> None:
     for name, seen in visits.items():
         assert seen["ended"] and seen["typeset"] == seen["formulas"], name
-        assert not seen["failures"] and not seen["untypeset"], (name, seen["failures"], seen["untypeset"])
+        assert not seen["failures"] and not seen["untypeset"], (
+            name,
+            seen["failures"],
+            seen["untypeset"],
+        )
         assert not [label for label in seen["labels"] if "\\" in label], name
     assert visits["notebooks/data_driven_markov.html"]["formulas"] > 50
 
@@ -263,43 +332,68 @@ def test_no_page_is_wider_than_a_phone(visits: dict[str, Any]) -> None:
     assert {name: seen["wide"] for name, seen in visits.items() if seen["wide"]} == {}
 
 
-def test_every_table_is_dressed_and_its_cells_stand_apart(visits: dict[str, Any]) -> None:
-    assert {name: seen["undressed"] for name, seen in visits.items() if seen["undressed"]} == {}
-    assert {name: seen["overlapping"] for name, seen in visits.items() if seen["overlapping"]} == {}
+def test_every_table_is_dressed_and_its_cells_stand_apart(
+    visits: dict[str, Any],
+) -> None:
+    assert {
+        name: seen["undressed"] for name, seen in visits.items() if seen["undressed"]
+    } == {}
+    assert {
+        name: seen["overlapping"]
+        for name, seen in visits.items()
+        if seen["overlapping"]
+    } == {}
 
 
-def test_every_page_has_a_title_one_first_heading_and_a_name_for_every_link(visits: dict[str, Any]) -> None:
+def test_every_page_has_a_title_one_first_heading_and_a_name_for_every_link(
+    visits: dict[str, Any],
+) -> None:
     titles = [seen["title"] for seen in visits.values()]
     assert len(set(titles)) == len(titles)
     for name, seen in visits.items():
-        assert 5 < len(seen["description"]) <= 210 and "<" not in seen["description"], name
+        assert 5 < len(seen["description"]) <= 210 and "<" not in seen["description"], (
+            name
+        )
         assert seen["lang"] == "en", name
         assert seen["headings"].count(1) == 1, name
-        assert all(lower <= upper + 1 for upper, lower in pairwise(seen["headings"])), (name, seen["headings"])
+        assert all(lower <= upper + 1 for upper, lower in pairwise(seen["headings"])), (
+            name,
+            seen["headings"],
+        )
         assert not seen["nameless"], (name, seen["nameless"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_figures_stand_on_white_and_words_stand_out_from_the_page(scheme: str, page: Any, origin: str) -> None:
+def test_figures_stand_on_white_and_words_stand_out_from_the_page(
+    scheme: str, page: Any, origin: str
+) -> None:
     page.emulate_media(color_scheme=scheme)
     for name in ("index", "notebooks/permute_and_flip", "api/words", "errata"):
         page.goto(f"{origin}/{name}.html", wait_until="load")
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
         seen = page.evaluate(COLOURS)
         assert set(seen["images"]) <= {"rgb(255, 255, 255)"}, name
-        assert seen["contrasts"] and min(seen["contrasts"]) >= 4.5, (name, min(seen["contrasts"]))
+        assert seen["contrasts"] and min(seen["contrasts"]) >= 4.5, (
+            name,
+            min(seen["contrasts"]),
+        )
 
 
 def test_what_the_search_shows_is_prose(page: Any, origin: str) -> None:
     page.goto(f"{origin}/notebooks/permute_and_flip.html", wait_until="load")
-    assert page.locator(":is(summary, .search-button-field)[aria-label]:visible").count() == 0
+    assert (
+        page.locator(":is(summary, .search-button-field)[aria-label]:visible").count()
+        == 0
+    )
     page.goto(f"{origin}/search.html?q=permute", wait_until="load")
     page.locator("ul.search > li p.context").first.wait_for()
     shown = page.locator("ul.search > li p.context").all_inner_texts()
     assert shown and not [text for text in shown if "import " in text or "np." in text]
 
 
-def test_every_link_within_the_site_leads_somewhere(visits: dict[str, Any], site: Path, origin: str) -> None:
+def test_every_link_within_the_site_leads_somewhere(
+    visits: dict[str, Any], site: Path, origin: str
+) -> None:
     for name, seen in visits.items():
         for link in seen["links"]:
             if not link.startswith(origin):
@@ -316,35 +410,55 @@ def test_every_figure_is_on_its_page(visits: dict[str, Any]) -> None:
     for name in paths.notebook_names():
         for png in (paths.figures() / name).glob("*.png"):
             anchor = png.stem.replace("_", "-")
-            assert {anchor, f"code-{anchor}"} <= set(visits[f"notebooks/{name}.html"]["ids"])
+            assert {anchor, f"code-{anchor}"} <= set(
+                visits[f"notebooks/{name}.html"]["ids"]
+            )
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in paths.notebook_names() if [*(paths.figures() / name).glob("fig*.png")]]
+    "name",
+    [
+        name
+        for name in paths.notebook_names()
+        if [*(paths.figures() / name).glob("fig*.png")]
+    ],
 )
-def test_a_figure_its_numbers_and_its_code_are_three_clicks_away(name: str, page: Any, origin: str) -> None:
+def test_a_figure_its_numbers_and_its_code_are_three_clicks_away(
+    name: str, page: Any, origin: str
+) -> None:
     figures = sorted((paths.figures() / name).glob("fig*.png"))
-    figure = next((figure for figure in figures if figure.stem.startswith("fig5")), figures[-1])
+    figure = next(
+        (figure for figure in figures if figure.stem.startswith("fig5")), figures[-1]
+    )
     anchor = figure.stem.replace("_", "-")
     page.goto(f"{origin}/index.html")
     page.click(f'a[href$="{name}.html#{anchor}"]')
     shown = page.locator(f"figure#{anchor}")
     sync_api.expect(shown.locator("img")).to_be_in_viewport()
-    assert shown.locator("figcaption").inner_text().startswith(("Figure", "Paper, Figure"))
+    assert (
+        shown.locator("figcaption").inner_text().startswith(("Figure", "Paper, Figure"))
+    )
     with page.expect_download() as waiting:
         shown.get_by_role("link", name="csv").click()
-    assert Path(waiting.value.path()).read_bytes() == figure.with_suffix(".csv").read_bytes()
+    assert (
+        Path(waiting.value.path()).read_bytes()
+        == figure.with_suffix(".csv").read_bytes()
+    )
     shown.get_by_role("link", name="code").click()
     code = page.locator(f'xpath=//*[@id="code-{anchor}"]/following::pre[1]')
     sync_api.expect(code).to_be_in_viewport()
 
 
-def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(page: Any, origin: str) -> None:
+def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(
+    page: Any, origin: str
+) -> None:
     page.goto(f"{origin}/explore.html", wait_until="load")
     charts = page.locator("figure.moving")
     stills = sorted(paths.figures().glob("*/fig*.json"))
     assert charts.count() == len(stills) > 0
-    page.wait_for_function(f"document.querySelectorAll('figure.moving.ready').length == {len(stills)}")
+    page.wait_for_function(
+        f"document.querySelectorAll('figure.moving.ready').length == {len(stills)}"
+    )
 
     chart = page.locator("figure#fig2-manhattan")
     table = pd.read_csv(paths.figures() / "00_overview" / "fig2_manhattan.csv")
@@ -353,17 +467,26 @@ def test_charts_move_by_keyboard_and_show_the_notebooks_numbers(page: Any, origi
     epsilon = float(chart.locator('input[type="radio"]:checked').input_value())
     assert epsilon == float(chart.locator('input[type="radio"]').nth(1).input_value())
     sync_api.expect(chart.locator("svg")).to_contain_text(f"ε = {epsilon:g}")
-    for total in table[table["epsilon"] == epsilon].groupby("mechanism")["total"].mean():
+    for total in (
+        table[table["epsilon"] == epsilon].groupby("mechanism")["total"].mean()
+    ):
         digits = 1 - math.floor(math.log10(total))  # two of them
-        sync_api.expect(chart.locator("svg")).to_contain_text(f"{round(total, digits):,g}")
+        sync_api.expect(chart.locator("svg")).to_contain_text(
+            f"{round(total, digits):,g}"
+        )
 
 
 def test_charts_stand_still_without_scripts(browser: Any, origin: str) -> None:
     context = browser.browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{origin}/explore.html", wait_until="load")
-    for image in page.locator("figure.moving noscript img").all() or page.locator("figure.moving img").all():
-        assert image.get_attribute("alt") and image.get_attribute("src").endswith(".webp")
+    for image in (
+        page.locator("figure.moving noscript img").all()
+        or page.locator("figure.moving img").all()
+    ):
+        assert image.get_attribute("alt") and image.get_attribute("src").endswith(
+            ".webp"
+        )
     assert page.locator("figure.moving img").count() > 0
     context.close()
 
@@ -395,9 +518,15 @@ def found(words: str, browser: Any, origin: str) -> list[str]:
     tab.keyboard.type(words)
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/search.html?q=*")
-    tab.wait_for_function("/found|match/.test(document.querySelector('.search-summary')?.innerText ?? '')")
+    tab.wait_for_function(
+        "/found|match/.test(document.querySelector('.search-summary')?.innerText ?? '')"
+    )
     tab.locator("ul.search > li > a").first.wait_for()
-    total = int(re.search(r"found (one|\d+)", tab.locator(".search-summary").inner_text())[1].replace("one", "1"))
+    total = int(
+        re.search(r"found (one|\d+)", tab.locator(".search-summary").inner_text())[
+            1
+        ].replace("one", "1")
+    )
     sync_api.expect(tab.locator("ul.search > li")).to_have_count(total)
     pages = [a.get_attribute("href") for a in tab.locator("ul.search > li > a").all()]
     tab.close()
@@ -407,10 +536,18 @@ def found(words: str, browser: Any, origin: str) -> list[str]:
 @pytest.mark.parametrize(
     "words, page, first",
     [
-        ("stationary_distribution", "api/markov.html#dpsim.markov.stationary_distribution", False),
+        (
+            "stationary_distribution",
+            "api/markov.html#dpsim.markov.stationary_distribution",
+            False,
+        ),
         ("privacy floor", "notebooks/data_driven_markov.html", False),
         ("surrogate", "data.html", False),
-        ("which mechanism", "notebooks/data_driven_markov.html#which-mechanism-to-use", False),
+        (
+            "which mechanism",
+            "notebooks/data_driven_markov.html#which-mechanism-to-use",
+            False,
+        ),
         ("privatise", "notebooks/your_own_chain.html", True),
         ("privatize", "notebooks/your_own_chain.html", True),
         ("matrix", "notebooks/matrix_dirichlet.html", True),
@@ -428,7 +565,9 @@ def test_the_search_finds_and_leads_to_pages_first(
 
 
 def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) -> None:
-    context = browser.browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, offline=True)
+    context = browser.browser.new_context(
+        viewport=PHONE, has_touch=True, is_mobile=True, offline=True
+    )
     context.set_default_timeout(120_000)
     page = context.new_page()
     asked: list[str] = []
@@ -441,10 +580,18 @@ def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) ->
     sync_api.expect(charts).to_have_count(len([*paths.figures().glob("*/fig*.json")]))
     for chart in charts.all():
         shrunk = "(drawing) => drawing.getBoundingClientRect().width / drawing.width.baseVal.value"
-        assert chart.locator("svg").evaluate(shrunk) == pytest.approx(1), "its labels can be read"
-        assert chart.locator(".chart").evaluate("(e) => e.scrollWidth <= e.clientWidth || e.tabIndex === 0")
+        assert chart.locator("svg").evaluate(shrunk) == pytest.approx(1), (
+            "its labels can be read"
+        )
+        assert chart.locator(".chart").evaluate(
+            "(e) => e.scrollWidth <= e.clientWidth || e.tabIndex === 0"
+        )
         for control in chart.locator("input, select").all():
-            if control.is_checked() if control.get_attribute("type") == "radio" else False:
+            if (
+                control.is_checked()
+                if control.get_attribute("type") == "radio"
+                else False
+            ):
                 continue
             before = chart.locator("svg").first.inner_html()
             _move(control)
@@ -475,12 +622,18 @@ def _move(control: Any) -> None:
         control.tap()
     elif kind == "range":
         control.focus()
-        control.press("ArrowLeft" if control.input_value() == control.get_attribute("max") else "ArrowRight")
+        control.press(
+            "ArrowLeft"
+            if control.input_value() == control.get_attribute("max")
+            else "ArrowRight"
+        )
     else:
         control.select_option(index=1)
 
 
-def test_every_name_of_the_face_has_its_signature_and_its_words(visits: dict[str, Any]) -> None:
+def test_every_name_of_the_face_has_its_signature_and_its_words(
+    visits: dict[str, Any],
+) -> None:
     interface = site_module("interface")
     for part in interface.subpackages():
         shown = visits[f"api/{part}.html"]["documented"]
@@ -492,49 +645,96 @@ def test_every_name_of_the_face_has_its_signature_and_its_words(visits: dict[str
                 assert not re.search(RAW, signature + words), (part, name)
 
 
-def test_a_page_folds_the_checks_and_rows_of_cells_and_shows_a_caption_once(tmp_path: Path) -> None:
+def test_a_page_folds_the_checks_and_rows_of_cells_and_shows_a_caption_once(
+    tmp_path: Path,
+) -> None:
     new = nbformat.v4
     (tmp_path / "fig0_ann.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(24))
     folded = {"tags": ["hide-input"]}
-    cells = [new.new_markdown_cell("# Title"), *(new.new_code_cell(f"x = {n}", metadata=folded) for n in range(3))]
-    cells += [new.new_code_cell("x"), new.new_code_cell("from dpsim import checks", metadata={"tags": ["checks"]})]
+    cells = [
+        new.new_markdown_cell("# Title"),
+        *(new.new_code_cell(f"x = {n}", metadata=folded) for n in range(3)),
+    ]
+    cells += [
+        new.new_code_cell("x"),
+        new.new_code_cell("from dpsim import checks", metadata={"tags": ["checks"]}),
+    ]
     cells += [new.new_code_cell('figures.save(fig, "fig0_ann", data, output)')]
     cells += [new.new_markdown_cell("**Figure 0.** A caption. \n\nMore text.")]
     cells += [new.new_markdown_cell("## More", metadata={"tags": ["collapsed"]})]
-    made = site_module("notebook_pages").page("00_overview", new.new_notebook(cells=cells), tmp_path)
+    made = site_module("notebook_pages").page(
+        "00_overview", new.new_notebook(cells=cells), tmp_path
+    )
     code = [cell for cell in made.cells if cell.cell_type == "code"]
-    assert [cell.source.split() for cell in code[:2]] == [["x", "=", "0", "x", "=", "1", "x", "=", "2"], ["x"]]
+    assert [cell.source.split() for cell in code[:2]] == [
+        ["x", "=", "0", "x", "=", "1", "x", "=", "2"],
+        ["x"],
+    ]
     assert code[0].metadata["mystnb"]["code_prompt_show"] == "Setup"
-    assert [cell.metadata["tags"] for cell in code if "import checks" in cell.source] == [["checks", "hide-input"]]
-    assert sum(cell.source.count("**Figure 0.** A caption.") for cell in made.cells) == 1
+    assert [
+        cell.metadata["tags"] for cell in code if "import checks" in cell.source
+    ] == [["checks", "hide-input"]]
+    assert (
+        sum(cell.source.count("**Figure 0.** A caption.") for cell in made.cells) == 1
+    )
     assert "fold-here" in made.cells[-1].source
 
 
-def test_part_2_is_folded_behind_one_bar_that_says_what_it_contains(tmp_path: Path) -> None:
+def test_part_2_is_folded_behind_one_bar_that_says_what_it_contains(
+    tmp_path: Path,
+) -> None:
     new = nbformat.v4
-    prose = ["# Title", "## A lesson", "The end.", "# The paper, claim by claim", "## Theorem 1\n\n### Details"]
-    prose += ["**Paper, Figure 4.** A.\n\n```sh\n# no heading\n```", "# Further", "## More"]
+    prose = [
+        "# Title",
+        "## A lesson",
+        "The end.",
+        "# The paper, claim by claim",
+        "## Theorem 1\n\n### Details",
+    ]
+    prose += [
+        "**Paper, Figure 4.** A.\n\n```sh\n# no heading\n```",
+        "# Further",
+        "## More",
+    ]
     cells = [new.new_markdown_cell(source) for source in prose]
     cells[-1].metadata["tags"] = ["collapsed"]
-    made = site_module("notebook_pages").page("matrix_dirichlet", new.new_notebook(cells=cells), tmp_path)
+    made = site_module("notebook_pages").page(
+        "matrix_dirichlet", new.new_notebook(cells=cells), tmp_path
+    )
     text = "\n\n".join(cell.source for cell in made.cells)
     assert re.findall("^#+ .*", text, flags=re.MULTILINE) == [
-        *("# Title", "## A lesson", "## The paper, claim by claim", "### Theorem 1", "#### Details"),
+        *(
+            "# Title",
+            "## A lesson",
+            "## The paper, claim by claim",
+            "### Theorem 1",
+            "#### Details",
+        ),
         *("# no heading", "### Further", "#### More"),
     ]
     claims = (ledger.published("fallin2023")["inputs"] != "none").sum()
-    assert f"the paper&#x27;s Figure 4, and each of its {claims} claims beside what we compute" in text
+    assert (
+        f"the paper&#x27;s Figure 4, and each of its {claims} claims beside what we compute"
+        in text
+    )
     assert text.count("fold-here") == 2
 
 
 def test_links_to_files_that_are_pages_lead_to_them() -> None:
     pages = site_module("notebook_pages")
-    board = nbformat.v4.new_output("display_data", {"text/html": ledger.scoreboard("fallin2023").to_html()})
+    board = nbformat.v4.new_output(
+        "display_data", {"text/html": ledger.scoreboard("fallin2023").to_html()}
+    )
     text = pages._shown(board).data["text/html"]
-    assert 'href="../report.html"' in text and ".md" not in text and 'href="#theorem-1-when-all-rows-differ"' in text
+    assert (
+        'href="../report.html"' in text
+        and ".md" not in text
+        and 'href="#theorem-1-when-all-rows-differ"' in text
+    )
     letters = "[a](../tools/letters/gohari2020.md), [b](../tools/letters/gohari2020_lemma2.py), `dpsim/cli.py`"
     assert (
-        pages.with_site_links(letters) == "[a](../letters/gohari2020.md), [b](../letters/gohari2020.md), `dpsim/cli.py`"
+        pages.with_site_links(letters)
+        == "[a](../letters/gohari2020.md), [b](../letters/gohari2020.md), `dpsim/cli.py`"
     )
     markdown = "[a](../data/LEDGER.md), `figures/REPORT.md`, [b](terms.md#Public-minimum), [c](#Theorem-1)"
     assert pages.with_site_links(markdown) == (
@@ -547,53 +747,87 @@ def test_links_to_files_that_are_pages_lead_to_them() -> None:
     )
 
 
-def test_a_card_has_its_question_and_the_papers_first_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_card_has_its_question_and_the_papers_first_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pages, notebooks = site_module("pages"), site_module("notebook_pages")
     prose = "*A paper.*\n\n**The question.** Who asks? Ann does. She is a student."
     cells = [nbformat.v4.new_markdown_cell(source) for source in ("# Title", prose)]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    captions = {"figa1_toy": "**Figure A1. Ours.**", "fig2_theirs": "**Paper, Figure 2. Theirs.**"}
+    captions = {
+        "figa1_toy": "**Figure A1. Ours.**",
+        "fig2_theirs": "**Paper, Figure 2. Theirs.**",
+    }
     monkeypatch.setattr(pages.notebook_pages, "screen_size", lambda path: (100, 50))
-    figures = [notebooks.Figure("matrix_dirichlet", stem, caption, "") for stem, caption in captions.items()]
+    figures = [
+        notebooks.Figure("matrix_dirichlet", stem, caption, "")
+        for stem, caption in captions.items()
+    ]
     card = pages._card("matrix_dirichlet", notebook, figures)
     assert "<p>Who asks? Ann does.</p>" in card and "matrix Dirichlet mechanism" in card
     assert card.count("<img") == 1 and "fig2_theirs.png" in card
     for name in paths.notebook_names():
-        asked = notebooks.question(nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4))
+        asked = notebooks.question(
+            nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4)
+        )
         assert 40 < len(asked) < 500, name
 
 
-def test_the_first_page_says_what_to_do_and_explore_where_each_chart_comes_from(page: Any, origin: str) -> None:
+def test_the_first_page_says_what_to_do_and_explore_where_each_chart_comes_from(
+    page: Any, origin: str
+) -> None:
     page.goto(f"{origin}/index.html")
-    advice = page.locator("article > section > section > ul > li, article section ul > li").first
+    advice = page.locator(
+        "article > section > section > ul > li, article section ul > li"
+    ).first
     assert len(advice.inner_text()) > 60 and advice.locator("a").count()
     page.goto(f"{origin}/explore.html")
     charts = page.locator("figure.moving")
-    for source, chart in zip(page.locator("p.source a").all(), charts.all(), strict=True):
+    for source, chart in zip(
+        page.locator("p.source a").all(), charts.all(), strict=True
+    ):
         assert source.get_attribute("href").endswith("#" + chart.get_attribute("id"))
-        assert not re.match("(Paper, )?Figure", chart.locator("figcaption").inner_text())
+        assert not re.match(
+            "(Paper, )?Figure", chart.locator("figcaption").inner_text()
+        )
 
 
-def test_a_folded_section_opens_for_a_link_into_it(browser: Any, site: Path, origin: str) -> None:
-    marked = [path for path in site.glob("notebooks/*.html") if "fold-here" in path.read_text(encoding="utf-8")]
+def test_a_folded_section_opens_for_a_link_into_it(
+    browser: Any, site: Path, origin: str
+) -> None:
+    marked = [
+        path
+        for path in site.glob("notebooks/*.html")
+        if "fold-here" in path.read_text(encoding="utf-8")
+    ]
     assert marked
     for path in marked:
         page = browser.new_page()
         page.goto(f"{origin}/notebooks/{path.name}", wait_until="load")
         folded = page.locator("details.section")
         assert folded.count() and not page.locator("details.section[open]").count()
-        id = page.evaluate("document.querySelector('section:has(> details.section)').id")
+        id = page.evaluate(
+            "document.querySelector('section:has(> details.section)').id"
+        )
         page.goto(f"{origin}/notebooks/{path.name}#{id}", wait_until="load")
-        sync_api.expect(page.locator(f"section#{id} > details.section")).to_have_attribute("open", "")
+        sync_api.expect(
+            page.locator(f"section#{id} > details.section")
+        ).to_have_attribute("open", "")
         page.close()
 
 
-def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measurement_is_its_words_its_figure_and_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     results = tmp_path / "tools" / "verify" / "results"
     results.mkdir(parents=True)
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
-    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (200).to_bytes(4, "big") + (100).to_bytes(4, "big")
+    png = (
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+        + (200).to_bytes(4, "big")
+        + (100).to_bytes(4, "big")
+    )
     (results / "speed.md").write_text(
         "# Speed\n\nTwice as *fast*; [numbers](speed.csv), [code](../speed.py).\n\n## How\n"
     )
@@ -602,7 +836,10 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, mon
     (results / "machine.txt").write_text("two cores\n")
     text = site_module("measurements").page(tmp_path / "made")
     place = "measurements/speed"
-    assert f'<img src="{place}.png" alt="Twice as fast; numbers, code." width="110" height="55">' in text
+    assert (
+        f'<img src="{place}.png" alt="Twice as fast; numbers, code." width="110" height="55">'
+        in text
+    )
     assert f'; <a href="{place}.csv">numbers</a>, code.' in text
     assert [line for line in text.splitlines() if line.startswith("#")] == [
         *("# Measurements", "## Speed", "### How", "## The machine"),
@@ -613,9 +850,15 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(tmp_path: Path, mon
 @pytest.mark.parametrize(
     "markdown, text",
     [
-        ("**Figure 2 (data).** *Left:* the `draws`", "Figure 2 (data). Left: the draws"),
+        (
+            "**Figure 2 (data).** *Left:* the `draws`",
+            "Figure 2 (data). Left: the draws",
+        ),
         (r"up to $\epsilon=3$ or $\tilde\pi\le 10^{-6}$", "up to ε=3 or π\u0303≤ 10⁻⁶"),
-        (r"at $p=\tfrac12$, $\frac{4}{n}$ and $\sigma=\sqrt{t}/2$", "at p=1/2, 4/n and σ=√t/2"),
+        (
+            r"at $p=\tfrac12$, $\frac{4}{n}$ and $\sigma=\sqrt{t}/2$",
+            "at p=1/2, 4/n and σ=√t/2",
+        ),
         ("see [the paper](https://x.org)\nand\nmore", "see the paper and more"),
     ],
 )
@@ -623,34 +866,64 @@ def test_alternative_text_is_plain(markdown: str, text: str) -> None:
     assert site_module("markup").plain(markdown) == text
 
 
-@pytest.mark.parametrize("number", ["**Figure 0.** ", "**Figure A1. Ann's odds.** ", "**Paper, Figure 3.** "])
-def test_a_caption_on_explore_has_raised_letters_and_neither_a_number_nor_a_remark_on_jupyterlab(number: str) -> None:
-    caption = number + r"Move it (the slider needs JupyterLab): $e^{\epsilon}$, $e^{-\epsilon|z|}$, $x_i^2$, `a_b`."
-    figure = site_module("notebook_pages").Figure("overview", "fig0_ann", caption, "Ann")
+@pytest.mark.parametrize(
+    "number", ["**Figure 0.** ", "**Figure A1. Ann's odds.** ", "**Paper, Figure 3.** "]
+)
+def test_a_caption_on_explore_has_raised_letters_and_neither_a_number_nor_a_remark_on_jupyterlab(
+    number: str,
+) -> None:
+    caption = (
+        number
+        + r"Move it (the slider needs JupyterLab): $e^{\epsilon}$, $e^{-\epsilon|z|}$, $x_i^2$, `a_b`."
+    )
+    figure = site_module("notebook_pages").Figure(
+        "overview", "fig0_ann", caption, "Ann"
+    )
     message = "**Ann's odds.** " if "Ann" in number else ""
-    shown = f"{message}Move it: e<sup>ε</sup>, e<sup>-ε|z|</sup>, x<sub>i</sub>², `a_b`."
+    shown = (
+        f"{message}Move it: e<sup>ε</sup>, e<sup>-ε|z|</sup>, x<sub>i</sub>², `a_b`."
+    )
     assert site_module("explore")._caption(figure) == shown
 
 
-def test_addresses_come_from_pyproject_and_lead_to_binder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_come_from_pyproject_and_lead_to_binder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pages = site_module("notebook_pages")
     figure = pages.Figure("00_overview", "fig0_ann", "**Figure 0.** A caption.", "Ann")
     shutil.copytree(ROOT / "data", tmp_path / "data")
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
     (tmp_path / "pyproject.toml").write_text("[project]\n[tool.compendium]\n")
-    assert pages.launch("00_overview") == [] and ", notebooks/00_overview.html#fig0-ann" in pages.citation(figure)
+    assert pages.launch(
+        "00_overview"
+    ) == [] and ", notebooks/00_overview.html#fig0-ann" in pages.citation(figure)
     urls = 'Repository = "https://github.com/lab/chains"\nDocumentation = "https://lab.github.io/chains"\n'
     declared = f'[project.urls]\n{urls}[tool.compendium]\ndoi = "10.5281/x.1"\n'
     (tmp_path / "pyproject.toml").write_text(declared)
     (link,) = pages.launch("00_overview")
-    assert "mybinder.org/v2/gh/lab/chains/HEAD?labpath=notebooks%2F00_overview.ipynb" in link
+    assert (
+        "mybinder.org/v2/gh/lab/chains/HEAD?labpath=notebooks%2F00_overview.ipynb"
+        in link
+    )
     cited = pages.citation(figure)
-    assert "https://doi.org/10.5281/x.1, https://lab.github.io/chains/notebooks/00_overview.html#fig0-ann" in cited
+    assert (
+        "https://doi.org/10.5281/x.1, https://lab.github.io/chains/notebooks/00_overview.html#fig0-ann"
+        in cited
+    )
 
 
 def test_a_formula_keeps_the_signs_beside_it() -> None:
-    formula, code = r'<span class="math notranslate nohighlight">\(w\)</span>', '<code class="literal"><i>a</i></code>'
+    formula, code = (
+        r'<span class="math notranslate nohighlight">\(w\)</span>',
+        '<code class="literal"><i>a</i></code>',
+    )
     page = f"<p>below {formula}. See ({code}), {code} and {formula}</p>"
-    first, second = f'<span class="whole">{formula}.</span>', f'<span class="whole">({code}),</span>'
-    assert site_module("finish").whole(page) == f"<p>below {first} See {second} {code} and {formula}</p>"
+    first, second = (
+        f'<span class="whole">{formula}.</span>',
+        f'<span class="whole">({code}),</span>',
+    )
+    assert (
+        site_module("finish").whole(page)
+        == f"<p>below {first} See {second} {code} and {formula}</p>"
+    )

@@ -6,8 +6,12 @@ from tools.verify import mutations
 
 @pytest.mark.parametrize("fault", mutations.faults(), ids=lambda fault: fault.why)
 def test_the_text_of_every_fault_is_in_its_file_once_and_its_tests_exist(fault):
-    assert (paths.root() / fault.file).read_text(encoding="utf-8").count(fault.before) == 1
-    assert fault.before != fault.after and (paths.root() / "tests" / fault.tests).exists()
+    assert (paths.root() / fault.file).read_text(encoding="utf-8").count(
+        fault.before
+    ) == 1
+    assert (
+        fault.before != fault.after and (paths.root() / "tests" / fault.tests).exists()
+    )
 
 
 def test_a_text_that_is_not_there_once_is_refused(tmp_path):

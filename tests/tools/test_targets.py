@@ -13,26 +13,62 @@ from toy_project import ROOT
 
 @pytest.mark.parametrize("target", ["fuzz", "audit", "bench"])
 def test_what_a_target_starts_is_there(target: str) -> None:
-    recipe = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    commands = [shlex.split(line) for line in recipe.splitlines() if line.startswith(".venv/bin/python -m ")]
+    recipe = subprocess.run(
+        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    commands = [
+        shlex.split(line)
+        for line in recipe.splitlines()
+        if line.startswith(".venv/bin/python -m ")
+    ]
     started = [words[2:] for words in commands if words[2] != "pip"]
     assert started
     for module, *words in started:
-        asked = [*words, "--collect-only", "-qq", "-n", "0"] if module == "pytest" else ["--help"]
-        done = subprocess.run([sys.executable, "-m", module, *asked], cwd=ROOT, capture_output=True, text=True)
+        asked = (
+            [*words, "--collect-only", "-qq", "-n", "0"]
+            if module == "pytest"
+            else ["--help"]
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", module, *asked],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
 @pytest.mark.parametrize(
-    "user, options, starts", [(0, "", False), (0, "--allow-root", True), (7, "--no-browser", True)]
+    "user, options, starts",
+    [(0, "", False), (0, "--allow-root", True), (7, "--no-browser", True)],
 )
-def test_lab_takes_options_and_tells_root_what_to_do(tmp_path: Path, user: int, options: str, starts: bool) -> None:
+def test_lab_takes_options_and_tells_root_what_to_do(
+    tmp_path: Path, user: int, options: str, starts: bool
+) -> None:
     for name, line in {"jupyter": 'echo "$@"', "id": f"echo {user}"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / name).chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
-    command = ["make", "--no-print-directory", "-o", "env", "lab", f"BIN={tmp_path}", f"OPTIONS={options}"]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+    command = [
+        "make",
+        "--no-print-directory",
+        "-o",
+        "env",
+        "lab",
+        f"BIN={tmp_path}",
+        f"OPTIONS={options}",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+    )
     assert (done.returncode == 0) == starts
-    said = f"lab --ServerApp.root_dir=. {options} notebooks/00_overview.ipynb" if starts else "OPTIONS=--allow-root"
+    said = (
+        f"lab --ServerApp.root_dir=. {options} notebooks/00_overview.ipynb"
+        if starts
+        else "OPTIONS=--allow-root"
+    )
     assert said in done.stdout

@@ -16,18 +16,29 @@ NOTEBOOK = ledger.papers().loc[PAPER, "notebook"]
 def altered(folder: Path, **rows: dict[str, float | None]) -> Path:
     """Return a folder of results that are the committed ones, but for the rows given."""
     folder.mkdir()
-    results = json.loads((paths.figures() / NOTEBOOK / "results.json").read_text(encoding="utf-8")) | rows
+    results = (
+        json.loads(
+            (paths.figures() / NOTEBOOK / "results.json").read_text(encoding="utf-8")
+        )
+        | rows
+    )
     (folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
     return folder
 
 
-def test_a_run_within_chance_is_in_order_and_one_beyond_is_found(tmp_path: Path) -> None:
+def test_a_run_within_chance_is_in_order_and_one_beyond_is_found(
+    tmp_path: Path,
+) -> None:
     row = ledger.published().loc[ROW]
     error = ledger.results(paths.figures() / NOTEBOOK).loc[ROW, "standard_error"]
     assert error > 0
-    values = {"good": row["expected"] + 4 * error, "bad": row["expected"] + row["expected_unit"] + 6 * error}
+    values = {
+        "good": row["expected"] + 4 * error,
+        "bad": row["expected"] + row["expected_unit"] + 6 * error,
+    }
     runs = {
-        name: altered(tmp_path / name, **{ROW: {"value": v, "standard_error": error}}) for name, v in values.items()
+        name: altered(tmp_path / name, **{ROW: {"value": v, "standard_error": error}})
+        for name, v in values.items()
     }
     table = verdicts.turned(PAPER, runs)
     assert list(table["run"]) == ["bad"] and list(table.index) == [ROW]
@@ -36,13 +47,19 @@ def test_a_run_within_chance_is_in_order_and_one_beyond_is_found(tmp_path: Path)
 
 def test_a_row_that_one_run_does_not_record_is_found(tmp_path: Path) -> None:
     whole, less = altered(tmp_path / "whole"), altered(tmp_path / "less")
-    ledger.results(less).drop("benvenuti2026.thm5").to_json(less / "results.json", orient="index", double_precision=15)
-    assert list(verdicts.turned(PAPER, {"whole": whole, "less": less}).index) == ["benvenuti2026.thm5"]
+    ledger.results(less).drop("benvenuti2026.thm5").to_json(
+        less / "results.json", orient="index", double_precision=15
+    )
+    assert list(verdicts.turned(PAPER, {"whole": whole, "less": less}).index) == [
+        "benvenuti2026.thm5"
+    ]
 
 
 @pytest.mark.parametrize("paper", list(ledger.papers().index))
 def test_the_committed_results_are_in_order(paper: str) -> None:
-    assert verdicts.turned(paper, {"committed": paths.figures() / ledger.papers().loc[paper, "notebook"]}).empty
+    assert verdicts.turned(
+        paper, {"committed": paths.figures() / ledger.papers().loc[paper, "notebook"]}
+    ).empty
 
 
 @pytest.mark.parametrize(
@@ -62,14 +79,26 @@ def test_the_committed_results_are_in_order(paper: str) -> None:
     ],
 )
 def test_what_a_cell_needs(above: list[str], last: str, chosen: list[int]) -> None:
-    assert verdicts.needed([verdicts.cell(source) for source in (*above, last)], len(above)) == chosen
+    assert (
+        verdicts.needed(
+            [verdicts.cell(source) for source in (*above, last)], len(above)
+        )
+        == chosen
+    )
 
 
 @pytest.mark.parametrize("paper, seed", [("gohari2020", 1), ("fallin2023", 2)])
-def test_the_chosen_cells_give_the_committed_numbers(paper: str, seed: int, tmp_path: Path) -> None:
+def test_the_chosen_cells_give_the_committed_numbers(
+    paper: str, seed: int, tmp_path: Path
+) -> None:
     matplotlib.use("agg")
-    folder = verdicts.run(verdicts.drawn(ledger.papers().loc[paper, "notebook"]), seed, tmp_path)
-    found, committed = ledger.results(folder), ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"])
+    folder = verdicts.run(
+        verdicts.drawn(ledger.papers().loc[paper, "notebook"]), seed, tmp_path
+    )
+    found, committed = (
+        ledger.results(folder),
+        ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"]),
+    )
     sampled = set(committed.index[committed["standard_error"] > 0])
     assert len(found) and sampled <= set(found.index)
     for id, value in found["value"].items():

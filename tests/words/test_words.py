@@ -12,7 +12,13 @@ from chi_square import p_value
 from scipy.optimize import linprog
 
 from dpsim import words
-from dpsim.words import HammingAutomaton, alphabet_counts, exact_epsilon, exact_word_epsilon, expected_error
+from dpsim.words import (
+    HammingAutomaton,
+    alphabet_counts,
+    exact_epsilon,
+    exact_word_epsilon,
+    expected_error,
+)
 from dpsim.words.automaton import log_integers
 from dpsim.words.laws import (
     MECHANISMS,
@@ -37,16 +43,26 @@ SPACES = {
     "ring": ((1, 2, 3, 2), {"adjacency": RING, "start": 0}),
     "sparse": ((1, 0, 4), {"adjacency": sp.csr_array(RING), "start": 0}),
     "trap": ((2, 2, 0, 1), {"adjacency": TRAP, "start": 0}),
-    "named states": (("z", "y"), {"adjacency": TRAP, "start": "x", "letters": ["x", "y", "z"]}),
+    "named states": (
+        ("z", "y"),
+        {"adjacency": TRAP, "start": "x", "letters": ["x", "y", "z"]},
+    ),
 }
 SIGNIFICANCE = 1e-6
 
 
 def some(*names):
     """Parametrise over the word, its space, all words of it and their distances from the word."""
-    spaces = [(*SPACES[name], list(feasible(len(SPACES[name][0]), **SPACES[name][1]))) for name in names]
-    cases = [(word, where, space, apart(space, tuple(word))) for word, where, space in spaces]
-    return pytest.mark.parametrize(("word", "where", "space", "distance"), cases, ids=names)
+    spaces = [
+        (*SPACES[name], list(feasible(len(SPACES[name][0]), **SPACES[name][1])))
+        for name in names
+    ]
+    cases = [
+        (word, where, space, apart(space, tuple(word))) for word, where, space in spaces
+    ]
+    return pytest.mark.parametrize(
+        ("word", "where", "space", "distance"), cases, ids=names
+    )
 
 
 def random_chain(rng, states, share=0.5):
@@ -56,8 +72,13 @@ def random_chain(rng, states, share=0.5):
 
 
 def tally(drawn, space):
-    index = {word: k for k, word in enumerate(space)}  # an infeasible word is a KeyError
-    return np.bincount([index[tuple(word)] for word in np.asarray(drawn).tolist()], minlength=len(space))
+    index = {
+        word: k for k, word in enumerate(space)
+    }  # an infeasible word is a KeyError
+    return np.bincount(
+        [index[tuple(word)] for word in np.asarray(drawn).tolist()],
+        minlength=len(space),
+    )
 
 
 # Counting and sampling
@@ -80,13 +101,17 @@ def test_counts_and_their_logarithms_agree_on_long_words():
             word.append(int(rng.choice(np.flatnonzero(adjacency[word[-1]]))))
         automaton = HammingAutomaton(word[1:], adjacency=adjacency, start=0)
         logs = log_integers(automaton.counts)
-        np.testing.assert_allclose(automaton.log_counts, logs, rtol=1e-14, atol=1e-14 * length)
+        np.testing.assert_allclose(
+            automaton.log_counts, logs, rtol=1e-14, atol=1e-14 * length
+        )
 
 
 @some("four states", "ring", "trap")
 def test_counts_of_many_words_at_once_are_those_of_each(word, where, space, distance):
     expected = [HammingAutomaton(w, **where).counts.astype(float) for w in space]
-    found = words.chain_counts([(where["start"], *w) for w in space], where["adjacency"])
+    found = words.chain_counts(
+        [(where["start"], *w) for w in space], where["adjacency"]
+    )
     np.testing.assert_array_equal(found, expected)
 
 
@@ -100,12 +125,19 @@ def test_samples_are_uniform_at_their_distance(word, where, space, distance):
     observed = tally(drawn, there)
     assert p_value(observed, np.ones(len(there))) > SIGNIFICANCE
     if len(there) > 1:
-        assert p_value(observed, np.where(np.arange(len(there)) < len(there) // 2, 1.2, 1.0)) < SIGNIFICANCE
+        assert (
+            p_value(
+                observed, np.where(np.arange(len(there)) < len(there) // 2, 1.2, 1.0)
+            )
+            < SIGNIFICANCE
+        )
 
 
 def test_one_word_for_each_distance():
     automaton = HammingAutomaton((1, 2, 3), adjacency=FOUR, start=0)
-    distances = np.random.default_rng(2).choice(np.flatnonzero(automaton.counts), (50, 4))
+    distances = np.random.default_rng(2).choice(
+        np.flatnonzero(automaton.counts), (50, 4)
+    )
     drawn = automaton.sample(distances, rng=np.random.default_rng(3))
     assert drawn.shape == (50, 4, 3)
     assert ((drawn != automaton.codes).sum(axis=-1) == distances).all()
@@ -117,7 +149,9 @@ def test_states_of_very_different_growth_keep_their_counts():
     clique = np.ones((22, 22)) - np.eye(22)
     clique[21] = np.eye(22)[21]
     automaton = HammingAutomaton([21] * 250, adjacency=clique, start=0)
-    np.testing.assert_allclose(automaton.log_counts, log_integers(automaton.counts), rtol=1e-13)
+    np.testing.assert_allclose(
+        automaton.log_counts, log_integers(automaton.counts), rtol=1e-13
+    )
     distances = np.flatnonzero(np.isfinite(automaton.log_counts))
     assert distances[0] == automaton.log_counts[0] == 0
     drawn = automaton.sample(distances, np.random.default_rng(6))
@@ -127,7 +161,9 @@ def test_states_of_very_different_growth_keep_their_counts():
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 3), (14, 43), (1000, 43)])
 def test_alphabet_counts(n, m):
-    assert alphabet_counts(n, m).tolist() == [math.comb(n, k) * (m - 1) ** k for k in range(n + 1)]
+    assert alphabet_counts(n, m).tolist() == [
+        math.comb(n, k) * (m - 1) ** k for k in range(n + 1)
+    ]
 
 
 # Laws of the distance
@@ -142,8 +178,12 @@ def subset_pmf(counts, epsilon, b):
         for chosen, k in enumerate(distances):
             sums = [mpmath.mpf(1)]  # of the products over the subsets of each size
             for weight in weights[:chosen] + weights[chosen + 1 :]:
-                sums = [a + weight * c for a, c in zip([*sums, 0], [0, *sums], strict=True)]
-            pmf[k] += weights[chosen] * mpmath.fsum((-1) ** s * e / (s + 1) for s, e in enumerate(sums))
+                sums = [
+                    a + weight * c for a, c in zip([*sums, 0], [0, *sums], strict=True)
+                ]
+            pmf[k] += weights[chosen] * mpmath.fsum(
+                (-1) ** s * e / (s + 1) for s, e in enumerate(sums)
+            )
         return np.array(pmf, dtype=float)
 
 
@@ -178,10 +218,15 @@ def test_permute_and_flip_is_the_sum_over_subsets(counts, epsilon, b):
 )
 def test_permute_and_flip_of_large_counts(counts, epsilon):
     with mpmath.workdps(50):
-        logs = [n and permute_and_flip(counts, mpmath.mpf(epsilon), 1, k) for k, n in enumerate(counts)]
+        logs = [
+            n and permute_and_flip(counts, mpmath.mpf(epsilon), 1, k)
+            for k, n in enumerate(counts)
+        ]
         reference = [n and n * mpmath.exp(log) for n, log in zip(counts, logs)]
     assert sum(exact > 1e-300 for exact in reference) >= 2
-    for value, exact in zip(words.pmf(np.array(counts, dtype=object), epsilon), reference, strict=True):
+    for value, exact in zip(
+        words.pmf(np.array(counts, dtype=object), epsilon), reference, strict=True
+    ):
         assert float(abs(value - exact)) <= 1e-10 * max(float(exact), 1e-300)
 
 
@@ -190,22 +235,32 @@ def test_permute_and_flip_of_large_counts(counts, epsilon):
 def test_laws_sum_to_one_before_normalisation(epsilon, n):
     log_counts = log_integers(alphabet_counts(n, 43))
     for mechanism in MECHANISMS:
-        assert np.exp(log_counts + Law(mechanism, epsilon, 1).log_f(log_counts)).sum() == pytest.approx(1, abs=2e-11)
+        assert np.exp(
+            log_counts + Law(mechanism, epsilon, 1).log_f(log_counts)
+        ).sum() == pytest.approx(1, abs=2e-11)
 
 
 def test_exponential_pmf_is_per_letter_randomised_response():
     odds = 42 * math.exp(-3.0 / 4)
     wrong = odds / (1 + odds)
-    reference = [math.comb(14, k) * wrong**k * (1 - wrong) ** (14 - k) for k in range(15)]
+    reference = [
+        math.comb(14, k) * wrong**k * (1 - wrong) ** (14 - k) for k in range(15)
+    ]
     found = words.pmf(alphabet_counts(14, 43), 3.0, 2, mechanism="exponential")
     np.testing.assert_allclose(found, reference, rtol=1e-12)
 
 
 def test_batches_are_their_rows():
-    epsilons, counts = np.array([[0.5], [5.0]]), np.array([[1, 4, 4], [1, 0, 9], [1, 2, 0]])
+    epsilons, counts = (
+        np.array([[0.5], [5.0]]),
+        np.array([[1, 4, 4], [1, 0, 9], [1, 2, 0]]),
+    )
     for mechanism in MECHANISMS[:2]:
         batch = words.pmf(counts, epsilons, mechanism=mechanism)
-        rows = [[words.pmf(row, e, mechanism=mechanism) for row in counts] for (e,) in epsilons]
+        rows = [
+            [words.pmf(row, e, mechanism=mechanism) for row in counts]
+            for (e,) in epsilons
+        ]
         np.testing.assert_allclose(batch, rows, rtol=1e-15)
     assert expected_error(counts, epsilons).shape == (2, 3)
 
@@ -213,19 +268,38 @@ def test_batches_are_their_rows():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @some("four states")
 def test_private_words_follow_the_law(word, where, space, distance, mechanism):
-    automaton, law, rng = HammingAutomaton(word, **where), Law(mechanism, 3.0, 2, 1), np.random.default_rng(9)
-    observed = tally(automaton.sample(sample_distances(law, automaton.log_counts, (40_000,), rng), rng), space)
-    right, wrong = (np.exp(each.log_f(automaton.log_counts)[distance]) for each in (law, law._replace(epsilon=3.3)))
+    automaton, law, rng = (
+        HammingAutomaton(word, **where),
+        Law(mechanism, 3.0, 2, 1),
+        np.random.default_rng(9),
+    )
+    observed = tally(
+        automaton.sample(
+            sample_distances(law, automaton.log_counts, (40_000,), rng), rng
+        ),
+        space,
+    )
+    right, wrong = (
+        np.exp(each.log_f(automaton.log_counts)[distance])
+        for each in (law, law._replace(epsilon=3.3))
+    )
     assert p_value(observed, right) > SIGNIFICANCE > p_value(observed, wrong)
 
 
-@pytest.mark.parametrize("counts, epsilon", [(alphabet_counts(500, 10**9), 41.4), (alphabet_counts(30, 3), 4.0)])
+@pytest.mark.parametrize(
+    "counts, epsilon",
+    [(alphabet_counts(500, 10**9), 41.4), (alphabet_counts(30, 3), 4.0)],
+)
 @pytest.mark.parametrize("mechanism", MECHANISMS[:2])
 def test_distances_of_many_words_follow_the_law(counts, epsilon, mechanism):
     """Peers that sum over subsets, or multiply over candidates, stop near 3^7 words."""
-    draws = words.draw_distances(counts, epsilon, mechanism=mechanism, size=20_000, rng=10)
+    draws = words.draw_distances(
+        counts, epsilon, mechanism=mechanism, size=20_000, rng=10
+    )
     observed = np.bincount(draws, minlength=len(counts))
-    right, wrong = (words.pmf(counts, factor * epsilon, mechanism=mechanism) for factor in (1, 1.1))
+    right, wrong = (
+        words.pmf(counts, factor * epsilon, mechanism=mechanism) for factor in (1, 1.1)
+    )
     assert p_value(observed, right) > SIGNIFICANCE > p_value(observed, wrong)
 
 
@@ -236,14 +310,27 @@ def test_bounds_of_the_expected_error_hold_on_a_hundred_cases():
     rng = np.random.default_rng(11)
     for _ in range(100):
         n = int(rng.integers(1, 12))
-        counts = rng.integers(0, 10 ** rng.integers(1, 8), n + 1) * (rng.random(n + 1) < 0.7)
-        counts[0], epsilon, b = 1, float(10 ** rng.uniform(-2, 1.5)), int(rng.integers(1, 4))
-        error, exponential = (expected_error(counts, epsilon, b, mechanism=mechanism) for mechanism in MECHANISMS[:2])
+        counts = rng.integers(0, 10 ** rng.integers(1, 8), n + 1) * (
+            rng.random(n + 1) < 0.7
+        )
+        counts[0], epsilon, b = (
+            1,
+            float(10 ** rng.uniform(-2, 1.5)),
+            int(rng.integers(1, 4)),
+        )
+        error, exponential = (
+            expected_error(counts, epsilon, b, mechanism=mechanism)
+            for mechanism in MECHANISMS[:2]
+        )
         lower, upper = words.expected_error_bounds(counts, epsilon, b)
         slack = 1e-12 * (1.0 + upper)
         assert lower - slack <= error <= upper + slack
         assert upper == pytest.approx(exponential)
-        assert exponential / 2 - slack <= words.expected_error_floor(counts, epsilon, b) <= error + slack
+        assert (
+            exponential / 2 - slack
+            <= words.expected_error_floor(counts, epsilon, b)
+            <= error + slack
+        )
         assert error >= (1 - words.reduction_limit(epsilon, n, b)) * exponential - slack
 
 
@@ -264,8 +351,13 @@ def test_theorem_2_in_the_closed_form_of_the_paper():
 def test_two_words_attain_the_largest_reduction(n):
     counts = np.eye(1, n + 1, dtype=int)[0] + np.eye(1, n + 1, n, dtype=int)[0]
     for epsilon in (0.1, 1.0, 5.0):
-        flip, exponential = (expected_error(counts, epsilon, mechanism=mechanism) for mechanism in MECHANISMS[:2])
-        assert 1 - flip / exponential == pytest.approx(words.reduction_limit(epsilon, n), rel=1e-12)
+        flip, exponential = (
+            expected_error(counts, epsilon, mechanism=mechanism)
+            for mechanism in MECHANISMS[:2]
+        )
+        assert 1 - flip / exponential == pytest.approx(
+            words.reduction_limit(epsilon, n), rel=1e-12
+        )
     assert words.reduction_limit(1e9, n) == 0.5
 
 
@@ -277,27 +369,40 @@ def test_two_words_attain_the_largest_reduction(n):
 @some(*SPACES)
 def test_exact_epsilon_is_that_of_all_pairs(word, where, space, distance, b, mechanism):
     distances, n = apart(space), len(word)
-    offset = 0 if "adjacency" in where else None  # the best on an alphabet, none on a chain
+    offset = (
+        0 if "adjacency" in where else None
+    )  # the best on an alphabet, none on a chain
     exact = exact_word_epsilon(n, 4.0, mechanism=mechanism, b=b, **where)
     brute = spent(log_law(Law(mechanism, 4.0, b, offset), distances, n), distances, b)
     assert exact == pytest.approx(brute, rel=1e-12, abs=1e-13) and exact <= 4.0 + 1e-12
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize(("adjacency", "n"), [(FOUR, 5), (RING, 6), (TRAP, 6), (np.ones((3, 3)) - np.eye(3), 5)])
+@pytest.mark.parametrize(
+    ("adjacency", "n"),
+    [(FOUR, 5), (RING, 6), (TRAP, 6), (np.ones((3, 3)) - np.eye(3), 5)],
+)
 def test_bounds_of_the_epsilon_hold_where_it_is_known(adjacency, n, mechanism):
     for epsilon in (0.5, 3.0, 8.0):
-        exact = exact_word_epsilon(n, epsilon, mechanism=mechanism, adjacency=adjacency, start=0)
-        bound = exact_epsilon._upper(word_space(None, adjacency, 0).chain, n, Law(mechanism, epsilon, 1))
+        exact = exact_word_epsilon(
+            n, epsilon, mechanism=mechanism, adjacency=adjacency, start=0
+        )
+        bound = exact_epsilon._upper(
+            word_space(None, adjacency, 0).chain, n, Law(mechanism, epsilon, 1)
+        )
         assert exact - 1e-12 <= bound <= epsilon
         if mechanism != "permute-and-flip":
             assert bound == pytest.approx(exact, abs=2e-3)
 
 
 @pytest.mark.parametrize("b", [1, 2])
-@pytest.mark.parametrize("where", [{"letters": 3}, {"letters": 1}, {"adjacency": FOUR, "start": 0}])
+@pytest.mark.parametrize(
+    "where", [{"letters": 3}, {"letters": 1}, {"adjacency": FOUR, "start": 0}]
+)
 def test_word_epsilon_bounds_are_exact_or_proven(where, b, monkeypatch):
-    exact = {k: exact_word_epsilon(5, 3.0, mechanism=k, b=b, **where) for k in MECHANISMS}
+    exact = {
+        k: exact_word_epsilon(5, 3.0, mechanism=k, b=b, **where) for k in MECHANISMS
+    }
     assert words.word_epsilon_bounds(5, 3.0, b=b, **where) == exact
     monkeypatch.setattr(exact_epsilon, "ENUMERATED", 0)  # as on a large chain
     bounds = words.word_epsilon_bounds(5, 3.0, b=b, **where)
@@ -308,9 +413,13 @@ def test_word_epsilon_bounds_are_exact_or_proven(where, b, monkeypatch):
     else:
         for name in MECHANISMS:
             law = Law(name, 3.0, 1)
-            assert bounds[name] == exact_epsilon._upper(word_space(**where).chain, 5, law)
+            assert bounds[name] == exact_epsilon._upper(
+                word_space(**where).chain, 5, law
+            )
             assert exact[name] - 1e-12 <= bounds[name] < 3.0
-        assert words.word_epsilon_bounds(5, 1e4, **where) == dict.fromkeys(MECHANISMS, 1e4)
+        assert words.word_epsilon_bounds(5, 1e4, **where) == dict.fromkeys(
+            MECHANISMS, 1e4
+        )
 
 
 @pytest.mark.parametrize(
@@ -332,9 +441,15 @@ def test_bounds_on_messages_hold_for_every_word():
     """A step's bounds exchanged, or its shared terms, and some word's message leaves its interval."""
     rng = np.random.default_rng(22)
     for _ in range(80):
-        states, n, q = int(rng.integers(3, 6)), int(rng.integers(3, 6)), float(np.exp(-rng.uniform(0.1, 4)))
+        states, n, q = (
+            int(rng.integers(3, 6)),
+            int(rng.integers(3, 6)),
+            float(np.exp(-rng.uniform(0.1, 4))),
+        )
         adjacency = random_chain(rng, states)
-        before = _side(sp.csr_array(adjacency.astype(float).T), adjacency[0] * 1.0, n, q)
+        before = _side(
+            sp.csr_array(adjacency.astype(float).T), adjacency[0] * 1.0, n, q
+        )
         for word in itertools.islice(feasible(n, adjacency=adjacency, start=0), 300):
             inflow = adjacency[0] * 1.0  # the weight of what may follow a prefix
             for position, letter in enumerate(word):
@@ -346,14 +461,20 @@ def test_bounds_on_messages_hold_for_every_word():
 
 
 @pytest.mark.parametrize(("rate", "growth"), [(1.5, 0.45), (4.0, 2.8)])
-def test_the_bound_of_permute_and_flip_holds_between_the_points_of_its_grid(rate, growth):
+def test_the_bound_of_permute_and_flip_holds_between_the_points_of_its_grid(
+    rate, growth
+):
     """For each normaliser z of w, that of v being e^growth z: the largest loss lies between two points."""
     z = np.exp(np.arange(1e-4, 2.0, 1e-4))
-    missed = (math.exp(growth) * z - 1.0) * math.exp(rate)  # words one letter away would give v so much
+    missed = (math.exp(growth) * z - 1.0) * math.exp(
+        rate
+    )  # words one letter away would give v so much
     logs = np.stack([np.zeros(len(z)), np.log(np.maximum(missed, 1.0))], axis=1)
     log_least = log_integrals(logs, np.broadcast_to([0.0, -rate], (len(z), 2)))[:, 1]
     loss = rate + np.log(-np.expm1(1.0 - z) / (z - 1.0)) - log_least
-    bound = exact_epsilon._permute_and_flip_bound(NormaliserRatio(0.0, growth, 0.0), rate)
+    bound = exact_epsilon._permute_and_flip_bound(
+        NormaliserRatio(0.0, growth, 0.0), rate
+    )
     assert 0 < loss.argmax() < len(z) - 1 and loss.max() <= bound <= loss.max() + 0.01
 
 
@@ -375,7 +496,10 @@ def test_normaliser_ratio_is_that_of_all_pairs(n):
         assert found.log_smallest <= log_z.min() + 1e-12
 
 
-@pytest.mark.parametrize(("n", "m", "lost", "b"), [(2, 2, 1.0, 1), (3, 2, 0.7, 2), (2, 3, 1.5, 1), (3, 2, 2.0, 3)])
+@pytest.mark.parametrize(
+    ("n", "m", "lost", "b"),
+    [(2, 2, 1.0, 1), (3, 2, 0.7, 2), (2, 3, 1.5, 1), (3, 2, 2.0, 3)],
+)
 def test_least_error_is_that_of_all_mechanisms(n, m, lost, b):
     """A linear programme in the whole matrix P(r | w), without symmetry: least largest expected distance."""
     distances = apart(list(feasible(n, m)))
@@ -390,22 +514,39 @@ def test_least_error_is_that_of_all_mechanisms(n, m, lost, b):
         rows.append((*(np.eye(size)[w][:, None] * distances).ravel(), -1.0))
     sums = np.hstack([np.kron(np.eye(size), np.ones(size)), np.zeros((size, 1))])
     goal = np.eye(1, size**2 + 1, size**2)[0]
-    best = linprog(goal, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(size), method="highs")
-    assert words.least_expected_error(n, m, lost, b) == pytest.approx(best.fun, abs=1e-7)
+    best = linprog(
+        goal,
+        A_ub=rows,
+        b_ub=np.zeros(len(rows)),
+        A_eq=sums,
+        b_eq=np.ones(size),
+        method="highs",
+    )
+    assert words.least_expected_error(n, m, lost, b) == pytest.approx(
+        best.fun, abs=1e-7
+    )
     if b == 1:
-        assert words.least_mean_error(distances, lost) == pytest.approx(best.fun, abs=1e-7)  # all alike: worst is mean
+        assert words.least_mean_error(distances, lost) == pytest.approx(
+            best.fun, abs=1e-7
+        )  # all alike: worst is mean
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "b", "lost"), [(5, 2, 2, 5.0), (6, 3, 3, 2.0), (7, 2, 3, 1.0), (4, 4, 2, 3.0), (5, 2, 1, 3.0)]
+    ("n", "m", "b", "lost"),
+    [(5, 2, 2, 5.0), (6, 3, 3, 2.0), (7, 2, 3, 1.0), (4, 4, 2, 3.0), (5, 2, 1, 3.0)],
 )
 def test_staircase_with_the_best_offset_is_optimal(n, m, b, lost):
     """For b = 1 it is randomised response letter by letter."""
     counts = alphabet_counts(n, m)
     best = expected_error(counts, 2 * lost, b, mechanism="staircase")
     assert best == pytest.approx(words.least_expected_error(n, m, lost, b), rel=1e-6)
-    assert exact_word_epsilon(n, 2 * lost, b=b, letters=m, mechanism="staircase") == pytest.approx(lost)
-    errors = [_mean(Law("staircase", 2 * lost, b, offset).pmf(log_integers(counts))) for offset in range(b)]
+    assert exact_word_epsilon(
+        n, 2 * lost, b=b, letters=m, mechanism="staircase"
+    ) == pytest.approx(lost)
+    errors = [
+        _mean(Law("staircase", 2 * lost, b, offset).pmf(log_integers(counts)))
+        for offset in range(b)
+    ]
     assert errors[best_offset(log_integers(counts), 2 * lost, b)] == min(errors) == best
 
 
@@ -447,14 +588,28 @@ def test_words_that_are_refused(name, word, where):
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda: HammingAutomaton((1,), adjacency=1 - np.eye(2), start=0).sample(1), "distance"),
+        (
+            lambda: HammingAutomaton((1,), adjacency=1 - np.eye(2), start=0).sample(1),
+            "distance",
+        ),
         (lambda: words.pmf([1, 2.5], 1.0), "counts"),
         (lambda: words.pmf([0, 2], 1.0), "counts"),
         (lambda: words.pmf([1, -(10**30)], 1.0), "counts"),
-        (lambda: expected_error([[1, 2], [1, 3]], 1.0, 2, mechanism="staircase"), "counts"),
+        (
+            lambda: expected_error([[1, 2], [1, 3]], 1.0, 2, mechanism="staircase"),
+            "counts",
+        ),
         (lambda: words.draw_distances([[1, 2]], 1.0), "counts"),
-        (lambda: exact_word_epsilon(3, 1.0, adjacency=np.triu(np.ones((2, 2)), 1), start=0), "length"),
-        (lambda: exact_word_epsilon(7, 1.0, adjacency=np.ones((3, 3)), start=0), "length"),
+        (
+            lambda: exact_word_epsilon(
+                3, 1.0, adjacency=np.triu(np.ones((2, 2)), 1), start=0
+            ),
+            "length",
+        ),
+        (
+            lambda: exact_word_epsilon(7, 1.0, adjacency=np.ones((3, 3)), start=0),
+            "length",
+        ),
         (lambda: words.least_expected_error(5, 1, 1.0), "m must"),
     ],
 )
@@ -467,5 +622,7 @@ def test_the_largest_exponential_has_its_digits_for_every_share():
     """Shares E / N from far below the floats, over both sides of the switch at e^-40, to the largest draws."""
     logs = np.array([-2000.0, -745.0, -40.5, -39.5, -5.0, -0.3, 0.0, 1.0, 2.0, 3.5])
     with mpmath.workdps(1000):
-        exact = [float(-mpmath.log(-mpmath.expm1(-mpmath.exp(mpmath.mpf(x))))) for x in logs]
+        exact = [
+            float(-mpmath.log(-mpmath.expm1(-mpmath.exp(mpmath.mpf(x))))) for x in logs
+        ]
     np.testing.assert_allclose(largest_exponential(logs), exact, rtol=1e-14, atol=1e-15)

@@ -52,7 +52,9 @@ class Comparison(NamedTuple):
 
 def chains(count: int) -> np.ndarray:
     """Return `count` random chains of 40 states."""
-    return np.random.default_rng(1).dirichlet(np.full(STATES, 1.5), size=(count, STATES))
+    return np.random.default_rng(1).dirichlet(
+        np.full(STATES, 1.5), size=(count, STATES)
+    )
 
 
 def same(size: int) -> int:
@@ -87,7 +89,9 @@ def release_ours(count: int) -> np.ndarray:
     P = chains(1)[0]
 
     def work(size: int, rng: np.random.Generator) -> np.ndarray:
-        return markov.stationary_distribution(dirichlet.dirichlet_mechanism(P, 60.0, size=size, rng=rng))
+        return markov.stationary_distribution(
+            dirichlet.dirichlet_mechanism(P, 60.0, size=size, rng=rng)
+        )
 
     return np.concatenate(streams.in_chunks(work, count, 250, seed=1, name="benchmark"))
 
@@ -114,7 +118,9 @@ def delta_closed(n: int) -> Any:
 def delta_sampled(n: int) -> Any:
     """The papers' estimator with 100,000 draws at one vertex (by symmetry the others are equal)."""
     vertex = dirichlet.extreme_points(n, 0.5 / n)[:1]
-    return dirichlet.delta_monte_carlo(vertex, 1.5 * 2 * n, gamma=1e-3 / n, draws=100_000, rng=np.random.default_rng(1))
+    return dirichlet.delta_monte_carlo(
+        vertex, 1.5 * 2 * n, gamma=1e-3 / n, draws=100_000, rng=np.random.default_rng(1)
+    )
 
 
 def delta_error(n: int, found: Any) -> float:
@@ -125,8 +131,13 @@ def delta_error(n: int, found: Any) -> float:
 
 def word_ours(length: int) -> Any:
     """1,000 private words of a length over three letters."""
-    automaton, rng = words.HammingAutomaton([0] * length, letters=3), np.random.default_rng(1)
-    return automaton.sample(words.draw_distances(automaton.counts, 3.0, size=1000, rng=rng), rng)
+    automaton, rng = (
+        words.HammingAutomaton([0] * length, letters=3),
+        np.random.default_rng(1),
+    )
+    return automaton.sample(
+        words.draw_distances(automaton.counts, 3.0, size=1000, rng=rng), rng
+    )
 
 
 def word_enumerated(length: int) -> Any:
@@ -252,7 +263,11 @@ COMPARISONS = [
         "trips",
         [10_000, 100_000, 1_000_000],
         trips,
-        {"ours": counted_by("dpsim"), "DuckDB's SQL": counted_by("duckdb"), "pandas": counted_by("pandas")},
+        {
+            "ours": counted_by("dpsim"),
+            "DuckDB's SQL": counted_by("duckdb"),
+            "pandas": counted_by("pandas"),
+        },
         remark="Ours is DuckDB through Ibis: a new connection, the checks of the source and reading each value as text "
         "take the time. All count every trip.",
     ),
@@ -288,7 +303,13 @@ def _measure(comparison: Comparison, way: str, size: int, pipe: Any) -> None:
         if seconds[0] > LONG:
             break
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    pipe.send((min(seconds), memory, math.nan if comparison.error is None else comparison.error(data, answer)))
+    pipe.send(
+        (
+            min(seconds),
+            memory,
+            math.nan if comparison.error is None else comparison.error(data, answer),
+        )
+    )
 
 
 def measure(comparison: Comparison, way: str, size: int) -> tuple[float, float, float]:
@@ -308,33 +329,55 @@ def machine() -> str:
     processor = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").is_file():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        processor = next((line.split(": ")[1] for line in lines if line.startswith("model name")), processor)
+        processor = next(
+            (line.split(": ")[1] for line in lines if line.startswith("model name")),
+            processor,
+        )
     return f"{processor}, {streams.threads()} threads, {platform.system()}, Python {platform.python_version()}"
 
 
 def main() -> None:
     """Measure everything, print, and write when asked."""
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--write", action="store_true", help="write tools/bench/results/compare.*")
+    arguments.add_argument(
+        "--write", action="store_true", help="write tools/bench/results/compare.*"
+    )
     write = arguments.parse_args().write
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     rows = []
     for comparison in COMPARISONS:
         for size in comparison.sizes:
-            found: dict[str, list[tuple[float, float, float]]] = {way: [] for way in comparison.ways}
+            found: dict[str, list[tuple[float, float, float]]] = {
+                way: [] for way in comparison.ways
+            }
             for _ in range(ROUNDS):
                 for way, measured in found.items():
                     if not measured or measured[0][0] < LONG:
                         measured.append(measure(comparison, way, size))
             for way, measured in found.items():
-                rows.append((comparison.name, comparison.size, size, way, *min(measured)))
+                rows.append(
+                    (comparison.name, comparison.size, size, way, *min(measured))
+                )
                 shown = "{0}, {2} {1}: {3} {4:.3g} s, {5:.0f} MiB, error {6:.1g}"
                 print(shown.format(*rows[-1]), flush=True)
-    table = pd.DataFrame(rows, columns=["comparison", "unit", "size", "way", "seconds", "peak_growth_mib", "error"])
+    table = pd.DataFrame(
+        rows,
+        columns=[
+            "comparison",
+            "unit",
+            "size",
+            "way",
+            "seconds",
+            "peak_growth_mib",
+            "error",
+        ],
+    )
     if not write:
         return
     RESULTS.mkdir(exist_ok=True)
-    table.to_csv(RESULTS / "compare.csv", index=False, float_format="%.4g", lineterminator="\n")
+    table.to_csv(
+        RESULTS / "compare.csv", index=False, float_format="%.4g", lineterminator="\n"
+    )
     (RESULTS / "machine.txt").write_text(machine() + "\n", encoding="utf-8")
     (RESULTS / "compare.md").write_text(markdown(table), encoding="utf-8")
     draw(table)
@@ -355,28 +398,55 @@ def markdown(table: pd.DataFrame) -> str:
         ways = list(comparison.ways)
         judged = ways if comparison.error else []
         heads = ((ways, "s"), (judged, "error"), (ways, "MiB"))
-        columns = [comparison.size, *(f"{way}, {head}" for among, head in heads for way in among)]
+        columns = [
+            comparison.size,
+            *(f"{way}, {head}" for among, head in heads for way in among),
+        ]
         lines = []
         for size in comparison.sizes:
             own = float(seconds.loc[size, "ours"])
-            times = [_seconds(float(seconds.loc[size, way]), own if way != "ours" else None) for way in ways]
+            times = [
+                _seconds(float(seconds.loc[size, way]), own if way != "ours" else None)
+                for way in ways
+            ]
             errors = [f"{error.loc[size, way]:.1g}" for way in judged]
-            lines += [[f"{size:,}", *times, *errors, *(f"{memory.loc[size, way]:.0f}" for way in ways)]]
-        parts += [f"## {comparison.name[0].upper()}{comparison.name[1:]}", tables.markdown(columns, lines, ())]
+            lines += [
+                [
+                    f"{size:,}",
+                    *times,
+                    *errors,
+                    *(f"{memory.loc[size, way]:.0f}" for way in ways),
+                ]
+            ]
+        parts += [
+            f"## {comparison.name[0].upper()}{comparison.name[1:]}",
+            tables.markdown(columns, lines, ()),
+        ]
         parts += [comparison.remark] * bool(comparison.remark)
     return "\n\n".join(parts) + "\n"
 
 
 def _seconds(seconds: float, ours: float | None) -> str:
     """Return the seconds, with how many times ours they are."""
-    ratio = "" if ours is None else f" ({seconds / ours:,.0f})" if seconds >= 10 * ours else f" ({seconds / ours:.2g})"
+    ratio = (
+        ""
+        if ours is None
+        else f" ({seconds / ours:,.0f})"
+        if seconds >= 10 * ours
+        else f" ({seconds / ours:.2g})"
+    )
     return f"{seconds:.2g}{ratio}"
 
 
 def draw(table: pd.DataFrame) -> None:
     """Draw seconds against size, a panel for each comparison."""
     figures.style()
-    fig, grid = plt.subplots(math.ceil(len(COMPARISONS) / 2), 2, figsize=figures.size(2, 8.0), layout="constrained")
+    fig, grid = plt.subplots(
+        math.ceil(len(COMPARISONS) / 2),
+        2,
+        figsize=figures.size(2, 8.0),
+        layout="constrained",
+    )
     axes = grid.flat
     colours = [figures.OURS, figures.TRUE, figures.OTHER]
     for ax, comparison in zip(axes, COMPARISONS):
@@ -384,7 +454,10 @@ def draw(table: pd.DataFrame) -> None:
         for way, colour in zip(comparison.ways, colours):
             own = part[part["way"] == way]
             ax.loglog(own["size"], own["seconds"], "o-", ms=3, color=colour, label=way)
-        ax.set(xlabel=comparison.size, ylim=(part["seconds"].min() / 3, part["seconds"].max() * 30))
+        ax.set(
+            xlabel=comparison.size,
+            ylim=(part["seconds"].min() / 3, part["seconds"].max() * 30),
+        )
         ax.set_xticks(comparison.sizes, [f"{size:,}" for size in comparison.sizes])
         ax.minorticks_off()
         ax.set_title(textwrap.fill(comparison.name, 30))

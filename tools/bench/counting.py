@@ -37,8 +37,12 @@ def write_trips(folder: Path, rows: int) -> None:
         rng = np.random.default_rng([1, part])
         size = min(PER_FILE, rows - start)
         columns = {
-            "PULocationID": np.searchsorted(cumulative, rng.random(size)).astype(np.int32),
-            "DOLocationID": np.searchsorted(cumulative, rng.random(size)).astype(np.int32),
+            "PULocationID": np.searchsorted(cumulative, rng.random(size)).astype(
+                np.int32
+            ),
+            "DOLocationID": np.searchsorted(cumulative, rng.random(size)).astype(
+                np.int32
+            ),
             "user": rng.integers(0, max(1, rows // 50), size).astype(np.int32),
         }
         pq.write_table(pa.table(columns), folder / f"part{part:03d}.parquet")
@@ -57,25 +61,50 @@ def count(way: str, folder: Path) -> int:
         return int(duckdb.sql(query).df()["n"].sum())
     from dpsim import release
 
-    unit = release.Unit(10, "user") if way == "dpsim, units truncated" else release.Unit()
-    return int(release.count_transitions(folder, "PULocationID", "DOLocationID", unit=unit).report["rows"])
+    unit = (
+        release.Unit(10, "user") if way == "dpsim, units truncated" else release.Unit()
+    )
+    return int(
+        release.count_transitions(
+            folder, "PULocationID", "DOLocationID", unit=unit
+        ).report["rows"]
+    )
 
 
 def measure(way: str, folder: Path) -> None:
     """Print rows, seconds and the peak memory of this process as json."""
     start, begun = time.perf_counter(), time.process_time()
     rows = count(way, folder)
-    found = {"rows": rows, "seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - begun}
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())  # ru_maxrss may be the parent's
+    found = {
+        "rows": rows,
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - begun,
+    }
+    peak = re.search(
+        r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()
+    )  # ru_maxrss may be the parent's
     assert peak is not None
-    print(json.dumps({name: round(value, 1) for name, value in found.items()} | {"peak_mib": int(peak[1]) // 1024}))
+    print(
+        json.dumps(
+            {name: round(value, 1) for name, value in found.items()}
+            | {"peak_mib": int(peak[1]) // 1024}
+        )
+    )
 
 
 def measured(way: str, rows: int) -> dict[str, Any]:
     """Return one way to count so many rows, measured in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         write_trips(Path(folder), rows)
-        command = [sys.executable, "-m", "tools.bench.counting", "--measure", way, "--folder", folder]
+        command = [
+            sys.executable,
+            "-m",
+            "tools.bench.counting",
+            "--measure",
+            way,
+            "--folder",
+            folder,
+        ]
         result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found = {"way": way} | json.loads(result.stdout.splitlines()[-1])
     print(found, flush=True)
@@ -85,7 +114,9 @@ def measured(way: str, rows: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--share", type=float, default=1.0, help="of the rows, for a trial")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="of the rows, for a trial"
+    )
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -93,7 +124,9 @@ def main() -> None:
     if a.measure:
         measure(a.measure, a.folder)
         return
-    table = pd.DataFrame([measured(way, int(a.share * rows)) for way, rows in ROWS.items()])
+    table = pd.DataFrame(
+        [measured(way, int(a.share * rows)) for way, rows in ROWS.items()]
+    )
     if a.write:
         table.to_csv(RESULTS, index=False)
     if (table["peak_mib"] > LIMIT_MIB).any():

@@ -44,13 +44,19 @@ def privtrace(row: Array) -> Array:
     order = np.argsort(row)
     sums = np.cumsum(row[order])
     pays = int(np.argmax(sums > 0.0))
-    kept = np.where(np.arange(row.size) < pays, 0.0, np.where(np.arange(row.size) == pays, sums, row[order]))
+    kept = np.where(
+        np.arange(row.size) < pays,
+        0.0,
+        np.where(np.arange(row.size) == pays, sums, row[order]),
+    )
     return kept[np.argsort(order)] * (sums[-1] > 0.0)
 
 
 def by_row(rule: Callable[[Array], Array]) -> Callable[[Support, Array, Noise], Array]:
     """Return the rule that does the same in each row."""
-    return lambda support, noisy, _: np.concatenate([rule(row) for row in np.split(noisy, support.indptr[1:-1])])
+    return lambda support, noisy, _: np.concatenate(
+        [rule(row) for row in np.split(noisy, support.indptr[1:-1])]
+    )
 
 
 def threshold(scales: float) -> Callable[[Support, Array, Noise], Array]:
@@ -62,7 +68,9 @@ def james_stein(support: Support, noisy: Array, noise: Noise) -> Array:
     """Return counts moved to what the margins make one expect."""
     expected = estimate.expected_counts(support, noisy, noise)
     spread = float(((noisy - expected) ** 2).sum())
-    return expected + max(0.0, 1.0 - noise.variance * noisy.size / spread) * (noisy - expected)
+    return expected + max(0.0, 1.0 - noise.variance * noisy.size / spread) * (
+        noisy - expected
+    )
 
 
 def bayes(loss: str, slab: bool = False) -> Callable[[Support, Array, Noise], Array]:
@@ -72,27 +80,55 @@ def bayes(loss: str, slab: bool = False) -> Callable[[Support, Array, Noise], Ar
     """
 
     def rule(support: Support, noisy: Array, noise: Noise) -> Array:
-        seen, place, numbers = np.unique(np.maximum(noisy, 0.0), return_inverse=True, return_counts=True)
+        seen, place, numbers = np.unique(
+            np.maximum(noisy, 0.0), return_inverse=True, return_counts=True
+        )
         bins = estimate.count_bins(float(seen[-1]))
         likelihood = estimate.bin_likelihood(seen, bins, noise)
         if slab:
-            priors = [slab_prior(bins, share, mean) for share in SHARES for mean in np.geomspace(0.5, seen[-1] + 2, 25)]
-            prior = max(priors, key=lambda prior: float(numbers @ np.log(np.maximum(likelihood @ prior, 1e-300))))
+            priors = [
+                slab_prior(bins, share, mean)
+                for share in SHARES
+                for mean in np.geomspace(0.5, seen[-1] + 2, 25)
+            ]
+            prior = max(
+                priors,
+                key=lambda prior: float(
+                    numbers @ np.log(np.maximum(likelihood @ prior, 1e-300))
+                ),
+            )
         else:
             prior = estimate.bin_shares(likelihood, numbers, np.ones(bins[0].size), 0.0)
         joint = np.maximum(likelihood * prior, np.finfo(float).tiny)
         below = np.cumsum(joint, axis=1) / joint.sum(axis=1, keepdims=True)
-        mean = ((joint * np.clip(seen[:, None], *bins)).sum(axis=1) / joint.sum(axis=1))[place]
+        mean = (
+            (joint * np.clip(seen[:, None], *bins)).sum(axis=1) / joint.sum(axis=1)
+        )[place]
         if loss == "mean":
             return mean
         levels = np.array([0.5]) if loss == "median" else np.arange(1, 32) / 32
-        moved = noise.scale * np.sign(levels - 0.5) * -np.log(1.0 - np.abs(2.0 * levels - 1.0))
-        at = [np.minimum((below < level).sum(axis=1), bins[0].size - 1) for level in levels]
-        values = [np.clip(seen + move, bins[0][each], bins[1][each])[place] for move, each in zip(moved, at)]
-        sums, wanted = np.stack([estimate.row_sums(v, support) for v in values]), estimate.row_sums(mean, support)
+        moved = (
+            noise.scale
+            * np.sign(levels - 0.5)
+            * -np.log(1.0 - np.abs(2.0 * levels - 1.0))
+        )
+        at = [
+            np.minimum((below < level).sum(axis=1), bins[0].size - 1)
+            for level in levels
+        ]
+        values = [
+            np.clip(seen + move, bins[0][each], bins[1][each])[place]
+            for move, each in zip(moved, at)
+        ]
+        sums, wanted = (
+            np.stack([estimate.row_sums(v, support) for v in values]),
+            estimate.row_sums(mean, support),
+        )
         chosen = np.abs(sums - wanted).argmin(axis=0)[support.rows]
         kept = np.take_along_axis(np.stack(values), chosen[None], axis=0)[0]
-        return np.where(estimate.row_sums(kept, support)[support.rows] > 0.0, kept, mean)
+        return np.where(
+            estimate.row_sums(kept, support)[support.rows] > 0.0, kept, mean
+        )
 
     return rule
 
@@ -126,7 +162,9 @@ def estimates(support: Support, noisy: Integers, noise: Noise) -> dict[str, Arra
         kept = np.maximum(rule(support, noisy.astype(float), noise), 0.0)
         totals = estimate.row_sums(kept, support)[support.rows]
         found[name] = np.where(
-            totals > 0.0, kept / np.where(totals > 0.0, totals, 1.0), 1.0 / support.sizes[support.rows]
+            totals > 0.0,
+            kept / np.where(totals > 0.0, totals, 1.0),
+            1.0 / support.sizes[support.rows],
         )
     return found
 
@@ -134,13 +172,19 @@ def estimates(support: Support, noisy: Integers, noise: Noise) -> dict[str, Arra
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-def errors(support: Support, counts: Integers, probabilities: Array) -> tuple[float, float]:
+def errors(
+    support: Support, counts: Integers, probabilities: Array
+) -> tuple[float, float]:
     """Return the total variation of rows (mean by events) and of the stationary distribution.
 
     In the table's own chain a state without departures goes on as the events arrive.
     """
     totals = estimate.row_sums(counts.astype(float), support)
-    own = np.where(totals[support.rows] > 0.0, counts, np.bincount(support.indices, counts)[support.indices])
+    own = np.where(
+        totals[support.rows] > 0.0,
+        counts,
+        np.bincount(support.indices, counts)[support.indices],
+    )
     own = own / estimate.row_sums(own.astype(float), support)[support.rows]
     moved = 0.5 * estimate.row_sums(np.abs(probabilities - own), support)
     chains = (long_run(support, each) for each in (own, probabilities))
@@ -158,7 +202,9 @@ def long_run(support: Support, probabilities: Array) -> Array:
 # --- tables: flows between states, of which so many events are drawn --------------------------------------------------
 
 
-def drawn(events: int, flows: Callable[[np.random.Generator], Array], graph: bool = False) -> Callable[[int], Table]:
+def drawn(
+    events: int, flows: Callable[[np.random.Generator], Array], graph: bool = False
+) -> Callable[[int], Table]:
     """Return the tables by seed: between all states, or on the pairs with a flow."""
 
     def table(seed: int) -> Table:
@@ -168,7 +214,9 @@ def drawn(events: int, flows: Callable[[np.random.Generator], Array], graph: boo
         if not graph:
             return release.all_pairs(range(len(flow))), counts
         rows, columns = np.nonzero(flow)
-        support, _ = supports.from_pairs(range(len(flow)), rows, columns, supports.GRAPH)
+        support, _ = supports.from_pairs(
+            range(len(flow)), rows, columns, supports.GRAPH
+        )
         return support, counts[flow.ravel() > 0.0]
 
     return table
@@ -187,7 +235,9 @@ def sizes(rng: np.random.Generator, n: int, spread: float) -> Array:
 def gravity(rng: np.random.Generator, n: int, spread: float) -> Array:
     """Return trips between places of unlike sizes, fewer between distant ones."""
     at, size = rng.random((n, 2)), sizes(rng, n, spread)
-    return size * size.T * np.exp(-5.0 * np.hypot(*(at[:, None] - at).transpose(2, 0, 1)))
+    return (
+        size * size.T * np.exp(-5.0 * np.hypot(*(at[:, None] - at).transpose(2, 0, 1)))
+    )
 
 
 def some(rng: np.random.Generator, n: int, each: int, rows: float) -> Array:
@@ -225,8 +275,14 @@ def tree(rng: np.random.Generator, depth: int) -> Array:
 def clicks(rng: np.random.Generator, n: int) -> Array:
     """Return clicks between pages: popularity by Zipf's law, a few links on a page, some jumps to any page."""
     popular = 1.0 / np.arange(1, n + 1) ** 1.1
-    links = np.where(rng.random((n, n)).argsort(axis=1) < 7, popular * rng.gamma(0.5, size=(n, n)), 0.0)
-    return popular[:, None] * (0.9 * links / links.sum(axis=1, keepdims=True) + 0.1 * popular / popular.sum())
+    links = np.where(
+        rng.random((n, n)).argsort(axis=1) < 7,
+        popular * rng.gamma(0.5, size=(n, n)),
+        0.0,
+    )
+    return popular[:, None] * (
+        0.9 * links / links.sum(axis=1, keepdims=True) + 0.1 * popular / popular.sum()
+    )
 
 
 def stars(rng: np.random.Generator, number: int, size: int) -> Array:
@@ -242,20 +298,28 @@ def stars(rng: np.random.Generator, number: int, size: int) -> Array:
 def nearest(rng: np.random.Generator, n: int, each: int) -> Array:
     """Return moves from each place to the places nearest to it."""
     at = rng.random((n, 2))
-    far = np.hypot(*(at[:, None] - at).transpose(2, 0, 1)).argsort(axis=1).argsort(axis=1)
-    return sizes(rng, n, 0.7) * ((far > 0) & (far <= each)) * rng.gamma(1.0, size=(n, n))
+    far = (
+        np.hypot(*(at[:, None] - at).transpose(2, 0, 1)).argsort(axis=1).argsort(axis=1)
+    )
+    return (
+        sizes(rng, n, 0.7) * ((far > 0) & (far <= each)) * rng.gamma(1.0, size=(n, n))
+    )
 
 
 def steps(n: int, factor: int) -> Array:
     """Return how many steps on, round a circle, each state is from `factor` times another, shape (n, n)."""
-    return np.asarray((np.arange(n)[None, :] - factor * np.arange(n)[:, None]) % n, dtype=float)
+    return np.asarray(
+        (np.arange(n)[None, :] - factor * np.arange(n)[:, None]) % n, dtype=float
+    )
 
 
 def torus(side: int) -> Array:
     """Return the pairs of neighbours on a torus of three dimensions."""
     ring = np.roll(np.eye(side), 1, axis=1) + np.roll(np.eye(side), -1, axis=1)
     one, flat = np.eye(side), np.eye(side**2)
-    return np.asarray(np.kron(np.kron(ring, one) + np.kron(one, ring), one) + np.kron(flat, ring))
+    return np.asarray(
+        np.kron(np.kron(ring, one) + np.kron(one, ring), one) + np.kron(flat, ring)
+    )
 
 
 def overlapping(n: int, each: int, apart_by: int) -> Array:
@@ -268,7 +332,9 @@ def overlapping(n: int, each: int, apart_by: int) -> Array:
 def taxis(seed: int) -> Table:
     """Return the stand-in of a year's trips between taxi zones; a seed changes nothing."""
     trips = datasets.load_taxi_trips("surrogate")
-    support = release.all_pairs(np.union1d(trips["origin"], trips["destination"]).tolist())
+    support = release.all_pairs(
+        np.union1d(trips["origin"], trips["destination"]).tolist()
+    )
     return support, release.counts_on(trips, support)[0]
 
 
@@ -280,77 +346,160 @@ KNOWN: dict[str, Callable[[int], Table]] = {
     "sparse graph, 150": drawn(10_000, lambda rng: some(rng, 150, 4, 1.0)),
     "few destinations, 60": drawn(6_000, lambda rng: some(rng, 60, 4, 0.0)),
     "Zipf rows, 60": drawn(
-        20_000, lambda rng: sizes(rng, 60, 0.7) / (1.0 + rng.random((60, 60)).argsort(axis=1)) ** 1.2
+        20_000,
+        lambda rng: (
+            sizes(rng, 60, 0.7) / (1.0 + rng.random((60, 60)).argsort(axis=1)) ** 1.2
+        ),
     ),
     "hub, 60": drawn(10_000, lambda rng: hub(rng, 60)),
-    "band, 80": drawn(10_000, lambda rng: sizes(rng, 80, 0.5) * (apart(80) <= 3) * rng.gamma(1.0, size=(80, 80))),
-    "blocks, 80": drawn(20_000, lambda rng: np.kron(np.eye(10), np.ones((8, 8))) + np.eye(80, k=1) + np.eye(80, k=-79)),
-    "dense rows, 40": drawn(20_000, lambda rng: sizes(rng, 40, 0.5) * rng.gamma(2.0, size=(40, 40))),
-    "staying, 60": drawn(
-        10_000, lambda rng: sizes(rng, 60, 0.8) * (rng.dirichlet(np.full(60, 0.2), 60) + 4.0 * np.eye(60))
+    "band, 80": drawn(
+        10_000,
+        lambda rng: (
+            sizes(rng, 80, 0.5) * (apart(80) <= 3) * rng.gamma(1.0, size=(80, 80))
+        ),
     ),
-    "empty rows, 40": drawn(20_000, lambda rng: gravity(rng, 40, 1.5) * (np.arange(40) % 2)[:, None]),
+    "blocks, 80": drawn(
+        20_000,
+        lambda rng: (
+            np.kron(np.eye(10), np.ones((8, 8))) + np.eye(80, k=1) + np.eye(80, k=-79)
+        ),
+    ),
+    "dense rows, 40": drawn(
+        20_000, lambda rng: sizes(rng, 40, 0.5) * rng.gamma(2.0, size=(40, 40))
+    ),
+    "staying, 60": drawn(
+        10_000,
+        lambda rng: (
+            sizes(rng, 60, 0.8)
+            * (rng.dirichlet(np.full(60, 0.2), 60) + 4.0 * np.eye(60))
+        ),
+    ),
+    "empty rows, 40": drawn(
+        20_000, lambda rng: gravity(rng, 40, 1.5) * (np.arange(40) % 2)[:, None]
+    ),
     "3 states": drawn(100, lambda rng: rng.gamma(0.3, size=(3, 3))),
     "5 states": drawn(100, lambda rng: rng.gamma(0.3, size=(5, 5))),
     "declared grid, 400": drawn(20_000, lambda rng: grid(rng, 20, False), graph=True),
     "declared grid, 225": drawn(10_000, lambda rng: grid(rng, 15, True), graph=True),
     "63 taxi zones": taxis,
-    "two sides, 80": drawn(20_000, lambda rng: (apart(80) % 2) * rng.lognormal(0.0, 1.5, (80, 80))),
-    "five profiles, 70": drawn(
-        15_000, lambda rng: sizes(rng, 70, 1.0) * rng.dirichlet(np.full(70, 0.15), 5)[rng.integers(0, 5, 70)]
+    "two sides, 80": drawn(
+        20_000, lambda rng: (apart(80) % 2) * rng.lognormal(0.0, 1.5, (80, 80))
     ),
-    "up and down, 200": drawn(20_000, lambda rng: (apart(200) <= 1) * rng.uniform(0.1, 0.6, (200, 200))),
+    "five profiles, 70": drawn(
+        15_000,
+        lambda rng: (
+            sizes(rng, 70, 1.0)
+            * rng.dirichlet(np.full(70, 0.15), 5)[rng.integers(0, 5, 70)]
+        ),
+    ),
+    "up and down, 200": drawn(
+        20_000, lambda rng: (apart(200) <= 1) * rng.uniform(0.1, 0.6, (200, 200))
+    ),
     "tree, 127": drawn(8_000, lambda rng: tree(rng, 7)),
     "all alike, 50": drawn(5_000, lambda rng: np.ones((50, 50))),
     "two lumps, 60": drawn(
-        12_000, lambda rng: np.where(np.arange(60) < 30, 1.0, 0.02)[:, None] * rng.gamma(0.3, size=(60, 60))
+        12_000,
+        lambda rng: (
+            np.where(np.arange(60) < 30, 1.0, 0.02)[:, None]
+            * rng.gamma(0.3, size=(60, 60))
+        ),
     ),
     "power law, 90": drawn(
-        25_000, lambda rng: np.outer(*(rng.pareto(1.2, (2, 90)) + 0.1)) * rng.gamma(0.5, size=(90, 90))
+        25_000,
+        lambda rng: (
+            np.outer(*(rng.pareto(1.2, (2, 90)) + 0.1)) * rng.gamma(0.5, size=(90, 90))
+        ),
     ),
     "cycle with jumps, 100": drawn(
         10_000,
-        lambda rng: 0.001 + np.tensordot((0.5, 0.25, 0.15), [np.roll(np.eye(100), k, axis=1) for k in (1, 2, 3)], 1),
+        lambda rng: (
+            0.001
+            + np.tensordot(
+                (0.5, 0.25, 0.15),
+                [np.roll(np.eye(100), k, axis=1) for k in (1, 2, 3)],
+                1,
+            )
+        ),
     ),
     "clicks, 200": drawn(30_000, lambda rng: clicks(rng, 200)),
     "grid walk, 100": drawn(15_000, lambda rng: grid(rng, 10, False)),
     "random rows, 30": drawn(6_000, lambda rng: rng.dirichlet(np.full(30, 0.3), 30)),
     "few neighbours, 150": drawn(9_000, lambda rng: some(rng, 150, 3, 0.5)),
-    "falling from the diagonal, 90": drawn(15_000, lambda rng: sizes(rng, 90, 0.5) * 0.7 ** apart(90)),
+    "falling from the diagonal, 90": drawn(
+        15_000, lambda rng: sizes(rng, 90, 0.5) * 0.7 ** apart(90)
+    ),
     "Pareto pairs, 60": drawn(20_000, lambda rng: rng.pareto(1.0, (60, 60))),
-    "chequered, 50": drawn(10_000, lambda rng: (apart(50) % 2 == 0) * rng.gamma(0.7, size=(50, 50))),
-    "three levels, 64": drawn(12_000, lambda rng: rng.choice([0.0, 1.0, 20.0], (64, 64), p=[0.7, 0.2, 0.1])),
+    "chequered, 50": drawn(
+        10_000, lambda rng: (apart(50) % 2 == 0) * rng.gamma(0.7, size=(50, 50))
+    ),
+    "three levels, 64": drawn(
+        12_000, lambda rng: rng.choice([0.0, 1.0, 20.0], (64, 64), p=[0.7, 0.2, 0.1])
+    ),
     "five stars, 105": drawn(12_000, lambda rng: stars(rng, 5, 21)),
-    "upwards or home, 60": drawn(8_000, lambda rng: np.triu(np.exp(-0.2 * apart(60)), 1) + 0.5 * np.eye(1, 60)),
+    "upwards or home, 60": drawn(
+        8_000, lambda rng: np.triu(np.exp(-0.2 * apart(60)), 1) + 0.5 * np.eye(1, 60)
+    ),
     "one main destination, 100": drawn(
-        10_000, lambda rng: sizes(rng, 100, 0.7) * (0.8 * np.eye(100)[rng.permutation(100)] + 0.002)
+        10_000,
+        lambda rng: (
+            sizes(rng, 100, 0.7) * (0.8 * np.eye(100)[rng.permutation(100)] + 0.002)
+        ),
     ),
     "blocks with background, 80": drawn(
-        12_000, lambda rng: sizes(rng, 80, 0.5) * np.kron(np.eye(4) + 0.1, np.ones((20, 20)))
+        12_000,
+        lambda rng: sizes(rng, 80, 0.5) * np.kron(np.eye(4) + 0.1, np.ones((20, 20))),
     ),
     "six nearest places, 120": drawn(15_000, lambda rng: nearest(rng, 120, 6)),
-    "queue, 40": drawn(6_000, lambda rng: 0.8 ** np.arange(40)[:, None] * (apart(40) == 1)),
-    "product, 70": drawn(15_000, lambda rng: np.outer(*rng.lognormal(0.0, 1.2, (2, 70)))),
-    "declared graph, 300": drawn(15_000, lambda rng: some(rng, 300, 12, 1.0), graph=True),
+    "queue, 40": drawn(
+        6_000, lambda rng: 0.8 ** np.arange(40)[:, None] * (apart(40) == 1)
+    ),
+    "product, 70": drawn(
+        15_000, lambda rng: np.outer(*rng.lognormal(0.0, 1.2, (2, 70)))
+    ),
+    "declared graph, 300": drawn(
+        15_000, lambda rng: some(rng, 300, 12, 1.0), graph=True
+    ),
 }
 FRESH: dict[str, Callable[[int], Table]] = {
-    "doubling map, 96": drawn(10_000, lambda rng: (steps(96, 2) <= 2) * rng.gamma(1.0, size=(96, 96))),
+    "doubling map, 96": drawn(
+        10_000, lambda rng: (steps(96, 2) <= 2) * rng.gamma(1.0, size=(96, 96))
+    ),
     "ladder, 100": drawn(
         12_000,
         lambda rng: (
-            (np.kron(np.eye(2), apart(50) == 1) + np.eye(100, k=50) + np.eye(100, k=-50)) * sizes(rng, 100, 1.0)
+            (
+                np.kron(np.eye(2), apart(50) == 1)
+                + np.eye(100, k=50)
+                + np.eye(100, k=-50)
+            )
+            * sizes(rng, 100, 1.0)
         ),
     ),
     "a third of the pairs, 75": drawn(
-        15_000, lambda rng: sizes(rng, 75, 1.0) * sizes(rng, 75, 1.0).T * (rng.random((75, 75)) < 0.3)
+        15_000,
+        lambda rng: (
+            sizes(rng, 75, 1.0) * sizes(rng, 75, 1.0).T * (rng.random((75, 75)) < 0.3)
+        ),
     ),
-    "both ways alike, 55": drawn(15_000, lambda rng: (lambda one: one + one.T)(rng.pareto(1.3, (55, 55)))),
-    "one dense row, 90": drawn(9_000, lambda rng: np.vstack([np.ones((1, 90)), some(rng, 90, 2, 0.5)[1:]])),
-    "shift register, 128": drawn(14_000, lambda rng: np.where(steps(128, 2) <= 1, rng.beta(1.0, 1.0, (128, 128)), 0.0)),
-    "overlapping groups, 111": drawn(15_000, lambda rng: overlapping(111, 12, 9) * sizes(rng, 111, 0.5)),
+    "both ways alike, 55": drawn(
+        15_000, lambda rng: (lambda one: one + one.T)(rng.pareto(1.3, (55, 55)))
+    ),
+    "one dense row, 90": drawn(
+        9_000, lambda rng: np.vstack([np.ones((1, 90)), some(rng, 90, 2, 0.5)[1:]])
+    ),
+    "shift register, 128": drawn(
+        14_000,
+        lambda rng: np.where(steps(128, 2) <= 1, rng.beta(1.0, 1.0, (128, 128)), 0.0),
+    ),
+    "overlapping groups, 111": drawn(
+        15_000, lambda rng: overlapping(111, 12, 9) * sizes(rng, 111, 0.5)
+    ),
     "torus, 64": drawn(8_000, lambda rng: torus(4) * rng.gamma(2.0, size=(64, 64))),
     "few events, 45": drawn(1_500, lambda rng: rng.dirichlet(np.full(45, 0.1), 45)),
-    "five steps on, 72": drawn(12_000, lambda rng: sizes(rng, 72, 0.4) * np.exp(-(((steps(72, 1) - 5) / 4.0) ** 2))),
+    "five steps on, 72": drawn(
+        12_000,
+        lambda rng: sizes(rng, 72, 0.4) * np.exp(-(((steps(72, 1) - 5) / 4.0) ** 2)),
+    ),
 }
 
 
@@ -366,10 +515,17 @@ def measured(kinds: dict[str, Callable[[int], Table]], seeds: range) -> pd.DataF
             noise = laplace_noise(epsilon)
             found: dict[str, list[tuple[float, float]]] = {}
             for seed, (support, counts) in zip(seeds, made):
-                noisy = release.noisy_counts(counts, noise, np.random.default_rng([seed, round(1000 * epsilon)]))
+                noisy = release.noisy_counts(
+                    counts, noise, np.random.default_rng([seed, round(1000 * epsilon)])
+                )
                 for rule, probabilities in estimates(support, noisy, noise).items():
-                    found.setdefault(rule, []).append(errors(support, counts, probabilities))
-            rows += [(name, epsilon, rule, *np.mean(each, axis=0)) for rule, each in found.items()]
+                    found.setdefault(rule, []).append(
+                        errors(support, counts, probabilities)
+                    )
+            rows += [
+                (name, epsilon, rule, *np.mean(each, axis=0))
+                for rule, each in found.items()
+            ]
         print(name, flush=True)
     return pd.DataFrame(rows, columns=["table", "epsilon", "rule", "rows", "long_run"])
 
@@ -383,22 +539,48 @@ def page() -> str:
         f"the best of {len(RULES)} other rules at the same table and epsilon: above 1 ours errs more. The best "
         "is another one from table to table; the second table of each part has what each of them would have.",
     ]
-    sections = {"Kinds of tables that the rule was chosen on": RESULTS, "Kinds that had no part in it": FRESH_RESULTS}
+    sections = {
+        "Kinds of tables that the rule was chosen on": RESULTS,
+        "Kinds that had no part in it": FRESH_RESULTS,
+    }
     for section, path in sections.items():
         if not path.exists():
             continue
         shares = ratios(pd.read_csv(path))
         ours = shares.xs("ours", level="rule").unstack("epsilon")
-        head = ["table", *(f"{what}, {e:g}" for what in ("rows", "long run") for e in EPSILONS)]
+        head = [
+            "table",
+            *(f"{what}, {e:g}" for what in ("rows", "long run") for e in EPSILONS),
+        ]
         parts += [
             f"## {section}",
-            tables.markdown(head, [(name, *(f"{x:.2f}" for x in row)) for name, *row in ours.itertuples()]),
+            tables.markdown(
+                head,
+                [
+                    (name, *(f"{x:.2f}" for x in row))
+                    for name, *row in ours.itertuples()
+                ],
+            ),
         ]
-        of_rules = shares.groupby("rule").agg([lambda x: float(np.exp(np.log(x).mean())), "max"])
+        of_rules = shares.groupby("rule").agg(
+            [lambda x: float(np.exp(np.log(x).mean())), "max"]
+        )
         of_rules = of_rules.sort_values(of_rules.columns[0])
-        head = ["rule", "rows: geometric mean", "worst", "long run: geometric mean", "worst"]
+        head = [
+            "rule",
+            "rows: geometric mean",
+            "worst",
+            "long run: geometric mean",
+            "worst",
+        ]
         parts.append(
-            tables.markdown(head, [(name, *(f"{x:.2f}" for x in row)) for name, *row in of_rules.itertuples()])
+            tables.markdown(
+                head,
+                [
+                    (name, *(f"{x:.2f}" for x in row))
+                    for name, *row in of_rules.itertuples()
+                ],
+            )
         )
     return "\n\n".join(parts) + "\n"
 
@@ -406,7 +588,9 @@ def page() -> str:
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
     """Return errors over those of the best rule but ours, by table, epsilon and rule."""
     found = table.set_index(["table", "epsilon", "rule"])
-    best = found.drop("ours", level="rule").groupby(["table", "epsilon"], sort=False).min()
+    best = (
+        found.drop("ours", level="rule").groupby(["table", "epsilon"], sort=False).min()
+    )
     return found / best.reindex(found.index.droplevel("rule")).to_numpy().clip(1e-12)
 
 
@@ -414,14 +598,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=4, help="tables of each kind")
     parser.add_argument("--seed", type=int, default=1, help="of the first table")
-    parser.add_argument("--write", action="store_true", help="write tools/bench/results/estimates*")
+    parser.add_argument(
+        "--write", action="store_true", help="write tools/bench/results/estimates*"
+    )
     parser.add_argument("--fresh", action="store_true")
     a = parser.parse_args()
     table = measured(FRESH if a.fresh else KNOWN, range(a.seed, a.seed + a.draws))
     of_ours = ratios(table).xs("ours", level="rule")
-    print(np.exp(np.log(of_ours).mean()).to_string(), of_ours.max().to_string(), sep="\n")
+    print(
+        np.exp(np.log(of_ours).mean()).to_string(), of_ours.max().to_string(), sep="\n"
+    )
     if a.write:
-        table.round(6).to_csv(FRESH_RESULTS if a.fresh else RESULTS, index=False, lineterminator="\n")
+        table.round(6).to_csv(
+            FRESH_RESULTS if a.fresh else RESULTS, index=False, lineterminator="\n"
+        )
         RESULTS.with_suffix(".md").write_text(page(), encoding="utf-8")
 
 

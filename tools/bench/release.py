@@ -34,9 +34,14 @@ def at_scale(states: int, out: int, pairs: str) -> dict[str, Any]:
     """
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
-        for work, arguments in ((_write_events, (states, out, EVENTS[pairs])), (_measure, (pairs,))):
+        for work, arguments in (
+            (_write_events, (states, out, EVENTS[pairs])),
+            (_measure, (pairs,)),
+        ):
             here, there = context.Pipe()
-            process = context.Process(target=work, args=(Path(folder), there, *arguments))
+            process = context.Process(
+                target=work, args=(Path(folder), there, *arguments)
+            )
             process.start()
             there.close()
             found = here.recv()
@@ -50,10 +55,16 @@ def _write_events(folder: Path, pipe: Any, states: int, out: int, total: int) ->
     ends = (np.arange(states)[:, None] + steps) % states
     start = rng.integers(0, states, total)
     end = ends[start, (out * rng.random(total) ** 3).astype(int)]
-    pd.DataFrame({"origin": start, "destination": end}).to_parquet(folder / "events.parquet")
-    graph = pd.DataFrame({"origin": np.repeat(np.arange(states), out), "destination": ends.ravel()})
+    pd.DataFrame({"origin": start, "destination": end}).to_parquet(
+        folder / "events.parquet"
+    )
+    graph = pd.DataFrame(
+        {"origin": np.repeat(np.arange(states), out), "destination": ends.ravel()}
+    )
     graph.to_parquet(folder / "graph.parquet")
-    (folder / "states.txt").write_text("\n".join(map(str, range(states))), encoding="utf-8")
+    (folder / "states.txt").write_text(
+        "\n".join(map(str, range(states))), encoding="utf-8"
+    )
     pipe.send({})
 
 
@@ -63,15 +74,24 @@ def _measure(folder: Path, pipe: Any, pairs: str) -> None:
 
     def lap(name: str) -> None:
         times.append((time.perf_counter(), time.process_time()))
-        found[f"{name}_s"], found[f"{name}_cpu_s"] = (round(b - a, 1) for a, b in zip(*times[-2:]))
+        found[f"{name}_s"], found[f"{name}_cpu_s"] = (
+            round(b - a, 1) for a, b in zip(*times[-2:])
+        )
 
     if pairs == "declared":
-        support: Any = release.declared_graph(supports.read_graph(str(folder / "graph.parquet")))
+        support: Any = release.declared_graph(
+            supports.read_graph(str(folder / "graph.parquet"))
+        )
     else:
-        support = release.private_pairs(supports.read_categories(str(folder / "states.txt")))
+        support = release.private_pairs(
+            supports.read_categories(str(folder / "states.txt"))
+        )
     lap("support")
     counts = release.count_transitions(
-        str(folder / "events.parquet"), "origin", "destination", categories=support.labels
+        str(folder / "events.parquet"),
+        "origin",
+        "destination",
+        categories=support.labels,
     )
     lap("count")
     chain = release.release_chain(counts, epsilon=1.0, delta=1e-6, support=support)
@@ -82,17 +102,42 @@ def _measure(folder: Path, pipe: Any, pairs: str) -> None:
     with files.prepare(folder / "out") as place:
         place.write(chain, counts)
     lap("write")
-    found["total_s"], found["total_cpu_s"] = (round(b - a, 1) for a, b in zip(times[0], times[-1]))
-    pipe.send(found | {"peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10)})
+    found["total_s"], found["total_cpu_s"] = (
+        round(b - a, 1) for a, b in zip(times[0], times[-1])
+    )
+    pipe.send(
+        found
+        | {
+            "peak_mib": round(
+                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+            )
+        }
+    )
 
 
 def page_of_scale(table: pd.DataFrame) -> str:
     """Return release_scale.md."""
-    columns = ["pairs", "events", "released pairs", "draws, s", "in all, s", "of processors, s", "peak, MiB"]
+    columns = [
+        "pairs",
+        "events",
+        "released pairs",
+        "draws, s",
+        "in all, s",
+        "of processors, s",
+        "peak, MiB",
+    ]
     rows = []
     for r in table.itertuples():
         seconds = (f"{each:.0f}" for each in (r.release_s, r.total_s, r.total_cpu_s))
-        rows.append([r.pairs, f"{r.events:,}", f"{r.released_pairs:,}", *seconds, f"{r.peak_mib:,}"])
+        rows.append(
+            [
+                r.pairs,
+                f"{r.events:,}",
+                f"{r.released_pairs:,}",
+                *seconds,
+                f"{r.peak_mib:,}",
+            ]
+        )
     return (
         "# Releases at scale\n\n"
         f"By `python -m tools.bench.release --write` ({machine()}): `dpsim release` from a Parquet file to the "
@@ -104,7 +149,9 @@ def page_of_scale(table: pd.DataFrame) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write tools/bench/results/release_scale*")
+    parser.add_argument(
+        "--write", action="store_true", help="write tools/bench/results/release_scale*"
+    )
     parser.add_argument("--states", type=int, default=STATES)
     a = parser.parse_args()
     table = pd.DataFrame([at_scale(a.states, OUT, pairs) for pairs in EVENTS])

@@ -90,7 +90,9 @@ def _table(rows: list[dict[str, str]]) -> str:
 def _methods(rows: list[dict[str, str]]) -> str:
     """Return how the values were computed and confirmed."""
     pairs = dict.fromkeys((row["method"], row["second_method"]) for row in rows)
-    lines = [f"- {escape(first)}; confirmed by: {escape(second)}" for first, second in pairs]
+    lines = [
+        f"- {escape(first)}; confirmed by: {escape(second)}" for first, second in pairs
+    ]
     return "\n".join(["Computed by", "", *lines])
 
 

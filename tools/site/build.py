@@ -24,7 +24,14 @@ from dpsim import paths
 
 HERE = Path(__file__).resolve().parent
 
-MATHJAX = ("startup.js", "core.js", "input/tex.js", "output/chtml.js", "a11y/assistive-mml.js", "input/tex/extensions")
+MATHJAX = (
+    "startup.js",
+    "core.js",
+    "input/tex.js",
+    "output/chtml.js",
+    "a11y/assistive-mml.js",
+    "input/tex/extensions",
+)
 """The parts of MathJax that the pages load; all in one file would be twice as much."""
 
 
@@ -39,8 +46,14 @@ def node_modules(cache: Path) -> Path:
             shutil.copy(HERE / name, cache)
         npm = shutil.which("npm")
         if npm is None:
-            raise SystemExit("site: npm is needed once, to fetch MathJax and Vega; install Node.js")
-        subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"], cwd=cache, check=True)
+            raise SystemExit(
+                "site: npm is needed once, to fetch MathJax and Vega; install Node.js"
+            )
+        subprocess.run(
+            [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"],
+            cwd=cache,
+            check=True,
+        )
         fetched.write_bytes(lock)
     return cache / "node_modules"
 
@@ -57,19 +70,30 @@ def stage(source: Path, modules: Path) -> None:
     for part in MATHJAX:
         _copy(modules / "mathjax" / part, target / part)
     for part in ("chtml.js", "chtml"):
-        _copy(modules / "@mathjax" / "mathjax-newcm-font" / part, target / "font" / part)
+        _copy(
+            modules / "@mathjax" / "mathjax-newcm-font" / part, target / "font" / part
+        )
     explore.copy_script(modules, source / "_static" / "vega")
     names = pages.ordered(paths.notebook_names())
-    notebooks = {name: nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4) for name in names}
+    notebooks = {
+        name: nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4)
+        for name in names
+    }
     pages.write(source, notebooks)
     files = source / "files"
     if not any(paths.figures().glob("*/*.pdf")):
-        print("site: without the pdf of the figures, which are not committed; `PDF=1 make figures` writes them")
+        print(
+            "site: without the pdf of the figures, which are not committed; `PDF=1 make figures` writes them"
+        )
     for table in ("published.csv", "known_answers.csv"):
         _copy(paths.data() / table, files / "data" / table)
-    (source / "figures").symlink_to("files/figures")  # images that a notebook takes from ../figures
+    (source / "figures").symlink_to(
+        "files/figures"
+    )  # images that a notebook takes from ../figures
     for name in names:
-        _copy(paths.notebooks() / f"{name}.ipynb", files / "notebooks" / f"{name}.ipynb")
+        _copy(
+            paths.notebooks() / f"{name}.ipynb", files / "notebooks" / f"{name}.ipynb"
+        )
         folder = paths.figures() / name
         for file in sorted(folder.glob("[a-z]*")):
             _copy(file, files / "figures" / name / file.name)
@@ -93,7 +117,16 @@ def main() -> int:
     source = build / "site-source"
     stage(source, node_modules(build / "npm"))
     shutil.rmtree(output, ignore_errors=True)
-    words = ["-b", "html", "-d", str(build / "site-doctrees"), "-j", "auto", "-W", "--keep-going"]
+    words = [
+        "-b",
+        "html",
+        "-d",
+        str(build / "site-doctrees"),
+        "-j",
+        "auto",
+        "-W",
+        "--keep-going",
+    ]
     failed = build_main([*words, "-q", str(source), str(output)])
     if not failed:
         finish.finish(output)

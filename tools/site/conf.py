@@ -8,10 +8,18 @@ from pathlib import Path
 
 from dpsim import paths
 
-declared = tomllib.loads((paths.root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+declared = tomllib.loads((paths.root() / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
 project = "dpsim"
 author = ", ".join(each["name"] for each in declared["authors"])
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+]
 extensions += ["sphinx_click"]
 exclude_patterns = ["figures", "files"]
 suppress_warnings = ["myst.header"]
@@ -19,8 +27,12 @@ smartquotes = False  # what is quoted from code or a table stays as it is
 highlight_language = "none"
 
 nb_execution_mode = "off"  # the pages show what is committed
-nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # their scripts would come from elsewhere
-nb_mime_priority_overrides = [("html", "application/vnd.vegalite.v5+json", None)]  # the page Explore shows those
+nb_ipywidgets_js: dict[
+    str, dict[str, str]
+] = {}  # their scripts would come from elsewhere
+nb_mime_priority_overrides = [
+    ("html", "application/vnd.vegalite.v5+json", None)
+]  # the page Explore shows those
 nb_merge_streams = True
 nb_render_markdown_format = "myst"  # formulas in outputs are typeset too
 nb_code_prompt_show = "Show the code"
@@ -43,7 +55,9 @@ html_extra_path = ["files"]
 html_copy_source = False
 html_show_sourcelink = False
 html_domain_indices = False
-html_sidebars: dict[str, list[str]] = {"**": []}  # the width is for code; siblings are a click on the trail away
+html_sidebars: dict[str, list[str]] = {
+    "**": []
+}  # the width is for code; siblings are a click on the trail away
 html_theme_options = {
     "logo": {"text": "dpsim"},
     "header_links_before_dropdown": 6,
@@ -61,7 +75,9 @@ html_baseurl = declared.get("urls", {}).get("Documentation", "")
 copyright = f"{author}; code MIT, data under their own licences"
 
 autosummary_generate = False
-autodoc_typehints = "none"  # the sections of the docstrings say types, shapes and ranges
+autodoc_typehints = (
+    "none"  # the sections of the docstrings say types, shapes and ranges
+)
 autodoc_preserve_defaults = True  # as the source has them
 napoleon_google_docstring = False
 napoleon_use_param = False  # "x, t, steps: as in metropolis" stays one line

@@ -60,7 +60,9 @@ async function draw(place) {
 """Draws every chart and names its controls."""
 
 
-def charts(notebooks: Mapping[str, Any]) -> list[tuple[notebook_pages.Figure, dict[str, Any]]]:
+def charts(
+    notebooks: Mapping[str, Any],
+) -> list[tuple[notebook_pages.Figure, dict[str, Any]]]:
     """Return the notebooks' figures that move, with their charts."""
     found = []
     for name, notebook in notebooks.items():
@@ -93,21 +95,31 @@ def _caption(figure: notebook_pages.Figure) -> str:
     notebooks share, and without remarks that the chart moves in JupyterLab: here it
     moves too."""
     caption = re.sub(r"\s*\([^()]*JupyterLab[^()]*\)", "", figure.caption)
-    caption = re.sub(r"^\*\*(?:Paper, )?Figure\s[\w–-]+\.(\*\* )?\s*", lambda m: "" if m[1] else "**", caption)
+    caption = re.sub(
+        r"^\*\*(?:Paper, )?Figure\s[\w–-]+\.(\*\* )?\s*",
+        lambda m: "" if m[1] else "**",
+        caption,
+    )
     return without_formulas(caption, markup=True)
 
 
 def _section(figure: notebook_pages.Figure, spec: dict[str, Any], title: str) -> str:
     """Return one chart with its heading, its notebook, its words and its files."""
     base = f"figures/{figure.notebook}/{figure.stem}"
-    width, height = notebook_pages.screen_size(paths.figures() / figure.notebook / f"{figure.stem}.png", 0.5)
+    width, height = notebook_pages.screen_size(
+        paths.figures() / figure.notebook / f"{figure.stem}.png", 0.5
+    )
     alt = html.escape(spec.get("description", plain(figure.caption)))
-    embedded = json.dumps(vl_convert.vegalite_to_vega(spec), separators=(",", ":")).replace("</", "<\\/")
+    embedded = json.dumps(
+        vl_convert.vegalite_to_vega(spec), separators=(",", ":")
+    ).replace("</", "<\\/")
     heading = re.sub(r"^\d+\.\s*", "", figure.section)
     place = f"notebooks/{figure.notebook}.html#{figure.anchor}"
     source = f'<p class="source">From the notebook <a href="{place}">{title}</a></p>'
     still = f'<img src="{base}.png" alt="{alt}" width="{width}" height="{height}">'
-    files = " · ".join(f'<a href="{base}.{end}" download>{end}</a>' for end in ("csv", "png", "json"))
+    files = " · ".join(
+        f'<a href="{base}.{end}" download>{end}</a>' for end in ("csv", "png", "json")
+    )
     return "\n\n".join(
         [
             f"## {heading}",
@@ -115,7 +127,9 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any], title: str) ->
             f'<figure class="published moving" id="{figure.anchor}">\n<div class="chart" role="group" '
             f'aria-label="{alt}"></div>\n<div class="controls"></div>\n<noscript>{still}</noscript>\n'
             f'<script type="application/json">{embedded}</script>\n<figcaption>',
-            notebook_pages.with_site_links(_caption(figure), f"notebooks/{figure.notebook}.html"),
+            notebook_pages.with_site_links(
+                _caption(figure), f"notebooks/{figure.notebook}.html"
+            ),
             f'<p class="downloads">{files}</p>\n</figcaption>\n</figure>',
         ]
     )

@@ -26,7 +26,9 @@ keeps no sign beside it."""
 
 def finish(site: Path) -> None:
     """Finish the built site in its folder."""
-    for template in (site / "_static").glob("*.html"):  # the theme's own, which is no page
+    for template in (site / "_static").glob(
+        "*.html"
+    ):  # the theme's own, which is no page
         template.unlink()
     for path in site.rglob("*.html"):
         parts = re.split(r"(<img\b[^>]*>)", path.read_text(encoding="utf-8"))
@@ -43,12 +45,19 @@ def described(page: str) -> str:
     it has none."""
     article = page.partition("<article")[2]
     paragraphs = re.findall(r"<p>(.*?)</p>", article, flags=re.DOTALL)
-    texts = [" ".join(html.unescape(re.sub("<[^>]+>", "", part)).split()) for part in paragraphs]
+    texts = [
+        " ".join(html.unescape(re.sub("<[^>]+>", "", part)).split())
+        for part in paragraphs
+    ]
     title = html.unescape(re.findall(r"<title>(.*?)</title>", page, flags=re.DOTALL)[0])
     text = next((text for text in texts if len(text) > 60), " ".join(title.split()))
     if len(text) > LONGEST:
         text = f"{text[:LONGEST].rpartition(' ')[0]} …"
-    return page.replace("</head>", f'  <meta name="description" content="{html.escape(text)}"/>\n  </head>', 1)
+    return page.replace(
+        "</head>",
+        f'  <meta name="description" content="{html.escape(text)}"/>\n  </head>',
+        1,
+    )
 
 
 def whole(page: str) -> str:
@@ -57,7 +66,11 @@ def whole(page: str) -> str:
 
     def kept(found: re.Match[str]) -> str:
         short = len(re.sub("<[^>]*>", "", found["box"])) <= LINE
-        return f'<span class="whole">{found[0]}</span>' if short and (found["before"] or found["after"]) else found[0]
+        return (
+            f'<span class="whole">{found[0]}</span>'
+            if short and (found["before"] or found["after"])
+            else found[0]
+        )
 
     return WHOLE.sub(kept, page)
 
@@ -71,7 +84,11 @@ def _light(tag: str, folder: Path) -> str:
     source = folder / f"{html.unescape(found[1])}.png"
     target = source.with_suffix(".webp")
     with Image.open(source) as picture:
-        size = "" if "width=" in tag else ' width="{}" height="{}"'.format(*picture.size)
+        size = (
+            "" if "width=" in tag else ' width="{}" height="{}"'.format(*picture.size)
+        )
         if not target.is_file():
             picture.convert("RGB").save(target, lossless=True, method=2)
-    return f'<img loading="lazy"{size}' + tag.removeprefix("<img").replace(found[0], f'src="{found[1]}.webp"')
+    return f'<img loading="lazy"{size}' + tag.removeprefix("<img").replace(
+        found[0], f'src="{found[1]}.webp"'
+    )

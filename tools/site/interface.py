@@ -26,7 +26,9 @@ INTRODUCTION = (
 def subpackages() -> list[str]:
     """Return the subpackages in the face's order, what stands below them last;
     `numerics` has only modules."""
-    named = [name for name in face("dpsim") if inspect.ismodule(getattr(dpsim, name, None))]
+    named = [
+        name for name in face("dpsim") if inspect.ismodule(getattr(dpsim, name, None))
+    ]
     return [name for name in named if name not in (*FLOOR, "numerics")] + list(FLOOR)
 
 
@@ -37,20 +39,35 @@ def face(module: str) -> list[str]:
     stub = folder / "__init__.pyi"
     if stub.is_file():
         tree = ast.parse(stub.read_text(encoding="utf-8"))
-        return [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+        return [
+            alias.name
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        ]
     tree = ast.parse(folder.with_suffix(".py").read_text(encoding="utf-8"))
     kinds = (ast.FunctionDef, ast.ClassDef)
-    return [node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
+    return [
+        node.name
+        for node in tree.body
+        if isinstance(node, kinds) and not node.name.startswith("_")
+    ]
 
 
 def pages() -> dict[str, str]:
     """Return the pages by name: the list of subpackages, a page for each, the command
     line."""
     names = subpackages()
-    rows = [f"| [{name}]({name}.md) | {first_sentence(f'dpsim.{name}')} |" for name in names]
+    rows = [
+        f"| [{name}]({name}.md) | {first_sentence(f'dpsim.{name}')} |" for name in names
+    ]
     table = "\n".join(["| subpackage | what it holds |", "| --- | --- |", *rows])
     index = ["# Interface", INTRODUCTION, table, toctree([*names, "command_line"])]
-    texts = {"index": "\n\n".join(index), **{name: subpackage(name) for name in names}, "command_line": COMMAND_LINE}
+    texts = {
+        "index": "\n\n".join(index),
+        **{name: subpackage(name) for name in names},
+        "command_line": COMMAND_LINE,
+    }
     return {f"api/{name}.md": text for name, text in texts.items()}
 
 
@@ -64,10 +81,17 @@ def subpackage(name: str) -> str:
     """Return the page of a subpackage: its docstring, a table of its functions and
     classes, each of them in full."""
     module = importlib.import_module(f"dpsim.{name}")
-    shown = [entry for entry in face(f"dpsim.{name}") if callable(getattr(module, entry, None))]
+    shown = [
+        entry
+        for entry in face(f"dpsim.{name}")
+        if callable(getattr(module, entry, None))
+    ]
     summary = f"```{{eval-rst}}\n.. currentmodule:: dpsim.{name}\n.. autosummary::\n   :nosignatures:\n"
     listed = "\n".join(f"   {entry}" for entry in shown)
-    full = "\n\n".join(f".. auto{_kind(getattr(module, entry))}:: dpsim.{name}.{entry}" for entry in shown)
+    full = "\n\n".join(
+        f".. auto{_kind(getattr(module, entry))}:: dpsim.{name}.{entry}"
+        for entry in shown
+    )
     doc = inspect.getdoc(module) or ""
     parts = [f"# dpsim.{name}", f"```{{eval-rst}}\n{doc}\n```"]
     if shown:

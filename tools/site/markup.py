@@ -28,11 +28,48 @@ def without_formulas(markdown: str, *, markup: bool = False) -> str:
 def _formula(tex: str, markup: bool) -> str:
     """Return a short formula as text: Greek letters and the commonest signs, other
     commands by their names."""
-    signs = {"le": "≤", "ge": "≥", "to": "→", "times": "×", "sim": "∼", "in": "∈", "sum": "∑", "prod": "∏"}
-    signs |= {"cdot": "·", "infty": "∞", "pm": "±", "epsilon": "ε", "varepsilon": "ε", "|": "‖", "ll": "≪"}
-    accents = {"tilde": "\u0303", "hat": "\u0302", "bar": "\u0304"}  # Unicode has them behind their letter
-    signs |= {"sqrt": "√", "mathbb": "", "mathcal": "", "mathrm": "", "mathbf": "", "text": ""}
-    signs |= {"bigl": "", "bigr": "", "left": "", "right": "", "log": "log", "approx": "≈", "ne": "≠", "mid": "|"}
+    signs = {
+        "le": "≤",
+        "ge": "≥",
+        "to": "→",
+        "times": "×",
+        "sim": "∼",
+        "in": "∈",
+        "sum": "∑",
+        "prod": "∏",
+    }
+    signs |= {
+        "cdot": "·",
+        "infty": "∞",
+        "pm": "±",
+        "epsilon": "ε",
+        "varepsilon": "ε",
+        "|": "‖",
+        "ll": "≪",
+    }
+    accents = {
+        "tilde": "\u0303",
+        "hat": "\u0302",
+        "bar": "\u0304",
+    }  # Unicode has them behind their letter
+    signs |= {
+        "sqrt": "√",
+        "mathbb": "",
+        "mathcal": "",
+        "mathrm": "",
+        "mathbf": "",
+        "text": "",
+    }
+    signs |= {
+        "bigl": "",
+        "bigr": "",
+        "left": "",
+        "right": "",
+        "log": "log",
+        "approx": "≈",
+        "ne": "≠",
+        "mid": "|",
+    }
 
     def sign(found: re.Match[str]) -> str:
         name = found[1]
@@ -47,8 +84,12 @@ def _formula(tex: str, markup: bool) -> str:
             return name if name.isalpha() else " "
 
     part = r"(?:\{([^{}]*)\}|\s*(\w))"
-    tex = re.sub(rf"\\[dt]?frac{part}{part}", lambda m: f"{m[1] or m[2]}/{m[3] or m[4]}", tex)
-    tex = re.sub(r"\^(?:\{(-?\d+)\}|(\d))", lambda m: (m[1] or m[2]).translate(RAISED), tex)
+    tex = re.sub(
+        rf"\\[dt]?frac{part}{part}", lambda m: f"{m[1] or m[2]}/{m[3] or m[4]}", tex
+    )
+    tex = re.sub(
+        r"\^(?:\{(-?\d+)\}|(\d))", lambda m: (m[1] or m[2]).translate(RAISED), tex
+    )
     if markup:
         letters = r"(?:\{([^{}]*)\}|(\\[A-Za-z]+|\w))"
         tex = re.sub(rf"\^{letters}", lambda m: f"<sup>{m[1] or m[2]}</sup>", tex)
@@ -60,16 +101,31 @@ def _formula(tex: str, markup: bool) -> str:
 def escape(text: str) -> str:
     """Return plain text as Markdown that shows it as it stands, with `code` as code."""
     parts = re.split(r"(`[^`|]+`)", text)
-    return "".join(part if n % 2 else re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", part) for n, part in enumerate(parts))
+    return "".join(
+        part if n % 2 else re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", part)
+        for n, part in enumerate(parts)
+    )
 
 
 def toctree(pages: list[str], caption: str = "") -> str:
     """Return a hidden table of contents, with a caption where one is given."""
-    return "\n".join(["```{toctree}", ":hidden:", *([f":caption: {caption}"] if caption else []), "", *pages, "```"])
+    return "\n".join(
+        [
+            "```{toctree}",
+            ":hidden:",
+            *([f":caption: {caption}"] if caption else []),
+            "",
+            *pages,
+            "```",
+        ]
+    )
 
 
 def downloads(files: Mapping[str, str], name: str) -> list[str]:
     """Return a link to each file, shown as its key and called "<key> of <name>" by
     screen readers."""
     called = html.escape(name)
-    return [f'<a href="{path}" aria-label="{key} of {called}" download>{key}</a>' for key, path in files.items()]
+    return [
+        f'<a href="{path}" aria-label="{key} of {called}" download>{key}</a>'
+        for key, path in files.items()
+    ]

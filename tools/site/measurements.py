@@ -20,7 +20,11 @@ and of machine.txt."""
 
 def texts() -> list[Path]:
     """Return the files that the page shows, in the order of their names."""
-    return [path for folder in RESULTS for path in sorted((paths.root() / folder).glob("*.md"))]
+    return [
+        path
+        for folder in RESULTS
+        for path in sorted((paths.root() / folder).glob("*.md"))
+    ]
 
 
 def page(folder: Path) -> str:
@@ -32,7 +36,10 @@ def page(folder: Path) -> str:
     parts = ["# Measurements", *(_section(path, files) for path in texts())]
     machine = files / "machine.txt"
     if machine.is_file():
-        parts += ["## The machine", f"```text\n{machine.read_text(encoding='utf-8').strip()}\n```"]
+        parts += [
+            "## The machine",
+            f"```text\n{machine.read_text(encoding='utf-8').strip()}\n```",
+        ]
     return "\n\n".join(parts)
 
 
@@ -42,7 +49,12 @@ def _section(path: Path, files: Path) -> str:
     text = path.read_text(encoding="utf-8").strip()
     shown = re.search(rf"!\[([^\]]*)\]\({path.stem}\.png\)", text)
     title = plain(text.partition("\n")[0].lstrip("# "))
-    made = _files(path.stem, files, title, plain(shown[1]) if shown and shown[1] else _first_paragraph(text) or title)
+    made = _files(
+        path.stem,
+        files,
+        title,
+        plain(shown[1]) if shown and shown[1] else _first_paragraph(text) or title,
+    )
     text = text.replace(shown[0], made) if shown else f"{text}\n\n{made}"
     return _lower(_linked(text, files))
 
@@ -51,9 +63,15 @@ def _files(stem: str, files: Path, title: str, alt: str) -> str:
     """Return the figure and the links to the files of that name, as far as there are
     any."""
     found = {
-        ending: f"{files.name}/{stem}.{ending}" for ending in ("png", "csv") if (files / f"{stem}.{ending}").is_file()
+        ending: f"{files.name}/{stem}.{ending}"
+        for ending in ("png", "csv")
+        if (files / f"{stem}.{ending}").is_file()
     }
-    links = f'<p class="downloads">{" · ".join(downloads(found, title))}</p>' if found else ""
+    links = (
+        f'<p class="downloads">{" · ".join(downloads(found, title))}</p>'
+        if found
+        else ""
+    )
     if "png" not in found:
         return links
     width, height = screen_size(files / f"{stem}.png")
@@ -64,7 +82,10 @@ def _files(stem: str, files: Path, title: str, alt: str) -> str:
 def _first_paragraph(text: str) -> str:
     """Return the first paragraph of prose as plain text, "" when there is none."""
     parts = re.split(r"\n\s*\n", text)
-    return next((plain(part) for part in parts if not re.match(r"\s*([#|<`]|!\[|[-*] )", part)), "")
+    return next(
+        (plain(part) for part in parts if not re.match(r"\s*([#|<`]|!\[|[-*] )", part)),
+        "",
+    )
 
 
 def _linked(text: str, files: Path) -> str:
@@ -73,7 +94,11 @@ def _linked(text: str, files: Path) -> str:
 
     def link(found: re.Match[str]) -> str:
         words, target = found[1], found[2]
-        return f'<a href="{files.name}/{target}">{words}</a>' if (files / target).is_file() else words
+        return (
+            f'<a href="{files.name}/{target}">{words}</a>'
+            if (files / target).is_file()
+            else words
+        )
 
     return re.sub(r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, text)
 
@@ -82,4 +107,9 @@ def _lower(text: str) -> str:
     """Return the text with every heading one level lower; what stands between fences is
     no heading."""
     parts = re.split(r"(^```.*?^```)", text, flags=re.MULTILINE | re.DOTALL)
-    return "".join(part if part.startswith("```") else re.sub(r"^#", "##", part, flags=re.MULTILINE) for part in parts)
+    return "".join(
+        part
+        if part.startswith("```")
+        else re.sub(r"^#", "##", part, flags=re.MULTILINE)
+        for part in parts
+    )

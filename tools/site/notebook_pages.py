@@ -57,7 +57,12 @@ def question(notebook: Any) -> str:
     """Return the first two sentences of a notebook's question, or of its first
     paragraph if it asks none."""
     prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
-    paragraphs = [part for source in prose for part in _paragraphs(source) if re.match(r"[\w*]", part)]
+    paragraphs = [
+        part
+        for source in prose
+        for part in _paragraphs(source)
+        if re.match(r"[\w*]", part)
+    ]
     asked = [part for part in paragraphs if part.startswith("**The question.**")]
     text = plain((asked + paragraphs)[0].removeprefix("**The question.**"))
     return " ".join(re.split(r"(?<=[.?!]) (?=[A-Z])", text)[:2])
@@ -74,10 +79,20 @@ def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
     for number, cell in enumerate(notebook.cells):
         section = (_headings(cell) or [section])[-1]
         stems, captions = _saved(cell), _captions_below(notebook, number)
-        if 0 < len(stems) < len(captions):  # more paragraphs than figures: the last figure has the rest
-            captions = [*captions[: len(stems) - 1], "\n\n".join(captions[len(stems) - 1 :])]
-        captions += captions[-1:] * (len(stems) - len(captions)) or [""] * (len(stems) - len(captions))
-        found += [Figure(name, stem, caption, section) for stem, caption in zip(stems, captions)]
+        if (
+            0 < len(stems) < len(captions)
+        ):  # more paragraphs than figures: the last figure has the rest
+            captions = [
+                *captions[: len(stems) - 1],
+                "\n\n".join(captions[len(stems) - 1 :]),
+            ]
+        captions += captions[-1:] * (len(stems) - len(captions)) or [""] * (
+            len(stems) - len(captions)
+        )
+        found += [
+            Figure(name, stem, caption, section)
+            for stem, caption in zip(stems, captions)
+        ]
     found = [figure for figure in found if (folder / f"{figure.stem}.png").is_file()]
     return found
 
@@ -93,44 +108,76 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     from nbformat.v4 import new_markdown_cell
 
     made = {figure.stem: figure for figure in figures(name, notebook, folder)}
-    captions = {part for figure in made.values() for part in _paragraphs(figure.caption)}
+    captions = {
+        part for figure in made.values() for part in _paragraphs(figure.caption)
+    }
     cells: list[Any] = []
     start = 0  # where the code of the next figure begins
     section = title(notebook)
     lower = 0  # by how many levels the headings of this part are lowered
     for position, cell in enumerate(notebook.cells):
-        if "checks" in (tags := cell.metadata.get("tags", [])) and "hide-input" not in tags:  # as in JupyterLab
+        if (
+            "checks" in (tags := cell.metadata.get("tags", []))
+            and "hide-input" not in tags
+        ):  # as in JupyterLab
             cell.metadata["tags"] = [*tags, "hide-input"]
         stems = [stem for stem in _saved(cell) if stem in made]
         if headings := _headings(cell):
             section, start = headings[-1], len(cells) + 1
-        recorded = re.findall(r'ledger\.record\(\s*"([^"]+)"', cell.source) if cell.cell_type == "code" else []
+        recorded = (
+            re.findall(r'ledger\.record\(\s*"([^"]+)"', cell.source)
+            if cell.cell_type == "code"
+            else []
+        )
         if recorded:
-            cells.append(new_markdown_cell("".join(f'<div id="{anchor(id)}"></div>' for id in recorded)))
+            cells.append(
+                new_markdown_cell(
+                    "".join(f'<div id="{anchor(id)}"></div>' for id in recorded)
+                )
+            )
         cells.append(cell)
         if cell.cell_type == "markdown":
-            cell.source = "\n\n".join(part for part in _paragraphs(cell.source) if part not in captions)
+            cell.source = "\n\n".join(
+                part for part in _paragraphs(cell.source) if part not in captions
+            )
             cell.source = with_site_links(cell.source)
             if cell.source.startswith(PART_2):
                 lower = 1
                 contains = html.escape(part_2(name, notebook.cells[position:]))
-                cells.append(new_markdown_cell(f'<div class="fold-here" data-contains="{contains}"></div>'))
+                cells.append(
+                    new_markdown_cell(
+                        f'<div class="fold-here" data-contains="{contains}"></div>'
+                    )
+                )
             elif cell.source.startswith("# Further"):
                 lower += 1
-            if len(cells) > 1:  # a page has one title, and the other headings stand below it
+            if (
+                len(cells) > 1
+            ):  # a page has one title, and the other headings stand below it
                 cell.source = _lowered(cell.source, lower)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
-            code = "".join(f'<div id="code-{made[stem].anchor}"></div>' for stem in stems)
+            code = "".join(
+                f'<div id="code-{made[stem].anchor}"></div>' for stem in stems
+            )
             cells.insert(start, new_markdown_cell(code))
-            last = {made[stem].caption: stem for stem in stems}  # figures may share a caption: below the last
-            shown = [figure_html(made[s], folder, caption=last[made[s].caption] == s) for s in stems]
+            last = {
+                made[stem].caption: stem for stem in stems
+            }  # figures may share a caption: below the last
+            shown = [
+                figure_html(made[s], folder, caption=last[made[s].caption] == s)
+                for s in stems
+            ]
             cells.append(new_markdown_cell("\n\n".join(shown)))
             start = len(cells)
         if cell.cell_type == "code":
             cell.outputs = [_shown(output) for output in cell.outputs]
-            cell.metadata["mystnb"] = {"image": {"alt": f"Output of the code above, in “{plain(section)}”"}}
-        if "collapsed" in cell.metadata.get("tags", []):  # folded.js folds the section that holds this
+            cell.metadata["mystnb"] = {
+                "image": {"alt": f"Output of the code above, in “{plain(section)}”"}
+            }
+        if "collapsed" in cell.metadata.get(
+            "tags", []
+        ):  # folded.js folds the section that holds this
             cells.append(new_markdown_cell('<div class="fold-here"></div>'))
     notebook.cells = _one_bar([cell for cell in cells if cell.source.strip()])
     _head(notebook, name, list(made.values()))
@@ -148,7 +195,11 @@ def part_2(name: str, cells: list[Any]) -> str:
     prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     named = re.findall(r"^\*\*Paper, Figures? (\d+)", prose, flags=re.MULTILINE)
     found = list(dict.fromkeys(named))
-    figures = f"the paper's Figure{'s' * (len(found) > 1)} {_listed(found)}, and " if found else ""
+    figures = (
+        f"the paper's Figure{'s' * (len(found) > 1)} {_listed(found)}, and "
+        if found
+        else ""
+    )
     return f"For readers who hold the paper: {figures}each of its {claims} claims beside what we compute"
 
 
@@ -166,7 +217,9 @@ def _lowered(source: str, by: int) -> str:
         return f"{'#' * max(2, len(found[1]) + by)} "
 
     parts = re.split(r"(^```.*?^```)", source, flags=re.MULTILINE | re.DOTALL)
-    parts[::2] = [re.sub(r"^(#+) ", heading, part, flags=re.MULTILINE) for part in parts[::2]]
+    parts[::2] = [
+        re.sub(r"^(#+) ", heading, part, flags=re.MULTILINE) for part in parts[::2]
+    ]
     return "".join(parts)
 
 
@@ -176,7 +229,12 @@ def _one_bar(cells: list[Any]) -> list[Any]:
     kept: list[Any] = []
     for cell in cells:
         before = next((c for c in reversed(kept) if not _is_anchor(c)), None)
-        if before is not None and _folded(cell) and _folded(before) and not before.outputs:
+        if (
+            before is not None
+            and _folded(cell)
+            and _folded(before)
+            and not before.outputs
+        ):
             cell.source = f"{before.source.rstrip()}\n\n\n{cell.source}"
             cell.metadata.setdefault("mystnb", {})["code_prompt_show"] = "Setup"
             kept = [c for c in kept if c is not before]
@@ -191,7 +249,10 @@ def _folded(cell: Any) -> bool:
 
 def _is_anchor(cell: Any) -> bool:
     """Return whether a cell is nothing but places for links to lead to."""
-    return cell.cell_type == "markdown" and not re.sub(r"<div [^>]*></div>", "", cell.source).strip()
+    return (
+        cell.cell_type == "markdown"
+        and not re.sub(r"<div [^>]*></div>", "", cell.source).strip()
+    )
 
 
 PAGES = {
@@ -206,7 +267,11 @@ pages."""
 
 def _page_of(path: str) -> str:
     """Return the page that shows a file of the project, or "" if there is none."""
-    found = [re.sub(file, page, path) for file, page in PAGES.items() if re.fullmatch(file, path)]
+    found = [
+        re.sub(file, page, path)
+        for file, page in PAGES.items()
+        if re.fullmatch(file, path)
+    ]
     return found[0] if found else ""
 
 
@@ -228,7 +293,11 @@ def with_site_links(markdown: str, page: str = "") -> str:
         return f"]({up}{place}.md)" if place else found[0]
 
     if page:
-        markdown = re.sub(r"\]\((\w+\.(?:ipynb|md))", r"](notebooks/\1", markdown.replace("](#", f"]({page}#"))
+        markdown = re.sub(
+            r"\]\((\w+\.(?:ipynb|md))",
+            r"](notebooks/\1",
+            markdown.replace("](#", f"]({page}#"),
+        )
     markdown = re.sub(r"(?<!\[)`([\w/]+\.(?:md|py))`", named, markdown)
     markdown = re.sub(r"\]\(\.\./([\w/]+\.(?:md|py))\)", linked, markdown)
     link = r"(?<!!)\[([^\]]*)\]\(([\w/]*(?:\.ipynb|\.html|\.md)?#[^)\s]+)\)"
@@ -245,9 +314,13 @@ def _shown(output: Any) -> Any:
         found = r'href="((?:\w+\.ipynb)?#[^"]+)"'
         text = re.sub(found, lambda m: f'href="{_site_link(m[1])}"', text)
         file = r'href="\.\./([\w/]+\.md)"'
-        output["data"]["text/html"] = re.sub(file, lambda m: f'href="../{_page_of(m[1])}.html"', text)
+        output["data"]["text/html"] = re.sub(
+            file, lambda m: f'href="../{_page_of(m[1])}.html"', text
+        )
     if printed := output.get("data", {}).get("text/markdown"):
-        output["data"]["text/markdown"] = with_site_links(printed if isinstance(printed, str) else "".join(printed))
+        output["data"]["text/markdown"] = with_site_links(
+            printed if isinstance(printed, str) else "".join(printed)
+        )
     return output
 
 
@@ -269,15 +342,25 @@ def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:
     base = f"../figures/{figure.notebook}"
     png = f"{base}/{figure.stem}.png"
     width, height = screen_size(folder / f"{figure.stem}.png")
-    endings = [ending for ending in ("png", "pdf", "csv") if (folder / f"{figure.stem}.{ending}").is_file()]
+    endings = [
+        ending
+        for ending in ("png", "pdf", "csv")
+        if (folder / f"{figure.stem}.{ending}").is_file()
+    ]
     label = plain(figure.label)
-    links = downloads({ending: f"{base}/{figure.stem}.{ending}" for ending in endings}, label)
+    links = downloads(
+        {ending: f"{base}/{figure.stem}.{ending}" for ending in endings}, label
+    )
     label = html.escape(label)
-    links.append(f'<a href="#code-{figure.anchor}" aria-label="code of {label}">code</a>')
+    links.append(
+        f'<a href="#code-{figure.anchor}" aria-label="code of {label}">code</a>'
+    )
     alt, chart = figure.alt, folder / f"{figure.stem}.json"
     if chart.is_file():  # a chart that moves says itself what it shows
         alt = json.loads(chart.read_text(encoding="utf-8")).get("description", alt)
-        links.append(f'<a href="../explore.html#{figure.anchor}" aria-label="move it: {label}">move it</a>')
+        links.append(
+            f'<a href="../explore.html#{figure.anchor}" aria-label="move it: {label}">move it</a>'
+        )
     image = f'<a href="{png}"><img src="{png}" alt="{html.escape(alt)}" width="{width}" height="{height}"></a>'
     start = f'<figure class="published" id="{figure.anchor}">\n{image}\n<figcaption>'
     text = with_site_links(figure.caption) if caption else ""
@@ -310,10 +393,15 @@ def screen_size(path: Path, scale: float = SCREEN) -> tuple[int, int]:
 def _head(notebook: Any, name: str, made: list[Figure]) -> None:
     """Put links to the file and to the figures under the page's title."""
     links = [f'<a href="{name}.ipynb" download>notebook (ipynb)</a>', *launch(name)]
-    links += [f'<a href="#{figure.anchor}">{html.escape(plain(figure.label))}</a>' for figure in made]
+    links += [
+        f'<a href="#{figure.anchor}">{html.escape(plain(figure.label))}</a>'
+        for figure in made
+    ]
     first = next(cell for cell in notebook.cells if _headings(cell))
     line = f'\n\n<p class="downloads">{" · ".join(links)}</p>\n\n'
-    first.source = re.sub(r"^#\s.+$", lambda m: m[0] + line, first.source, count=1, flags=re.MULTILINE)
+    first.source = re.sub(
+        r"^#\s.+$", lambda m: m[0] + line, first.source, count=1, flags=re.MULTILINE
+    )
 
 
 def launch(name: str) -> list[str]:
@@ -324,12 +412,19 @@ def launch(name: str) -> list[str]:
     https://github.com/<owner>/<name>. Binder installs what environment.yml lists; Colab
     would install nothing, so no cell would run there.
     """
-    project = tomllib.loads((paths.root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", project.get("urls", {}).get("Repository", ""))
+    project = tomllib.loads(
+        (paths.root() / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
+    found = re.fullmatch(
+        r"https://github\.com/([^/]+/[^/]+?)/?",
+        project.get("urls", {}).get("Repository", ""),
+    )
     if not found:
         return []
     path = f"notebooks/{name}.ipynb"
-    binder = f"https://mybinder.org/v2/gh/{found[1]}/HEAD?labpath={path.replace('/', '%2F')}"
+    binder = (
+        f"https://mybinder.org/v2/gh/{found[1]}/HEAD?labpath={path.replace('/', '%2F')}"
+    )
     return [f'<a href="{binder}">open on Binder</a>']
 
 
@@ -341,23 +436,38 @@ def reference(name: str) -> str:
 def citation(figure: Figure) -> str:
     """Return how to cite a figure: the paper behind it, this compendium with its
     version, the figure's own name."""
-    after = f"after {reference(figure.notebook)}; " if reference(figure.notebook) else ""
+    after = (
+        f"after {reference(figure.notebook)}; " if reference(figure.notebook) else ""
+    )
     words = f"{plain(figure.label)} of the notebook {figure.notebook}, {after}dpsim: a living compendium of private "
     place = f"notebooks/{figure.notebook}.html#{figure.anchor}"
-    declared = tomllib.loads((paths.root() / "pyproject.toml").read_text(encoding="utf-8"))
-    site, doi = declared["project"].get("urls", {}).get("Documentation", ""), declared["tool"]["compendium"].get("doi")
+    declared = tomllib.loads(
+        (paths.root() / "pyproject.toml").read_text(encoding="utf-8")
+    )
+    site, doi = (
+        declared["project"].get("urls", {}).get("Documentation", ""),
+        declared["tool"]["compendium"].get("doi"),
+    )
     archive = f", https://doi.org/{doi}" if doi else ""
     return f"{words}Markov chains, version {__version__}{archive}, {site and site.rstrip('/') + '/'}{place}"
 
 
 def _saved(cell: Any) -> list[str]:
     """Return the names of the figures that a code cell saves."""
-    return re.findall(r'figures\.save(?:_moving)?\([^"]*?"(\w+)"', cell.source) if cell.cell_type == "code" else []
+    return (
+        re.findall(r'figures\.save(?:_moving)?\([^"]*?"(\w+)"', cell.source)
+        if cell.cell_type == "code"
+        else []
+    )
 
 
 def _headings(cell: Any) -> list[str]:
     """Return the headings of a Markdown cell."""
-    return re.findall(r"^#+\s+(.+)$", cell.source, flags=re.MULTILINE) if cell.cell_type == "markdown" else []
+    return (
+        re.findall(r"^#+\s+(.+)$", cell.source, flags=re.MULTILINE)
+        if cell.cell_type == "markdown"
+        else []
+    )
 
 
 def _paragraphs(source: str) -> list[str]:
@@ -372,7 +482,11 @@ def _captions_below(notebook: Any, number: int) -> list[str]:
         if _saved(cell):
             break
         if cell.cell_type == "markdown":
-            found += [part for part in _paragraphs(cell.source) if re.match(r"\*\*(Paper, )?Figure", part)]
+            found += [
+                part
+                for part in _paragraphs(cell.source)
+                if re.match(r"\*\*(Paper, )?Figure", part)
+            ]
     return found
 
 

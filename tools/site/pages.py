@@ -38,7 +38,11 @@ INTRODUCTION = f"""The numbers that the papers report beside those that we compu
 """What the page of numbers says before its tables."""
 
 
-PAGES = {"data/README.md": "data.md", "data/LEDGER.md": "ledger.md", "figures/REPORT.md": "report.md"}
+PAGES = {
+    "data/README.md": "data.md",
+    "data/LEDGER.md": "ledger.md",
+    "figures/REPORT.md": "report.md",
+}
 """Files to which the README links, and their pages here."""
 
 
@@ -47,7 +51,9 @@ def _without_local_links(markdown: str) -> str:
     pages."""
     for file, page in PAGES.items():
         name = file.partition("/")[2]
-        markdown = markdown.replace(f"](../{file})", f"]({page})").replace(f"]({name})", f"]({page})")
+        markdown = markdown.replace(f"](../{file})", f"]({page})").replace(
+            f"]({name})", f"]({page})"
+        )
     return markdown
 
 
@@ -55,14 +61,22 @@ def ordered(names: list[str]) -> list[str]:
     """Return the notebooks as they are read: the overview, the papers in the report's
     order, the others."""
     papers = list(ledger.papers()["notebook"])
-    return sorted(names, key=lambda n: (not n.startswith("00_"), papers.index(n) if n in papers else len(papers), n))
+    return sorted(
+        names,
+        key=lambda n: (
+            not n.startswith("00_"),
+            papers.index(n) if n in papers else len(papers),
+            n,
+        ),
+    )
 
 
 def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
     """Write every made page into the folder; notebooks: name -> notebook as committed,
     in reading order."""
     figures = {
-        name: notebook_pages.figures(name, notebook, paths.figures() / name) for name, notebook in notebooks.items()
+        name: notebook_pages.figures(name, notebook, paths.figures() / name)
+        for name, notebook in notebooks.items()
     }
     texts = {
         "index.md": index(notebooks, figures),
@@ -73,9 +87,15 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
         "errata.md": errata(notebooks),
         **letters(),
         "known_answers.md": answers.page(),
-        "data.md": _without_local_links((paths.data() / "README.md").read_text(encoding="utf-8")),
-        "ledger.md": _without_local_links((paths.data() / "LEDGER.md").read_text(encoding="utf-8")),
-        "notebooks/terms.md": (paths.notebooks() / "terms.md").read_text(encoding="utf-8"),
+        "data.md": _without_local_links(
+            (paths.data() / "README.md").read_text(encoding="utf-8")
+        ),
+        "ledger.md": _without_local_links(
+            (paths.data() / "LEDGER.md").read_text(encoding="utf-8")
+        ),
+        "notebooks/terms.md": (paths.notebooks() / "terms.md").read_text(
+            encoding="utf-8"
+        ),
         **interface.pages(),
     }
     if measurements.texts():
@@ -88,8 +108,12 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
 def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> str:
     """Return the first page: what this is, four ways on, what to do, and a card for
     each notebook with a link to each figure."""
-    title, opening = (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
-    cards = [_card(name, notebook, figures[name]) for name, notebook in notebooks.items()]
+    title, opening = (
+        (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
+    )
+    cards = [
+        _card(name, notebook, figures[name]) for name, notebook in notebooks.items()
+    ]
     pages = [
         "explore",
         "notebooks/index",
@@ -125,7 +149,11 @@ def _sections() -> list[str]:
     """Return the sections of the README, without those that are generated, because the
     site has pages of its own."""
     readme = (paths.root() / "README.md").read_text(encoding="utf-8")
-    return [f"## {section}".strip() for section in readme.split("\n## ")[1:] if "<!-- " not in section]
+    return [
+        f"## {section}".strip()
+        for section in readme.split("\n## ")[1:]
+        if "<!-- " not in section
+    ]
 
 
 def _is_advice(section: str) -> bool:
@@ -136,14 +164,29 @@ def _is_advice(section: str) -> bool:
 
 def _advice() -> list[str]:
     """Return the first page's part of the README: what a reader should do."""
-    return [_on_the_site(block) for section in _sections() if _is_advice(section) for block in section.split("\n\n")]
+    return [
+        _on_the_site(block)
+        for section in _sections()
+        if _is_advice(section)
+        for block in section.split("\n\n")
+    ]
 
 
 def run_it_yourself() -> str:
     """Return the README's sections, except for its advice and what is generated, as a
     page: its tables and pictures are elsewhere here."""
-    blocks = [block for section in _sections() if not _is_advice(section) for block in section.split("\n\n")]
-    return "\n\n".join(["# Run it yourself", *(_on_the_site(block) for block in blocks if not block.startswith("|"))])
+    blocks = [
+        block
+        for section in _sections()
+        if not _is_advice(section)
+        for block in section.split("\n\n")
+    ]
+    return "\n\n".join(
+        [
+            "# Run it yourself",
+            *(_on_the_site(block) for block in blocks if not block.startswith("|")),
+        ]
+    )
 
 
 def _on_the_site(markdown: str) -> str:
@@ -151,7 +194,9 @@ def _on_the_site(markdown: str) -> str:
     words."""
     if markdown.startswith(("```\n", "```sh\n")):
         return re.sub(r"^```\n", "```sh\n", markdown)
-    markdown = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", markdown)  # images of other origins stay out
+    markdown = re.sub(
+        r"!\[([^\]]*)\]\([^)]*\)", r"\1", markdown
+    )  # images of other origins stay out
 
     def link(found: re.Match[str]) -> str:
         words, target = found[1], found[2]
@@ -171,7 +216,9 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
         for name, notebook in notebooks.items()
     ]
     lines.append("- [The terms that they use](terms.md)")
-    return "\n\n".join(["# Notebooks", "\n".join(lines), toctree([*notebooks, "terms"])])
+    return "\n\n".join(
+        ["# Notebooks", "\n".join(lines), toctree([*notebooks, "terms"])]
+    )
 
 
 def published_and_reproduced() -> str:
@@ -180,11 +227,18 @@ def published_and_reproduced() -> str:
     table = ledger.report()
     summary = ledger.summary(table)
     wrong = table["sent"] != ""
-    links = [f'<a href="errata.html#{_place(id)}">{shown}</a>' for id, shown in table["shown"][wrong].items()]
+    links = [
+        f'<a href="errata.html#{_place(id)}">{shown}</a>'
+        for id, shown in table["shown"][wrong].items()
+    ]
     table.loc[wrong, "shown"] = links
     table["where"] = [_where(row) for row in table.itertuples()]
     return "\n\n".join(
-        ["# What the papers report, and what we find", INTRODUCTION.format(summary=summary), ledger.markdown(table)]
+        [
+            "# What the papers report, and what we find",
+            INTRODUCTION.format(summary=summary),
+            ledger.markdown(table),
+        ]
     )
 
 
@@ -216,7 +270,10 @@ def errata(notebooks: Mapping[str, Any]) -> str:
             continue
         parts += [f"## {name}"]
         for row in rows.itertuples():
-            parts += [f'<div id="{_place(row.Index)}"></div>', f"### {escape(row.where)}: {escape(row.quantity)}"]
+            parts += [
+                f'<div id="{_place(row.Index)}"></div>',
+                f"### {escape(row.where)}: {escape(row.quantity)}",
+            ]
             parts += [_erratum(row, notebooks)]
     parts += [
         "## Letters to the authors",
@@ -224,7 +281,12 @@ def errata(notebooks: Mapping[str, Any]) -> str:
         "wrong, and what we ask for. Each point has a script that needs only NumPy and SciPy.",
     ]
     made = letters()
-    parts += ["\n".join(f"- [{text.splitlines()[0].lstrip('# ')}]({name})" for name, text in made.items())]
+    parts += [
+        "\n".join(
+            f"- [{text.splitlines()[0].lstrip('# ')}]({name})"
+            for name, text in made.items()
+        )
+    ]
     return "\n\n".join([*parts, toctree(list(made))])
 
 
@@ -254,9 +316,14 @@ def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
     ]
     image = ""
     if figures:
-        key = next((figure for figure in figures if figure.caption.startswith("**Paper,")), figures[0])
+        key = next(
+            (figure for figure in figures if figure.caption.startswith("**Paper,")),
+            figures[0],
+        )
         path = f"figures/{name}/{key.stem}.png"
-        width, height = notebook_pages.screen_size(paths.figures() / name / f"{key.stem}.png")
+        width, height = notebook_pages.screen_size(
+            paths.figures() / name / f"{key.stem}.png"
+        )
         image = f'<img src="{path}" alt="{html.escape(key.alt)}" width="{width}" height="{height}">'
     reference = notebook_pages.reference(name)
     paper = f'<p class="paper">{html.escape(reference)}</p>\n' if reference else ""
@@ -284,10 +351,20 @@ def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
     name = ledger.papers().loc[row.paper, "notebook"]
     error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
     facts = [row.shown] + ([f"reported: **{row.printed}**"] if row.printed else [])
-    facts += [] if math.isnan(row.reproduced) else [f"computed: **{row.reproduced:.4g}{error}**"]
+    facts += (
+        []
+        if math.isnan(row.reproduced)
+        else [f"computed: **{row.reproduced:.4g}{error}**"]
+    )
     if name in notebooks:
-        place = notebook_pages.anchor(row.Index) if row.Index in notebook_pages.recorded(notebooks[name]) else ""
-        facts += [f'<a href="notebooks/{name}.html#{place}">the cell that computes it</a>']
+        place = (
+            notebook_pages.anchor(row.Index)
+            if row.Index in notebook_pages.recorded(notebooks[name])
+            else ""
+        )
+        facts += [
+            f'<a href="notebooks/{name}.html#{place}">the cell that computes it</a>'
+        ]
     else:
         facts += ["its notebook is not written yet"]
     return " · ".join(facts) + f"\n\n{escape(row.sentence)}"

@@ -38,7 +38,11 @@ def run(audited: list[Case], draws: int = DRAWS, seed: int = 2026) -> pd.DataFra
     parts = []
     for case in audited:
         lower, upper = bracket(case, 1.0, draws, seed, alpha)
-        broken = bracket(case, OFF, draws, seed, alpha)[0] if case.breakable else nothing(case.epsilon)
+        broken = (
+            bracket(case, OFF, draws, seed, alpha)[0]
+            if case.breakable
+            else nothing(case.epsilon)
+        )
         low, high = case.pair_bounds or (case.pair, case.pair)
         parts.append(
             pd.DataFrame(
@@ -63,7 +67,9 @@ def run(audited: list[Case], draws: int = DRAWS, seed: int = 2026) -> pd.DataFra
     return pd.concat(parts, ignore_index=True)
 
 
-def bracket(case: Case, factor: float, draws: int, seed: int, alpha: float) -> tuple[Array, Array]:
+def bracket(
+    case: Case, factor: float, draws: int, seed: int, alpha: float
+) -> tuple[Array, Array]:
     """Return bounds on delta of the case's pair from draws of both sides."""
     over, others = (
         bounds.exceedances(
@@ -82,7 +88,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each setting: what was claimed, what held and what was caught."""
     grouped = table.groupby(["mechanism", "setting"], sort=False)
     caught = grouped["broken_caught"].any().map({True: "caught", False: "NOT CAUGHT"})
-    published = grouped["violates_published"].any().map({True: "refuted", False: "holds"})
+    published = (
+        grouped["violates_published"].any().map({True: "refuted", False: "holds"})
+    )
     return pd.DataFrame(
         {
             "largest_epsilon": grouped["epsilon"].max(),
@@ -90,9 +98,15 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
             "proven_share": (table["lower"] / table["claimed_delta"])
             .groupby([table["mechanism"], table["setting"]], sort=False)
             .max(),
-            "claim": grouped["violates_claim"].any().map({True: "VIOLATED", False: "holds"}),
-            "exact_profile": grouped["agrees_with_pair"].all().map({True: "inside", False: "OUTSIDE"}),
-            "published_bound": published.where(grouped["published_delta"].count() > 0, ""),
+            "claim": grouped["violates_claim"]
+            .any()
+            .map({True: "VIOLATED", False: "holds"}),
+            "exact_profile": grouped["agrees_with_pair"]
+            .all()
+            .map({True: "inside", False: "OUTSIDE"}),
+            "published_bound": published.where(
+                grouped["published_delta"].count() > 0, ""
+            ),
             "broken_version": caught.where(grouped["broken_lower"].count() > 0, ""),
         }
     )
@@ -100,7 +114,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 def is_sound(shown: pd.DataFrame) -> bool:
     """Return whether every claim holds, every exact profile agrees and every broken version tried was caught."""
-    claims, profiles = (shown["claim"] == "holds").all(), (shown["exact_profile"] == "inside").all()
+    claims, profiles = (
+        (shown["claim"] == "holds").all(),
+        (shown["exact_profile"] == "inside").all(),
+    )
     return bool(claims and profiles and (shown["broken_version"] != "NOT CAUGHT").all())
 
 
@@ -126,7 +143,9 @@ def markdown(table: pd.DataFrame, draws: int) -> str:
         for row in shown[list(COLUMNS)].itertuples(index=False)
     ]
     listed = tables.markdown(list(COLUMNS.values()), rows, (0, 1, 5, 6, 7, 8))
-    refuted = shown.loc[shown["published_bound"] == "refuted", ["mechanism", "setting"]].agg(" at ".join, axis=1)
+    refuted = shown.loc[
+        shown["published_bound"] == "refuted", ["mechanism", "setting"]
+    ].agg(" at ".join, axis=1)
     sound = "refute no claim, hold every exact profile and catch every broken version"
     verdict = sound if is_sound(shown) else "show a fault, in capitals below"
     share, exponent = f"{FAILURE:.0e}".split("e")
@@ -159,34 +178,91 @@ def draw_figure(table: pd.DataFrame) -> plt.Figure:
     panels = list(table.groupby(["mechanism", "setting"], sort=False))
     columns = 4
     rows = math.ceil(len(panels) / columns)
-    fig, axes = plt.subplots(rows, columns, figsize=(figures.house_style.WIDTHS[2], 1.55 * rows + 0.4))
+    fig, axes = plt.subplots(
+        rows, columns, figsize=(figures.house_style.WIDTHS[2], 1.55 * rows + 0.4)
+    )
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     for ax, ((mechanism, setting), rows_of_setting) in zip(axes.flat, panels):
         part = rows_of_setting.sort_values("epsilon")
         x = part["epsilon"]
-        middle, half = (part["lower"] + part["upper"]) / 2, (part["upper"] - part["lower"]) / 2
-        ax.plot(x, part["published_delta"], "--", color=figures.PAPER, label="published bound")
-        ax.plot(x, part["claimed_delta"], color=figures.OURS, lw=1.8, label="claim of the package")
-        ax.plot(x, part["pair_delta"], ":", color=figures.TRUE, lw=0.8, label="exact, these inputs")
-        ax.errorbar(x, middle, half, fmt="none", elinewidth=0.9, capsize=1.5, color=figures.TRUE, label="audit bracket")
-        ax.plot(x, part["broken_lower"], "^", ms=3, color=figures.OTHER, label="20 % off, proven at least")
-        ax.set(ylim=(0, 1.2 * max(part["claimed_delta"].max(), part["broken_lower"].max())))
-        unbroken = re.sub("(?<!,) ", "\N{NO-BREAK SPACE}", setting)  # lines end after commas
-        ax.set_title(f"{mechanism}\n{textwrap.fill(unbroken, 36)}", fontsize=6, linespacing=1.1)
+        middle, half = (
+            (part["lower"] + part["upper"]) / 2,
+            (part["upper"] - part["lower"]) / 2,
+        )
+        ax.plot(
+            x,
+            part["published_delta"],
+            "--",
+            color=figures.PAPER,
+            label="published bound",
+        )
+        ax.plot(
+            x,
+            part["claimed_delta"],
+            color=figures.OURS,
+            lw=1.8,
+            label="claim of the package",
+        )
+        ax.plot(
+            x,
+            part["pair_delta"],
+            ":",
+            color=figures.TRUE,
+            lw=0.8,
+            label="exact, these inputs",
+        )
+        ax.errorbar(
+            x,
+            middle,
+            half,
+            fmt="none",
+            elinewidth=0.9,
+            capsize=1.5,
+            color=figures.TRUE,
+            label="audit bracket",
+        )
+        ax.plot(
+            x,
+            part["broken_lower"],
+            "^",
+            ms=3,
+            color=figures.OTHER,
+            label="20 % off, proven at least",
+        )
+        ax.set(
+            ylim=(0, 1.2 * max(part["claimed_delta"].max(), part["broken_lower"].max()))
+        )
+        unbroken = re.sub(
+            "(?<!,) ", "\N{NO-BREAK SPACE}", setting
+        )  # lines end after commas
+        ax.set_title(
+            f"{mechanism}\n{textwrap.fill(unbroken, 36)}", fontsize=6, linespacing=1.1
+        )
         ax.tick_params(labelsize=6, pad=1.5)
-    fig.legend(*axes.flat[1].get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize=7)
+    fig.legend(
+        *axes.flat[1].get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=5,
+        fontsize=7,
+    )
     fig.supxlabel("ε, in nats", fontsize=8)
-    fig.supylabel("δ: claimed, exact, audited (what is beyond a panel is cut)", fontsize=8)
+    fig.supylabel(
+        "δ: claimed, exact, audited (what is beyond a panel is cut)", fontsize=8
+    )
     return fig
 
 
 def main() -> int:
     """Run the audit and write build/audit; exit status 1 when a claim fails or a broken mechanism passes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=DRAWS, help="draws of each law of each case")
+    parser.add_argument(
+        "--draws", type=int, default=DRAWS, help="draws of each law of each case"
+    )
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--write", action="store_true", help="write tools/verify/results/ too")
+    parser.add_argument(
+        "--write", action="store_true", help="write tools/verify/results/ too"
+    )
     arguments = parser.parse_args()
     begun = time.perf_counter()
     table = run(cases(release_cases()), arguments.draws, arguments.seed)
@@ -196,10 +272,14 @@ def main() -> int:
         results = paths.root() / "tools" / "verify" / "results"
         for name in ("audit.png", "audit.csv"):
             shutil.copyfile(output / name, results / name)
-        (results / "audit.md").write_text(markdown(table, arguments.draws), encoding="utf-8")
+        (results / "audit.md").write_text(
+            markdown(table, arguments.draws), encoding="utf-8"
+        )
     shown = summary(table)
     print(shown.to_string(float_format="{:.4f}".format))
-    print(f"{len(table)} bounds and {arguments.draws} draws a law: {time.perf_counter() - begun:.0f} s; {output}")
+    print(
+        f"{len(table)} bounds and {arguments.draws} draws a law: {time.perf_counter() - begun:.0f} s; {output}"
+    )
     return int(not is_sound(shown))
 
 

@@ -62,7 +62,11 @@ def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
         low, high = high, min(2.0 * high, most)
     for _ in range(16):
         middle = (low + high) / 2
-        low, high = (middle, high) if float(claim(np.array([middle]))[0]) >= SMALLEST_CLAIM else (low, middle)
+        low, high = (
+            (middle, high)
+            if float(claim(np.array([middle]))[0]) >= SMALLEST_CLAIM
+            else (low, middle)
+        )
     return np.linspace(0.0, low, LEVELS)
 
 
@@ -70,12 +74,21 @@ def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
 
 
 def published_profile(
-    epsilon: Array, k: float, *, shift: float, eta: float, n: int, eta_bar: float | None = None, m: int | None = None
+    epsilon: Array,
+    k: float,
+    *,
+    shift: float,
+    eta: float,
+    n: int,
+    eta_bar: float | None = None,
+    m: int | None = None,
 ) -> Array:
     """Return the least delta that Theorem 1 implies at each epsilon, over a grid of gammas."""
     count = n if m is None else m
     gamma = np.geomspace(1e-8, 0.999 / n, 200)
-    spent = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, n=count, eta_bar=eta_bar)
+    spent = dirichlet.epsilon_bound(
+        k, shift=shift, eta=eta, gamma=gamma, n=count, eta_bar=eta_bar
+    )
     delta = dirichlet.delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m)[1]
     return measures.implied_delta(epsilon[:, None], spent, delta).min(axis=1)
 
@@ -88,7 +101,12 @@ def swapped(high: float, low: float, rest: tuple[float, ...]) -> tuple[Array, Ar
 def log_ratio(x: Array) -> Array:
     """Return log x_1 / x_2; 0 where both underflow, for either law alike."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(np.log(x[..., 0]) - np.log(x[..., 1]), nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return np.nan_to_num(
+            np.log(x[..., 0]) - np.log(x[..., 1]),
+            nan=0.0,
+            posinf=np.inf,
+            neginf=-np.inf,
+        )
 
 
 def simplex_cases() -> Iterator[Case]:
@@ -112,7 +130,16 @@ def simplex_case(k: float, eta: float, shift: float, *, breakable: bool) -> Case
     epsilon = levels(claim)
     published = published_profile(epsilon, k, shift=shift, eta=eta, n=5)
     exact = claim(epsilon)
-    return Case("Dirichlet", f"n 5, k {k:g}, eta {eta:g}", epsilon, exact, published, exact, losses, breakable)
+    return Case(
+        "Dirichlet",
+        f"n 5, k {k:g}, eta {eta:g}",
+        epsilon,
+        exact,
+        published,
+        exact,
+        losses,
+        breakable,
+    )
 
 
 def matrix_cases() -> Iterator[Case]:
@@ -129,7 +156,9 @@ def matrix_case(k: float, changed: int) -> Case:
     second = first.copy()
     second[:changed] = row[1]
     pair = (first, second)
-    composed = accounting.compose(k, shift=shift, eta=eta, count=changed, interval=k * shift / 100)
+    composed = accounting.compose(
+        k, shift=shift, eta=eta, count=changed, interval=k * shift / 100
+    )
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
         x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
@@ -137,14 +166,30 @@ def matrix_case(k: float, changed: int) -> Case:
 
     def claim(epsilon: Array) -> Array:
         one = changed == 1
-        return accounting.exact_delta(epsilon, k, shift=shift, eta=eta) if one else composed.delta(epsilon)
+        return (
+            accounting.exact_delta(epsilon, k, shift=shift, eta=eta)
+            if one
+            else composed.delta(epsilon)
+        )
 
     epsilon = levels(claim)
-    published = published_profile(epsilon, k, shift=shift, eta=eta, n=4, eta_bar=eta_bar, m=3)
+    published = published_profile(
+        epsilon, k, shift=shift, eta=eta, n=4, eta_bar=eta_bar, m=3
+    )
     setting = f"k {k:g}, {'one row changes' if changed == 1 else 'all 32 rows change'}"
     bounds = composed.delta_bounds(epsilon) if changed > 1 else None
     exact = claim(epsilon)
-    return Case("matrix Dirichlet", setting, epsilon, exact, published, exact, losses, k > 50, bounds)
+    return Case(
+        "matrix Dirichlet",
+        setting,
+        epsilon,
+        exact,
+        published,
+        exact,
+        losses,
+        k > 50,
+        bounds,
+    )
 
 
 def posterior_cases() -> Iterator[Case]:
@@ -162,7 +207,9 @@ def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
     pair = (np.array([1, 0, 4]), np.array([0, 1, 4]))
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = dirichlet.posterior_release(pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng)
+        x = dirichlet.posterior_release(
+            pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng
+        )
         return factor * kappa * log_ratio(x)
 
     def claim(epsilon: Array) -> Array:
@@ -171,7 +218,16 @@ def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
     epsilon = levels(claim)
     exact = claim(epsilon)
     setting = f"replace one, alpha {alpha:g}, kappa {kappa:g}"
-    return Case("posterior release", setting, epsilon, exact, nothing(epsilon), exact, losses, breakable)
+    return Case(
+        "posterior release",
+        setting,
+        epsilon,
+        exact,
+        nothing(epsilon),
+        exact,
+        losses,
+        breakable,
+    )
 
 
 def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> Case:
@@ -185,16 +241,29 @@ def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> 
         return first, second, factor * kappa * (others + alpha)
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = dirichlet.posterior_release(pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng)
+        x = dirichlet.posterior_release(
+            pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng
+        )
         return beta_loss(np.log(x[:, 0]), *shapes(factor))
 
     def claim(epsilon: Array) -> Array:
-        return accounting.posterior_delta(epsilon, kappa=kappa * events, alpha=alpha / events, adjacency="add-remove")
+        return accounting.posterior_delta(
+            epsilon, kappa=kappa * events, alpha=alpha / events, adjacency="add-remove"
+        )
 
     epsilon = levels(claim)
     setting = f"{direction} {events} of one unit, alpha {alpha:g}, kappa {kappa:g}"
     exact = beta_profile(epsilon, *shapes(1.0))
-    return Case("posterior release", setting, epsilon, claim(epsilon), nothing(epsilon), exact, losses, True)
+    return Case(
+        "posterior release",
+        setting,
+        epsilon,
+        claim(epsilon),
+        nothing(epsilon),
+        exact,
+        losses,
+        True,
+    )
 
 
 def beta_loss(log_x: Array, a: float, c: float, b: float) -> Array:
@@ -215,14 +284,30 @@ def unit_case() -> Case:
     pair = np.array([[[events, 0, 4]] * rows, [[0, events, 4]] * rows])
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = dirichlet.posterior_release(pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng)
+        x = dirichlet.posterior_release(
+            pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng
+        )
         return factor * kappa * events * log_ratio(x).sum(axis=-1)
 
-    composed = accounting.compose(100.0, eta=kappa * alpha / 100.0, shift=kappa * events / 100.0, count=rows)
+    composed = accounting.compose(
+        100.0, eta=kappa * alpha / 100.0, shift=kappa * events / 100.0, count=rows
+    )
     epsilon = levels(composed.delta)
     claim, bounds = composed.delta(epsilon), composed.delta_bounds(epsilon)
-    setting = f"replace {events} in each of {rows} rows, alpha {alpha:g}, kappa {kappa:g}"
-    return Case("posterior release", setting, epsilon, claim, nothing(epsilon), claim, losses, True, bounds)
+    setting = (
+        f"replace {events} in each of {rows} rows, alpha {alpha:g}, kappa {kappa:g}"
+    )
+    return Case(
+        "posterior release",
+        setting,
+        epsilon,
+        claim,
+        nothing(epsilon),
+        claim,
+        losses,
+        True,
+        bounds,
+    )
 
 
 def decision_cases() -> Iterator[Case]:
@@ -244,7 +329,16 @@ def decision_cases() -> Iterator[Case]:
 
     epsilon = levels(claim)
     setting = f"S 3, A 2, k {k:g}, eta {eta:g}, one vector changes"
-    yield Case("decision process", setting, epsilon, claim(epsilon), nothing(epsilon), claim(epsilon), losses, True)
+    yield Case(
+        "decision process",
+        setting,
+        epsilon,
+        claim(epsilon),
+        nothing(epsilon),
+        claim(epsilon),
+        losses,
+        True,
+    )
 
 
 def nothing(epsilon: Array) -> Array:
@@ -257,7 +351,9 @@ def nothing(epsilon: Array) -> Array:
 
 def matrix_noise_cases() -> Iterator[Case]:
     """Yield Gaussian and Laplace noise on a matrix of which one row changes, or three."""
-    for (noise, scale), rows in product((("gaussian", 0.05), ("laplace", 0.04)), (1, 3)):
+    for (noise, scale), rows in product(
+        (("gaussian", 0.05), ("laplace", 0.04)), (1, 3)
+    ):
         yield matrix_noise_case(noise, scale, rows)
 
 
@@ -268,21 +364,40 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
     pair[1, :rows, :2] += 0.5 * b * np.array([1.0, -1.0])
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        noisy = dirichlet.noisy_matrix(pair[side], scale / factor, noise, size=size, rng=rng)
-        near, far = ((noisy - centre)[:, :rows, :2] * (factor / scale) for centre in pair)
-        loss = 0.5 * (far**2 - near**2) if noise == "gaussian" else np.abs(far) - np.abs(near)
+        noisy = dirichlet.noisy_matrix(
+            pair[side], scale / factor, noise, size=size, rng=rng
+        )
+        near, far = (
+            (noisy - centre)[:, :rows, :2] * (factor / scale) for centre in pair
+        )
+        loss = (
+            0.5 * (far**2 - near**2)
+            if noise == "gaussian"
+            else np.abs(far) - np.abs(near)
+        )
         return loss.sum(axis=(1, 2))
 
     def claim(epsilon: Array) -> Array:
         if noise == "laplace":
-            return np.array([accounting.noise_scales.laplace_delta(level, scale, b, rows) for level in epsilon])
-        normal = privacy_loss_mechanism.GaussianPrivacyLoss(scale, sensitivity=b * math.sqrt(rows / 2))
-        return np.array([normal.get_delta_for_epsilon(float(level)) for level in epsilon])
+            return np.array(
+                [
+                    accounting.noise_scales.laplace_delta(level, scale, b, rows)
+                    for level in epsilon
+                ]
+            )
+        normal = privacy_loss_mechanism.GaussianPrivacyLoss(
+            scale, sensitivity=b * math.sqrt(rows / 2)
+        )
+        return np.array(
+            [normal.get_delta_for_epsilon(float(level)) for level in epsilon]
+        )
 
     epsilon = levels(claim)
     exact = claim(epsilon)
     bounds = None
-    if noise == "laplace" and rows > 1:  # there the claim is a bound: the same losses, rounded down, are another
+    if (
+        noise == "laplace" and rows > 1
+    ):  # there the claim is a bound: the same losses, rounded down, are another
         one = privacy_loss_distribution.from_laplace_mechanism(
             scale,
             sensitivity=b / 2,
@@ -290,10 +405,15 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
             pessimistic_estimate=False,
             use_connect_dots=False,
         )
-        bounds = np.array(one.self_compose(2 * rows).get_delta_for_epsilon(epsilon)), exact
+        bounds = (
+            np.array(one.self_compose(2 * rows).get_delta_for_epsilon(epsilon)),
+            exact,
+        )
     setting = f"scale {scale:g}, b {b:g}, {'one row changes' if rows == 1 else f'{rows} rows change'}"
     name = f"{noise.title()} noise on a matrix"
-    return Case(name, setting, epsilon, exact, nothing(epsilon), exact, losses, True, bounds)
+    return Case(
+        name, setting, epsilon, exact, nothing(epsilon), exact, losses, True, bounds
+    )
 
 
 NEAR = np.array([[5, 3, 2], [4, 4, 2]])  # one individual of the histogram moves
@@ -304,7 +424,9 @@ def zero_sum_laplace_case() -> Case:
     spent, reach = 2.0, 60
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        noisy = boltzmann.add_zero_sum_laplace(NEAR[side], factor * spent, size=size, rng=rng)
+        noisy = boltzmann.add_zero_sum_laplace(
+            NEAR[side], factor * spent, size=size, rng=rng
+        )
         near, far = (np.abs(noisy - centre).sum(axis=1) for centre in NEAR)
         return factor * spent / 2 * (far - near)
 
@@ -315,12 +437,24 @@ def zero_sum_laplace_case() -> Case:
     grid = np.arange(-reach, reach + 1)
     noise = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
     noise = np.column_stack([noise, -noise.sum(axis=1)])
-    norm, shifted = np.abs(noise).sum(axis=1), np.abs(noise + NEAR[0] - NEAR[1]).sum(axis=1)
+    norm, shifted = (
+        np.abs(noise).sum(axis=1),
+        np.abs(noise + NEAR[0] - NEAR[1]).sum(axis=1),
+    )
     mass, loss = np.exp(-spent / 2 * norm), spent / 2 * (shifted - norm)
     exact = -np.expm1(np.minimum(epsilon[:, None] - loss, 0.0)) @ mass / mass.sum()
     setting = f"n 3, epsilon {spent:g}"
     name = "zero-sum discrete Laplace noise"
-    return Case(name, setting, epsilon, claim(epsilon), nothing(epsilon), exact, losses, breakable=True)
+    return Case(
+        name,
+        setting,
+        epsilon,
+        claim(epsilon),
+        nothing(epsilon),
+        exact,
+        losses,
+        breakable=True,
+    )
 
 
 # -------------------------------------------------------------------------------------- discrete mechanisms
@@ -341,10 +475,14 @@ class Finite:
     """Largest epsilon, for claims that do not fall below SMALLEST_CLAIM."""
 
 
-def profile(laws: Array, neighbours: list[tuple[int, int]], epsilon: Array) -> tuple[Array, list[int]]:
+def profile(
+    laws: Array, neighbours: list[tuple[int, int]], epsilon: Array
+) -> tuple[Array, list[int]]:
     """Return the largest delta over the neighbours at each epsilon, and which pair has it, few different ones."""
     first, second = np.array(neighbours).T
-    deltas = np.array([measures.hockey_stick(laws[first], laws[second], level) for level in epsilon])
+    deltas = np.array(
+        [measures.hockey_stick(laws[first], laws[second], level) for level in epsilon]
+    )
     largest = deltas.max(axis=1)
     worst: list[int] = []
     for row, top in zip(deltas, largest):
@@ -375,7 +513,10 @@ def finite_cases(mechanism: Finite) -> Iterator[Case]:
 def finite_losses(mechanism: Finite, pair: tuple[int, int]) -> Losses:
     """Return how to draw log-likelihood ratios of a pair of inputs."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        tables = {f: np.log(mechanism.laws(f)[pair[0]]) - np.log(mechanism.laws(f)[pair[1]]) for f in (1.0, OFF)}
+        tables = {
+            f: np.log(mechanism.laws(f)[pair[0]]) - np.log(mechanism.laws(f)[pair[1]])
+            for f in (1.0, OFF)
+        }
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
         return tables[factor][mechanism.draw(pair[side], factor, size, rng)]
@@ -398,7 +539,9 @@ def boltzmann_exact_draws() -> Finite:
         return np.exp([boltzmann.log_stationary(x, t / factor) for x in states])
 
     def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
-        return boltzmann.configuration_index(boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total)
+        return boltzmann.configuration_index(
+            boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total
+        )
 
     def claim(epsilon: Array) -> Array:
         deltas = [
@@ -408,10 +551,20 @@ def boltzmann_exact_draws() -> Finite:
         return np.max(deltas, axis=0)
 
     def published(epsilon: Array) -> Array:
-        return measures.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
+        return measures.implied_delta(
+            epsilon, 2 * boltzmann.sensitivity(total, bins) / t
+        )
 
     setting = f"N {total}, n {bins}, t {t:g}"
-    return Finite("Boltzmann, exact draws", setting, laws, boltzmann_neighbours(states), draw, claim, published)
+    return Finite(
+        "Boltzmann, exact draws",
+        setting,
+        laws,
+        boltzmann_neighbours(states),
+        draw,
+        claim,
+        published,
+    )
 
 
 def boltzmann_chain() -> Finite:
@@ -424,20 +577,35 @@ def boltzmann_chain() -> Finite:
 
     def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
         return boltzmann.configuration_index(
-            boltzmann.metropolis(states[x], t / factor, steps, chains=size, rng=rng), total
+            boltzmann.metropolis(states[x], t / factor, steps, chains=size, rng=rng),
+            total,
         )
 
     def claim(epsilon: Array) -> Array:
-        return np.array([boltzmann.mixing_delta(total, bins, t, steps, epsilon=e) for e in epsilon])
+        return np.array(
+            [boltzmann.mixing_delta(total, bins, t, steps, epsilon=e) for e in epsilon]
+        )
 
     def published(epsilon: Array) -> Array:
-        return measures.implied_delta(epsilon, 2 * boltzmann.sensitivity(total, bins) / t)
+        return measures.implied_delta(
+            epsilon, 2 * boltzmann.sensitivity(total, bins) / t
+        )
 
     setting = f"N {total}, n {bins}, t {t:g}, {steps} steps"
-    return Finite("Boltzmann, chain", setting, laws, boltzmann_neighbours(states), draw, claim, published)
+    return Finite(
+        "Boltzmann, chain",
+        setting,
+        laws,
+        boltzmann_neighbours(states),
+        draw,
+        claim,
+        published,
+    )
 
 
-RING = np.array([[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0]])  # a chain whose words differ in their counts
+RING = np.array(
+    [[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0]]
+)  # a chain whose words differ in their counts
 
 
 def word_mechanisms() -> Iterator[Finite]:
@@ -453,13 +621,21 @@ def word_mechanisms() -> Iterator[Finite]:
 
 
 def word_mechanism(
-    space_name: str, space: dict[str, Any], kind: str, b: int, offset: int, length: int, epsilon: float
+    space_name: str,
+    space: dict[str, Any],
+    kind: str,
+    b: int,
+    offset: int,
+    length: int,
+    epsilon: float,
 ) -> Finite:
     """Return one mechanism on words, inputs and outputs numbered in lexicographic order."""
     letters = space.get("letters", 4)
     all_words = np.array(list(product(range(letters), repeat=length)))
     if "adjacency" in space:
-        before = np.column_stack([np.full(len(all_words), space["start"]), all_words[:, :-1]])
+        before = np.column_stack(
+            [np.full(len(all_words), space["start"]), all_words[:, :-1]]
+        )
         feasible = (space["adjacency"][before, all_words] > 0).all(axis=1)
     else:
         feasible = np.ones(len(all_words), dtype=bool)

@@ -22,7 +22,9 @@ def hockey_stick(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Array:
     return np.maximum(p - np.exp(epsilon)[..., None] * q, 0.0).sum(axis=-1)
 
 
-def implied_delta(epsilon: ArrayLike, spent: ArrayLike, delta: ArrayLike = 0.0) -> Array:
+def implied_delta(
+    epsilon: ArrayLike, spent: ArrayLike, delta: ArrayLike = 0.0
+) -> Array:
     """Return the largest delta at epsilon of any mechanism that is (spent, delta)-private.
 
     delta from `spent` on; below it delta + (1 - delta) (e^spent - e^epsilon) / (1 + e^spent), attained by randomised
@@ -37,7 +39,12 @@ def implied_delta(epsilon: ArrayLike, spent: ArrayLike, delta: ArrayLike = 0.0) 
 
 
 def exceedances(
-    losses: Callable[[int, np.random.Generator], Array], epsilon: ArrayLike, draws: int, *, seed: int, name: str
+    losses: Callable[[int, np.random.Generator], Array],
+    epsilon: ArrayLike,
+    draws: int,
+    *,
+    seed: int,
+    name: str,
 ) -> Integers:
     """Return how many of `draws` privacy losses exceed each epsilon: integers of its shape, in 0..draws.
 
@@ -51,4 +58,8 @@ def exceedances(
         return size - np.searchsorted(ordered, levels, side="right")
 
     draws = checks.integer("draws", draws, 1)
-    return np.sum(streams.in_chunks(count, draws, 50_000, seed=seed, name=name), axis=0, dtype=np.int64)
+    return np.sum(
+        streams.in_chunks(count, draws, 50_000, seed=seed, name=name),
+        axis=0,
+        dtype=np.int64,
+    )

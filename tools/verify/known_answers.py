@@ -60,7 +60,9 @@ def write(table: str) -> None:
 def main() -> int:
     """Write the table, or compare it; exit status 1 when it differs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="compare with the table, and write nothing")
+    parser.add_argument(
+        "--check", action="store_true", help="compare with the table, and write nothing"
+    )
     check = parser.parse_args().check
     table = text()
     if not check:

@@ -17,7 +17,13 @@ def series_tail(a: Any, b: Any, w: Any) -> Any:
         total += term
         term *= (a + b + n) / (a + 1 + n) * w
         n += 1
-    front = a * mp.log(w) + b * mp.log1p(-w) + mp.loggamma(a + b) - mp.loggamma(a + 1) - mp.loggamma(b)
+    front = (
+        a * mp.log(w)
+        + b * mp.log1p(-w)
+        + mp.loggamma(a + b)
+        - mp.loggamma(a + 1)
+        - mp.loggamma(b)
+    )
     return total * mp.exp(front)
 
 
@@ -25,14 +31,19 @@ def beta_tail(a: Any, b: Any, w: Any, complement: Any = None) -> Any:
     """Return I_w(a, b); complement: 1 - w where w is near 1."""
     complement = 1 - w if complement is None else complement
     mean = w * (a + b)
-    near = mean < a or (w <= 0.5 and mean < 2 * a + 10_000)  # its terms are positive anywhere, and few here
+    near = mean < a or (
+        w <= 0.5 and mean < 2 * a + 10_000
+    )  # its terms are positive anywhere, and few here
     return series_tail(a, b, w) if near else 1 - series_tail(b, a, complement)
 
 
 def log_replace(epsilon: Any, a: Any, t: Any) -> Any:
     """Return log delta of Beta(a+t, a) against Beta(a, a+t)."""
     w, complement = 1 / (1 + mp.exp(epsilon / t)), 1 / (1 + mp.exp(-epsilon / t))
-    first, second = beta_tail(a, a + t, w, complement), beta_tail(a + t, a, w, complement)
+    first, second = (
+        beta_tail(a, a + t, w, complement),
+        beta_tail(a + t, a, w, complement),
+    )
     return mp.log(first - mp.exp(epsilon) * second)
 
 
@@ -40,8 +51,12 @@ def log_add_remove(epsilon: Any, a: Any, t: Any) -> Any:
     """Return the larger log delta of Gamma(a) and Gamma(a+t), both directions."""
     ratio, weight = mp.loggamma(a + t) - mp.loggamma(a), mp.exp(epsilon)
     above, below = mp.exp((ratio + epsilon) / t), mp.exp((ratio - epsilon) / t)
-    add = mp.gammainc(a + t, a=above, regularized=True) - weight * mp.gammainc(a, a=above, regularized=True)
-    remove = mp.gammainc(a, b=below, regularized=True) - weight * mp.gammainc(a + t, b=below, regularized=True)
+    add = mp.gammainc(a + t, a=above, regularized=True) - weight * mp.gammainc(
+        a, a=above, regularized=True
+    )
+    remove = mp.gammainc(a, b=below, regularized=True) - weight * mp.gammainc(
+        a + t, b=below, regularized=True
+    )
     return mp.log(max(add, remove))
 
 
@@ -52,7 +67,9 @@ def gaussian_profile(epsilon: Any, sigma: Any, b: Any, rows: int) -> Any:
     def below(x: Any) -> Any:
         return mp.erfc(-x / mp.sqrt(2)) / 2
 
-    return below(ratio / 2 - epsilon / ratio) - mp.exp(epsilon) * below(-ratio / 2 - epsilon / ratio)
+    return below(ratio / 2 - epsilon / ratio) - mp.exp(epsilon) * below(
+        -ratio / 2 - epsilon / ratio
+    )
 
 
 def sum_of_laplace(epsilon: Any, D: Any, m: int) -> Any:
@@ -60,15 +77,23 @@ def sum_of_laplace(epsilon: Any, D: Any, m: int) -> Any:
     total = mp.mpf(0)
 
     def hall(v: Any, j: int) -> Any:
-        terms = ((-1) ** i * mp.binomial(j, i) * (v - i) ** (j - 1) for i in range(int(mp.floor(v)) + 1))
+        terms = (
+            (-1) ** i * mp.binomial(j, i) * (v - i) ** (j - 1)
+            for i in range(int(mp.floor(v)) + 1)
+        )
         return mp.fsum(terms) / mp.factorial(j - 1)
 
     for up, down in product(range(m + 1), repeat=2):
         j = m - up - down
         if j < 0:
             continue
-        ways = mp.factorial(m) / (mp.factorial(up) * mp.factorial(down) * mp.factorial(j))
-        weight, start = ways * mp.mpf(2) ** -(up + down) * mp.exp(-D * down), (up - down - j) * D
+        ways = mp.factorial(m) / (
+            mp.factorial(up) * mp.factorial(down) * mp.factorial(j)
+        )
+        weight, start = (
+            ways * mp.mpf(2) ** -(up + down) * mp.exp(-D * down),
+            (up - down - j) * D,
+        )
         low = max(mp.mpf(0), (epsilon - start) / (2 * D))
         if j == 0:
             total += weight * max(mp.mpf(0), -mp.expm1(epsilon - start))
@@ -93,6 +118,10 @@ def permute_and_flip(counts: Sequence[int], epsilon: Any, b: int, distance: int)
         u = t / scale
         return mp.exp(sum(N * mp.log1p(-u * x) for N, x in zip(others, q) if N))
 
-    cuts = [mp.mpf(0), *[mp.mpf(c) for c in (1, 3, 7, 15, 30, 60, 120) if c < scale], min(scale, mp.mpf(240))]
+    cuts = [
+        mp.mpf(0),
+        *[mp.mpf(c) for c in (1, 3, 7, 15, 30, 60, 120) if c < scale],
+        min(scale, mp.mpf(240)),
+    ]
     with mp.workdps(30):
         return mp.log(q[distance] * mp.quad(integrand, cuts) / scale)

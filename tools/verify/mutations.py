@@ -37,7 +37,11 @@ class Fault(NamedTuple):
 
 def faults() -> list[Fault]:
     """Return the lines of faults.csv."""
-    with Path(__file__).with_name("faults.csv").open(encoding="utf-8", newline="") as lines:
+    with (
+        Path(__file__)
+        .with_name("faults.csv")
+        .open(encoding="utf-8", newline="") as lines
+    ):
         return [Fault(**line) for line in csv.DictReader(lines)]
 
 
@@ -46,29 +50,57 @@ def put(fault: Fault, tree: Path) -> None:
     path = tree / fault.file
     source = path.read_text(encoding="utf-8")
     if (found := source.count(fault.before)) != 1:
-        raise ValueError(f"the text must be once in {fault.file}, is {found} times: {fault.before!r}")
+        raise ValueError(
+            f"the text must be once in {fault.file}, is {found} times: {fault.before!r}"
+        )
     path.write_text(source.replace(fault.before, fault.after), encoding="utf-8")
-    if "numba" in source:  # compiled functions of other files hold copies of those that are called
+    if (
+        "numba" in source
+    ):  # compiled functions of other files hold copies of those that are called
         for compiled in tree.rglob("__pycache__/*.nb[ic]"):
             compiled.unlink()
 
 
 def copy(tree: Path, into: Path) -> Path:
     """Copy a tree without what is built, times of files and compiled functions included."""
-    return Path(shutil.copytree(tree, into, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT)))
+    return Path(
+        shutil.copytree(
+            tree, into, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT)
+        )
+    )
 
 
 def pass_on(tree: Path, *tests: str) -> bool:
     """Return whether these tests pass on a tree; RuntimeError where none is run."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not full", "--tb=line"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not full",
+        "--tb=line",
+    ]
     settings = os.environ | {"PYTHONPATH": str(tree)}
     words = [*command, *(f"tests/{test}" for test in tests)]
     try:
-        done = subprocess.run(words, cwd=tree, env=settings, capture_output=True, text=True, timeout=LONGEST)
+        done = subprocess.run(
+            words,
+            cwd=tree,
+            env=settings,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+        )
     except subprocess.TimeoutExpired:
         return False
     if done.returncode not in (PASSED, FAILED):
-        raise RuntimeError(f"pytest ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}")
+        raise RuntimeError(
+            f"pytest ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}"
+        )
     return done.returncode == PASSED
 
 
@@ -97,7 +129,10 @@ def main() -> int:
             found = is_found(fault, sound)
             missed += not found
             seconds = time.perf_counter() - begun
-            print(f"{'found' if found else 'MISSED':7}{seconds:5.0f} s  {fault.file:34} {fault.why}", flush=True)
+            print(
+                f"{'found' if found else 'MISSED':7}{seconds:5.0f} s  {fault.file:34} {fault.why}",
+                flush=True,
+            )
     print(f"{len(chosen)} faults, {missed} missed")
     return int(missed > 0)
 

@@ -43,7 +43,11 @@ def error(check: Check, arguments: tuple[Any, ...]) -> float:
         return float(abs(ours - truth) / (scale or mp.mpf(1)))
 
 
-def table(most: int | None = None, seed: int = 0, on_row: Callable[[str], object] = lambda line: None) -> pd.DataFrame:
+def table(
+    most: int | None = None,
+    seed: int = 0,
+    on_row: Callable[[str], object] = lambda line: None,
+) -> pd.DataFrame:
     """Return the worst error of every check and where it is; `most` points of each grid, all of them for None."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -54,24 +58,47 @@ def table(most: int | None = None, seed: int = 0, on_row: Callable[[str], object
         errors = [error(check, point) for point in points]
         worst = int(np.argmax(errors))
         place = ", ".join(shown(x) for x in points[worst])
-        rows.append((check.function, size, errors[worst], check.tolerance, errors[worst] <= check.tolerance, place))
+        rows.append(
+            (
+                check.function,
+                size,
+                errors[worst],
+                check.tolerance,
+                errors[worst] <= check.tolerance,
+                place,
+            )
+        )
         seconds = time.perf_counter() - begun
-        on_row(f"{check.function:62} {size:5} {errors[worst]:8.1e} {check.tolerance:8.0e} {seconds:5.1f} s  at {place}")
-    return pd.DataFrame(rows, columns=["function", "points", "worst_error", "tolerance", "within", "where"])
+        on_row(
+            f"{check.function:62} {size:5} {errors[worst]:8.1e} {check.tolerance:8.0e} {seconds:5.1f} s  at {place}"
+        )
+    return pd.DataFrame(
+        rows,
+        columns=["function", "points", "worst_error", "tolerance", "within", "where"],
+    )
 
 
 def shown(value: Any) -> str:
     """Return an argument in a few letters."""
     if isinstance(value, tuple):
-        return str(value) if len(str(value)) < 20 else f"counts of {len(value) - 1} letters"
+        return (
+            str(value)
+            if len(str(value)) < 20
+            else f"counts of {len(value) - 1} letters"
+        )
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def markdown(result: pd.DataFrame) -> str:
     """Return the page of the checks: what was done, what it proves, a row for each function."""
-    held = "every one is within" if result["within"].all() else "NOT every one is within"
+    held = (
+        "every one is within" if result["within"].all() else "NOT every one is within"
+    )
     columns = ("function", "points", "worst relative error", "allowed", "at")
-    rows = [(r.function, r.points, f"{r.worst_error:.1e}", f"{r.tolerance:.1e}", r.where) for r in result.itertuples()]
+    rows = [
+        (r.function, r.points, f"{r.worst_error:.1e}", f"{r.tolerance:.1e}", r.where)
+        for r in result.itertuples()
+    ]
     points = int(result["points"].sum())
     return f"""# Special functions and inverses against many digits
 
@@ -92,8 +119,12 @@ functions that round their result to the safe side by as much and say so.
 def main() -> int:
     """Print the table and write it to build/audit; exit status 1 when an error is above its tolerance."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--most", type=int, default=None, help="points of each grid; all by default")
-    parser.add_argument("--write", action="store_true", help="write tools/verify/results/ too")
+    parser.add_argument(
+        "--most", type=int, default=None, help="points of each grid; all by default"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write tools/verify/results/ too"
+    )
     arguments = parser.parse_args()
     print(f"{'function':62} points  worst, allowed, seconds")
     result = table(arguments.most, on_row=partial(print, flush=True))

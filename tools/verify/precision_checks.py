@@ -31,7 +31,9 @@ from tools.verify.many_digits import (
 )
 
 DIGITS = 60
-SIDE_SLACK = 1e-11  # of values rounded to one side: what the rounding itself may be wrong by
+SIDE_SLACK = (
+    1e-11  # of values rounded to one side: what the rounding itself may be wrong by
+)
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,22 @@ def log_target(delta: Any, *rest: Any) -> Any:
     return mp.log(delta)
 
 
-def back(function: str, ours: Callable[..., Any], points: Sequence[tuple[Any, ...]], side: int = -1) -> Check:
+def back(
+    function: str,
+    ours: Callable[..., Any],
+    points: Sequence[tuple[Any, ...]],
+    side: int = -1,
+) -> Check:
     """Return the check of an inverse, put back into a reference: log delta of its result against that of the target."""
-    return Check(f"{function}, back to log delta", ours, log_target, points, 1e-9, log=True, side=side)
+    return Check(
+        f"{function}, back to log delta",
+        ours,
+        log_target,
+        points,
+        1e-9,
+        log=True,
+        side=side,
+    )
 
 
 def grid(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -105,21 +120,75 @@ def special_checks() -> list[Check]:
     """Return the checks of dpsim.special and of the quadrature's Stirling error."""
     wide = powers(-8, 12)
     means, sizes = [1e-4, 0.02, 0.25, 0.5, 0.9], powers(-3, 6)
-    left = [(p * part, p, k) for p, part, k in grid(means, [1e-3, 0.1, 0.7, 0.99, 1.05], sizes) if p * part < 1]
+    left = [
+        (p * part, p, k)
+        for p, part, k in grid(means, [1e-3, 0.1, 0.7, 0.99, 1.05], sizes)
+        if p * part < 1
+    ]
     return [
-        Check("numerics.stirling_rest", special.stirling_rest, stirling_rest, grid(powers(-8, 12, 0.1)), 1e-11),
-        Check("numerics.log_beta", special.log_beta, log_beta, grid(wide, wide), 1e-14, log=True),
-        Check("numerics.log_gamma_ratio", special.log_gamma_ratio, log_gamma_ratio, grid(wide, wide), 1e-13, log=True),
-        Check("numerics.log_minus_psi", special.log_minus_psi, log_minus_psi, grid(powers(-8, 12, 0.1)), 1e-13),
+        Check(
+            "numerics.stirling_rest",
+            special.stirling_rest,
+            stirling_rest,
+            grid(powers(-8, 12, 0.1)),
+            1e-11,
+        ),
+        Check(
+            "numerics.log_beta",
+            special.log_beta,
+            log_beta,
+            grid(wide, wide),
+            1e-14,
+            log=True,
+        ),
+        Check(
+            "numerics.log_gamma_ratio",
+            special.log_gamma_ratio,
+            log_gamma_ratio,
+            grid(wide, wide),
+            1e-13,
+            log=True,
+        ),
+        Check(
+            "numerics.log_minus_psi",
+            special.log_minus_psi,
+            log_minus_psi,
+            grid(powers(-8, 12, 0.1)),
+            1e-13,
+        ),
         Check(
             "numerics.minus_log1p",
             lambda ratio: special.minus_log1p(ratio - 1.0, ratio),
             lambda ratio: ratio - 1 - mp.log(ratio),
-            [(x,) for x in (*powers(-12, -1, 0.3), *powers(0, 12, 0.3), 1 - 2.0**-20, 1 + 2.0**-20, 1.1875, 0.8125)],
+            [
+                (x,)
+                for x in (
+                    *powers(-12, -1, 0.3),
+                    *powers(0, 12, 0.3),
+                    1 - 2.0**-20,
+                    1 + 2.0**-20,
+                    1.1875,
+                    0.8125,
+                )
+            ],
             1e-13,
         ),
-        Check("numerics.log_beta_kernel", special.log_beta_kernel, log_kernel, left, 1e-13, log=True),
-        Check("numerics.log_beta_tail", special.log_beta_tail, log_beta_tail, left, 1e-9, log=True),
+        Check(
+            "numerics.log_beta_kernel",
+            special.log_beta_kernel,
+            log_kernel,
+            left,
+            1e-13,
+            log=True,
+        ),
+        Check(
+            "numerics.log_beta_tail",
+            special.log_beta_tail,
+            log_beta_tail,
+            left,
+            1e-9,
+            log=True,
+        ),
     ]
 
 
@@ -128,7 +197,9 @@ def special_checks() -> list[Check]:
 
 def sharing_epsilon(k: Any, shift: Any, eta: Any, gamma: Any, m: int, rest: Any) -> Any:
     """Return Theorem 1's epsilon for two coordinates that share `rest`."""
-    ratio = log_beta(k * eta, k * (rest - eta)) - log_beta(k * (eta + shift), k * (rest - eta - shift))
+    ratio = log_beta(k * eta, k * (rest - eta)) - log_beta(
+        k * (eta + shift), k * (rest - eta - shift)
+    )
     return max(ratio + k * shift * mp.log((1 - (m - 1) * gamma) / gamma), mp.mpf(0))
 
 
@@ -136,16 +207,22 @@ def log_sum_of_tails(k: Any, eta: Any, gamma: Any, n: int) -> Any:
     """Return the logarithm of the union bound on delta at the worst vertex, at most 0."""
     tail = beta_tail(k * eta, k - k * eta, gamma)
     large = 1 - (n - 1) * eta
-    return min(mp.log((n - 1) * tail + beta_tail(k * large, k - k * large, gamma)), mp.mpf(0))
+    return min(
+        mp.log((n - 1) * tail + beta_tail(k * large, k - k * large, gamma)), mp.mpf(0)
+    )
 
 
 def border_of(epsilon: float, k: Any, shift: Any, eta: Any, n: int) -> Any:
     """Return the gamma at which Theorem 1 gives epsilon."""
-    ratio = log_beta(k * eta, k * (1 - 2 * eta)) - log_beta(k * (eta + shift), k * (1 - 2 * eta - shift))
+    ratio = log_beta(k * eta, k * (1 - 2 * eta)) - log_beta(
+        k * (eta + shift), k * (1 - 2 * eta - shift)
+    )
     return 1 / (mp.exp((mp.mpf(epsilon) - ratio) / (k * shift)) + n - 1)
 
 
-def log_delta_at_best(delta: float, k: float, shift: float, eta: float, n: int) -> float:
+def log_delta_at_best(
+    delta: float, k: float, shift: float, eta: float, n: int
+) -> float:
     """Return, in many digits, the logarithm of delta at the gamma behind the package's best epsilon."""
     epsilon = float(dirichlet.best_epsilon_bound(delta, k, shift=shift, eta=eta, n=n))
     with mp.workdps(DIGITS):
@@ -158,27 +235,51 @@ def dirichlet_checks() -> list[Check]:
     """Return the checks of Theorem 1's inverses."""
     best = [
         (d, k, s, e, n)
-        for d, k, s, e, n in grid([0.3, 1e-3, 1e-12, 1e-290], [5.0, 110.6, 3e3], [1e-4, 0.01], [0.02, 0.073], [3, 5])
+        for d, k, s, e, n in grid(
+            [0.3, 1e-3, 1e-12, 1e-290],
+            [5.0, 110.6, 3e3],
+            [1e-4, 0.01],
+            [0.02, 0.073],
+            [3, 5],
+        )
         if math.log(d) / (k * e) > -600.0  # else gamma would be below 1e-300
     ]
 
     def spent(k: float, b: float, eta: float, gamma: float, m: int) -> float:
-        return float(dirichlet.theorem1_epsilon(k, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m))
+        return float(
+            dirichlet.theorem1_epsilon(
+                k, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m
+            )
+        )
 
     def at_k(k: float, b: float, eta: float, gamma: float, m: int) -> float:
         target = spent(k, b, eta, gamma, m)
-        k = dirichlet.theorem1_k(target, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m)
+        k = dirichlet.theorem1_k(
+            target, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m
+        )
         with mp.workdps(DIGITS):
             exact = [mp.mpf(value) for value in (k, b / 2, eta, gamma)]
-            return float(sharing_epsilon(exact[0], exact[1], exact[2], exact[3], m, 1 - mp.mpf(0.051)))
+            return float(
+                sharing_epsilon(
+                    exact[0], exact[1], exact[2], exact[3], m, 1 - mp.mpf(0.051)
+                )
+            )
 
     return [
         back("dirichlet.best_epsilon_bound", log_delta_at_best, best),
         Check(
             "dirichlet.theorem1_k, back to epsilon",
             at_k,
-            lambda k, b, e, g, m: mp.mpf(spent(float(k), float(b), float(e), float(g), m)),
-            grid([1e-3, 1.0, 98.7, 1e6], [0.001, 0.025, 0.1], [0.01, 0.1], [1e-12, 1e-3], [2, 5]),
+            lambda k, b, e, g, m: mp.mpf(
+                spent(float(k), float(b), float(e), float(g), m)
+            ),
+            grid(
+                [1e-3, 1.0, 98.7, 1e6],
+                [0.001, 0.025, 0.1],
+                [0.01, 0.1],
+                [1e-12, 1e-3],
+                [2, 5],
+            ),
             1e-10,
         ),
     ]
@@ -196,8 +297,13 @@ def halves(a: float, t: float) -> tuple[float, dict[str, float]]:
 def accounting_checks() -> list[Check]:
     """Return the checks of dpsim.accounting."""
     shapes = grid(powers(-6, 4), powers(-6, 4))
-    profiles = [(ratio * t, a, t) for ratio, (a, t) in grid([0.0, 0.01, 1.0, 20.0, 700.0], shapes)]
-    gammas = [(r * t, a, t) for r, a, t in grid([0.0, 0.3, 3.0], powers(-2, 2), powers(-5, 2))]
+    profiles = [
+        (ratio * t, a, t)
+        for ratio, (a, t) in grid([0.0, 0.01, 1.0, 20.0, 700.0], shapes)
+    ]
+    gammas = [
+        (r * t, a, t) for r, a, t in grid([0.0, 0.3, 3.0], powers(-2, 2), powers(-5, 2))
+    ]
     deltas = grid([0.3, 1e-2, 1e-6, 1e-30, 1e-250], powers(-3, 3), powers(-3, 3))
 
     def replaced(epsilon: float, a: float, t: float) -> Any:
@@ -209,22 +315,38 @@ def accounting_checks() -> list[Check]:
     def round_trip(delta: float, a: float, t: float) -> Any:
         k, border = halves(a, t)
         epsilon = accounting.exact_epsilon(delta, k, **border)
-        return hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE) if epsilon > 0 else math.log(delta)
+        return (
+            hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
+            if epsilon > 0
+            else math.log(delta)
+        )
 
     def at_calibrated(delta: float, epsilon: float, eta: float, shift: float) -> float:
         k = float(accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta))
         with mp.workdps(DIGITS):
-            return float(log_replace(mp.mpf(epsilon), mp.mpf(k * eta), mp.mpf(k * shift)))
+            return float(
+                log_replace(mp.mpf(epsilon), mp.mpf(k * eta), mp.mpf(k * shift))
+            )
 
     def at_kappa(delta: float, epsilon: float, alpha: float) -> float:
-        kappa = float(accounting.calibrate_kappa(epsilon, delta, alpha=alpha, adjacency="add-remove"))
+        kappa = float(
+            accounting.calibrate_kappa(
+                epsilon, delta, alpha=alpha, adjacency="add-remove"
+            )
+        )
         with mp.workdps(DIGITS):
-            return float(log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa)))
+            return float(
+                log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa))
+            )
 
     def at_posterior(delta: float, kappa: float, alpha: float) -> float:
-        epsilon = hockey_stick.epsilon_for(math.log(delta), kappa * alpha, kappa, hockey_stick.ADD_REMOVE)
+        epsilon = hockey_stick.epsilon_for(
+            math.log(delta), kappa * alpha, kappa, hockey_stick.ADD_REMOVE
+        )
         with mp.workdps(DIGITS):
-            return float(log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa)))
+            return float(
+                log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa))
+            )
 
     small = [1e-2, 1e-6, 1e-30, 1e-250]
     return [
@@ -233,22 +355,48 @@ def accounting_checks() -> list[Check]:
             at_calibrated,
             [
                 (d, x * float(accounting.privacy_floor(d, shift=s, eta=e)) + 0.01, e, s)
-                for d, x, (e, s) in grid(small, [1.01, 3.0], [(0.1, 0.01), (0.01, 0.005), (0.2, 0.1)])
+                for d, x, (e, s) in grid(
+                    small, [1.01, 3.0], [(0.1, 0.01), (0.01, 0.005), (0.2, 0.1)]
+                )
             ],
         ),
         back(
             "accounting.calibrate_kappa",
             at_kappa,
             [
-                (d, x * float(accounting.posterior_floor(d, alpha=a, adjacency="add-remove")) + 0.01, a)
+                (
+                    d,
+                    x
+                    * float(
+                        accounting.posterior_floor(d, alpha=a, adjacency="add-remove")
+                    )
+                    + 0.01,
+                    a,
+                )
                 for d, x, a in grid([1e-2, 1e-6, 1e-30], [1.01, 3.0], [0.5, 10.0])
             ],
         ),
         back(
-            "hockey_stick.epsilon_for, add-remove", at_posterior, grid([1e-2, 1e-6, 1e-30], powers(-2, 2), [0.5, 10.0])
+            "hockey_stick.epsilon_for, add-remove",
+            at_posterior,
+            grid([1e-2, 1e-6, 1e-30], powers(-2, 2), [0.5, 10.0]),
         ),
-        Check("hockey_stick.log_delta, replace", replaced, log_replace, profiles, 1e-10, log=True),
-        Check("hockey_stick.log_delta, add-remove", added, log_add_remove, gammas, 1e-10, log=True),
+        Check(
+            "hockey_stick.log_delta, replace",
+            replaced,
+            log_replace,
+            profiles,
+            1e-10,
+            log=True,
+        ),
+        Check(
+            "hockey_stick.log_delta, add-remove",
+            added,
+            log_add_remove,
+            gammas,
+            1e-10,
+            log=True,
+        ),
         back("accounting.exact_epsilon", round_trip, deltas, side=0),
     ]
 
@@ -293,25 +441,43 @@ def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
     def exactly(share: float, high: bool) -> Any:
         part, rest = complement * mp.mpf(share), complement * (1 - mp.mpf(share))
         x, other = (radius + part, rest) if high else (part, radius + rest)
-        above, below = (mp.mpf(0), part) if high else (rest, part - radius)  # 1 - r - x and x - r
+        above, below = (
+            (mp.mpf(0), part) if high else (rest, part - radius)
+        )  # 1 - r - x and x - r
         upper = beta_tail(k * other, k * x, above) if above > 0 else mp.mpf(0)
-        return (upper + (beta_tail(k * x, k * other, below) if below > 0 else 0)) / x / beta
+        return (
+            (upper + (beta_tail(k * x, k * other, below) if below > 0 else 0))
+            / x
+            / beta
+        )
 
     def roughly(share: float, high: bool) -> float:
         x = float(radius) + c * share if high else c * share
-        above, below = 0.0 if high else c * (1.0 - share), c * share if high else x - float(radius)
+        above, below = (
+            0.0 if high else c * (1.0 - share),
+            c * share if high else x - float(radius),
+        )
         upper = float(betainc(k * (1 - x), k * x, above)) if above > 0 else 0.0
-        return (upper + (float(betainc(k * x, k * (1 - x), below)) if below > 0 else 0.0)) / x
+        return (
+            upper + (float(betainc(k * x, k * (1 - x), below)) if below > 0 else 0.0)
+        ) / x
 
     best = mp.mpf(0)
     for high in (False, True):
-        shares = np.concatenate([np.geomspace(1e-9, 0.01, 60), np.linspace(0.011, 1 - 1e-9, 400)])
+        shares = np.concatenate(
+            [np.geomspace(1e-9, 0.01, 60), np.linspace(0.011, 1 - 1e-9, 400)]
+        )
         top = int(np.argmax([roughly(share, high) for share in shares]))
         ends = shares[max(top - 1, 0)], shares[min(top + 1, shares.size - 1)]
         inner = minimize_scalar(
-            lambda share, high=high: -roughly(share, high), bounds=ends, method="bounded", options={"xatol": 1e-9}
+            lambda share, high=high: -roughly(share, high),
+            bounds=ends,
+            method="bounded",
+            options={"xatol": 1e-9},
         )
-        best = max(best, exactly(float(inner.x), high), exactly(float(shares[top]), high))
+        best = max(
+            best, exactly(float(inner.x), high), exactly(float(shares[top]), high)
+        )
     return best
 
 
@@ -320,13 +486,17 @@ def exact_radius(k: Any, beta: Any) -> Any:
     k, beta = float(k), float(beta)
     near = 1 - float(mdp.concentration_radius(k, beta, 2, "exact"))
     with mp.workdps(30):
-        low = mp.log(max(mp.mpf(near), mp.mpf(10) ** -60))  # the tail is above beta where 1 - r is large
+        low = mp.log(
+            max(mp.mpf(near), mp.mpf(10) ** -60)
+        )  # the tail is above beta where 1 - r is large
         high = mp.log(1 - (1 - mp.mpf(near)) / mp.mpf(1.01))
 
         def excess(y: Any) -> Any:
             return mp.log(worst_scaled_tail(k, beta, mp.exp(y)))
 
-        root = mp.findroot(excess, (low, high), solver="anderson", tol=1e-9, maxsteps=60, verify=False)
+        root = mp.findroot(
+            excess, (low, high), solver="anderson", tol=1e-9, maxsteps=60, verify=False
+        )
         return 1 - mp.exp(root)
 
 
@@ -334,7 +504,13 @@ def chain_checks() -> list[Check]:
     """Return the checks of the stationary distribution and of the exact radius."""
     chains = grid([2, 5, 9], [0.0, 4.0, 12.0], [0, 1])
     return [
-        Check("markov.stationary_distribution", stationary_entry, stationary_mass, chains, 1e-13),
+        Check(
+            "markov.stationary_distribution",
+            stationary_entry,
+            stationary_mass,
+            chains,
+            1e-13,
+        ),
         Check(
             "mdp.concentration_radius, exact",
             lambda k, beta: mdp.concentration_radius(k, beta, 2, "exact"),
@@ -374,7 +550,10 @@ def largest_delta(t: Any, epsilon: float) -> Any:
         laws.append([term / mp.fsum(terms) for term in terms])
     pairs = np.argwhere(np.abs(SPACE[:, None] - SPACE).sum(axis=-1) == 2).tolist()
     factor = mp.exp(mp.mpf(epsilon))
-    return max(mp.fsum(max(p - factor * q, mp.mpf(0)) for p, q in zip(laws[x], laws[y])) for x, y in pairs)
+    return max(
+        mp.fsum(max(p - factor * q, mp.mpf(0)) for p, q in zip(laws[x], laws[y]))
+        for x, y in pairs
+    )
 
 
 def least_epsilon(delta: Any, t: Any) -> Any:
@@ -385,7 +564,9 @@ def least_epsilon(delta: Any, t: Any) -> Any:
         return largest_delta(t, epsilon) - delta
 
     ends = (near * (1 - 1e-7), near * (1 + 1e-7))
-    return mp.findroot(excess, ends, solver="anderson", tol=delta * mp.mpf(10) ** -14, verify=False)
+    return mp.findroot(
+        excess, ends, solver="anderson", tol=delta * mp.mpf(10) ** -14, verify=False
+    )
 
 
 def discrete_checks() -> list[Check]:
@@ -402,7 +583,14 @@ def discrete_checks() -> list[Check]:
         return words.laws.Law("permute-and-flip", epsilon, b).log_f(logs)[distance]
 
     return [
-        Check("words.laws.Law.log_f, permute-and-flip", flip, permute_and_flip, laws[::3], 1e-10, log=True),
+        Check(
+            "words.laws.Law.log_f, permute-and-flip",
+            flip,
+            permute_and_flip,
+            laws[::3],
+            1e-10,
+            log=True,
+        ),
         Check(
             "boltzmann.epsilon_at_delta",
             lambda delta, t: boltzmann.epsilon_at_delta(7, 3, t, delta),
@@ -457,9 +645,19 @@ def tail_at_bound(upper: int, hits: int, draws: int, alpha: float) -> float:
 
 def noise_checks() -> list[Check]:
     """Return the checks of the noise to compare with and of the audit's bounds."""
-    rows = [(share * r * b / s, s, b, r) for share, s, b, r in grid([0.0, 0.1, 0.5], [0.02, 0.4], [0.1], [2, 3])]
-    counts = [(h, n, a) for h, n, a in grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9]) if h <= n]
-    tails = {0: [each for each in counts if each[0] > 0], 1: [each for each in counts if each[0] < each[1]]}
+    rows = [
+        (share * r * b / s, s, b, r)
+        for share, s, b, r in grid([0.0, 0.1, 0.5], [0.02, 0.4], [0.1], [2, 3])
+    ]
+    counts = [
+        (h, n, a)
+        for h, n, a in grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9])
+        if h <= n
+    ]
+    tails = {
+        0: [each for each in counts if each[0] > 0],
+        1: [each for each in counts if each[0] < each[1]],
+    }
     single = grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0])
     scales = grid([0.3, 1e-6, 1e-30, 1e-290], [1.0, 100.0], [0.05], [1, 10_000])
     bound = "accounting.clopper_pearson, tail at the"
@@ -473,11 +671,37 @@ def noise_checks() -> list[Check]:
             1e-3,
             side=1,
         ),
-        Check("accounting.gaussian_scale, back to delta", at_scale, lambda *of: of[0], scales, 1e-5, side=-1),
+        Check(
+            "accounting.gaussian_scale, back to delta",
+            at_scale,
+            lambda *of: of[0],
+            scales,
+            1e-5,
+            side=-1,
+        ),
         # it is rounded up by 1e-10
-        Check("accounting.laplace_scale, one row", one_row, largest_private_scale, single, 2e-10, side=1),
-        Check(f"{bound} lower bound", partial(tail_at_bound, 0), lambda *of: of[-1], tails[0], 1e-9),
-        Check(f"{bound} upper bound", partial(tail_at_bound, 1), lambda *of: of[-1], tails[1], 1e-9),
+        Check(
+            "accounting.laplace_scale, one row",
+            one_row,
+            largest_private_scale,
+            single,
+            2e-10,
+            side=1,
+        ),
+        Check(
+            f"{bound} lower bound",
+            partial(tail_at_bound, 0),
+            lambda *of: of[-1],
+            tails[0],
+            1e-9,
+        ),
+        Check(
+            f"{bound} upper bound",
+            partial(tail_at_bound, 1),
+            lambda *of: of[-1],
+            tails[1],
+            1e-9,
+        ),
     ]
 
 

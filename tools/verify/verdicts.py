@@ -47,11 +47,18 @@ def cell(source: str) -> Cell:
     replaces: set[str] = set()
     for statement in ast.parse(source).body:
         table = symtable.symtable(ast.unparse(_apart(statement)), "cell", "exec")
-        bound = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()} - _own(table)
+        bound = {
+            s.get_name()
+            for s in table.get_symbols()
+            if s.is_assigned() or s.is_imported()
+        } - _own(table)
         changed = _changed(statement)
         reads |= (_referenced(table) | changed) - replaces - _counted(statement)
         makes |= bound | changed
-        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.Import | ast.ImportFrom):
+        if isinstance(
+            statement,
+            ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.Import | ast.ImportFrom,
+        ):
             replaces |= bound - reads
     return Cell(source, frozenset(reads), frozenset(makes), frozenset(replaces))
 
@@ -59,8 +66,14 @@ def cell(source: str) -> Cell:
 def _referenced(table: symtable.SymbolTable) -> set[str]:
     """Return the names of the notebook that a statement refers to, also within its functions."""
     whole = table.get_type() == "module"
-    own = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (whole or s.is_global())}
-    return own.union(*(_referenced(child) for child in table.get_children())) - _own(table)
+    own = {
+        s.get_name()
+        for s in table.get_symbols()
+        if s.is_referenced() and (whole or s.is_global())
+    }
+    return own.union(*(_referenced(child) for child in table.get_children())) - _own(
+        table
+    )
 
 
 OWN = "comprehension_own_"
@@ -70,9 +83,15 @@ def _apart(statement: ast.stmt) -> ast.stmt:
     """Return the statement with other names for what its comprehensions count with: Python 3.12 inlines them."""
     statement = copy.deepcopy(statement)
     for node in ast.walk(statement):
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        if isinstance(
+            node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+        ):
             outside = set(ast.walk(node.generators[0].iter))
-            inside = [name for name in ast.walk(node) if isinstance(name, ast.Name) and name not in outside]
+            inside = [
+                name
+                for name in ast.walk(node)
+                if isinstance(name, ast.Name) and name not in outside
+            ]
             counted = {name.id for name in inside if isinstance(name.ctx, ast.Store)}
             for name in inside:
                 name.id = OWN + name.id if name.id in counted else name.id
@@ -88,8 +107,12 @@ def _changed(statement: ast.stmt) -> set[str]:
     """Return the names whose value a statement may change in place: x += 1, x[0] = 1, x.a = 1, x.append(1)."""
     found = set()
     for node in ast.walk(statement):
-        place: ast.expr | None = node.target if isinstance(node, ast.AugAssign) else None
-        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        place: ast.expr | None = (
+            node.target if isinstance(node, ast.AugAssign) else None
+        )
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(
+            node.ctx, ast.Store
+        ):
             place = node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             place = node.func
@@ -104,7 +127,9 @@ def _counted(statement: ast.stmt) -> set[str]:
     """Return the names that a loop itself sets before it reads them."""
     if not isinstance(statement, ast.For):
         return set()
-    return {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
+    return {
+        node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)
+    }
 
 
 def needed(cells: Sequence[Cell], last: int) -> list[int]:
@@ -118,7 +143,9 @@ def needed(cells: Sequence[Cell], last: int) -> list[int]:
     }
     chosen, wanted = [last], set(cells[last].reads)
     for number in reversed(range(last)):
-        made = cells[number].makes - (modules - cells[number].replaces)  # np.sort(x) does not change np
+        made = cells[number].makes - (
+            modules - cells[number].replaces
+        )  # np.sort(x) does not change np
         if made & wanted:
             chosen.append(number)
             wanted = wanted - cells[number].replaces | cells[number].reads
@@ -137,7 +164,9 @@ def drawn(name: str) -> list[Cell]:
     for number, each in enumerate(cells):
         for start in re.findall(r'ledger\.record\(\s*f?"([^"{]+)', each.source):
             found = needed(cells, number)
-            if any("seed" in cells[i].reads for i in found) and not any(id.startswith(start) for id in left_out):
+            if any("seed" in cells[i].reads for i in found) and not any(
+                id.startswith(start) for id in left_out
+            ):
                 chosen |= set(found)
     return [cells[number] for number in sorted(chosen)]
 
@@ -162,14 +191,23 @@ def turned(paper: str, runs: Mapping[str, Path]) -> pd.DataFrame:
     """
     rows = ledger.published().query("paper == @paper")
     found = {name: ledger.results(folder) for name, folder in runs.items()}
-    rows = rows.loc[rows.index.isin(set().union(*(each.index for each in found.values())))]
-    committed = ledger.judge(rows, ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"]))
+    rows = rows.loc[
+        rows.index.isin(set().union(*(each.index for each in found.values())))
+    ]
+    committed = ledger.judge(
+        rows, ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"])
+    )
     parts = []
     for name, values in found.items():
         judged = ledger.judge(rows, values)
-        same = judged["verdict"].str.split(",").str[0] == committed["verdict"].str.split(",").str[0]
+        same = (
+            judged["verdict"].str.split(",").str[0]
+            == committed["verdict"].str.split(",").str[0]
+        )
         bad = judged.loc[~(same & judged["ok"]), ["verdict", "reproduced"]]
-        parts.append(bad.assign(run=name, committed=committed.loc[bad.index, "verdict"]))
+        parts.append(
+            bad.assign(run=name, committed=committed.loc[bad.index, "verdict"])
+        )
     return pd.concat(parts)[["run", "committed", "verdict", "reproduced"]]
 
 
@@ -177,7 +215,12 @@ def main() -> int:
     """Draw the rows of each paper with each seed; exit status 1 when a verdict turns."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=ledger.SEEDS, help="how many")
-    parser.add_argument("--papers", nargs="*", default=list(ledger.papers().index), choices=list(ledger.papers().index))
+    parser.add_argument(
+        "--papers",
+        nargs="*",
+        default=list(ledger.papers().index),
+        choices=list(ledger.papers().index),
+    )
     arguments = parser.parse_args()
     bad = 0
     for paper in arguments.papers:
@@ -187,11 +230,16 @@ def main() -> int:
             print(f"{paper}: no row is drawn")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            runs = {f"seed {i}": run(cells, i, Path(folder) / str(i)) for i in range(1, arguments.seeds + 1)}
+            runs = {
+                f"seed {i}": run(cells, i, Path(folder) / str(i))
+                for i in range(1, arguments.seeds + 1)
+            }
             rows = {id for each in runs.values() for id in ledger.results(each).index}
             table = turned(paper, runs)
         seconds = time.process_time() - began
-        print(f"{paper}: {len(rows)} rows, {len(runs)} seeds, {len(table)} turned ({seconds:.0f} s of processors)")
+        print(
+            f"{paper}: {len(rows)} rows, {len(runs)} seeds, {len(table)} turned ({seconds:.0f} s of processors)"
+        )
         if len(table):
             print(table.to_string())
         bad += len(table)

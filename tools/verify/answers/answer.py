@@ -48,13 +48,18 @@ class Answer(NamedTuple):
         """Return a name made of what the answer is about."""
         numbers = [*self.about.parameters.items(), *self.given.items()]
         parts = [_named(name, number) for name, number in numbers]
-        return "_".join(filter(None, map(_slug, [self.about.mechanism, *parts, self.quantity])))
+        return "_".join(
+            filter(None, map(_slug, [self.about.mechanism, *parts, self.quantity]))
+        )
 
     def row(self) -> dict[str, str]:
         """Return the row of the table; ValueError where the two methods disagree."""
         first, second = self.values
         if not abs(first - second) <= AGREEMENT * abs(first):
-            found = (f"{mp.nstr(x, 25)} by {how}" for x, how in zip(self.values, self.methods))
+            found = (
+                f"{mp.nstr(x, 25)} by {how}"
+                for x, how in zip(self.values, self.methods)
+            )
             raise ValueError(f"{self.id}: {', '.join(found)}")
         low, high = ends(first)
         return {
@@ -79,7 +84,9 @@ def ends(value: Any) -> tuple[str, str]:
         return "0", "0"
     unit = Decimal(1).scaleb(digits.adjusted() - SHOWN + 1)
     nearest = digits.quantize(unit)
-    if abs(nearest - digits) < unit.scaleb(SHOWN - DIGITS + 15):  # only rounding separates them
+    if abs(nearest - digits) < unit.scaleb(
+        SHOWN - DIGITS + 15
+    ):  # only rounding separates them
         return _text(nearest), _text(nearest)
     low = digits.quantize(unit, rounding=ROUND_FLOOR)
     high = digits.quantize(unit, rounding=ROUND_CEILING)
@@ -109,12 +116,18 @@ def least_epsilon(losses: Mapping[Any, Any], delta: Any) -> Any:
         highest = loss
     if delta == 0:
         return max(losses)
-    return max(mp.log((above - delta) / divided), mp.mpf(0)) if above > delta else highest
+    return (
+        max(mp.log((above - delta) / divided), mp.mpf(0)) if above > delta else highest
+    )
 
 
 def delta_of(losses: Mapping[Any, Any], epsilon: Any) -> Any:
     """Return delta at epsilon, from privacy losses and their mass."""
-    return mp.fsum(mass * -mp.expm1(epsilon - loss) for loss, mass in losses.items() if loss > epsilon)
+    return mp.fsum(
+        mass * -mp.expm1(epsilon - loss)
+        for loss, mass in losses.items()
+        if loss > epsilon
+    )
 
 
 def corrected(epsilon: Any, delta: Any, first: Profile, second: Profile) -> Any:
@@ -133,7 +146,9 @@ def corrected(epsilon: Any, delta: Any, first: Profile, second: Profile) -> Any:
 def root(profile: Profile, delta: float, near: float) -> Any:
     """Return the epsilon at which a profile has this delta, near a first guess."""
     start = mp.mpf(near)
-    return mp.findroot(lambda epsilon: mp.log(profile(epsilon) / exact(delta)), (start, start * 0.99))
+    return mp.findroot(
+        lambda epsilon: mp.log(profile(epsilon) / exact(delta)), (start, start * 0.99)
+    )
 
 
 def profile_answers(
@@ -165,7 +180,11 @@ def _named(name: str, value: Any) -> str:
     """Return a part of a name: a text as it is, numbers behind what they are, and
     nothing for a matrix."""
     if isinstance(value, list):
-        return f"{name}{'-'.join(map(str, value))}" if not isinstance(value[0], list) else ""
+        return (
+            f"{name}{'-'.join(map(str, value))}"
+            if not isinstance(value[0], list)
+            else ""
+        )
     return value if isinstance(value, str) else f"{name}{value}"
 
 

@@ -34,7 +34,11 @@ def histograms(people: int, bins: int) -> list[Histogram]:
     """Return all histograms of so many people."""
     if bins == 1:
         return [(people,)]
-    return [(first, *rest) for first in range(people + 1) for rest in histograms(people - first, bins - 1)]
+    return [
+        (first, *rest)
+        for first in range(people + 1)
+        for rest in histograms(people - first, bins - 1)
+    ]
 
 
 def moved(z: Histogram, i: int, j: int) -> Histogram:
@@ -56,7 +60,10 @@ def weight(count: int, own: int, t: Any) -> Any:
 @cache
 def limit(x: Histogram, t: Any) -> dict[Histogram, Any]:
     """Return the Boltzmann distribution around x."""
-    weights = {z: mp.fprod(weight(a, b, t) for a, b in zip(z, x)) for z in histograms(sum(x), len(x))}
+    weights = {
+        z: mp.fprod(weight(a, b, t) for a, b in zip(z, x))
+        for z in histograms(sum(x), len(x))
+    }
     total = mp.fsum(weights.values())
     return {z: each / total for z, each in weights.items()}
 
@@ -80,7 +87,8 @@ def sums_of_bins(own: Histogram, people: int, t: Any) -> list[Any]:
     for centre in own:
         terms = [weight(count, centre, t) for count in range(people + 1)]
         sums = [
-            mp.fsum(sums[total - count] * terms[count] for count in range(total + 1)) for total in range(people + 1)
+            mp.fsum(sums[total - count] * terms[count] for count in range(total + 1))
+            for total in range(people + 1)
         ]
     return sums
 
@@ -94,12 +102,19 @@ def binned_losses(people: int, bins: int, t: Any) -> Iterator[Losses]:
             if not x[i]:
                 continue
             ratio = mp.log(sums_of_bins(moved(x, i, j), people, t)[people] / normaliser)
-            others = sums_of_bins(tuple(own for k, own in enumerate(x) if k not in (i, j)), people, t)
+            others = sums_of_bins(
+                tuple(own for k, own in enumerate(x) if k not in (i, j)), people, t
+            )
             found: Losses = {}
             for a in range(people + 1):
                 for b in range(people + 1 - a):
                     loss = ratio + mp.mpf(2 * (a - b) - 2 * (x[i] - x[j]) + 2) / t
-                    mass = weight(a, x[i], t) * weight(b, x[j], t) * others[people - a - b] / normaliser
+                    mass = (
+                        weight(a, x[i], t)
+                        * weight(b, x[j], t)
+                        * others[people - a - b]
+                        / normaliser
+                    )
                     found[loss] = found.get(loss, mp.mpf(0)) + mass
             yield found
 
@@ -121,7 +136,10 @@ def binned_error(x: Histogram, t: Any) -> Any:
     total = mp.mpf(0)
     for i, own in enumerate(x):
         others = sums_of_bins(x[:i] + x[i + 1 :], people, t)
-        terms = ((a - own) ** 2 * weight(a, own, t) * others[people - a] for a in range(people + 1))
+        terms = (
+            (a - own) ** 2 * weight(a, own, t) * others[people - a]
+            for a in range(people + 1)
+        )
         total += mp.fsum(terms)
     return total / normaliser
 
@@ -165,7 +183,9 @@ def eigenvectors(x: Histogram, t: Any) -> tuple[Any, Any]:
     matrix = mp.zeros(len(states))
     for i, z in enumerate(states):
         for j, after in enumerate(states):
-            matrix[i, j] = rows[z].get(after, mp.mpf(0)) * mp.sqrt(around[z] / around[after])
+            matrix[i, j] = rows[z].get(after, mp.mpf(0)) * mp.sqrt(
+                around[z] / around[after]
+            )
     return mp.eigsy((matrix + matrix.T) / 2)
 
 
@@ -179,7 +199,8 @@ def by_eigenvalues(x: Histogram, t: Any, steps: int) -> dict[Histogram, Any]:
     size = range(len(states))
     powers = [values[k] ** steps * vectors[start, k] for k in size]
     return {
-        z: mp.fsum(powers[k] * vectors[j, k] for k in size) * mp.sqrt(around[z] / around[x])
+        z: mp.fsum(powers[k] * vectors[j, k] for k in size)
+        * mp.sqrt(around[z] / around[x])
         for j, z in enumerate(states)
     }
 
@@ -188,7 +209,9 @@ def delta_after_steps(laws: dict[Histogram, dict[Histogram, Any]], epsilon: Any)
     """Return the largest hockey-stick divergence over neighbouring starts."""
     factor = mp.exp(epsilon)
     return max(
-        mp.fsum(max(mass - factor * laws[y][z], mp.mpf(0)) for z, mass in laws[x].items())
+        mp.fsum(
+            max(mass - factor * laws[y][z], mp.mpf(0)) for z, mass in laws[x].items()
+        )
         for x in laws
         for y in moves(x)
     )

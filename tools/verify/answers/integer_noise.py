@@ -40,12 +40,17 @@ def multiplied(change: int, q: Any, times: int) -> dict[int, Any]:
     """Return the mass of the sum of so many losses: binomial for change 1, else by
     multiplying polynomials."""
     if change == 1:
-        terms = {times - 2 * j: math.comb(times, j) * q**j / (1 + q) ** times for j in range(times + 1)}
+        terms = {
+            times - 2 * j: math.comb(times, j) * q**j / (1 + q) ** times
+            for j in range(times + 1)
+        }
         return terms
     total: dict[int, Any] = {0: mp.mpf(1)}
     for _ in range(times):
         longer: dict[int, Any] = {}
-        for (x, mass), (y, more) in product(total.items(), one_count(change, q).items()):
+        for (x, mass), (y, more) in product(
+            total.items(), one_count(change, q).items()
+        ):
             longer[x + y] = longer.get(x + y, mp.mpf(0)) + mass * more
         total = longer
     return total
@@ -80,9 +85,14 @@ def transformed(change: int, q: Any, times: int) -> dict[int, Any]:
         powers.append(value**times)
     found = {}
     for place in range(size):
-        terms = (value * mp.expjpi(-mp.mpf(2 * k * place) / size) for k, value in enumerate(powers))
+        terms = (
+            value * mp.expjpi(-mp.mpf(2 * k * place) / size)
+            for k, value in enumerate(powers)
+        )
         found[place - change * times] = mp.re(mp.fsum(terms)) / size
-    return {loss: mass for loss, mass in found.items() if (loss + change * times) % 2 == 0}
+    return {
+        loss: mass for loss, mass in found.items() if (loss + change * times) % 2 == 0
+    }
 
 
 def scaled(losses: dict[int, Any], scale: float) -> dict[Any, Any]:
@@ -133,7 +143,9 @@ def discrete_laplace_answers() -> Iterator[Answer]:
             yield Answer(about, "epsilon", {"delta": delta}, (found[0], found[1]), ways)
         for epsilon in epsilons:
             found = [delta_of(each, exact(epsilon)) for each in losses]
-            yield Answer(about, "delta", {"epsilon": epsilon}, (found[0], found[1]), ways)
+            yield Answer(
+                about, "delta", {"epsilon": epsilon}, (found[0], found[1]), ways
+            )
 
 
 def noise_answers() -> Iterator[Answer]:
@@ -240,10 +252,14 @@ def _total_zero(bins: list[dict[int, Any]]) -> Any:
     for weights in bins[1:-1]:
         following = dict.fromkeys(range(-reach, reach + 1), mp.mpf(0))
         for total, weight in reached.items():
-            for v in range(max(-reach - total, min(weights)), min(reach - total, max(weights)) + 1):
+            for v in range(
+                max(-reach - total, min(weights)), min(reach - total, max(weights)) + 1
+            ):
                 following[total + v] += weight * weights[v]
         reached = following
-    return mp.fsum(weight * bins[-1].get(-total, 0) for total, weight in reached.items())
+    return mp.fsum(
+        weight * bins[-1].get(-total, 0) for total, weight in reached.items()
+    )
 
 
 def largest_loss(n: int, q: Any) -> Any:
@@ -265,7 +281,9 @@ def zero_sum_answers() -> Iterator[Answer]:
         "sum over the noise, bin by bin",
     )
     for n, epsilon, given in [(3, 1, 0.5), (5, 2, 0), (3, 30, 29)]:
-        about = About("zero-sum discrete Laplace", {"bins": n, "epsilon": epsilon}, MOVED)
+        about = About(
+            "zero-sum discrete Laplace", {"bins": n, "epsilon": epsilon}, MOVED
+        )
         q = mp.exp(-exact(epsilon) / 2)
         pure = (exact(epsilon), largest_loss(n, q))
         largest = (closed, "largest loss of an outcome")

@@ -15,7 +15,9 @@ import mpmath as mp
 from tools.verify.answers.answer import About, Answer, exact, profile_answers, root
 from tools.verify.many_digits import gaussian_profile, sum_of_laplace
 
-ENTRIES = "Each of the entries moves by at most `change`; the noise on them is independent."
+ENTRIES = (
+    "Each of the entries moves by at most `change`; the noise on them is independent."
+)
 VECTORS = "The vector, or the number, moves by at most `change` in 2-norm."
 QUADRATURE = "quadrature of the positive part of p - e^epsilon q"
 
@@ -39,20 +41,30 @@ def laplace_integral(epsilon: Any, reach: Any, entries: int) -> Any:
         return (mp.exp(-abs(z)) - mp.exp(epsilon - abs(z - reach))) / 2
 
     end = (reach - epsilon) / 2  # beyond it the loss is below epsilon
-    return mp.quad(gain, [-mp.inf, -10, 0, end] if end > 0 else [-mp.inf, 0]) if epsilon < reach else mp.mpf(0)
+    return (
+        mp.quad(gain, [-mp.inf, -10, 0, end] if end > 0 else [-mp.inf, 0])
+        if epsilon < reach
+        else mp.mpf(0)
+    )
 
 
 def gaussian_integral(epsilon: Any, sigma: Any, change: Any) -> Any:
     """Return delta of Gaussian noise by integration over the noise, in units of
     sigma."""
     move = change / sigma
-    end = epsilon / move - move / 2  # the loss is move z + move^2 / 2 for noise z in the direction of the change
+    end = (
+        epsilon / move - move / 2
+    )  # the loss is move z + move^2 / 2 for noise z in the direction of the change
 
     def gain(z: Any) -> Any:
-        return (mp.npdf(z) - mp.exp(epsilon) * mp.npdf(z + move)) if z > end else mp.mpf(0)
+        return (
+            (mp.npdf(z) - mp.exp(epsilon) * mp.npdf(z + move)) if z > end else mp.mpf(0)
+        )
 
     start = max(end, mp.mpf(-25))
-    return mp.quad(gain, [start, start + 1, start + 4, start + 10, start + 25, start + 60])
+    return mp.quad(
+        gain, [start, start + 1, start + 4, start + 10, start + 25, start + 60]
+    )
 
 
 def laplace_epsilon(delta: float, reach: Any, entries: int) -> Any:
@@ -60,7 +72,9 @@ def laplace_epsilon(delta: float, reach: Any, entries: int) -> Any:
     one = -mp.log1p(-exact(delta))
     if entries == 1:
         return reach - 2 * one
-    v = mp.findroot(lambda v: (-mp.expm1(-v) - v / 2 * mp.exp(-v)) / exact(delta) - 1, 2 * one)
+    v = mp.findroot(
+        lambda v: (-mp.expm1(-v) - v / 2 * mp.exp(-v)) / exact(delta) - 1, 2 * one
+    )
     return entries * reach - 2 * v
 
 

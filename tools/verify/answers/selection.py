@@ -73,13 +73,19 @@ def walks(graph: str) -> Space:
     edges = GRAPHS[graph]
     n = STEPS[graph]
     paths = product(range(len(edges)), repeat=n)
-    found = [path for path in paths if all(edges[x][y] for x, y in pairwise((0, *path)))]
-    return Space({"graph": graph, "adjacency": edges, "start": 0, "n": n}, found, WALKS_APART)
+    found = [
+        path for path in paths if all(edges[x][y] for x, y in pairwise((0, *path)))
+    ]
+    return Space(
+        {"graph": graph, "adjacency": edges, "start": 0, "n": n}, found, WALKS_APART
+    )
 
 
 def alphabet_counts(n: int, m: int) -> tuple[int, ...]:
     """Return the numbers of words at distance 0 to n."""
-    return tuple(math.comb(n, distance) * (m - 1) ** distance for distance in range(n + 1))
+    return tuple(
+        math.comb(n, distance) * (m - 1) ** distance for distance in range(n + 1)
+    )
 
 
 def weights(n: int, epsilon: Any, b: int) -> Weights:
@@ -89,7 +95,9 @@ def weights(n: int, epsilon: Any, b: int) -> Weights:
 
 def stairs(n: int, epsilon: Any, b: int, offset: int) -> Weights:
     """Return the weights of the staircase."""
-    return tuple(mp.exp(-epsilon / 2 * -(-(distance + offset) // b)) for distance in range(n + 1))
+    return tuple(
+        mp.exp(-epsilon / 2 * -(-(distance + offset) // b)) for distance in range(n + 1)
+    )
 
 
 # ----------------------------------------------------------------------- the mechanisms
@@ -122,8 +130,12 @@ def over_subsets(counts: tuple[int, ...], q: Weights) -> list[Any]:
             for number, each in zip(others, q):
                 for _ in range(number):
                     shifted = [mp.mpf(0), *(each * term for term in polynomial)]
-                    polynomial = [x - y for x, y in zip([*polynomial, mp.mpf(0)], shifted)]
-            found.append(weight * mp.fsum(term / (s + 1) for s, term in enumerate(polynomial)))
+                    polynomial = [
+                        x - y for x, y in zip([*polynomial, mp.mpf(0)], shifted)
+                    ]
+            found.append(
+                weight * mp.fsum(term / (s + 1) for s, term in enumerate(polynomial))
+            )
     return found
 
 
@@ -147,12 +159,17 @@ def over_orders(counts: tuple[int, ...], q: Weights) -> list[Any]:
                         after = (*state[:j], state[j] + 1, *state[j + 1 :])
                         following[after] = following.get(after, mp.mpf(0)) + rejected
         reached = following
-    return [total / number if number else mp.mpf(0) for total, number in zip(chosen, counts)]
+    return [
+        total / number if number else mp.mpf(0) for total, number in zip(chosen, counts)
+    ]
 
 
 def by_quadrature(counts: Sequence[int], epsilon: Any, b: int) -> list[Any]:
     """Return permute-and-flip's probabilities by the integral of a product."""
-    return [mp.exp(permute_and_flip(counts, epsilon, b, distance)) for distance in range(len(counts))]
+    return [
+        mp.exp(permute_and_flip(counts, epsilon, b, distance))
+        for distance in range(len(counts))
+    ]
 
 
 def by_coins(counts: Sequence[int], q: Weights) -> list[Any]:
@@ -172,7 +189,9 @@ def _one_of(counts: Sequence[int], q: Weights, distance: int) -> Any:
     for j, number in enumerate(counts):
         others = number - (j == distance)
         certain = [mp.mpf(0)] * others + [mp.mpf(1)]
-        accepted = _convolved(accepted, certain if q[j] == 1 else _binomial(others, q[j]))
+        accepted = _convolved(
+            accepted, certain if q[j] == 1 else _binomial(others, q[j])
+        )
     return mp.fsum(mass / (1 + number) for number, mass in enumerate(accepted))
 
 
@@ -209,7 +228,9 @@ def laws(space: Space, law: Law, q: Weights) -> dict[Word, list[Any]]:
     return found
 
 
-def outcomes(space: Space, b: int) -> Counter[tuple[Word, Word, frozenset[tuple[tuple[int, int], int]]]]:
+def outcomes(
+    space: Space, b: int
+) -> Counter[tuple[Word, Word, frozenset[tuple[tuple[int, int], int]]]]:
     """Return, for all neighbours, how many outcomes have which two distances."""
     found: Counter[Any] = Counter()
     for w, v in space.pairs(b):
@@ -221,7 +242,11 @@ def outcomes(space: Space, b: int) -> Counter[tuple[Word, Word, frozenset[tuple[
 def spent(space: Space, b: int, law: Law, q: Weights) -> Any:
     """Return the exact epsilon: the largest loss over all neighbours and outcomes."""
     f = laws(space, law, q)
-    ratios = {(tuple(f[w]), i, tuple(f[v]), j) for w, v, pairs in outcomes(space, b) for (i, j), _ in pairs}
+    ratios = {
+        (tuple(f[w]), i, tuple(f[v]), j)
+        for w, v, pairs in outcomes(space, b)
+        for (i, j), _ in pairs
+    }
     return mp.log(max(p[i] / r[j] for p, i, r, j in ratios))
 
 
@@ -232,7 +257,10 @@ def spent_delta(space: Space, b: int, law: Law, q: Weights, epsilon: Any) -> Any
     factor = mp.exp(epsilon)
     sums = {(tuple(f[w]), tuple(f[v]), pairs) for w, v, pairs in outcomes(space, b)}
     return max(
-        mp.fsum(number * max(p[i] - factor * r[j], mp.mpf(0)) for (i, j), number in pairs) for p, r, pairs in sums
+        mp.fsum(
+            number * max(p[i] - factor * r[j], mp.mpf(0)) for (i, j), number in pairs
+        )
+        for p, r, pairs in sums
     )
 
 
@@ -240,7 +268,9 @@ def joint_counts(n: int, m: int, b: int) -> Counter[tuple[int, int]]:
     """Return how many words have which distances from two words that differ in b
     letters, by binomials."""
     found: Counter[tuple[int, int]] = Counter()
-    for first, second in product(range(b + 1), repeat=2):  # equal to the first, to the second word in the b letters
+    for first, second in product(
+        range(b + 1), repeat=2
+    ):  # equal to the first, to the second word in the b letters
         other = b - first - second
         if other < 0:
             continue
@@ -254,7 +284,9 @@ def joint_counts(n: int, m: int, b: int) -> Counter[tuple[int, int]]:
 
 def mean(counts: Sequence[int], f: Sequence[Any]) -> Any:
     """Return the expected distance."""
-    return mp.fsum(distance * number * f[distance] for distance, number in enumerate(counts))
+    return mp.fsum(
+        distance * number * f[distance] for distance, number in enumerate(counts)
+    )
 
 
 def enumerated_mean(space: Space, word: Word, law: Law, q: Weights) -> Any:
@@ -274,7 +306,9 @@ def letter_losses(b: int, m: int, epsilon: Any) -> dict[Any, Any]:
         if other >= 0:
             ways = math.comb(b, up) * math.comb(b - up, down) * (m - 2) ** other
             loss = (up - down) * epsilon
-            found[loss] = found.get(loss, mp.mpf(0)) + ways * kept**up * replaced ** (down + other)
+            found[loss] = found.get(loss, mp.mpf(0)) + ways * kept**up * replaced ** (
+                down + other
+            )
     return found
 
 
@@ -299,7 +333,8 @@ def normaliser(graph: str, word: Word, q: Any) -> Any:
     row = [mp.mpf(state == 0) for state in range(len(edges))]
     for letter in word:
         row = [
-            mp.fsum(x for x, out in zip(row, edges) if out[state]) * (1 if state == letter else q)
+            mp.fsum(x for x, out in zip(row, edges) if out[state])
+            * (1 if state == letter else q)
             for state in range(len(edges))
         ]
     return mp.fsum(row)

@@ -65,7 +65,9 @@ def inverted(epsilon: Any, a: Any, t: Any, rows: int) -> Any:
         return rows * log_m - z * epsilon - mp.log(z) - mp.log(z + 1)
 
     places = [a / t * share / 64 for share in range(8, 57)]
-    through = min(places, key=lambda c: mp.re(log_integrand(c)))  # near the saddle, where least cancels
+    through = min(
+        places, key=lambda c: mp.re(log_integrand(c))
+    )  # near the saddle, where least cancels
     step = 2 * mp.pi * min(through, a / t - through) / (mp.mp.dps * mp.log(10))
     peak = mp.exp(log_integrand(through))
     total = peak / 2
@@ -74,7 +76,9 @@ def inverted(epsilon: Any, a: Any, t: Any, rows: int) -> Any:
         k += 1
         term = mp.re(mp.exp(log_integrand(through + 1j * k * step)))
         total += term
-        if k % 64 == 0 and mp.re(log_integrand(through + 1j * k * step)) < mp.log(peak) - mp.mp.dps * mp.log(10):
+        if k % 64 == 0 and mp.re(log_integrand(through + 1j * k * step)) < mp.log(
+            peak
+        ) - mp.mp.dps * mp.log(10):
             return total * step / mp.pi
 
 
@@ -92,7 +96,9 @@ def logits_of(a: Any, t: Any, rows: int) -> dict[Any, Any]:
     """Return the density of the sum of so many logits of Beta(a + t, a) on a grid,
     times the step."""
     step = step_of(a)
-    reach = math.ceil((mp.mp.dps - 5) * mp.log(10) / a / step) + math.ceil(10 * rows / step)
+    reach = math.ceil((mp.mp.dps - 5) * mp.log(10) / a / step) + math.ceil(
+        10 * rows / step
+    )
     front = mp.loggamma(2 * a + t) - mp.loggamma(a + t) - mp.loggamma(a) + mp.log(step)
     grid = [j * step for j in range(-reach, reach + 1)]
     one = [mp.exp(front - a * x - (2 * a + t) * mp.log1p(mp.exp(-x))) for x in grid]
@@ -107,24 +113,35 @@ def _convolved(p: list[int], q: list[int], reach: int) -> list[int]:
     """Return the middle of the convolution of two lists of integers, by one product of
     large integers."""
     width = (2 * BITS + 40) // 8
-    packed = [int.from_bytes(b"".join(x.to_bytes(width, "little") for x in values), "little") for values in (p, q)]
+    packed = [
+        int.from_bytes(b"".join(x.to_bytes(width, "little") for x in values), "little")
+        for values in (p, q)
+    ]
     product = packed[0] * packed[1]
     data = product.to_bytes(width * (len(p) + len(q)), "little")
-    terms = [int.from_bytes(data[width * j : width * (j + 1)], "little") for j in range(reach, 3 * reach + 1)]
+    terms = [
+        int.from_bytes(data[width * j : width * (j + 1)], "little")
+        for j in range(reach, 3 * reach + 1)
+    ]
     return [term >> BITS for term in terms]
 
 
 def on_grid(epsilon: Any, a: Any, t: Any, rows: int) -> Any:
     """Return delta of so many Beta pairs: that of one row, averaged over the losses of
     the others on a grid."""
-    return mp.fsum(mass * one_row(epsilon - t * x, a, t) for x, mass in logits_of(a, t, rows - 1).items())
+    return mp.fsum(
+        mass * one_row(epsilon - t * x, a, t)
+        for x, mass in logits_of(a, t, rows - 1).items()
+    )
 
 
 def one_row(epsilon: Any, a: Any, t: Any) -> Any:
     """Return delta of one Beta pair at any epsilon, also below 0."""
     w = 1 / (1 + mp.exp(epsilon / t))
     complement = 1 / (1 + mp.exp(-epsilon / t))
-    return beta_tail(a, a + t, w, complement) - mp.exp(epsilon) * beta_tail(a + t, a, w, complement)
+    return beta_tail(a, a + t, w, complement) - mp.exp(epsilon) * beta_tail(
+        a + t, a, w, complement
+    )
 
 
 def mechanism_answers() -> Iterator[Answer]:
@@ -159,7 +176,9 @@ def mechanism_answers() -> Iterator[Answer]:
             partial(inverted, a=a, t=t, rows=rows),
             partial(on_grid, a=a, t=t, rows=rows),
         )
-        found = {delta: root(profiles[0], delta, guess) for delta, guess in guesses.items()}
+        found = {
+            delta: root(profiles[0], delta, guess) for delta, guess in guesses.items()
+        }
         yield from profile_answers(about, profiles, (INVERSION, GRID), epsilons, found)
 
 
@@ -194,7 +213,9 @@ def error_answers() -> Iterator[Answer]:
         yield Answer(about, "expected error", {"error": "|x_1 - p_1|"}, values, ways)
         values = (divergence(exact(k), shares), divergence_integral(exact(k), shares))
         ways = ("sum p_i (log p_i + psi(k) - psi(k p_i))", ENTRY)
-        yield Answer(about, "expected error", {"error": "KL(p, x) in nats"}, values, ways)
+        yield Answer(
+            about, "expected error", {"error": "KL(p, x) in nats"}, values, ways
+        )
     ways = (
         "inclusion and exclusion",
         "integral over the second entry, given the first",
@@ -247,7 +268,9 @@ def beta_mean(function: Callable[[Any], Any], a: Any, b: Any, kink: Any) -> Any:
 
     def integrand(x: Any) -> Any:
         log_share = -mp.log1p(mp.exp(-x))
-        return function(mp.exp(log_share)) * mp.exp(a * log_share - b * mp.log1p(mp.exp(x)) - log_beta)
+        return function(mp.exp(log_share)) * mp.exp(
+            a * log_share - b * mp.log1p(mp.exp(x)) - log_beta
+        )
 
     middle = mp.log(kink / (1 - kink))
     spread = 1 / mp.sqrt(a + b) + 1
@@ -268,7 +291,9 @@ def leaving(parts: list[Any], below: Any) -> Any:
     """
     a, b, c = parts
     one = beta_tail(a, b + c, below) + beta_tail(b, a + c, below)
-    front = mp.exp(mp.loggamma(a + b + c) - mp.loggamma(a) - mp.loggamma(b) - mp.loggamma(c))
+    front = mp.exp(
+        mp.loggamma(a + b + c) - mp.loggamma(a) - mp.loggamma(b) - mp.loggamma(c)
+    )
     both = mp.mpf(0)
     for i in range(40):
         for j in range(40 - i):
@@ -341,7 +366,9 @@ def over_gammas(epsilon: Any, a: Any, t: Any, side: int) -> Any:
     """Return the hockey-stick divergence of two Gamma variables, for a record added (1)
     or removed (-1)."""
     ratio = mp.loggamma(a + t) - mp.loggamma(a)
-    start = (ratio + side * epsilon) / t  # of log g; beyond it the loss is above epsilon
+    start = (
+        ratio + side * epsilon
+    ) / t  # of log g; beyond it the loss is above epsilon
     shape = a + t if side > 0 else a
     other = a if side > 0 else a + t
 

@@ -134,7 +134,9 @@ def flip_answers() -> Iterator[Answer]:
     for n, m, b, epsilon, given in [(5, 2, 1, 5, 1), (5, 2, 1, 5, 0), (3, 3, 2, 10, 1)]:
         q = weights(n, exact(epsilon), b)
         f = over_subsets(alphabet_counts(n, m), q)
-        value = max(hockey_stick(f, n, m, apart, exact(given)) for apart in range(1, b + 1))
+        value = max(
+            hockey_stick(f, n, m, apart, exact(given)) for apart in range(1, b + 1)
+        )
         again = spent_delta(all_words(n, m), b, over_orders, q, exact(given))
         about = of_words(name, n, m, b, epsilon)
         yield Answer(about, "delta", {"epsilon": given}, (value, again), FLIPS)
@@ -165,7 +167,8 @@ def hockey_stick(f: list[Any], n: int, m: int, apart: int, epsilon: Any) -> Any:
     """Return the divergence of two words that differ in so many letters."""
     factor = mp.exp(epsilon)
     return mp.fsum(
-        number * max(f[i] - factor * f[j], mp.mpf(0)) for (i, j), number in joint_counts(n, m, apart).items()
+        number * max(f[i] - factor * f[j], mp.mpf(0))
+        for (i, j), number in joint_counts(n, m, apart).items()
     )
 
 
@@ -182,14 +185,18 @@ def large_flip_answers() -> Iterator[Answer]:
         yield Answer(about, "epsilon", PURE, (spends[0], spends[1]), LARGE_FLIPS)
         about = without_neighbours(about)
         errors = [mean(counts, f) for f in laws]
-        yield Answer(about, "expected error", LETTERS, (errors[0], errors[1]), LARGE_FLIPS)
+        yield Answer(
+            about, "expected error", LETTERS, (errors[0], errors[1]), LARGE_FLIPS
+        )
         right = (laws[0][0], laws[1][0])
         yield Answer(about, "probability", {"distance": 0}, right, LARGE_FLIPS)
 
 
 def staircase_answers() -> Iterator[Answer]:
     """Yield the answers about the staircase, whose weights fall once in b letters."""
-    closed = "epsilon / 2: neighbours are one stair apart, and all words have equal sums"
+    closed = (
+        "epsilon / 2: neighbours are one stair apart, and all words have equal sums"
+    )
     for n, m, b, offset, epsilon in [(5, 2, 2, 0, 10), (4, 3, 3, 1, 2)]:
         parameters = {"n": n, "m": m, "b": b, "offset": offset, "epsilon": epsilon}
         about = About("staircase", parameters, WORDS)
@@ -232,7 +239,9 @@ def randomised_response_answers() -> Iterator[Answer]:
         (8, 2, 8, 0.5, 1),
     ]:
         value = delta_of(letter_losses(b, m, exact(epsilon)), exact(given))
-        again = delta_of(response_losses(all_words(n, m), b, exact(epsilon)), exact(given))
+        again = delta_of(
+            response_losses(all_words(n, m), b, exact(epsilon)), exact(given)
+        )
         about = of_words(name, n, m, b, epsilon)
         yield Answer(about, "delta", {"epsilon": given}, (value, again), ways)
 
@@ -272,7 +281,9 @@ def walk_answers() -> Iterator[Answer]:
 
 def largest_ratio(graph: str, space: Space, q: Any) -> Any:
     """Return the largest Z_v / Z_w over neighbours."""
-    return max(normaliser(graph, v, q) / normaliser(graph, w, q) for w, v in space.pairs(1))
+    return max(
+        normaliser(graph, v, q) / normaliser(graph, w, q) for w, v in space.pairs(1)
+    )
 
 
 def log_slope(graph: str, q: Any) -> Any:
