@@ -16,9 +16,9 @@ MOST_STATES = 40
 
 
 def draw_release(pairs: pd.DataFrame, bars: pd.DataFrame | None) -> Figure:
-    """Return a picture of a private chain beside the true one, which is only for the
-    owner of the data: the probabilities of all pairs at the left, and the stationary
-    distribution at the right.
+    """Return a picture that compares a private chain with the true one. The left panel
+    has the probabilities of all pairs, and the right one the stationary distribution.
+    Only the owner of the data may see it.
 
     Parameters
     ----------

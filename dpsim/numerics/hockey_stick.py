@@ -137,11 +137,13 @@ def log_delta(epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Arra
     REPLACE is Beta(a+t, a) against Beta(a, a+t); x is the logit. ADD_REMOVE is Gamma(a) against Gamma(a+t), in the
     direction whose delta is larger, and its loss falls with x = log g. For both pairs the mode is at log(1 + t/a).
 
-    Proof that the reverse direction never has a larger delta. With Z = dGamma(a+t) / dGamma(a) under Gamma(a) and y =
-    e^epsilon >= 1 the difference is G(y) = E(1 - y Z)_+ - E(Z - y)_+, with G(1) = 0 because E Z = 1, and G(y) -> 0 for
-    large y. G'' has the sign of log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u with u = epsilon / t and m^t =
-    Gamma(a+t) / Gamma(a). This function of u is convex, and 0 at u = 0, so G is concave up to some y and convex from
-    there on. On the convex part G decreases to 0 and is therefore nonnegative; on the concave part it lies above its
+    Proof that the reverse direction never has a larger delta. Let Z = dGamma(a+t) /
+    dGamma(a) under Gamma(a) and y = e^epsilon >= 1. The difference of the two deltas is
+    G(y) = E(1 - y Z)_+ - E(Z - y)_+. Since E Z = 1, G(1) = 0, and G(y) -> 0 for large
+    y. G'' has the sign of log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u with
+    u = epsilon / t and m^t = Gamma(a+t) / Gamma(a). This function of u is convex, and 0
+    at u = 0, so G is concave up to some y and convex from there on. On the convex part
+    G decreases to 0 and is therefore nonnegative; on the concave part it lies above its
     chord, whose endpoints are nonnegative.
     """
     epsilon, a, t = map(np.asarray, (epsilon, a, t))

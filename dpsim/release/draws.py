@@ -22,7 +22,8 @@ def noisy_counts(
     *,
     events: int = 1,
 ) -> Integers:
-    """Return the counts (cells,), from 0 to 2^53, plus independent noise, which may make them negative.
+    """Return the counts (cells,) with independent noise added. The counts are from 0 to 2^53, and the result may be
+    negative.
 
     rng: a generator for a simulation. With None, the noise comes from OpenDP's sampler, which is exact because the
     scale is a rational number. The sampler's bits come from OpenSSL's generator with a key from the operating system

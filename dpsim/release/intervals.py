@@ -1,4 +1,4 @@
-"""Error bars from the released counts and the known distribution of the noise, which therefore cost no privacy.
+"""Error bars, computed from the released counts and the known distribution of the noise; they cost no privacy.
 
 There are two targets. The target "table" is the chain of the table's own counts, for which noise is the only error. The
 target "process" is the chain behind the table; the table is a sample of its transitions, which adds a second error. The

@@ -1,4 +1,4 @@
-"""Labels of states and names of units, which are words; each value is read without regard to the other rows."""
+"""Turns the labels of states and the names of units into text, each value without regard to the other rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Information for the owner of the data only, because it is not private: what was left out, and the release's error."""
+"""What was left out, and the release's error. Neither is private, so only the owner of the data may see them."""
 
 from __future__ import annotations
 

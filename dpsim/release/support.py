@@ -201,7 +201,8 @@ def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
 def from_pairs(
     labels: Sequence[Any], rows: Integers, columns: Integers, kind: str
 ) -> tuple[Support, Integers]:
-    """Return the support made of distinct pairs in any order, and the permutation that sorts these pairs."""
+    """Return the support that contains the given pairs, and the permutation that sorts them. The pairs must be
+    distinct, and may come in any order."""
     order = np.lexsort((columns, rows))
     indptr = np.searchsorted(rows[order], np.arange(len(labels) + 1))
     return Support(tuple(labels), indptr.astype(np.int64), columns[order], kind), order

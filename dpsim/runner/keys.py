@@ -63,13 +63,15 @@ def fingerprint(
 ) -> tuple[str, Stamps]:
     """Return the hash of everything that decides the outputs of a run, and the time stamps of the files that it covers.
 
-    The hash covers the code cells and which of them hold the parameters, `values` (the overridden ones, from
-    `resolve`), the contents of files that they name, the sources of dpsim except for those that start runs, the rows of
-    the LEDGER for the notebook's paper, all other tables, Python and the installed versions of the libraries. For a
-    notebook that reads the results of others it also covers these results and the whole LEDGER. It covers neither the
-    prose, which changes no output, nor UNREAD. The stamps (inode, mtime, ctime) reveal a file that was changed and
-    restored in the meantime, because nobody can set the ctime. The LEDGER has no stamps, because somebody may edit the
-    rows of another paper during the run.
+    The hash covers the code cells and which of them hold the parameters, `values` (the
+    overridden ones, from `resolve`), the contents of files that they name, the sources
+    of dpsim except for those that start runs, the rows of the LEDGER for the notebook's
+    paper, all other tables, Python and the installed versions of the libraries. For a
+    notebook that reads the results of others it also covers these results and the whole
+    LEDGER. It leaves out the prose, which changes no output, and the data files in
+    UNREAD. The stamps (inode, mtime, ctime) reveal a file that was changed and restored
+    in the meantime, because nobody can set the ctime. The LEDGER has no stamps, because
+    somebody may edit the rows of another paper during the run.
     """
     package = Path(__file__).parents[1]
     root = paths.root()

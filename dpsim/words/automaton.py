@@ -203,7 +203,7 @@ class HammingAutomaton:
     def _tables(
         self, zero: float, one: float, add: np.ufunc, kind: type
     ) -> Iterator[NDArray[Any]]:
-        """Yield V from the last position to the first, in the arithmetic with this zero, this one and this addition."""
+        """Yield the tables V from the last position to the first, computed with the given `zero`, `one` and `add`."""
         assert self.space.chain is not None
         table: NDArray[Any] = np.full(
             (self.space.chain.states, len(self.codes) + 1), zero, dtype=kind
@@ -263,6 +263,10 @@ def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:
     words = np.atleast_2d(checks.integers("words", words, 0, len(into) - 1))
     each = np.arange(len(words))
     n = words.shape[1] - 1
+    if words.ndim != 2 or n < 0:
+        raise ValueError(
+            f"words must be rows of a start and its letters, got shape {words.shape}"
+        )
     prefixes = np.zeros((len(words), len(into), n + 1))  # word, last letter, mismatches
     prefixes[each, words[:, 0], 0] = 1.0
     for letter in words[:, 1:].T:

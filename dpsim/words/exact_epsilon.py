@@ -84,8 +84,8 @@ def word_epsilon_bounds(
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
 ) -> dict[str, float]:
-    """Return for each mechanism a proven upper bound on its exact epsilon, when its
-    promised epsilon is given.
+    """Return a proven upper bound on the exact epsilon of each mechanism, given its
+    promised epsilon.
 
     On all words of an alphabet, and on a chain with at most 1,000 feasible words, this is
     the exact epsilon itself. On a larger chain it comes from a bound on how much one letter

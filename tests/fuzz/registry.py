@@ -1133,6 +1133,7 @@ add(
     anything,
     trips=tabled,
     labels=maybe(st.just(tuple(ABC))),
+    trusted=("trips",),
 )
 tallies = st.lists(st.integers(0, 10**6), max_size=4)
 few = st.integers(1, 9)
@@ -1165,7 +1166,7 @@ add(
 )
 add("release.chain.release_chain", non_negative, slow=True, trips=tabled, **wanted,
     support=st.one_of(supports, chosen), unit=st.builds(release_.Unit, st.integers(1, 9), st.just("who")), rng=seeds,
-    call=published)  # fmt: skip
+    call=published, trusted=("trips", "unit"))  # fmt: skip
 add(
     "release.noise.laplace_noise",
     anything,
