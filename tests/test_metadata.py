@@ -162,7 +162,7 @@ def test_the_readme_lists_every_figure_of_the_papers_and_what_people_wrote_of_it
     None
 ):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert text == archive.readme(), "`make notebooks` writes its tables anew"
+    assert text == archive.page("README.md"), "`make notebooks` writes its tables anew"
     for name in ledger.papers()["notebook"]:
         pictures = {
             f"figures/{name}/{path.name}"
@@ -172,6 +172,31 @@ def test_the_readme_lists_every_figure_of_the_papers_and_what_people_wrote_of_it
     for start, (end, _) in archive.MADE.items():
         text = text.partition(start)[0] + text.partition(end)[2]
     assert len(text.splitlines()) <= 120
+
+
+def test_the_map_of_files_has_the_first_sentence_of_each_docstring(
+    tmp_path: Path,
+) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert text == archive.page("CONTRIBUTING.md"), "`make report` writes it anew"
+    start, (end, _) = next(
+        (mark, made)
+        for mark, made in archive.MADE.items()
+        if made[1] is archive.file_map
+    )
+    inside = text.partition(start)[2].partition(end)[0]
+    modules = [path.name for path in (ROOT / "dpsim").glob("*/[!_]*.py")]
+    assert sorted(re.findall(r"^\| `(\w+\.py)` \| \w", inside, re.M)) == sorted(modules)
+    module = tmp_path / "module.py"
+    for docstring, sentence in (
+        ("One (A et al. 2026), b 1.5.\n\nTwo.", "One (A et al. 2026), b 1.5."),
+        ("One\nmore. Two.", "One more."),
+    ):
+        module.write_text(f'"""{docstring}"""\n', encoding="utf-8")
+        assert archive.first_sentence(module) == sentence
+    module.write_text('"""No sentence"""\n', encoding="utf-8")
+    with pytest.raises(ValueError, match="must begin with a sentence"):
+        archive.first_sentence(module)
 
 
 def test_each_paper_is_cited_once_by_its_address() -> None:
