@@ -254,7 +254,7 @@ def verdicts() -> str:
 
 def index() -> str:
     """Return README's index: a line for each paper, with its notebook and the pictures of its figures."""
-    lines = ["| paper | its figures, drawn again |", "| --- | --- |"]
+    lines = ["| paper | its figures, plotted again |", "| --- | --- |"]
     for name, reference in ledger.papers().set_index("notebook")["reference"].items():
         stems = [path.stem for path in (ROOT / "figures" / name).glob("*.png")]
         found = sorted(
