@@ -22,47 +22,53 @@ VERDICTS = {
     "differs": (
         "From the inputs that the paper states we compute another result, but nothing "
         "rules out the result of the paper.",
-        "The paper reports a mean error of 0.17 for inputs that it states. We compute 0.21 for them.",
+        "The paper reports a mean error of 0.17 and states all inputs. From these inputs "
+        "we compute 0.21.",
     ),
     "contradicted": (
         "A proof, a counterexample or another sentence of the paper rules out the claim.",
         "The paper reports that the expected error falls by 56 %. A theorem allows a fall of at most 50 %.",
     ),
     "slip": (
-        "A formula or a line is wrong as it stands, and a small correction repairs it without changing a theorem.",
-        "The loop of an algorithm begins at 1. Its probabilities add up to 1 only if it begins at 0.",
+        "A formula or a line is wrong as it stands, and a small correction repairs it "
+        "without changing a theorem.",
+        "A sum of probabilities begins at 1 in the paper. It equals 1 only if it begins "
+        "at 0.",
     ),
     "not tested": (
         "The answer depends on data that the paper does not publish, on an input that it "
         "does not state, or on a formula that may be incomplete in our copy of the paper.",
-        "The paper reports an error for 40 zones, but not which zones of the city it merged.",
+        "The paper reports an error for 40 zones of a city, but it does not say which "
+        "zones were merged.",
     ),
 }
 """The five verdicts, each with its meaning and an example."""
 
 CLAIMS = {
     "value": (
-        "The paper reports a number. It agrees if our number equals it after rounding.",
+        "The paper reports a number, and our number should equal it after rounding.",
         "The smallest ε is 2.26.",
     ),
     "bound": (
-        "The paper reports an upper or a lower limit. It agrees if our number does not "
-        "exceed an upper limit, or does not fall below a lower one, however far away it "
-        "is. A reported pair of ε and δ is two upper limits.",
+        "The paper reports an upper or a lower limit. Our number should not exceed an "
+        "upper limit or fall below a lower one, but it may be far away from the limit. A "
+        "reported pair of ε and δ is two upper limits.",
         "The δ of the release is at most 0.019. (The true δ may be much smaller.)",
     ),
     "trend": (
-        "The paper says that something rises or falls. It agrees if our number does so "
+        "The paper says that something rises or falls, and our number should do the same "
         "from one end of the range to the other.",
         "The error falls as ε grows.",
     ),
     "statement": (
-        "A theorem, or a sentence without a number of its own. We compute a number for "
-        "which it gives a limit, and it agrees if the number stays within the limit.",
-        "A theorem says that a distance is at most its bound, so the distance divided by the bound is at most 1.",
+        "The paper states a theorem, or something else without a number of its own. If "
+        "it is true, it limits some number, and we compute this number.",
+        "A theorem says that a distance is at most its bound, so the distance divided by "
+        "the bound is at most 1.",
     ),
     "slip": (
-        "A formula or a line that may be wrong as it stands. We compute what it gives, and what it should give.",
+        "A formula or a line may be wrong as it stands. We compute the number that it "
+        "gives and the number that it should give.",
         "Line 7 of an algorithm should give probabilities whose sum is 1.",
     ),
 }
@@ -70,9 +76,9 @@ CLAIMS = {
 
 RULE = (
     "Each claim is read in the way most favourable to the paper. *On an example* means "
-    "that a general claim was tried on stand-in data or on finitely many cases. It held "
-    "there, which proves nothing about the other cases. Where a number was sampled, we "
-    "allow for three standard errors."
+    "that a general claim was tried on stand-in data or in finitely many cases. It held "
+    "there, which proves nothing about other cases. If a number was sampled, it may "
+    "differ by three standard errors."
 )
 """What holds for all verdicts; data/LEDGER.md has the whole rule."""
 
