@@ -1,13 +1,16 @@
-"""A budget file, which records what was spent on the single events of a data set or on the units of one column.
+"""The budget file, which records what all releases of a data set have spent.
 
-The file belongs to the owner of the data, who names it. It contains nothing that is computed from the data, not even a
-hash. An entry is written and synced to the disk, under a lock, before anything is drawn, and it stays there if the
-release fails later.
+The owner of the data names the file. It belongs either to the single events of the data
+set or to the units of one column. It contains nothing that is computed from the data,
+not even a hash. An entry is written and synced to the disk, under a lock, before
+anything is sampled, and it stays there if the release fails later.
 
-The losses of one unit add up, even if the releases limited its events differently. The losses of different units do not
-add up, because a release that protects single events or the values of another column promises nothing about these
-units. If the limit is fixed beforehand, the sums of epsilon and delta are a valid guarantee even when each release is
-chosen by looking at the earlier ones. Tighter rules of composition need not be valid in that case.
+The losses of one unit add up, even if the releases limited its events differently. The
+losses of different units do not add up, because a release for single events, or for the
+values of another column, promises nothing about these units. If the limit is fixed
+beforehand, the sums of epsilon and delta are a valid guarantee even when each release
+is chosen by looking at the earlier ones. Tighter rules of composition need not be valid
+in that case.
 """
 
 from __future__ import annotations
@@ -33,7 +36,10 @@ MOST_BYTES = 2**24  # the largest size of a JSON file that is read
 
 
 class Limit(NamedTuple):
-    """The most that all releases of a data set together may spend, with epsilon above 0 and delta in [0, 1)."""
+    """The most that all releases of a data set together may spend.
+
+    Epsilon is above 0, and delta is in [0, 1).
+    """
 
     epsilon: float
     delta: float
@@ -50,13 +56,26 @@ def spend(
 ) -> None:
     """Record a release before it is sampled.
 
-    file: the budget file. If it does not exist, it is made for this unit and this limit, which must be given. If it
-    exists, the unit must have the column that is recorded in it, and a limit, if one is given, must equal the recorded
-    one. A symbolic link is followed, so that its target is read, locked and replaced.
-    dry: only check whether the release would be refused, for instance before a long count, and record nothing.
+    Parameters
+    ----------
+    file : str or path
+        The budget file. If it does not exist, it is made for this unit and this limit,
+        which must be given. If it exists, the column of the unit must be the recorded
+        one, and so must the limit if one is given. If the path is a symbolic link, its
+        target is read, locked and replaced.
+    epsilon, delta : float, the loss of the release
+    unit : Unit
+    limit : Limit or None
+    dry : bool
+        Whether to record nothing and only check that the release would not be refused,
+        for example before a long count.
 
-    Raises ValueError, and records nothing, if the release would exceed the limit, if the column or the limit differs
-    from the recorded one, or if the file is not a budget file or has several names (hard links).
+    Raises
+    ------
+    ValueError
+        If the release would exceed the limit, if the column or the limit differs from
+        the recorded one, or if the file is not a budget file or has several names (hard
+        links). Nothing is recorded then.
     """
     loss = loss_limit("budget", epsilon, delta)
     path = Path(os.path.realpath(path_text("budget", file, "a file")))
@@ -96,7 +115,7 @@ def spend(
 
 
 def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
-    """Return epsilon and delta as a Limit, or raise ValueError if one of them is out of its range."""
+    """Return epsilon and delta as a Limit; raise ValueError if one is out of range."""
     epsilon = checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True)
     return Limit(
         epsilon, checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True)
@@ -104,7 +123,7 @@ def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
 
 
 def path_text(name: str, value: Any, what: str) -> str:
-    """Return a path as text, or raise ValueError if no file or folder can have this name."""
+    """Return a path as text; raise ValueError if no file or folder can have this name."""
     with suppress(
         TypeError, UnicodeEncodeError
     ):  # neither text nor a path, or a lone surrogate
@@ -127,8 +146,9 @@ def _pair(limit: Any) -> tuple[Any, Any]:
 def read_json(path: Path) -> Any:
     """Return the value in a JSON file.
 
-    Raises ValueError if the file has more than `MOST_BYTES` bytes, or if an object repeats a key, because the json
-    module would silently use only the last value of that key.
+    Raises ValueError if the file has more than `MOST_BYTES` bytes, or if an object
+    repeats a key. (The json module would silently use only the last value of such a
+    key.)
     """
     if (size := path.stat().st_size) > MOST_BYTES:
         raise ValueError(f"it must have at most {MOST_BYTES:,} bytes, got {size:,}")
@@ -144,15 +164,16 @@ def read_json(path: Path) -> Any:
 
 
 def _exact(number: float) -> Fraction:
-    """Return the number that the shortest decimal form of a float denotes, so that ten times 0.1 is 1."""
+    """Return a float's value in its shortest decimal form, so that ten times 0.1 is 1."""
     return Fraction(repr(number))
 
 
 def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], int]:
-    """Return the checked contents of a budget file and the file's mode, or those that a new file will have.
+    """Return the checked contents of a budget file, and the file's mode.
 
-    Raises ValueError if the file is not a budget file, if its column or its limit differs from the given one, or if a
-    new file has no limit.
+    If the file does not exist, they are those that the new file will have. Raises
+    ValueError if the file is not a budget file, if its column or its limit differs from
+    the given one, or if the file is new and no limit is given.
     """
     if not path.exists():
         if limit is None:
@@ -205,7 +226,8 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
 def _locked(path: Path) -> Iterator[None]:
     """Hold a lock file beside the budget file, and remove it at the end.
 
-    The lock belongs to an open file description, so other threads have to wait as well as other processes.
+    The lock belongs to an open file description, so other threads of this process have
+    to wait as well as other processes.
     """
     files.need_locks("keeping a budget")
     beside = path.with_name(f".{path.name}.lock")
@@ -228,7 +250,10 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, book: dict[str, Any], mode: int) -> None:
-    """Replace the whole file or, if this fails, nothing. When this returns, the file is on disk with the given mode."""
+    """Replace the budget file, either whole or not at all.
+
+    When this function returns, the new file is on the disk and has the given mode.
+    """
     with files.replacing(path) as partial:
         partial.unlink(
             missing_ok=True

@@ -1,7 +1,8 @@
-"""A release in one call, its options, and the lines that `dpsim release`, its `--check` and `dpsim plan` print.
+"""`privatize`, its options, and the lines that `dpsim release` and `dpsim plan` print.
 
-`privatize`, `dpsim release` and `dpsim release --check` take the same options, which are read only by `Options`.
-A combination of options that makes no sense is refused before a row is read.
+`privatize`, `dpsim release` and `dpsim release --check` take the same options, which
+`Options` checks. A combination of options that makes no sense raises ValueError before
+any row is read.
 """
 
 from __future__ import annotations
@@ -29,31 +30,42 @@ from dpsim.release.unit import Unit, unit_of
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Options:
-    """The meaning of a table's columns, the unit to protect, and what is public without the data.
+    """The columns of a table, the unit to protect, and what is public without the data.
+
+    Without categories and without a graph, the pairs are chosen privately among all
+    pairs that occur.
 
     Parameters
     ----------
-    origin, destination, count : str, the columns of a table in which each row is one event, or `count` events
+    origin, destination, count : str
+        The columns of a table in which each row is one event, or `count` events.
     trajectory : str
-        "USER,TIME,PLACE", the columns of a table with a row for each visit, instead of the three above. The unit is
-        USER.
+        "USER,TIME,PLACE", the columns of a table in which each row is a visit. It is
+        given in place of the three columns above, and the unit is USER.
     time_format, max_gap : str, only with a trajectory, as in `count_trajectories`
-    categories : the labels of the states that may occur, or a text file with a label in each line
-    graph : the transitions that may occur, as a table (or its file) with the columns origin and destination
+    categories : sequence, str or path
+        The labels of the states that may occur, or a text file with one label in each
+        line.
+    graph : DataFrame, str or path
+        The transitions that may occur, as a table with the columns origin and
+        destination, or as the file of such a table.
     pairs : str, only with categories
-        With "all" (the default) every pair of categories has a noisy count; with "private" only the pairs that occur
-        often have one.
-    unit : str, the column of the person, car or session to protect as a whole; with None, single events are protected
-    events : int, only with a unit or a trajectory, the largest number of events of a unit that are counted
-
-    Without categories and without a graph, the pairs that occur often are chosen privately.
+        With "all" (the default), every pair of categories has a noisy count. With
+        "private", only those pairs have one that occur and whose noisy count reaches a
+        threshold.
+    unit : str
+        The column that names the person, car or session to protect as a whole. With
+        None, single events are protected.
+    events : int, only with a unit or a trajectory
+        The largest number of events of a unit that are counted.
 
     Examples
     --------
-    >>> table = pd.DataFrame({"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]})
-    >>> options = Options(origin="from", destination="to", categories=["home", "shop"])
+    >>> table = pd.DataFrame({"from": ["home", "shop"], "to": ["shop", "home"]})
+    >>> places = ["home", "shop"]
+    >>> options = Options(origin="from", destination="to", categories=places)
     >>> options.counts(table).trips.values.tolist()
-    [['home', 'shop', 2], ['shop', 'home', 1]]
+    [['home', 'shop', 1], ['shop', 'home', 1]]
     """
 
     origin: str | None = None
@@ -90,7 +102,7 @@ class Options:
 
     @cached_property
     def visits(self) -> list[str]:
-        """The names of the columns in `trajectory`, or an empty list without a trajectory."""
+        """The column names in `trajectory`, or an empty list without a trajectory."""
         return (
             []
             if self.trajectory is None
@@ -99,16 +111,16 @@ class Options:
 
     @cached_property
     def protected(self) -> Unit:
-        """The unit that the release protects."""
+        """The unit to protect."""
         return unit_of(self.visits[0] if self.visits else self.unit, self.events)
 
     @cached_property
     def support(self) -> Support | PrivatePairs:
-        """The declared pairs, or a request to choose the pairs privately."""
+        """The declared support, or a request to choose the pairs privately."""
         return declare(self.categories, self.graph, self.pairs)
 
     def counts(self, source: Any) -> Counts:
-        """Return the counts of a table, which is given as files, a folder, a DataFrame or an Ibis table."""
+        """Return the counts of the transitions in a table, given as in `sources.read`."""
         known: dict[str, Any] = {
             "unit": self.protected,
             "categories": self.support.labels,
@@ -159,21 +171,29 @@ def privatize(
     rng: np.random.Generator | int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> PrivateChain:
-    """Return a private chain from a table of events, counts or visits; this is what `dpsim release` does, in one call.
+    """Return a private Markov chain of a table of events, counts or visits.
+
+    `dpsim release` calls this function.
 
     Parameters
     ----------
-    source : a file or files (csv, tsv, also .gz, or Parquet), a folder of them, a DataFrame, or an Ibis table
-    origin, destination, count, trajectory, time_format, max_gap, categories, graph, pairs, unit, events
-        These say which columns are read, what is public, and whom to protect, as in `Options`.
+    source : path or paths, DataFrame, or Ibis table
+        Files (csv, tsv, also .gz, or Parquet), a folder of them, or a table.
+    origin, destination, count, trajectory, time_format, max_gap : as in `Options`
+    categories, graph, pairs, unit, events : as in `Options`
     epsilon, delta, budget, limit, rng : as in `release_chain`
-    output : a new folder for the release; a second, output_OWNER_ONLY, is only for you. With None, no files are written
-    tell : a function called with each line that only you may read: what was counted, and what was left out and why
+    output : str or path
+        A new folder for the release. A second folder, output_OWNER_ONLY, is only for
+        the owner of the data. With None, no files are written.
+    tell : function
+        It is called with each line that only the owner of the data may read. These
+        lines say what was counted, and what was left out and why.
 
     Examples
     --------
-    >>> table = pd.DataFrame({"from": ["home", "shop"] * 500, "to": ["shop", "home"] * 500})
-    >>> chain = privatize(table, origin="from", destination="to", categories=["home", "shop"], epsilon=1, rng=1)
+    >>> table = pd.DataFrame({"from": ["a", "b"] * 500, "to": ["b", "a"] * 500})
+    >>> ends = {"origin": "from", "destination": "to"}
+    >>> chain = privatize(table, **ends, categories=["a", "b"], epsilon=1, rng=1)
     >>> chain.stationary().round(2).tolist()
     [0.5, 0.5]
     """
@@ -244,11 +264,13 @@ def release_lines(
     budget: str | None = None,
     **options: Any,
 ) -> list[str]:
-    """Make and write a release, or with `check` only count the events, and return the lines that may be published.
+    """Write a release, and return the lines that may be published.
 
-    All other lines go to the owner through `tell`. options: the arguments of `Options`. If the release is refused, a
-    ValueError is raised and no files remain. On a system where files cannot be locked, everything but a check is
-    refused before anything else.
+    `options` are the arguments of `Options`. With `check` true, the events are only
+    counted, and nothing is released. Each line that only the owner of the data may read
+    is passed to `tell`. If the release is refused, ValueError is raised and no files
+    remain. On a system where files cannot be locked, ImportError is raised unless
+    `check` is true.
     """
     try:
         need_locks(WRITING, WITHOUT_LOCKS)
@@ -304,7 +326,7 @@ def release_lines(
 
 
 def _counts_aloud(source: Any, options: Options, tell: Callable[[str], None]) -> Counts:
-    """Return the counts, after telling the owner what was counted and what was left out."""
+    """Return the counts, after telling the owner what was counted and left out."""
     lines = ["for you only:"]
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
@@ -327,7 +349,7 @@ def plan_lines(
 
 
 def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list[Any]:
-    """Return the numbers of a comma-separated option."""
+    """Return the numbers that an option lists with commas between them."""
     try:
         found = [kind(part) for part in text.split(",")]
     except ValueError:

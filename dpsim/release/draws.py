@@ -1,4 +1,4 @@
-"""The integer noise of a release, from OpenDP's exact sampler or, for a simulation, from numpy's generators."""
+"""Noisy counts, sampled exactly by OpenDP or, in a simulation, by numpy."""
 
 from __future__ import annotations
 
@@ -22,18 +22,27 @@ def noisy_counts(
     *,
     events: int = 1,
 ) -> Integers:
-    """Return the counts (cells,) with independent noise added. The counts are from 0 to 2^53, and the result may be
-    negative.
+    """Return the counts with independent noise added to each, which may be negative.
 
-    rng: a generator for a simulation. With None, the noise comes from OpenDP's sampler, which is exact because the
-    scale is a rational number. The sampler's bits come from OpenSSL's generator with a key from the operating system
-    (NIST SP 800-90A). Every thread has a generator of its own, so chunks that are drawn at the same time in several
-    threads share no state. Processes would not be faster than threads, because the sampler holds no lock while it draws
-    (tools/bench/results/release_scale.csv has the times).
+    Parameters
+    ----------
+    counts : (cells,) integers, each from 0 to 2^53
+    noise : Noise
+    rng : Generator, optional
+        A generator for a simulation. With None, the noise is sampled by OpenDP, and its
+        distribution is exact because the scale is a rational number. The random bits
+        come from OpenSSL's generator, whose key comes from the operating system (NIST
+        SP 800-90A). Every thread has a generator of its own, so threads that sample at
+        the same time share no state. Processes would not be faster than threads,
+        because the sampler holds no lock while it samples
+        (tools/bench/results/release_scale.csv has the times).
+    events : int
+        The most by which a unit may change the sum of the counts. If the loss that
+        OpenDP states for such a change is larger than the epsilon of the noise,
+        ValueError is raised and nothing is sampled.
 
-    events: the most by which a unit may change the sum of the counts. If the loss that the sampler itself states for
-    such a change is larger than the epsilon of the noise, ValueError is raised and nothing is drawn.
-
+    Examples
+    --------
     >>> from dpsim.release.noise import laplace_noise
     >>> noisy_counts([500, 0, 3], laplace_noise(1.0), np.random.default_rng(1)).tolist()
     [498, 3, 3]

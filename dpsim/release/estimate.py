@@ -1,20 +1,30 @@
-"""The chain that is estimated from noisy counts, which is post-processing and costs no privacy.
+"""The estimate of a chain from noisy counts, which costs no further privacy.
 
-The rule is empirical Bayes (Robbins 1956). The share of the pairs that have 0, 1, 2, ... events can be learned from the
-noisy counts, because their distribution given the true counts is known. Expectation-maximisation finds these shares, on
-bins of counts, for each group of pairs whose noisy margins lead one to expect similar counts. A group's shares are
-shrunk towards those of the whole table. If the total of a row were known, the estimate with the least expected total
-variation distance would take, for every pair of the row, the posterior quantile at one common level, the level at which
-these quantiles add up to the total. If nothing were known about the total, the posterior medians would be best. The
-estimate is half-way between the two. If the noisy counts contain no more information than their margins, the estimate
-is the count that the margins lead one to expect. If the total of a row may be noise, and the row's noisy counts are at
-least twice as probable without any event, the row takes the other rows' shares of arrivals. Pairs chosen privately,
-and pairs of a support that is small, get their noisy counts, with negative ones set to 0.
+The rule is empirical Bayes (Robbins 1956). The distribution of the noisy counts is
+known if the true counts are given, so the noisy counts show which shares of the pairs
+have 0, 1, 2, ... events. Expectation-maximisation finds these shares on bins of counts,
+for each group of pairs whose noisy margins lead one to expect similar counts. (The
+margins of a pair are the sums of its row and of its column.) The shares of a group are
+shrunk towards those of the whole table.
 
-The rule was chosen on the first tables of tools/bench/estimates.py, before any user's data were seen. It is not the
-best rule for every table, and the tests show tables on which a simpler rule has a smaller error.
-tools/bench/results/estimates.md compares its errors with those of twelve other rules, both on the tables that were used
-for the choice and on others.
+If the total of a row were known, the estimate with the least expected total variation
+distance would take, for every pair of the row, the posterior quantile at one common
+level, at which these quantiles add up to the total. If nothing were known about the
+total, the posterior medians would be best. The estimate is half-way between the two,
+and the posterior mean takes the place of the total.
+
+There are three exceptions. If the noisy counts contain no more information than their
+margins, the estimate is the count that the margins lead one to expect. If the total of
+a row may be noise, and the row's noisy counts are at least twice as probable without
+any event, the row gets the other rows' shares of arrivals. For pairs chosen privately,
+and for a support with fewer than `LEAST_PAIRS` pairs, the estimate is the noisy count,
+or 0 if the noisy count is negative.
+
+The rule was chosen on the first tables of tools/bench/estimates.py, before any user's
+data were seen. It is not the best rule for every table, and the tests show tables on
+which a simpler rule has a smaller error. tools/bench/results/estimates.md compares its
+errors with those of twelve other rules, both on the tables that were used for the
+choice and on others.
 """
 
 from __future__ import annotations
@@ -58,7 +68,9 @@ class Estimate(NamedTuple):
 
     Attributes
     ----------
-    matrix : csr_array (n, n), with the pairs of the support and those that `EMPTY_RULE` gives to a row without a pair
+    matrix : csr_array (n, n)
+        The transition matrix. It has entries on the pairs of the support and on those
+        that `EMPTY_RULE` gives to a row without a pair.
     probabilities : (pairs,) floats, the probabilities of the pairs of the support
     empty : integers, the rows that were filled by `EMPTY_RULE`
     """
@@ -77,7 +89,7 @@ def rule(support: Support) -> str:
 
 
 def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
-    """Return the chain estimated from the noisy counts of a support, by the module's rule."""
+    """Return the chain that is estimated from the noisy counts (pairs,) on a support."""
     counts = noisy.astype(float)
     weights = (
         _learn_counts(support, counts, noise)
@@ -105,7 +117,10 @@ def row_sums(values: Array, support: Support) -> Array:
 
 
 def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
-    """Return a mask of the rows whose noisy total is at most `WEAK` standard deviations of its noise."""
+    """Return a mask of the rows whose totals may be noise.
+
+    The noisy total of such a row is at most `WEAK` standard deviations of its noise.
+    """
     return np.asarray(
         row_sums(noisy.astype(float), support)
         <= WEAK * np.sqrt(noise.variance * support.sizes)
@@ -113,9 +128,10 @@ def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
 
 
 def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
-    """Return the counts estimated by `RULE`.
+    """Return the counts (pairs,) that are estimated by `RULE`.
 
-    They are 0 in a weak row whose noisy counts are at least twice as probable without any event.
+    If the noisy counts differ from the expected counts by no more than noise would, the
+    expected counts are returned.
     """
     expected, most = (
         expected_counts(support, noisy, noise),
@@ -135,10 +151,12 @@ def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
 def _posterior(
     noisy: Array, expected: Array, noise: Noise
 ) -> tuple[Array, Array, Array]:
-    """Return the mean and the quantiles of each pair's posterior distribution, and the evidence that it has an event.
+    """Return the mean, the quantiles and the evidence of each pair's true count.
 
-    The evidence is the logarithm of a ratio, in which the probability of the noisy count under the prior is divided by
-    its probability without any event.
+    The mean and the quantiles (levels, pairs), at `LEVELS`, are those of its posterior
+    distribution. The evidence that the pair has an event is the logarithm of the ratio
+    between the probability of its noisy count under the prior and the probability of
+    this noisy count without any event.
     """
     step = max(
         1.0, noise.scale // 16.0
@@ -182,7 +200,10 @@ def _posterior(
 
 
 def count_bins(most: float) -> tuple[Array, Array]:
-    """Return the first and the last count of each bin, up to at least `most`; each count from 0 to 5 has its own."""
+    """Return the first and the last count of each bin, up to at least the count `most`.
+
+    Each count from 0 to 5 has a bin of its own.
+    """
     wider = 6.0 * GROWTH ** np.arange(
         2.0 + max(0.0, math.log(max(most, 1.0) / 6.0) / math.log(GROWTH))
     )
@@ -191,7 +212,10 @@ def count_bins(most: float) -> tuple[Array, Array]:
 
 
 def bin_likelihood(noisy: Array, bins: tuple[Array, Array], noise: Noise) -> Array:
-    """Return the probability of each noisy count (row) if the true count is uniform in each bin (column)."""
+    """Return the probability of each noisy count (row) for each bin (column).
+
+    The true count is uniformly distributed in the bin.
+    """
     first, last = bins
     width, noisy = last - first + 1.0, noisy[:, None]
     least = np.where(
@@ -210,7 +234,8 @@ def bin_shares(
 ) -> Array:
     """Return the shares of the bins after `STEPS` steps of expectation-maximisation.
 
-    The steps start from the shares `lean_on`, which also have the weight of `lean` additional pairs in every step.
+    The first step begins with the shares `lean_on`, and in every step these shares have
+    the weight of `lean` additional pairs.
     """
     shares = lean_on = lean_on / lean_on.sum()
     for _ in range(STEPS):
@@ -222,9 +247,10 @@ def bin_shares(
 
 
 def _of_rows(quantiles: Array, mean: Array, support: Support) -> Array:
-    """Return the counts that `RULE` computes from the quantiles.
+    """Return the counts that `RULE` computes from the posterior quantiles and means.
 
-    A row takes the posterior means instead if its counts would add up to less than half of the sum of these means.
+    If the counts of a row would add up to less than half of the sum of its means, the
+    means are returned for this row.
     """
     sums, wanted = (
         np.stack([row_sums(values, support) for values in quantiles]),
@@ -265,7 +291,11 @@ def expected_counts(support: Support, counts: Array, noise: Noise) -> Array:
 
 
 def _margin(places: Integers, counts: Array, n: int, noise: Noise) -> Array:
-    """Return row or column sums, shrunk to a common mean per pair (James and Stein 1961) and kept above their noise."""
+    """Return the row or column sums, shrunk towards a common mean per pair.
+
+    The shrinkage is that of James and Stein (1961). Each sum is at least 1 plus the
+    standard deviation of its noise.
+    """
     sums, sizes = (
         np.bincount(places, counts, minlength=n),
         np.maximum(np.bincount(places, minlength=n), 1),
@@ -279,7 +309,11 @@ def _margin(places: Integers, counts: Array, n: int, noise: Noise) -> Array:
 
 
 def _matrix(support: Support, probabilities: Array, arrivals: Any) -> sparse.csr_array:
-    """Return the transition matrix, in which a state without any allowed pair gets the shares of common arrivals."""
+    """Return the transition matrix.
+
+    In the row of a state without any allowed pair, the `COMMONEST` destinations have
+    their shares of the arrivals.
+    """
     n = len(support.labels)
     P = sparse.csr_array((probabilities, support.indices, support.indptr), shape=(n, n))
     if support.sizes.all():

@@ -1,4 +1,7 @@
-"""What was left out, and the release's error. Neither is private, so only the owner of the data may see them."""
+"""What only the owner of the data may see: what was left out, and the release's error.
+
+Neither is private, because both are computed from the data without noise.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,18 @@ REASONS = {
 
 
 def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
-    """Return lines that say what was counted, what was left out and why, and which declared states never occur.
+    """Return lines that say what was counted, what was left out and why.
+
+    They also name the declared states that never occur.
 
     >>> import pandas as pd
     >>> from dpsim.release import all_pairs, count_transitions
-    >>> table = pd.DataFrame({"from": ["a", "b", None, "c"], "to": ["b", "a", "a", "a"], "n": [3, 1, 1, 2]})
-    >>> counts = count_transitions(table, "from", "to", count="n", categories=["a", "b"])
-    >>> print(*(line.strip() for line in count_lines(counts, all_pairs(["a", "b"]))), sep=chr(10))
+    >>> ends = {"from": ["a", "b", None, "c"], "to": ["b", "a", "a", "a"]}
+    >>> table = pd.DataFrame(ends | {"n": [3, 1, 1, 2]})
+    >>> settings = {"count": "n", "categories": ["a", "b"]}
+    >>> counts = count_transitions(table, "from", "to", **settings)
+    >>> lines = count_lines(counts, all_pairs(["a", "b"]))
+    >>> print(*(line.strip() for line in lines), sep=chr(10))
     4 rows read; of these
     1 left out: without an origin, a destination or a unit
     2 left out: events outside the declared states
@@ -63,11 +71,13 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
 
 
 def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
-    """Return the error of a release, compared with the owner's table before any limit on a unit's events.
+    """Return the errors of a release against the whole table of its owner.
 
-    The errors are total variation distances. For the rows, the mean over the owner's events and the largest distance
-    are returned; a state that was not released counts as 1. For the stationary distributions, the result has either
-    the distance between them or the reason why they cannot be compared.
+    The errors are total variation distances from the chain of all events, before any
+    limit on a unit's events. For the rows, the result has the mean over the events and
+    the largest distance; a row whose state was not released has the distance 1. For the
+    stationary distributions, it has either their distance or the reason why they cannot
+    be compared. The status of the release and the report of the counts are included.
     """
     own = counts.trips if counts.before is None else counts.before
     n = len(chain.labels)
@@ -102,7 +112,10 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
 def _stationary(
     chain: PrivateChain, shares: sparse.csr_array, seen: Any
 ) -> float | str:
-    """Return the distance between the released and the true stationary distribution, or why they cannot be compared."""
+    """Return the distance of the released stationary distribution from the true one.
+
+    If they cannot be compared, the reason is returned.
+    """
     truth = np.zeros(shares.shape[0])
     with suppress(ValueError):
         truth[seen] = markov.stationary_distribution(

@@ -1,4 +1,4 @@
-"""The noise and the error of a release, computed from public numbers before anything is spent."""
+"""The noise and the error of a release, predicted from public numbers only."""
 
 from __future__ import annotations
 
@@ -33,44 +33,61 @@ def plan(
     delta: float = 0.0,
     pairs: int | None = None,
 ) -> pd.DataFrame:
-    """Return the noise and the error of a release for each epsilon and limit, computed only from public numbers.
+    """Return the noise and the error of a release for each epsilon and limit.
 
-    The columns are epsilon, unit ("event", or a limit), events_kept, scale, mean_noise (``E|Z|`` of a count), threshold
-    (of private pairs, if delta is given), expected_error and error_bound. Both errors are the total variation distance
-    of a row, averaged over the events kept. The first is an approximation, and the second is a proven upper bound for a
-    table with `events_kept` events.
+    They are computed only from public numbers, before anything is spent. The columns
+    are epsilon, unit ("event", or a limit), events_kept, scale, mean_noise (``E|Z|`` of
+    a count), threshold (of private pairs, if delta is given), expected_error and
+    error_bound. Both errors are the total variation distance of a row, averaged over
+    the events kept. The first is an approximation, and the second is a proven upper
+    bound for a table with `events_kept` events.
 
     Parameters
     ----------
-    states, events : int >= 1, the number of states, and a public estimate of the number of events before any limit
-    epsilons, delta : sequence of floats, and float in [0, 1)
-    persons : int, the approximate number of persons (cars, sessions) to whom these events belong; needed with limits
-    limits : sequence of int, the largest numbers of events kept of a person; without limits, the unit is one event
-    pairs : int, the number of pairs of a declared graph; None stands for all states^2 pairs
+    states : int >= 1, the number of states
+    events : int >= 1, a public estimate of the number of events before any limit
+    epsilons : sequence of floats, each from 1e-6 to 1e6
+    persons : int
+        The approximate number of persons (cars, sessions) to whom these events belong.
+        It is needed with limits.
+    limits : sequence of int
+        The largest numbers of events of a person that are kept. Without limits, the
+        unit is one event.
+    delta : float in [0, 1)
+    pairs : int
+        The number of pairs of a declared graph. With None, all states^2 pairs are
+        meant.
 
     Notes
     -----
-    Both errors are those of noisy counts that are set to at least 0 and normalised: ``x_j = max(c_j + Z_j, 0)`` in a
-    row of d pairs and N events. A release with fewer than 400 pairs estimates its chain in this way. With more pairs
-    its error is usually smaller, but nothing is proven about it. Neither error includes the events that a limit leaves
-    out. If persons have unequal numbers of events, a limit leaves out more events than is assumed here.
+    Both errors are those of an estimate that sets each noisy count to at least 0, so that
+    ``x_j = max(c_j + Z_j, 0)`` in a row of d pairs and N events, and then normalises the
+    row. A release with fewer than 400 pairs estimates its chain in this way. With more
+    pairs its error is usually smaller, but nothing is proven about it. Neither error
+    includes the events that a limit leaves out. If persons have unequal numbers of events,
+    a limit leaves out more events than is assumed here.
 
-    The bound. Let X be the sum of x. If X >= N, the error is the sum of ``(x_j / X - c_j / N)^+``, which is at most the
-    sum of ``(x_j - c_j)^+ / N`` and so at most that of ``Z_j^+ / N``. If X < N, it is the sum of
-    ``(c_j / N - x_j / X)^+``, which is at most that of ``Z_j^- / N``; this includes X = 0, where the error may be 1.
-    The larger of ``sum Z_j^+`` and ``sum Z_j^-`` is half of ``sum |Z_j| + |sum Z_j|``, so its mean is at most
-    ``(d E|Z| + sqrt(d Var Z)) / 2``. Over all rows, the Cauchy-Schwarz inequality gives the bound
-    ``(pairs E|Z| + sqrt(states pairs Var Z)) / (2 events)`` on the mean error.
+    The bound. Let X be the sum of x. If X >= N, the error is the sum of ``(x_j / X -
+    c_j / N)^+``, which is at most the sum of ``(x_j - c_j)^+ / N`` and so at most that
+    of ``Z_j^+ / N``. If X < N, the error is the sum of ``(c_j / N - x_j / X)^+``, which
+    is at most that of ``Z_j^- / N``. This includes X = 0, where the error may be 1. The
+    larger of ``sum Z_j^+`` and ``sum Z_j^-`` is half of ``sum |Z_j| + |sum Z_j|``, so
+    its mean is at most ``(d E|Z| + sqrt(d Var Z)) / 2``. Over all rows, the
+    Cauchy-Schwarz inequality gives the bound ``(pairs E|Z| + sqrt(states pairs Var Z))
+    / (2 events)`` on the mean error.
 
-    The expectation. If the counts of a row are above their noise, its error is half of ``sum |Z_j| / N`` to first order
-    in ``Z / N``, apart from the sum of the noise, which adds a share of order 1 / sqrt(d). If most counts are 0, the
-    positive noise in them moves a share ``b / (N + b)`` to wrong pairs, where ``b = d E|Z| / 2``. If all rows are
-    alike, the error is about ``b / (N + b)`` in both cases. Because N times this error is concave in N, rows that
-    differ have a smaller mean error over events.
+    The expectation. If the counts of a row are larger than their noise, its error is
+    half of ``sum |Z_j| / N`` to first order in ``Z / N``, apart from the sum of the
+    noise, which adds a share of order 1 / sqrt(d). If most counts are 0, the positive
+    noise in them moves a share ``b / (N + b)`` of the row to wrong pairs, where ``b = d
+    E|Z| / 2``. If all rows are alike, the error is about ``b / (N + b)`` in both cases.
+    N times this error is concave in N, so rows with different numbers of events have a
+    smaller mean error over events.
 
     Examples
     --------
-    >>> plan(63, 2_900_000, epsilons=[1.0])[["expected_error", "error_bound"]].round(5).values.tolist()
+    >>> table = plan(63, 2_900_000, epsilons=[1.0])
+    >>> table[["expected_error", "error_bound"]].round(5).values.tolist()
     [[0.00058, 0.0007]]
     """
     states = checks.integer("states", states, 1, MOST_STATES)
