@@ -123,7 +123,7 @@ def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
 
 
 def path_text(name: str, value: Any, what: str) -> str:
-    """Return a path as text; raise ValueError if no file or folder can have this name."""
+    """Return a path as text; raise ValueError if no file or folder can be named so."""
     with suppress(
         TypeError, UnicodeEncodeError
     ):  # neither text nor a path, or a lone surrogate
@@ -164,7 +164,7 @@ def read_json(path: Path) -> Any:
 
 
 def _exact(number: float) -> Fraction:
-    """Return a float's value in its shortest decimal form, so that ten times 0.1 is 1."""
+    """Return the value of a float's shortest decimal form; ten times 0.1 is then 1."""
     return Fraction(repr(number))
 
 

@@ -1,10 +1,12 @@
-"""A private Markov chain from counts of transitions: noisy integer counts, and the chain estimated from them.
+"""The private Markov chain of a release, made from noisy counts of transitions.
 
-The proofs of its privacy are in dpsim.release.noise. A release contains the noisy counts of the pairs of a support. A
-declared support (all pairs, or a graph) is public, and each of its pairs has a noisy count, whether it occurs or not.
-When pairs are chosen privately, a pair is released if its noisy count reaches a threshold, which costs delta. Their
-labels are either declared or those of the released pairs. Everything else (the estimated chain, its error bars, walks)
-is computed from the noisy counts and from public arguments.
+A release contains the noisy counts of the pairs of a support; the proofs of its privacy
+are in dpsim.release.noise. A declared support (all pairs, or a graph) is public, and
+each of its pairs has a noisy count, whether it occurs or not. When pairs are chosen
+privately, a pair that occurs is released if its noisy count reaches a threshold, and
+this choice costs delta. The labels are then either declared or those of the released
+pairs. Everything else (the estimated chain, its error bars, walks) is computed from the
+noisy counts and from public arguments.
 """
 
 from __future__ import annotations
@@ -36,15 +38,18 @@ _NO_LABELS = "the release has no labels: no pair passed the threshold"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateChain:
-    """A released chain, all of which may be published unless it is a simulation.
+    """A released Markov chain, which may be published unless it is a simulation.
 
-    The released files determine the chain, so a chain that is read back equals the one that was written.
+    `load_release` returns a chain that equals the one that was written.
 
     Parameters
     ----------
     support : Support, the labels and the pairs that have a noisy count
-    noisy : (pairs,) integers, the noisy counts, aligned with the support; they may be negative
-    statement : dict, the facts in statement.json, such as epsilon, delta, mechanism, scale, unit, support and versions
+    noisy : (pairs,) integers
+        The noisy counts, in the order of the support's pairs. They may be negative.
+    statement : dict
+        The facts in statement.json, such as epsilon, delta, mechanism, scale, unit,
+        support and versions.
     """
 
     support: Support
@@ -74,18 +79,20 @@ class PrivateChain:
 
     @cached_property
     def estimate(self) -> estimate.Estimate:
-        """The estimated chain as scipy.sparse, the probabilities of the support's pairs, and the empty rows."""
+        """The chain that is estimated from the noisy counts."""
         return estimate.estimate_chain(self.support, self.noisy, self.noise)
 
     @property
     def empty(self) -> list[Any]:
-        """The labels whose rows have no usable counts and were therefore filled by the rule in the statement."""
+        """The labels of the rows that were filled, as they have no usable counts."""
         return [self.labels[i] for i in self.estimate.empty]
 
     @property
     def weak(self) -> list[Any]:
-        """The labels whose rows carry no information, because their noisy totals are at most three standard deviations
-        of their noise."""
+        """The labels of the rows whose totals may be noise.
+
+        The noisy total of such a row is at most three standard deviations of its noise.
+        """
         return [
             self.labels[i]
             for i in np.flatnonzero(
@@ -95,7 +102,7 @@ class PrivateChain:
 
     @property
     def counts(self) -> pd.DataFrame:
-        """The noisy counts, as a table with the columns origin, destination and noisy_count."""
+        """The noisy counts, with the columns origin, destination and noisy_count."""
         origin, destination = map(self.named, (self.support.rows, self.support.indices))
         return pd.DataFrame(
             {"origin": origin, "destination": destination, "noisy_count": self.noisy}
@@ -103,7 +110,7 @@ class PrivateChain:
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """The estimated chain, as a table with the columns origin, destination and probability."""
+        """The estimated chain, with the columns origin, destination and probability."""
         matrix = self.estimate.matrix.tocoo()
         origin, destination = map(self.named, matrix.coords)
         return pd.DataFrame(
@@ -112,7 +119,10 @@ class PrivateChain:
 
     @property
     def matrix(self) -> pd.DataFrame | sparse.csr_array:
-        """The transition matrix, as a labelled DataFrame or, for more than 3,000 labels, a scipy.sparse csr array."""
+        """The transition matrix, as a labelled DataFrame.
+
+        For more than 3,000 labels, it is a scipy.sparse csr array.
+        """
         P = self.estimate.matrix
         if len(self.labels) > supports.MOST_LABELS:
             return P
@@ -123,11 +133,17 @@ class PrivateChain:
 
     @cached_property
     def closed_classes(self) -> tuple[list[Integers], Integers]:
-        """At most ten of the classes of states that the estimated chain never leaves, and all transient states."""
+        """Up to ten closed classes of states, and all transient states.
+
+        The chain never leaves a closed class.
+        """
         return classes(self.estimate.matrix)
 
     def stationary(self) -> pd.Series:
-        """Return the stationary distribution by label (0 on transient states); raise ValueError if it is not unique."""
+        """Return the stationary distribution by label, which is 0 on transient states.
+
+        Raises ValueError if it is not unique or if the release has no labels.
+        """
         if not self.labels:
             raise ValueError(_NO_LABELS)
         closed, _ = self.closed_classes
@@ -142,7 +158,11 @@ class PrivateChain:
         )
 
     def departures(self) -> Array:
-        """Return the share of events that begin in each state (n,), computed from the noisy counts."""
+        """Return the share of the events that begin in each state (n,).
+
+        The shares are computed from the noisy counts. If no row has a positive noisy
+        total, all shares are equal.
+        """
         weights = np.maximum(
             estimate.row_sums(self.noisy.astype(float), self.support), 0.0
         )
@@ -153,7 +173,10 @@ class PrivateChain:
         )
 
     def named(self, places: Integers) -> pd.Series:
-        """Return the labels of the states at these places, as integers if all of them are integers, else as text."""
+        """Return the labels of the states at these places.
+
+        They are integers if all labels of the chain are integers, and otherwise text.
+        """
         labels = pd.Series(self.labels, dtype=None if self.labels else str)
         return labels.iloc[np.asarray(places, dtype=np.int64)].reset_index(drop=True)
 
@@ -167,7 +190,7 @@ class PrivateChain:
     ) -> list[Any]:
         """Return a random walk of n steps as a list of n + 1 labels.
 
-        start: the first label, or None to draw it from `departures`.
+        start: the first label. With None, it is sampled from `departures`.
         """
         generator = checks.generator(rng)
         if not self.labels:
@@ -187,7 +210,11 @@ class PrivateChain:
     def synthetic(
         self, moves: int, rng: np.random.Generator | int | None = None
     ) -> pd.DataFrame:
-        """Return a table of independent synthetic moves of one step each, with the columns origin and destination."""
+        """Return a table of simulated moves with the columns origin and destination.
+
+        The moves are independent. Each origin is sampled from `departures`, and its
+        destination from the origin's row of the matrix.
+        """
         generator, moves = checks.generator(rng), checks.integer("moves", moves, 0)
         if moves and not self.labels:
             raise ValueError(_NO_LABELS)
@@ -205,18 +232,26 @@ class PrivateChain:
     def intervals(
         self, of: str = "stationary", *, level: float = 0.9, target: str = "table"
     ) -> pd.DataFrame:
-        """Return error bars, which are computed from the released counts and so cost no privacy.
+        """Return error bars, which are computed from the release and cost no privacy.
 
-        They describe the counts after any limit on a unit's events. dpsim.release.intervals has the formulas. Error
-        bars of the stationary distribution raise a ValueError if the noise is large. For each state, at most
-        a share of about 1 - level of all releases, including those that are refused, gives an interval that does not
-        contain the state's value. If nearly all releases are refused, most of the few intervals that are given miss it.
+        They describe the counts after any limit on a unit's events, and
+        dpsim.release.intervals has the formulas. If the noise is large, ValueError is
+        raised instead of error bars of the stationary distribution. For each state, at
+        most a share of about 1 - level of all releases, counting those for which
+        ValueError is raised, have an interval that does not contain the state's value.
+        If it is raised for nearly all releases, most of the few intervals that are
+        returned miss the value.
 
-        of: "stationary" for the stationary distribution, "probabilities" for each transition probability, or "counts"
-        for each count. Pairs chosen privately have error bars only for counts.
-        level: in (0, 1).
-        target: "table" for the chain of the table's own counts, or "process" for the process behind the table, of which
-        the counts are a sample.
+        Parameters
+        ----------
+        of : str
+            "stationary" for the stationary distribution, "probabilities" for each
+            transition probability, or "counts" for each count. Pairs chosen privately
+            have error bars only for counts.
+        level : float in (0, 1)
+        target : str
+            "table" for the chain of the table's own counts, or "process" for the
+            process from which the table is a sample.
         """
         return intervals.intervals(self, of, level, target)
 
@@ -231,27 +266,37 @@ def release_chain(
     limit: Limit | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> PrivateChain:
-    """Return a private chain made from noisy integer counts, which protects each unit with (epsilon, delta) in total.
+    """Return a private chain made from counts, with (epsilon, delta) in total per unit.
 
-    The chain and its statement may be published. `privatize` counts, releases and writes in one call.
+    The chain and its statement may be published unless `rng` is given. `privatize`
+    counts, releases and writes in one call.
 
     Parameters
     ----------
     counts : Counts
-        From `count_transitions`, or `Counts(trips)` for counts whose unit is one event. Events outside the support are
-        left out.
-    epsilon, delta : float, epsilon from 1e-6 to 1e6 and delta in [0, 1); only pairs chosen privately spend delta
+        The counts from `count_transitions` or `count_trajectories`, or `Counts(trips)`
+        if the unit is one event. Events outside the support are left out.
+    epsilon : float from 1e-6 to 1e6
+    delta : float in [0, 1), which is spent only if pairs are chosen privately
     support : Support or PrivatePairs
-        From `all_pairs`, `declared_graph` or `private_pairs`. With None the pairs are chosen privately, and the labels
-        are those of the released pairs.
-    budget : path of a file in which the release is recorded before anything is drawn (dpsim.release.budget)
-    limit : Limit, the most that all releases of the data may spend; needed if the budget file does not exist yet
-    rng : Generator or int for a simulation, which spends nothing and must not be published; None for a real release
+        The support from `all_pairs`, `declared_graph` or `private_pairs`. With None,
+        the pairs are chosen privately, and the labels are those of the released pairs.
+    budget : str or path
+        The file in which the release is recorded before anything is sampled
+        (dpsim.release.budget).
+    limit : Limit
+        The most that all releases of the data may spend. It is needed if the budget
+        file does not exist yet.
+    rng : Generator or int, optional
+        A generator or a seed for a simulation, which spends nothing and must not be
+        published. A real release has None.
 
     Examples
     --------
-    >>> trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 400]})
-    >>> release_chain(Counts(trips), epsilon=1.0, support=supports.all_pairs(["a", "b"]), rng=1)
+    >>> ends = {"origin": ["a", "b"], "destination": ["b", "a"]}
+    >>> counts = Counts(pd.DataFrame(ends | {"trips": [500, 400]}))
+    >>> pairs = supports.all_pairs(["a", "b"])
+    >>> release_chain(counts, epsilon=1.0, support=pairs, rng=1)
     PrivateChain(2 labels, 4 pairs, epsilon 1, delta 0, SIMULATION)
     """
     support = PrivatePairs(None) if support is None else support
@@ -282,7 +327,10 @@ def release_chain(
 def losses(
     epsilon: float, delta: float, unit: Unit, support: Any
 ) -> tuple[Noise, int | None, float]:
-    """Return the noise of a release, the threshold for pairs chosen privately, and the delta that the choice spends."""
+    """Return the noise of a release, the threshold of its pairs, and the delta spent.
+
+    With a declared support, the threshold is None and the delta is 0.
+    """
     if not isinstance(support, Support | PrivatePairs):
         how = "all_pairs, declared_graph or private_pairs, so that no pair is read from the data"
         raise TypeError(f"support must be made by {how}, got {type(support).__name__}")
@@ -300,7 +348,7 @@ def losses(
 def _noisy(
     numbers: Integers, noise: Noise, unit: Unit, generator: np.random.Generator | None
 ) -> Integers:
-    """Return the counts plus noise, for a unit that may change their sum by at most `unit.events`."""
+    """Return the counts with noise, after cutting each to at most `LARGEST_COUNT`."""
     return draws.noisy_counts(
         np.minimum(numbers, draws.LARGEST_COUNT), noise, generator, events=unit.events
     )
@@ -313,7 +361,10 @@ def _private_pairs(
     threshold: int,
     generator: np.random.Generator | None,
 ) -> tuple[Support, Integers]:
-    """Return the pairs whose noisy count reaches the threshold, and these counts."""
+    """Return the support of the pairs whose noisy count reaches the threshold.
+
+    These noisy counts are returned with it.
+    """
     labels, rows, columns, numbers = supports.pair_counts(counts.trips, wanted.labels)
     noisy = _noisy(numbers, noise, counts.unit, generator)
     kept = noisy >= threshold

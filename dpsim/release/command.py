@@ -120,7 +120,7 @@ class Options:
         return declare(self.categories, self.graph, self.pairs)
 
     def counts(self, source: Any) -> Counts:
-        """Return the counts of the transitions in a table, given as in `sources.read`."""
+        """Return the counts of the transitions in a source, as in `sources.read`."""
         known: dict[str, Any] = {
             "unit": self.protected,
             "categories": self.support.labels,

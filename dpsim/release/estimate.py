@@ -89,7 +89,7 @@ def rule(support: Support) -> str:
 
 
 def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
-    """Return the chain that is estimated from the noisy counts (pairs,) on a support."""
+    """Return the chain that is estimated from a support's noisy counts (pairs,)."""
     counts = noisy.astype(float)
     weights = (
         _learn_counts(support, counts, noise)

@@ -1,12 +1,14 @@
-"""Writes the files of a release, either all of them or none, and reads them back.
+"""The files of a release, which are written either all or not at all, and read back.
 
-One folder contains the files that may be published. A second folder beside it is only for the owner of the data; its
-mode is 0700, and the mode of the file in it is 0600. The files of the first folder, and their columns, types and order,
-depend on nothing but the released counts and public choices.
+One folder contains the files that may be published. A second folder beside it is only
+for the owner of the data; its mode is 0700, and the mode of the file in it is 0600. The
+files of the first folder, and their columns, types and order, depend on nothing but the
+released counts and public choices.
 
-Both folders are made before anything is spent. They are written inside a hidden folder of mode 0700 beside their final
-place, and they are moved to that place when they are complete. If a run is killed, its hidden folder is removed by the
-next run with the same output.
+Both folders are made before anything is spent. They are written inside a hidden folder
+of mode 0700 beside their final place, and they are moved to that place when they are
+complete. If a run is killed, its hidden folder is removed by the next run with the same
+output.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ MOST_ROWS_OF_CSV = 1_000_000  # a table with more rows is written only as Parque
 
 
 class Place(NamedTuple):
-    """The hidden folders in which a release is written, and the places to which they are moved."""
+    """The hidden folders of a release, and the places to which they are moved."""
 
     public: Path
     private: Path
@@ -83,13 +85,16 @@ class Place(NamedTuple):
 def prepare(
     output: str | os.PathLike[str], budget: str | os.PathLike[str] | None = None
 ) -> Iterator[Place]:
-    """Make the folders of a release before anything is spent, because they may turn out to be impossible to make.
+    """Make the folders of a release before anything is spent, and yield their `Place`.
 
-    output: a new or empty folder whose parent exists. The owner's folder is made beside it, as output_OWNER_ONLY.
+    A folder that cannot be made would otherwise be noticed only after the loss is
+    recorded. When the block ends, everything that was not moved into place is removed.
 
-    Both folders can be written to within the block, and when it ends, everything that was not moved into place is
-    removed.
-    Raises ValueError if a folder contains files or cannot be made, or if the budget file is in one of the folders.
+    output: a new or empty folder whose parent exists. The owner's folder is made beside
+    it, as output_OWNER_ONLY.
+
+    Raises ValueError if a folder contains files or cannot be made, or if the budget
+    file is in one of the folders.
     """
     target = Path(os.path.abspath(path_text("output", output, "a new folder")))
     if not target.name:
@@ -137,16 +142,18 @@ def prepare(
 
 
 def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
-    """Return the release in a folder, read from statement.json, states.parquet and counts.parquet.
+    """Return the release in a folder, which equals the release that was written.
 
-    It equals the release that was written.
+    It is read from statement.json, states.parquet and counts.parquet. Raises ValueError
+    if one of them is missing or if they contradict each other.
 
     >>> import tempfile
     >>> from dpsim import release
     >>> table = pd.DataFrame({"from": ["a", "b"] * 500, "to": ["b", "a"] * 500})
-    >>> settings = {"origin": "from", "destination": "to", "categories": ["a", "b"], "epsilon": 1.0, "rng": 1}
+    >>> settings = {"origin": "from", "destination": "to", "categories": ["a", "b"]}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     chain = release.privatize(table, output=f"{folder}/chain", **settings)
+    ...     settings["output"] = f"{folder}/chain"
+    ...     chain = release.privatize(table, epsilon=1, rng=1, **settings)
     ...     load_release(f"{folder}/chain") == chain
     True
     """
@@ -181,15 +188,20 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
 
 
 def _ordinary(file: Path) -> Path:
-    """Return the file if it is an ordinary one; otherwise raise ValueError, because reading a pipe or a device might
-    never end."""
+    """Return an ordinary file; raise ValueError for any other.
+
+    Reading a pipe or a device might never end.
+    """
     if not file.is_file():
         raise ValueError("there is no ordinary file of this name")
     return file
 
 
 def _labels(file: Path) -> pd.Index:
-    """Return the labels in states.parquet; raise ValueError as soon as a label has been read twice."""
+    """Return the labels in states.parquet.
+
+    Raises ValueError as soon as a label has been read twice.
+    """
     labels: dict[Any, None] = {}
     with pa.parquet.ParquetFile(_ordinary(file)) as table:
         for part in _parts(table, ["label"]):
@@ -205,10 +217,11 @@ def _labels(file: Path) -> pd.Index:
 def _pairs(
     file: Path, labels: pd.Index, facts: dict[str, Any]
 ) -> tuple[Integers, Integers, Integers]:
-    """Return the rows, columns and noisy counts of the pairs in counts.parquet, in the order of the file.
+    """Return the rows, columns and noisy counts in counts.parquet, in the file's order.
 
-    Raises ValueError if they contradict the labels or the facts. The number of rows is checked before the first row is
-    read, and each batch of rows before the next one is read.
+    Raises ValueError if they contradict the labels or the facts. The number of rows is
+    checked before the first row is read, and each batch of rows before the next one is
+    read.
     """
     least = -LARGEST_NOISY_COUNT if facts["threshold"] is None else facts["threshold"]
     found: list[Integers] = []
@@ -249,8 +262,10 @@ def _pairs(
 
 
 def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataFrame]:
-    """Yield the named columns, some rows at a time; raise ValueError unless each is int64 or text and has no missing
-    values."""
+    """Yield the named columns, some rows at a time.
+
+    Raises ValueError unless each of them is int64 or text and has no missing values.
+    """
     schema = table.schema_arrow
     for name in names:
         number = schema.names.count(name)
@@ -273,7 +288,10 @@ def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataF
 
 
 def _check(facts: dict[str, Any]) -> None:
-    """Raise ValueError, naming the field and its value, if a fact has the wrong type or is out of its range."""
+    """Raise ValueError if a fact has the wrong type or is out of its range.
+
+    The message names the field and its value.
+    """
     types = {
         str: ("randomness", "estimate", "empty_rows"),
         bool: ("simulation", "moves"),
@@ -315,13 +333,16 @@ def _check(facts: dict[str, Any]) -> None:
 
 
 def _need(holds: bool, rule: str, value: Any) -> None:
-    """Raise ValueError unless the rule holds; the message shows the value that breaks it."""
+    """Raise ValueError unless the rule holds; the message shows the wrong value."""
     if not holds:
         raise ValueError(f"{rule}, got {value!r:.80}")
 
 
 def _refuse(rule: str, found: Any) -> None:
-    """Raise ValueError if anything was found that breaks the rule; the message shows the first such thing."""
+    """Raise ValueError if anything was found that breaks the rule.
+
+    The message shows the first such thing.
+    """
     if len(found):
         _need(False, rule, next(iter(found)))
 
@@ -329,9 +350,10 @@ def _refuse(rule: str, found: Any) -> None:
 def write_public(chain: PrivateChain, folder: Path) -> None:
     """Write the tables counts, chain and states, the statement and the report.
 
-    The tables are written as Parquet and, unless they are very large, as csv. Every file of a simulation says that it
-    is a simulation; the tables say so in a column `note`. Labels are written unchanged, so a spreadsheet may take a
-    label such as "=A1" in a csv file for a formula.
+    The tables are written as Parquet and, unless they are very large, as csv. Every
+    file of a simulation says that it is a simulation; the tables say so in a column
+    `note`. Labels are written unchanged, so a spreadsheet may take a label such as
+    "=A1" in a csv file for a formula.
     """
     bars = report.stationary(chain)
     for name, frame in (
@@ -354,7 +376,10 @@ def write_public(chain: PrivateChain, folder: Path) -> None:
 
 
 def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the table of states. Its stationary columns are empty if the stationary distribution is not unique."""
+    """Return the table of states.
+
+    Its columns of the stationary distribution are empty if that is not unique.
+    """
     places = np.arange(len(chain.labels))
     filled = np.isin(places, chain.estimate.empty)
     states = pd.DataFrame(

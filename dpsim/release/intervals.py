@@ -1,27 +1,38 @@
-"""Error bars, computed from the released counts and the known distribution of the noise; they cost no privacy.
+"""Error bars, computed from the released counts and the known noise distribution.
 
-There are two targets. The target "table" is the chain of the table's own counts, for which noise is the only error. The
-target "process" is the chain behind the table; the table is a sample of its transitions, which adds a second error. The
-variances come from the delta method. Let y be the signed noisy counts, M_i their sum in row i over its d_i pairs,
-P = y / M, and v the variance of the noise. The variances are:
+They cost no privacy. There are two targets. The target "table" is the chain of the
+table's own counts, for which noise is the only error. The target "process" is the chain
+behind the table; the table is a sample of its transitions, and this sampling adds a
+second error. The variances come from the delta method. Let y be the signed noisy
+counts, M_i their sum in row i over its d_i pairs, P = y / M, and v the variance of the
+noise. The variances are:
+
   a probability            v (1 - 2 P_ij + d_i P_ij^2) / M_i^2 + P_ij (1 - P_ij) / M_i
   stationary distribution  sum_i pi_i^2 V_ik with Z = (I - P + 1 pi)^-1
-  V_ik                     v sum_j (Z_jk - (P Z)_ik)^2 / M_i^2 + Var_i(Z_k) / M_i, the variance of (change of P) Z
-The second terms (those without v) are added only for the process. Var_i is the variance under row i. Each interval is
-cut to the possible values, and it is widened, if necessary, so that it contains the point estimate.
+  V_ik                     v sum_j (Z_jk - (P Z)_ik)^2 / M_i^2 + Var_i(Z_k) / M_i
 
-A row whose noisy total is at most three standard deviations of its noise carries no information (`PrivateChain.weak`),
-so each of its probabilities is given the interval [0, 1]. To first order, the stationary distribution is linear in the
-counts, and the size of the second order follows from the same V. If the second order is more than SECOND times the
-first for any state, the intervals are refused, because in tests such intervals had less than their stated coverage. The
-refusal depends on the noisy counts. Therefore the level refers to all releases of a table, including those that are
-refused: for each state, at most a share of about 1 - level of them gives an interval that does not contain the state's
-value. If nearly all releases are refused, most of the few intervals that are given miss the value.
+V_ik is the variance of (change of P) Z, and Var_i is the variance under row i. The
+second terms (those without v) are added only for the process. Each interval is cut to
+the possible values, and it is widened, if necessary, so that it contains the point
+estimate.
 
-Pairs that are chosen privately have passed a threshold, so their noisy counts are too large on average. The interval of
-such a count comes from the distribution of the noise given that the count passed, by inverting its two tails. A
-quantity that depends on several such counts is biased, because the pairs that did not pass are missing from it. The
-error bars here do not correct this bias, so they are refused for such a quantity.
+If the noisy total of a row is at most three standard deviations of its noise
+(`PrivateChain.weak`), each of the row's probabilities has the interval [0, 1]. To first
+order, the stationary distribution is linear in the counts, and the size of the second
+order follows from the same V. If the second order is more than SECOND times the first
+for any state, ValueError is raised, because in tests such intervals had less than their
+stated coverage. Whether it is raised depends on the noisy counts. Therefore the level
+refers to all releases of a table, including those for which it is raised: for each
+state, at most a share of about 1 - level of them have an interval that does not contain
+the state's value. If it is raised for nearly all releases, most of the few intervals
+that are returned miss the value.
+
+Pairs that are chosen privately have passed a threshold, so their noisy counts are too
+large on average. The interval of such a count comes from the distribution of the noise
+under the condition that the count passed, by inverting its two tails. A quantity that
+depends on several such counts is biased, because the pairs that did not pass are
+missing from it. The error bars here do not correct this bias, so ValueError is raised
+for such a quantity.
 """
 
 from __future__ import annotations
@@ -50,7 +61,10 @@ PSEUDO_EVENTS = (
 
 
 def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
-    """Return the table of `PrivateChain.intervals`; raise ValueError if its intervals would cover too little."""
+    """Return the table of `PrivateChain.intervals`.
+
+    Raises ValueError if the intervals would have less than their stated coverage.
+    """
     checks.choice("of", of, ("stationary", "probabilities", "counts"))
     level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
     checks.choice("target", target, ("table", "process"))
@@ -66,9 +80,9 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
 
 
 def count_intervals(chain: Any, level: float) -> pd.DataFrame:
-    """Return the table of noisy counts with the columns low and high, which bound the true count of each pair.
+    """Return the noisy counts with the columns low and high.
 
-    The level holds for each pair separately.
+    They bound the true count of each pair; the level holds for each pair separately.
     """
     table, half, threshold = (
         chain.counts,
@@ -86,7 +100,10 @@ def count_intervals(chain: Any, level: float) -> pd.DataFrame:
 
 
 def half_width(noise: Noise, level: float) -> int:
-    """Return the least integer that the absolute noise of a count exceeds with probability at most 1 - level."""
+    """Return the least integer that a count's noise rarely exceeds.
+
+    The absolute noise exceeds it with probability at most 1 - level.
+    """
     most = math.log((1.0 - level) / 2.0)
     return bisect.bisect_left(
         range(2**62), True, key=lambda half: noise.log_tail(half + 1) <= most
@@ -96,10 +113,11 @@ def half_width(noise: Noise, level: float) -> int:
 def conditional_interval(
     noisy: Any, threshold: int, noise: Noise, level: float
 ) -> tuple[Array, Array]:
-    """Return bounds on counts >= 1 whose noisy values passed a threshold.
+    """Return lower and upper bounds on counts whose noisy values passed a threshold.
 
-    Each bound is wrong with probability at most (1 - level) / 2. The lower bound is the least count c for which
-    P(Y >= y | Y >= threshold) >= (1 - level) / 2, and the upper bound is the largest count c for which
+    The counts are at least 1, and each bound is wrong with probability at most (1 -
+    level) / 2. The lower bound is the least count c for which P(Y >= y | Y >=
+    threshold) >= (1 - level) / 2, and the upper bound is the largest count c for which
     P(Y <= y | Y >= threshold) >= (1 - level) / 2. Both probabilities are monotone in c.
     """
     seen, place = np.unique(np.asarray(noisy, dtype=np.int64), return_inverse=True)
@@ -130,7 +148,10 @@ def conditional_interval(
 
 
 def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
-    """Return the columns origin, destination, probability, low and high, with a row for each pair of the support."""
+    """Return the columns origin, destination, probability, low and high.
+
+    The table has a row for each pair of the support.
+    """
     noise, support, counts = chain.noise, chain.support, chain.noisy.astype(float)
     weak = weak_rows(support, chain.noisy, noise)
     M = np.where(weak, 1.0, row_sums(counts, support))[support.rows]
@@ -161,8 +182,10 @@ def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
 
 
 def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
-    """Return stationary, low and high by label; raise ValueError unless the second order is small compared with
-    the first."""
+    """Return the columns stationary, low and high by label.
+
+    Raises ValueError unless the second order is small compared with the first.
+    """
     n, support, noise = len(chain.labels), chain.support, chain.noise
     if n > MOST_LABELS:
         raise ValueError(
@@ -203,7 +226,10 @@ _REFUSED = (
 
 
 def _cut(table: pd.DataFrame, low: Array, high: Array) -> pd.DataFrame:
-    """Return the table with intervals for its last column, cut to [0, 1] and widened to contain the values in it."""
+    """Return the table with an interval for each value in its last column.
+
+    The intervals are cut to [0, 1] and widened to contain these values.
+    """
     point = table.iloc[:, -1].to_numpy()
     table["low"] = np.minimum(np.clip(low, 0.0, 1.0), point)
     table["high"] = np.maximum(np.clip(high, 0.0, 1.0), point)

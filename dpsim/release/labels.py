@@ -1,4 +1,8 @@
-"""Turns the labels of states and the names of units into text, each value without regard to the other rows."""
+"""Labels of states as words, and texts made safe to show.
+
+Each value is converted by itself, so that no row of a table changes how another row is
+read.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +27,12 @@ MOST_OF_A_NAME = 80  # characters that are shown of the name of a column
 def whole_word(value: Any) -> str | None:
     """Return the word that a release uses for a value, or None for a missing value.
 
-    Text (without the blanks around it), whole numbers, booleans and dates become words; the text 97.0 becomes 97. Any
-    other value counts as missing, and so does text that cannot be encoded.
+    Text (without the blanks around it), whole numbers, booleans and dates become words;
+    the text 97.0 becomes 97. Any other value counts as missing, and so does text that
+    cannot be encoded.
 
-    >>> [whole_word(value) for value in (97, "97.0", "007", " a ", True, date(2025, 3, 1), 1.5, " ", None)]
+    >>> values = (97, "97.0", "007", " a ", True, date(2025, 3, 1), 1.5, " ", None)
+    >>> [whole_word(value) for value in values]
     ['97', '97', '007', 'a', 'true', '2025-03-01', None, None, None]
     """
     try:
@@ -51,9 +57,10 @@ def whole_word(value: Any) -> str | None:
 
 
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
-    """Return the declared labels, as integers if all of them are integers, and otherwise as words.
+    """Return the declared labels as words, or as integers if all of them are integers.
 
-    Raises ValueError unless there are at least 2 labels and all of them are distinct words.
+    Raises ValueError unless there are at least 2 labels and all of them are distinct
+    words.
 
     >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
     ([0, 1, 2], ['1', 'x'])
@@ -86,7 +93,7 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
 
 
 def labels_of_words(words: Sequence[str]) -> list[Any]:
-    """Return the words of a public file, converted to integers if every word is an integer.
+    """Return the words of a public file, as integers if every word is an integer.
 
     >>> labels_of_words(["1", "20"]), labels_of_words(["1", "x"])
     ([1, 20], ['1', 'x'])
@@ -99,9 +106,10 @@ def labels_of_words(words: Sequence[str]) -> list[Any]:
 
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
-    """Return the place of each value among distinct labels, counted from 0, or -1 for a value that is not a label.
+    """Return the place of each value among distinct labels, counted from 0.
 
-    Values and labels are compared as words.
+    A value that is not a label has the place -1. Values and labels are compared as
+    words.
 
     >>> positions(pd.Series(["b", "a", "z"]), ["a", "b"])
     array([ 1,  0, -1])
@@ -119,10 +127,14 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
 
 
 def short_label(label: Any, longest: int = MOST_OF_A_LABEL) -> str:
-    """Return a label as text for a page or a terminal, shortened if it is long, with invisible characters spelled out.
+    """Return a label as text for a page or a terminal.
 
-    >>> print(short_label(chr(0x202E) + "x"), short_label("a very long label of a place"))
-    \\u202ex a very long …f a place
+    A long label is shortened, and invisible characters are replaced as in `visible`.
+
+    >>> print(short_label(chr(0x202E) + "x"))
+    \\u202ex
+    >>> print(short_label("a very long label of a place"))
+    a very long …f a place
     """
     word = str(label)
     return visible(
@@ -131,14 +143,18 @@ def short_label(label: Any, longest: int = MOST_OF_A_LABEL) -> str:
 
 
 def first_labels(labels: Sequence[Any]) -> str:
-    """Return the first ten labels as `short_label` shows them, followed by "and others" if there are more."""
+    """Return the first ten labels, and "and others" if there are more."""
     return ", ".join(map(short_label, labels[:10])) + (
         " and others" if len(labels) > 10 else ""
     )
 
 
 def visible(text: str) -> str:
-    """Return a text in which control characters, format characters and lone surrogates are replaced by their codes."""
+    """Return a text in which characters that cannot be seen are replaced by codes.
+
+    These are control characters, format characters, unassigned or private characters,
+    separators of lines and paragraphs, and lone surrogates.
+    """
     hidden = ("Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn")
     codes = (mark.encode("unicode_escape", "surrogatepass").decode() for mark in text)
     return "".join(

@@ -83,7 +83,7 @@ class Noise(NamedTuple):
 
 
 def laplace_noise(epsilon: float, events: int = 1) -> Noise:
-    """Return the noise that gives a unit of at most `events` events the privacy epsilon.
+    """Return the noise that gives units of at most `events` events the privacy epsilon.
 
     Epsilon is from 1e-6 to 1e6. The scale of the noise is the least double s for which
     events / s <= epsilon in rational arithmetic.

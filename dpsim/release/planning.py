@@ -60,12 +60,12 @@ def plan(
 
     Notes
     -----
-    Both errors are those of an estimate that sets each noisy count to at least 0, so that
-    ``x_j = max(c_j + Z_j, 0)`` in a row of d pairs and N events, and then normalises the
-    row. A release with fewer than 400 pairs estimates its chain in this way. With more
-    pairs its error is usually smaller, but nothing is proven about it. Neither error
-    includes the events that a limit leaves out. If persons have unequal numbers of events,
-    a limit leaves out more events than is assumed here.
+    Both errors are those of an estimate that sets negative noisy counts to 0, so that
+    ``x_j = max(c_j + Z_j, 0)`` in a row of d pairs and N events, and then normalises
+    the row. The chain of a release with fewer than 400 pairs is estimated in this way.
+    With more pairs its error is usually smaller, but nothing is proven about it.
+    Neither error includes the events that a limit leaves out. If persons have unequal
+    numbers of events, a limit leaves out more events than is assumed here.
 
     The bound. Let X be the sum of x. If X >= N, the error is the sum of ``(x_j / X -
     c_j / N)^+``, which is at most the sum of ``(x_j - c_j)^+ / N`` and so at most that

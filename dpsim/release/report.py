@@ -1,7 +1,8 @@
-"""The report of a release, which is one HTML page with pictures and is made from nothing but the release.
+"""The report of a release, an HTML page that is made only from the release.
 
-Labels come from data, so the page shows each label only as text. Markup is escaped, characters that are invisible or
-change the direction of writing are spelled out, and long labels are shortened (the tables have the full labels).
+Labels come from data, so the page shows each label only as text: markup is escaped,
+characters that are invisible or change the direction of writing are replaced by their
+codes, and long labels are shortened. (The tables have the full labels.)
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _PAGE = Template(Path(__file__).with_name("report.html").read_text(encoding="utf
 
 
 def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
-    """Return the report as HTML, with the error bars of `stationary`."""
+    """Return the report as HTML, with the error bars from `stationary`."""
     sentences = "".join(
         f"<li>{html.escape(visible(line))}</li>" for line in chain.text.splitlines()
     )
@@ -45,7 +46,7 @@ def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
 
 
 def stationary(chain: PrivateChain) -> pd.DataFrame | None:
-    """Return a table by label with the columns stationary, low and high, or None if there are no error bars."""
+    """Return the columns stationary, low and high by label; None without error bars."""
     try:
         return chain.intervals("stationary", level=COVERAGE)
     except ValueError:  # the refusal is public, because it follows from the release
@@ -87,7 +88,10 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
 def _figure(
     names: Iterable[str], values: pd.Series, ends: pd.DataFrame, unit: str, caption: str
 ) -> str:
-    """Return a picture of horizontal bars with error bars and a caption, whose text uses the reader's own fonts."""
+    """Return a picture of horizontal bars with error bars and a caption.
+
+    Its text uses the fonts of the reader's own browser.
+    """
     figure = Figure(figsize=(7.2, 0.6 + 0.24 * len(values)), layout="constrained")
     axes = figure.subplots()
     place, middle = np.arange(len(values)), 0.5 * (ends["low"] + ends["high"])

@@ -1,9 +1,11 @@
-"""Reads all user tables: csv, tsv and Parquet files, folders of them, DataFrames and Ibis tables.
+"""User tables, read from text and Parquet files, folders, DataFrames and Ibis tables.
 
-One row must not be able to change how the other rows are read. Therefore a column is read according to its type, and a
-column with an unsupported type is refused before any row is read (in a text file every field is text). Each value is
-then converted by itself, and a value that cannot be converted counts as missing, whatever the other values are. Rows
-are read as an Arrow stream, never by a database's own readers, and only what a query needs is kept in memory.
+One row must not be able to change how the other rows are read. Therefore a column is
+read according to its type, and ValueError is raised for an unsupported type before any
+row is read. (In a text file every field is text.) Each value is then converted by
+itself, and a value that cannot be converted counts as missing, whatever the other
+values are. Rows are read as an Arrow stream, never by a database's own readers, and
+only what a query needs is kept in memory.
 """
 
 from __future__ import annotations
@@ -43,16 +45,26 @@ def read(
     columns: Mapping[str, str],
     how: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> tuple[Any, list[str]]:
-    """Return an Ibis table with the wanted columns, and the names of all columns of the source.
+    """Return an Ibis table with the wanted columns, and all column names of the source.
 
-    source: text files or Parquet files (`FORMATS`), or a folder of such files, or a DataFrame of pandas, Polars or
-    Arrow, or a table of an Ibis connection, for instance on a cluster. Names of files are taken literally, and a file
-    that is named twice counts once.
-    columns: the new name of each wanted column, with its name in the source.
-    how: the functions that convert columns, by new name; a column without one is converted by `words`.
+    Parameters
+    ----------
+    source : path, sequence of paths, DataFrame or Ibis table
+        Text files or Parquet files (`FORMATS`), or a folder of such files, or a
+        DataFrame of pandas, Polars or Arrow, or a table of an Ibis connection, for
+        example on a cluster. Names of files are taken literally, and a file that is
+        named twice counts once.
+    columns : mapping
+        The name in the source of each wanted column, by the column's new name.
+    how : mapping, optional
+        The functions that convert columns, by new name. Other columns are converted by
+        `words`.
 
-    >>> table, _ = read(pd.DataFrame({"zone": [97, 5], "car": ["1.10", "1.1"]}), {"a": "zone", "b": "car"})
-    >>> table.to_pandas().iloc[:, :2].values.tolist()
+    Examples
+    --------
+    >>> table = pd.DataFrame({"zone": [97, 5], "car": ["1.10", "1.1"]})
+    >>> found, _ = read(table, {"a": "zone", "b": "car"})
+    >>> found.to_pandas().iloc[:, :2].values.tolist()
     [['97', '1.10'], ['5', '1.1']]
     """
     scratch.versions()  # raises an error that says what to install
@@ -87,7 +99,10 @@ def read(
 
 
 def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
-    """Return a column as words, with null for missing values; raise ValueError if its type is not allowed."""
+    """Return a column as words, with null for missing values.
+
+    Raises ValueError if the column's type is not allowed.
+    """
     kind = values.type()
     whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
     is_a = {
@@ -108,13 +123,20 @@ def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
 
 
 def whole_numbers(values: Any) -> Any:
-    """Return a column as whole numbers of at least 0, capped at `MOST_OF_A_ROW`, with null for any other value."""
+    """Return a column as whole numbers from 0 to `MOST_OF_A_ROW`.
+
+    A larger number is replaced by `MOST_OF_A_ROW`, and any other value by null.
+    """
     digits = words(values, NUMBERS).re_extract("^0*([0-9]+)$", 1).nullif("")
     return (digits.length() > 9).ifelse(MOST_OF_A_ROW, digits.try_cast("int64"))
 
 
 def fetch_table(table: Any) -> pd.DataFrame:
-    """Return the result of a query; raise a ValueError of one line if the database cannot read the source."""
+    """Return the result of a query.
+
+    Raises ValueError, with a message of one line, if the database cannot read the
+    source.
+    """
     try:
         return table.to_pyarrow().to_pandas()
     except Exception as error:  # each database has its own classes of errors
@@ -127,7 +149,7 @@ def fetch_table(table: Any) -> pd.DataFrame:
 def _read_files(
     named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]
 ) -> list[tuple[Any, Sequence[str]]]:
-    """Return, for each schema among the files, a table and the names of all its columns.
+    """Return a table and the names of all its columns for each schema of the files.
 
     Raises ValueError unless the files are all text or all Parquet.
     """
@@ -155,7 +177,10 @@ def _read_files(
 
 
 def found_files(paths: Sequence[str]) -> list[str]:
-    """Return each file that the paths name, directly or by a folder, once; raise ValueError if a folder has none."""
+    """Return each file once that the paths name, directly or by a folder.
+
+    Raises ValueError if a folder contains no file that can be read.
+    """
     found: dict[tuple[int, int], str] = {}
     for path in paths:
         inside = list(_tables_in(Path(path), set())) if os.path.isdir(path) else [path]
@@ -169,11 +194,12 @@ def found_files(paths: Sequence[str]) -> list[str]:
 
 
 def _tables_in(folder: Path, visited: set[tuple[int, int]]) -> Iterator[str]:
-    """Yield the files of tables in a folder and in its subfolders that were not yet visited, in the order of names.
+    """Yield the files of tables in a folder and its subfolders, in the order of names.
 
-    Links are followed, and each folder is visited once. Names that begin with a dot or an underscore are left out. A
-    folder that cannot be read raises OSError, and a link that leads nowhere raises ValueError, because otherwise the
-    rows behind it would be missing from the counts and nobody would know.
+    Links are followed, and each folder is visited once. Names that begin with a dot or
+    an underscore are left out. A folder that cannot be read raises OSError, and a link
+    that leads nowhere raises ValueError, because otherwise rows would be missing from
+    the counts and nobody would know.
     """
     if _identity(folder) in visited:
         return
@@ -197,22 +223,30 @@ def _identity(path: str | Path) -> tuple[int, int]:
 
 
 def ordinary(file: str) -> str:
-    """Return the name of an ordinary file; raise ValueError for a pipe or a device, because reading it might never
-    end."""
+    """Return the name of an ordinary file.
+
+    Raises ValueError for a pipe or a device, because reading it might never end.
+    """
     if not os.path.isfile(file):
         raise ValueError(f"source: there is no ordinary file {file!r}")
     return file
 
 
 def _parquet(files: list[str], schema: pa.Schema | None = None) -> Any:
-    """Return Parquet files as an Arrow dataset; their names are not read as patterns or as addresses."""
+    """Return Parquet files as an Arrow dataset.
+
+    Their names are not read as patterns or as addresses.
+    """
     return pa.dataset.dataset(files, schema, "parquet", pa.fs.LocalFileSystem())
 
 
 def _parquet_schema(
     file: str, wanted: Sequence[str]
 ) -> tuple[pa.Schema, tuple[str, ...]]:
-    """Return the types of the wanted columns, and the names of all columns; raise ValueError if they cannot be read."""
+    """Return the types of the wanted columns, and the names of all columns.
+
+    Raises ValueError if they cannot be read.
+    """
     try:
         schema = _parquet([file]).schema
     except Exception as error:
@@ -223,7 +257,7 @@ def _parquet_schema(
 
 
 def _reason(error: Exception) -> str:
-    """Return, in one line, the reason why a database refuses a file."""
+    """Return, in one line, the reason why a database cannot read a file."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [
         type(error).__name__
     ]
@@ -234,7 +268,10 @@ def _reason(error: Exception) -> str:
 
 
 def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    """Return the wanted columns of a data frame as a table of an embedded database, and the names of all columns."""
+    """Return the wanted columns of a data frame, and the names of all its columns.
+
+    The wanted columns are a table of an embedded database.
+    """
     frame = (
         frame.collect() if hasattr(frame, "collect") else frame
     )  # a lazy frame of Polars
@@ -263,7 +300,10 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
 
 
 def _arrow(column: pd.Series) -> Any:
-    """Return a pandas column as an Arrow array, in which Python objects become words and others keep their type."""
+    """Return a pandas column as an Arrow array.
+
+    Python objects become words, and values of other types keep their type.
+    """
     kind = (
         column.dtype.categories.dtype
         if isinstance(column.dtype, pd.CategoricalDtype)
@@ -280,7 +320,10 @@ def _arrow(column: pd.Series) -> Any:
 
 
 def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
-    """Return the last three arguments of `_table` for an Arrow dataset; raise ValueError for an unsupported type."""
+    """Return the last three arguments of `_table` for an Arrow dataset.
+
+    Raises ValueError for a column of an unsupported type.
+    """
     casts, fields = {}, {}
     for name, kind in zip(dataset.schema.names, dataset.schema.types):
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -302,9 +345,10 @@ def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
 
 
 def _read_as(kind: pa.DataType) -> tuple[Any, str]:
-    """Return the type to which Arrow casts a column, and the SQL that converts each value ("" if unsupported).
+    """Return the type to which Arrow casts a column, and SQL that converts each value.
 
-    The cast succeeds whatever the values are; the SQL gives null for a value that cannot be converted.
+    The cast succeeds whatever the values are. The SQL gives null for a value that
+    cannot be converted, and it is "" for an unsupported type.
     """
     of = pa.types
     if of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind):
@@ -330,7 +374,8 @@ def _read_as(kind: pa.DataType) -> tuple[Any, str]:
 def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -> Any:
     """Return a table of DuckDB that is read from an Arrow stream.
 
-    rows: SQL that selects rows from the stream, whose name is put in place of {}. fields: SQL for each column.
+    rows: SQL that selects rows from the stream, whose name is put in place of {}.
+    fields: SQL for each column.
     """
     name = f"events_{uuid.uuid4().hex}"
     connection.con.register(f"{name}_read", stream)
@@ -346,7 +391,10 @@ def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -
 
 
 def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Raise ValueError if a wanted column occurs twice or does not exist; the message suggests the nearest name."""
+    """Raise ValueError if a wanted column occurs twice or does not exist.
+
+    The message suggests the nearest name.
+    """
     for name in wanted:
         if (
             sum(each.lower() == str(name).lower() for each in names) > 1

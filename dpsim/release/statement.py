@@ -1,4 +1,4 @@
-"""The statement of a release: the facts of statement.json, and the same facts in plain sentences."""
+"""The statement of a release: the facts of statement.json, and plain sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def facts(
     moves: bool,
     simulation: bool,
 ) -> Any:
-    """Return the facts that are known before anything is drawn.
+    """Return the facts that are known before anything is sampled.
 
     The threshold is None unless the pairs are chosen privately.
     """
@@ -45,7 +45,7 @@ def facts(
 
 
 def trust(chain: Any) -> str:
-    """Return in plain sentences how far a release can be trusted."""
+    """Return plain sentences that say how far a release can be trusted."""
     if not chain.noisy.size:
         return "Nothing was released, so there is nothing to trust."
     states, weak = len(chain.labels), len(chain.weak)
@@ -57,7 +57,10 @@ def trust(chain: Any) -> str:
 
 
 def in_words(chain: Any) -> str:
-    """Return the statement of a release in plain sentences, in which every epsilon and every delta is rounded up."""
+    """Return the statement of a release in plain sentences.
+
+    Every epsilon and every delta in it is rounded up.
+    """
     s, unit = chain.statement, Unit(**chain.statement["unit"])
     exact = "exact apart from rounding up, because a unit with as many events as may count reaches it"
     proven = (
@@ -118,7 +121,10 @@ def in_words(chain: Any) -> str:
 
 
 def _of_the_long_run(chain: Any) -> list[str]:
-    """Return sentences about the stationary distribution, or about why there is none and what would help."""
+    """Return sentences about the stationary distribution.
+
+    If there is none, they say why, and what would help.
+    """
     if not chain.labels:
         return []
     closed, transient = chain.closed_classes

@@ -1,4 +1,4 @@
-"""The support of a release, which consists of the labels and the pairs that have a noisy count."""
+"""The support of a release: its labels, and the pairs that have a noisy count."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ KINDS = ALL_PAIRS, GRAPH, PRIVATE_PAIRS, PRIVATE_LABELS
 
 
 class Support(NamedTuple):
-    """The labels and the pairs that have a noisy count; row i has the columns indices[indptr[i]:indptr[i + 1]].
+    """The labels of a release, and the pairs that have a noisy count.
+
+    Row i has the columns indices[indptr[i]:indptr[i + 1]], as in a sparse csr matrix.
 
     Attributes
     ----------
     labels : tuple, the labels of the n states, in the order of the rows
-    indptr, indices : array of int, shapes (n + 1,) and (pairs,), the pairs row by row, as in a sparse csr matrix
+    indptr, indices : arrays of int, shapes (n + 1,) and (pairs,)
     kind : str, one of `KINDS`, which says in the statement how the pairs were chosen
     """
 
@@ -50,15 +52,19 @@ class Support(NamedTuple):
 
 
 class PrivatePairs(NamedTuple):
-    """A request to choose the pairs privately, from declared labels or, with None, from all labels that occur."""
+    """A request to choose the pairs privately.
+
+    They are chosen among the declared labels, or with None among all labels that occur.
+    """
 
     labels: tuple[Any, ...] | None
 
 
 def all_pairs(labels: Sequence[Any]) -> Support:
-    """Return the support that has all pairs of the labels, which are declared without looking at the data.
+    """Return the support that has all pairs of the given labels.
 
-    Raises ValueError unless there are 2 to 3,000 distinct labels.
+    The labels must be declared without looking at the data. Raises ValueError unless
+    there are 2 to 3,000 distinct ones.
     """
     listed = naming.distinct_labels("categories", labels)
     n = len(listed)
@@ -73,10 +79,13 @@ def all_pairs(labels: Sequence[Any]) -> Support:
 
 
 def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
-    """Return the support of a public graph, whose table has a row (origin, destination) for each allowed transition.
+    """Return the support of a public graph.
 
-    labels: the labels of the states, in the wanted order (default: the sorted labels of the graph). Raises ValueError
-    unless the graph allows at least one transition from each of them.
+    graph: a table with the columns origin and destination and a row for each allowed
+    transition. labels: the labels of the states, in the wanted order. With None, they
+    are the sorted labels of the graph.
+
+    Raises ValueError unless the graph has at least one transition from each label.
     """
     if not (
         isinstance(graph, pd.DataFrame)
@@ -114,14 +123,22 @@ def declare(
     graph: pd.DataFrame | str | os.PathLike[str] | None = None,
     pairs: str | None = None,
 ) -> Support | PrivatePairs:
-    """Return the declared support (all pairs of the categories, or a graph), or a request to choose pairs privately.
+    """Return the declared support, or a request to choose the pairs privately.
 
-    categories: the labels, or a file with one label in each line and no header.
-    graph: a table of the possible pairs, or its file, with the columns origin and destination. If categories are given
-    too, they are the labels of the graph, in their order.
-    pairs: may be given only with categories; "all" (the default) gives every pair a noisy count, and "private"
-    gives one only to pairs that occur often enough.
+    Parameters
+    ----------
+    categories : sequence, str or path
+        The labels, or a file with one label in each line and no header.
+    graph : DataFrame, str or path
+        A table of the possible pairs with the columns origin and destination, or the
+        file of such a table. If categories are given too, they are the labels of the
+        graph, in their order.
+    pairs : str, only with categories and without a graph
+        With "all" (the default), every pair has a noisy count. With "private", only
+        pairs that occur often enough have one.
 
+    Examples
+    --------
     >>> declare(["a", "b"]).kind, declare().labels
     ('all pairs of the declared labels', None)
     """
@@ -148,7 +165,10 @@ def declare(
 
 
 def read_categories(file: str | os.PathLike[str]) -> list[Any]:
-    """Return the labels in the lines of a public file, as integers if all of them are integers."""
+    """Return the labels in the lines of a public file.
+
+    They are integers if all of them are integers.
+    """
     if not os.path.exists(file):
         raise ValueError(
             f"categories: {os.fspath(file)!r} cannot be read, because there is no such file"
@@ -172,7 +192,10 @@ def read_categories(file: str | os.PathLike[str]) -> list[Any]:
 
 
 def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
-    """Return the columns origin and destination of a public table of pairs, as integers if all labels are integers."""
+    """Return the columns origin and destination of a public table of pairs.
+
+    The labels are integers if all of them are integers.
+    """
     try:
         pairs = sources.fetch_table(
             sources.read(file, {"origin": "origin", "destination": "destination"})[0]
@@ -192,7 +215,7 @@ def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
-    """Return a request to choose pairs privately, from declared labels or, with None, from all labels that occur."""
+    """Return a request to choose pairs privately, as in `PrivatePairs`."""
     return PrivatePairs(
         None if labels is None else tuple(naming.distinct_labels("categories", labels))
     )
@@ -201,15 +224,17 @@ def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
 def from_pairs(
     labels: Sequence[Any], rows: Integers, columns: Integers, kind: str
 ) -> tuple[Support, Integers]:
-    """Return the support that contains the given pairs, and the permutation that sorts them. The pairs must be
-    distinct, and may come in any order."""
+    """Return the support that contains the given pairs, and the order that sorts them.
+
+    The pairs must be distinct, and may come in any order.
+    """
     order = np.lexsort((columns, rows))
     indptr = np.searchsorted(rows[order], np.arange(len(labels) + 1))
     return Support(tuple(labels), indptr.astype(np.int64), columns[order], kind), order
 
 
 def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
-    """Return the counts of the pairs of a declared support, and the number of events on pairs outside it."""
+    """Return the counts of a declared support's pairs, and the other events' number."""
     trips, n = Counts(trips).trips, len(support.labels)  # Counts refuses other tables
     _, rows, columns, numbers = pair_counts(trips, support.labels)
     keys, found = support.rows * n + support.indices, rows * n + columns
@@ -223,9 +248,10 @@ def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
 def pair_counts(
     trips: pd.DataFrame, labels: tuple[Any, ...] | None
 ) -> tuple[Any, Integers, Integers, Integers]:
-    """Return the labels, and the rows, columns and counts of the distinct pairs that occur between them.
+    """Return the labels, and the rows, columns and counts of the pairs that occur.
 
-    Without declared labels, the labels are words, and labels that are the same word are one label.
+    The pairs are distinct. Without declared labels, the labels are words, and labels
+    that are the same word are one label.
     """
     numbers = trips["trips"].to_numpy(np.int64)
     if labels is None:

@@ -1,8 +1,10 @@
-"""Counts the transitions in a table of events, counts or visits, through Ibis, with an embedded DuckDB or on a cluster.
+"""The counts of the transitions in a table of events, counts or visits.
 
-The database groups the rows, so the memory needed is bounded by the database's limit and the number of distinct pairs,
-however many rows there are. Labels are words in a fixed order, unless integers are declared, so that a label never
-depends on other rows. A row that cannot be read is left out, and the other rows are still counted.
+Ibis sends the query to an embedded DuckDB or to a cluster. The database groups the
+rows, so the memory needed is bounded by the database's limit and the number of distinct
+pairs, however many rows there are. Labels are words in a fixed order, unless integers
+are declared, so that a label never depends on other rows. A row that cannot be read is
+left out, and the other rows are still counted.
 """
 
 from __future__ import annotations
@@ -29,19 +31,29 @@ LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each transition occurs, after the limit on the events of a unit. These counts are not private.
+    """How often each transition occurs, after the limit on a unit's events.
+
+    These counts are not private.
 
     Parameters
     ----------
-    trips : DataFrame with the columns origin, destination and trips, and a row for each pair that occurs
-    unit : Unit to protect; adding or removing one unit changes the counts by at most `unit.events` in total
-    before : DataFrame, the trips before the limit on the events of a unit, with which the release is compared
-    report : dict, for the owner of the table: how many of its rows were counted or, by reason, left out
+    trips : DataFrame
+        The columns origin, destination and trips, with a row for each pair that occurs.
+    unit : Unit
+        The unit to protect. Adding or removing one unit changes the counts by at most
+        `unit.events` in total.
+    before : DataFrame
+        The trips before the limit on the events of a unit. The error of a release is
+        measured against them.
+    report : dict
+        The numbers of rows and events that were counted or, by reason, left out. They
+        are only for the owner of the table.
     moves : bool, whether an event is the move of a unit from one visit to its next
 
     Examples
     --------
-    >>> Counts(pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [3]})).unit
+    >>> trips = pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [3]})
+    >>> Counts(trips).unit
     Unit(events=1, column=None)
     """
 
@@ -72,38 +84,46 @@ def count_transitions(
     unit: Unit | str | None = EVENT,
     events: int | None = None,
 ) -> Counts:
-    """Return how often each transition occurs in a table with a row for each event, or for a number of them.
+    """Return how often each transition occurs in a table of events or of counts.
 
-    The pairs are sorted by origin and destination. The report counts the "rows" that were read, and among them the
-    "damaged" lines, the rows with a "missing" origin, destination or unit, and the rows without a valid "count". The
-    other rows stand for events, and the report counts the events "outside" the categories, the events "truncated"
-    because their unit has too many, and the events "kept".
+    The pairs are sorted by origin and destination. The report counts the "rows" that
+    were read, and among them the "damaged" lines, the rows with a "missing" origin,
+    destination or unit, and the rows without a valid "count". The other rows stand for
+    events, and the report counts the events "outside" the categories, the events
+    "truncated" because their unit has too many, and the events "kept".
 
-    Adding or removing a unit changes only the events of this unit. If a unit has N events and only M may be kept, they
-    are chosen by systematic sampling: the events are laid out pair by pair in the order of a hash, and every (N / M)-th
-    event is kept, from a start that is computed from a hash of the unit. Every event is therefore equally likely to be
-    kept, and a row that stands for many events is never expanded. A unit with 2^53 events or more is left out.
+    Adding or removing a unit changes only the events of this unit. If a unit has N
+    events and only M may be kept, they are chosen by systematic sampling: the events
+    are laid out pair by pair in the order of a hash, and every (N / M)-th event is
+    kept, from a start that is computed from a hash of the unit. Every event is
+    therefore equally likely to be kept, and a row that stands for many events is never
+    expanded. A unit with 2^53 events or more is left out.
 
     Parameters
     ----------
     source : the table, as in `sources.read`
-    origin, destination : str, the columns of the state that an event leaves, and of the state that it enters
+    origin, destination : str
+        The columns of the state that an event leaves, and of the state that it enters.
     count : str, optional
-        The column that says for how many events a row stands. It must be a whole number of at least 0; rows with any
-        other value are left out, and a value above 10^9 counts as 10^9. Without this column each row is one event, and
-        a column called trips, count, counts or n raises a warning.
+        The column that says for how many events a row stands. The number must be whole
+        and at least 0; rows with any other value are left out, and a value above 10^9
+        counts as 10^9. Without this column, each row is one event, and a warning is
+        given if there is a column called trips, count, counts or n.
     categories : sequence, optional
-        The states that may occur, declared without looking at the data. Events outside them are left out. The result
-        has the labels as they were declared, without blanks at their ends; undeclared labels are words.
+        The states that may occur, declared without looking at the data. Events outside
+        them are left out. The result has the labels as they were declared, without
+        blanks at their ends; undeclared labels are words.
     unit : Unit or str
-        The unit to protect. If it has a column, at most `unit.events` events are kept for each value in this column. If
-        it is a str, it is the name of the column, and `events` is the largest number of events.
+        The unit to protect, or the name of its column. At most `unit.events` events are
+        kept for each value in this column.
+    events : int
+        The largest number of events of a unit, if `unit` is the name of a column.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> table = pd.DataFrame({"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]})
-    >>> count_transitions(table, "from", "to").trips.values.tolist()
+    >>> places = {"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]}
+    >>> count_transitions(pd.DataFrame(places), "from", "to").trips.values.tolist()
     [['home', 'shop', 2], ['shop', 'home', 1]]
     """
     protected = unit_of(unit, events)
@@ -134,29 +154,37 @@ def count_trajectories(
     max_gap: str | None = None,
     categories: Sequence[Any] | None = None,
 ) -> Counts:
-    """Return how often units move from one place to another, from a table with a row for each visit.
+    """Return how often units move from one place to another, from a table of visits.
 
-    The result is like that of `count_transitions`, but `moves` is true. The "rows" of the report are visits. Visits
-    with a "missing" unit, or without a "time" that can be read, make no move. The report also counts the moves that are
-    "late" because they took longer than `max_gap`. Visits at the same time are put in the order of their places. A
-    visit without a place breaks a trajectory, because the moves to it and from it have a "missing" end.
+    The result is like that of `count_transitions`, but `moves` is true. The "rows" of
+    the report are visits. Visits with a "missing" unit, or without a "time" that can be
+    read, make no move. The report also counts the moves that are "late" because they
+    took longer than `max_gap`. Visits at the same time are put in the order of their
+    places. A visit without a place breaks a trajectory, because the moves to it and
+    from it have a "missing" end.
 
     Parameters
     ----------
     source, categories : as in `count_transitions`
     unit : Unit, or str with the number of `events`
-        The column of the person, car or session, and how many of its moves are kept. A single visit cannot be the unit,
-        because removing b from the visits a-b-c makes the move a-c and so changes three counts.
+        The column of the person, car or session, and how many of its moves are kept. A
+        single visit cannot be the unit, because removing b from the visits a-b-c makes
+        the move a-c and so changes three counts.
     time, place : str, the columns of the time of a visit and of its place
-    time_format : str, as in `times.reader`; needed unless the column has timestamps, as in Parquet and DataFrames
-    max_gap : str, the longest time between the two visits of a move: a number with s, min, h or d ("30min")
+    time_format : str
+        The format of the times, as in `times.reader`. It is needed unless the column
+        has timestamps, as in Parquet files and DataFrames.
+    max_gap : str
+        The longest time between the two visits of a move: a number with s, min, h or d,
+        such as "30min".
 
     Examples
     --------
     >>> import pandas as pd
-    >>> visits = pd.DataFrame({"who": ["p", "p", "p"], "at": [0, 60, 7200], "zone": ["a", "b", "c"]})
+    >>> visits = pd.DataFrame({"who": "p", "at": [0, 60, 7200], "zone": list("abc")})
     >>> settings = {"events": 5, "time_format": "seconds", "max_gap": "30min"}
-    >>> count_trajectories(visits, "who", "at", "zone", **settings).trips.values.tolist()
+    >>> moves = count_trajectories(visits, "who", "at", "zone", **settings)
+    >>> moves.trips.values.tolist()
     [['a', 'b', 1]]
     """
     protected = unit_of(unit, events)
@@ -189,7 +217,7 @@ def count_trajectories(
 
 
 def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
-    """Warn if a column has a usual name for counts but was not given as the column of counts."""
+    """Warn if a column has a usual name for counts but is not the column of counts."""
     found = [
         column
         for column in columns
@@ -203,9 +231,10 @@ def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
 def _counts(
     events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves: bool = False
 ) -> Counts:
-    """Return the counts of a table of events with the columns origin, destination, number, reason and perhaps unit.
+    """Return the counts of a table of events.
 
-    The reason says why a row is left out; it is null for the other rows.
+    The table has the columns origin, destination, number, reason and perhaps unit. The
+    reason says why a row is left out; it is null for the other rows.
     """
     declared = (
         None if categories is None else labels.distinct_labels("categories", categories)
@@ -249,13 +278,15 @@ def _counts(
 
 
 def _total(numbers: Any) -> Any:
-    """Return a sum that is capped at `MOST_EVENTS`, so that it never overflows."""
+    """Return a sum, cut to at most `MOST_EVENTS`, so that it never overflows."""
     return ibis.least(numbers.sum(), MOST_EVENTS).cast("int64")
 
 
 def _group(events: Any, declared: list[Any] | None) -> Any:
-    """Return a table with a row for each reason for leaving events out, and a row for each unit and pair of "kept"
-    events."""
+    """Return the rows and events, grouped by reason and, for "kept" events, by pair.
+
+    If there is a unit, the "kept" events are grouped by unit and pair.
+    """
     ends = [
         name for name in ("origin", "destination", "unit") if name in events.columns
     ]
@@ -283,7 +314,10 @@ def _group(events: Any, declared: list[Any] | None) -> Any:
 
 
 def _truncate(grouped: Any, most: int) -> Any:
-    """Return the table with the number of events kept of each unit and pair, at most `most` in total for each unit."""
+    """Return the table with the number of events that are kept of each unit and pair.
+
+    Of each unit, at most `most` events are kept in total.
+    """
     # each hash has its own column, because inside an expression it would be computed again wherever it occurs
     order = _hash(grouped.unit, grouped.origin, grouped.destination)
     hashed = grouped.mutate(
@@ -300,7 +334,10 @@ def _truncate(grouped: Any, most: int) -> Any:
     table = hashed.mutate(**sums)
 
     def places(events: Any) -> Any:
-        """Return how many of the regularly spaced sampling points lie among the unit's first `events` events."""
+        """Return how many sampling points lie among the unit's first `events` events.
+
+        The sampling points have equal distances.
+        """
         return ibis.greatest(
             0.0,
             ibis.least(
@@ -320,7 +357,10 @@ def _truncate(grouped: Any, most: int) -> Any:
 
 
 def _hash(*words: Any) -> Any:
-    """Return a sorting key that depends only on these words, so that every database keeps the same rows."""
+    """Return a sorting key that depends only on these words.
+
+    Every database therefore keeps the same rows.
+    """
     joined = functools.reduce(lambda one, other: one.concat("\x1f", other), words)
     return joined.hexdigest("md5").left(
         12

@@ -1,9 +1,10 @@
-"""Reads text files as tables. Each line is a row, and no row changes how another row is read.
+"""Text files (csv and tsv) as tables in which each line is a row.
 
-The header determines the delimiter. A field may be in quotes and may then contain delimiters; a quote inside it is
-doubled. A line break ends the row, even within quotes. A line that cannot be read as a row is left out, and the other
-lines are kept. This happens if the line is not UTF-8, has too many or too few fields, has a quote that is not closed,
-or has more than `MOST_BYTES` bytes.
+No row changes how another row is read. The header determines the delimiter. A field may
+be in quotes and may then contain delimiters; a quote inside it is doubled. A line break
+ends the row, even within quotes. A line that cannot be read as a row is left out, and
+the other lines are kept. This happens if the line is not UTF-8, has too many or too few
+fields, has a quote that is not closed, or has more than `MOST_BYTES` bytes.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UT
 
 
 def _lines(file: str) -> Iterator[list[bytes]]:
-    """Yield lists of the lines of a file, which may be gzipped, without their line ends.
+    """Yield lists of the lines of a file, without their line ends.
 
-    Raises ValueError if the file is damaged or cannot be read.
+    The file may be gzipped. Raises ValueError if it is damaged or cannot be read.
     """
     rest = b""
     try:
@@ -56,9 +57,10 @@ def _body(file: str) -> Iterator[list[bytes]]:
 
 
 def header(file: str) -> tuple[str, tuple[str, ...]]:
-    """Return the delimiter and the names of the columns, which are read from the first line only.
+    """Return the delimiter and the names of the columns.
 
-    Raises ValueError if the first line is not UTF-8 or does not name the columns.
+    They are read from the first line only. Raises ValueError if this line is not UTF-8
+    or does not name the columns.
     """
     try:
         line = next(filter(None, _lines(file)), [b""])[0].decode("utf-8-sig")
@@ -88,7 +90,10 @@ def header(file: str) -> tuple[str, tuple[str, ...]]:
 
 
 class _Lines:
-    """The lines of files without their headers, as an Arrow table that has one column `line` and can be reread."""
+    """The lines of files without their headers, as an Arrow table that can be reread.
+
+    Its only column is `line`.
+    """
 
     def __init__(self, files: Sequence[str]) -> None:
         self.files = files
@@ -109,9 +114,10 @@ class _Lines:
 def rows(
     files: Any, delimiter: str, names: Sequence[str], wanted: Sequence[str]
 ) -> tuple[Any, str, dict[str, str]]:
-    """Return the lines of files, SQL that splits each line into an array `f`, and SQL for each column.
+    """Return the lines of files, SQL that splits them, and SQL for each column.
 
-    `f` is null for a line that cannot be read as a row.
+    The first SQL splits each line into an array `f`, which is null for a line that
+    cannot be read as a row.
     """
     field = f'[{delimiter}]("(?:[^"]|"")*"|[^"{delimiter}]*)'
     sql = f"""

@@ -1,4 +1,7 @@
-"""Reads lengths of time, and the times of visits in a declared format; each value is read by itself."""
+"""Times of visits, read in a declared format, and lengths of time.
+
+Each value is read by itself.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,14 @@ SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
 def reader(time_format: str | None) -> Callable[[Any], Any]:
-    """Return a function that converts a column to timestamps; raise ValueError if there is no such format.
+    """Return a function that converts a column to timestamps.
 
-    The function gives null for a value that is not a time in this format.
+    The function gives null for a value that is not a time in this format. Raises
+    ValueError if there is no such format.
 
-    time_format: "iso", "seconds" or "milliseconds" (counted from any start), or a pattern of strptime such as
-    "%d.%m.%Y %H:%M"; None if the column already has timestamps.
+    time_format: "iso", "seconds" or "milliseconds" (counted from any start), or a
+    pattern of strptime such as "%d.%m.%Y %H:%M"; None if the column already has
+    timestamps.
     """
     if not (
         time_format in (None, "iso", *SCALES) or PATTERN.fullmatch(str(time_format))
@@ -91,9 +96,10 @@ def _moments(time_format: str | None, values: Any) -> Any:
 
 
 def seconds(max_gap: str | None) -> float | None:
-    """Return the seconds in a length of time, which is a number with its unit, or None if it is None.
+    """Return the seconds in a length of time, such as "30min"; None gives None.
 
-    Raises ValueError unless the number is above 0, is not too large and has the unit s, min, h or d.
+    Raises ValueError unless it is a number above 0 and below 10^10 s with the unit s,
+    min, h or d.
 
     >>> seconds("90min"), seconds("1.5 h")
     (5400.0, 5400.0)

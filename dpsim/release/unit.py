@@ -1,4 +1,4 @@
-"""The unit of a release: the events, persons, cars or sessions whose presence it protects."""
+"""The unit of a release: one event, or all events of one person, car or session."""
 
 from __future__ import annotations
 
@@ -14,13 +14,23 @@ MOST_OF_A_UNIT = (
 
 @dataclass(frozen=True)
 class Unit:
-    """The difference between two neighbouring tables: one event, or everything about one person, car or session.
+    """The difference between two neighbouring tables.
 
-    events: the largest number of events of a unit that are counted, from 1 to 10^6, whichever pairs they are on.
-    column: the column that names the unit of each event; with None each event is its own unit.
+    It is one event, or everything about one person, car or session.
 
-    >>> Unit(events=10, column="card").words
-    'everything that the table holds about one card, of which at most 10 events are counted'
+    Parameters
+    ----------
+    events : int from 1 to 10^6
+        The largest number of events of a unit that are counted, whichever pairs they
+        are on.
+    column : str
+        The column that names the unit of each event. With None, each event is its own
+        unit.
+
+    Examples
+    --------
+    >>> Unit(events=10, column="card")
+    Unit(events=10, column='card')
     """
 
     events: int = 1
@@ -51,7 +61,7 @@ EVENT = Unit()
 
 
 def unit_of(unit: Unit | str | None, events: int | None = None) -> Unit:
-    """Return the unit that is given as a `Unit`, or as the name of a column and the largest number of events.
+    """Return a `Unit`, given as such or as a column and the largest number of events.
 
     >>> unit_of("card", 10), unit_of(None)
     (Unit(events=10, column='card'), Unit(events=1, column=None))
