@@ -78,14 +78,12 @@ def spend(
         links). Nothing is recorded then.
     """
     loss = loss_limit("budget", epsilon, delta)
+    if limit is not None:
+        limit = loss_limit("limit", *_pair(limit))
     path = Path(os.path.realpath(path_text("budget", file, "a file")))
     try:
         with _locked(path):
-            book, mode = _read(
-                path,
-                unit,
-                None if limit is None else loss_limit("limit", *_pair(limit)),
-            )
+            book, mode = _read(path, unit, limit)
             most = Limit(*book["limit"])
             spent = [
                 sum(_exact(release[name]) for release in book["releases"])
@@ -99,8 +97,9 @@ def spend(
                     round_up(float(each), ".6g") for each in spent
                 )
                 raise ValueError(
-                    f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the limit of {most.epsilon:g}, "
-                    f"{most.delta:g} in {file}: epsilon {before_epsilon}, delta {before_delta} are spent"
+                    f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the limit "
+                    f"of {most.epsilon:g}, {most.delta:g} in {file}: epsilon "
+                    f"{before_epsilon}, delta {before_delta} are spent"
                 )
             if not dry:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -117,17 +116,16 @@ def spend(
 def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
     """Return epsilon and delta as a Limit; raise ValueError if one is out of range."""
     epsilon = checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True)
-    return Limit(
-        epsilon, checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True)
-    )
+    delta = checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True)
+    return Limit(epsilon, delta)
 
 
 def path_text(name: str, value: Any, what: str) -> str:
     """Return a path as text; raise ValueError if no file or folder can be named so."""
-    with suppress(
-        TypeError, UnicodeEncodeError
-    ):  # neither text nor a path, or a lone surrogate
-        if (encoded := os.fsencode(value)) and b"\0" not in encoded:
+    # the errors are those of a value that is no path, and of a lone surrogate in it
+    with suppress(TypeError, UnicodeEncodeError):
+        encoded = os.fsencode(value)
+        if encoded and b"\0" not in encoded:
             return os.fsdecode(encoded)
     raise ValueError(f"{name} must be the name of {what}, got {value!r:.80}")
 
@@ -150,14 +148,14 @@ def read_json(path: Path) -> Any:
     repeats a key. (The json module would silently use only the last value of such a
     key.)
     """
-    if (size := path.stat().st_size) > MOST_BYTES:
+    size = path.stat().st_size
+    if size > MOST_BYTES:
         raise ValueError(f"it must have at most {MOST_BYTES:,} bytes, got {size:,}")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
-            raise ValueError(
-                f"a key occurs twice among {', '.join(name for name, _ in pairs)}"[:200]
-            )
+            names = ", ".join(name for name, _ in pairs)
+            raise ValueError(f"a key occurs twice among {names}"[:200])
         return dict(pairs)
 
     return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
@@ -180,22 +178,25 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
             raise ValueError(
                 f"limit must be given, epsilon and delta, to make the budget {path}"
             )
-        return {
+        new = {
             "version": VERSION,
             "limit": list(limit),
             "column": unit.column,
             "releases": [],
-        }, 0o600
+        }
+        return new, 0o600
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         raise ValueError(
-            f"budget: {path} must be a plain file with one name, got {found.st_nlink} names or another"
+            f"budget: {path} must be an ordinary file with one name, got "
+            f"{found.st_nlink} names or another kind of file"
         )
     try:
         book = read_json(path)
         if not isinstance(book["version"], int) or book["version"] != VERSION:
             raise ValueError(
-                f"its version is {book['version']!r}, not {VERSION}: start a new file with what is left"
+                f"its version is {book['version']!r}, not {VERSION}: start a new file "
+                "with what is left of the limit"
             )
         most = loss_limit("limit", *book["limit"])
         releases = book["releases"]
@@ -206,18 +207,20 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
             loss_limit("releases", release["epsilon"], release["delta"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
-            f"budget: {path} is no budget file ({type(error).__name__}: {error})"
+            f"budget: {path} is not a budget file ({type(error).__name__}: {error})"
         ) from error
     if limit is not None and limit != most:
         raise ValueError(
-            f"limit must be {path}'s, {most.epsilon:g},{most.delta:g}, got {limit[0]:g},{limit[1]:g}"
+            f"limit must be {path}'s, {most.epsilon:g},{most.delta:g}, "
+            f"got {limit.epsilon:g},{limit.delta:g}"
         )
     if column != unit.column:
         names = [
             f"the column {c!r}" if c else "single events" for c in (column, unit.column)
         ]
         raise ValueError(
-            f"budget: {path} is kept for {names[0]}, got a release for {names[1]}: they do not add up"
+            f"budget: {path} is for {names[0]}, got a release for {names[1]}: their "
+            "losses do not add up"
         )
     return book, stat.S_IMODE(found.st_mode)
 
@@ -239,7 +242,7 @@ def _locked(path: Path) -> Iterator[None]:
         except BlockingIOError:
             if time.monotonic() > until:
                 raise ValueError(
-                    f"budget: {path} is held by another release for more than {WAIT:g} s"
+                    f"budget: another release has locked {path} for more than {WAIT:g} s"
                 ) from None
             time.sleep(0.02)
     try:
@@ -255,9 +258,8 @@ def _write(path: Path, book: dict[str, Any], mode: int) -> None:
     When this function returns, the new file is on the disk and has the given mode.
     """
     with files.replacing(path) as partial:
-        partial.unlink(
-            missing_ok=True
-        )  # left by a killed run, or a link, which must not be followed
+        # a killed run may have left it, and a link must not be followed
+        partial.unlink(missing_ok=True)
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             os.fchmod(descriptor, mode)

@@ -84,7 +84,8 @@ class Options:
         if self.trajectory is None:
             if self.origin is None or self.destination is None:
                 raise ValueError(
-                    "origin and destination must be given, or trajectory (USER,TIME,PLACE) for visits"
+                    "origin and destination must be given, or trajectory "
+                    "(USER,TIME,PLACE) for visits"
                 )
             if not (self.time_format is self.max_gap is None):
                 raise ValueError(
@@ -93,21 +94,21 @@ class Options:
         else:
             if len(self.visits) != 3 or not all(self.visits):
                 raise ValueError(
-                    f"trajectory must be three columns, USER,TIME,PLACE, got {self.trajectory!r}"
+                    "trajectory must be three columns, USER,TIME,PLACE, "
+                    f"got {self.trajectory!r}"
                 )
             if not (self.origin is self.destination is self.count is self.unit is None):
                 raise ValueError(
-                    "trajectory protects its first column, so no origin, destination, count or unit may be given"
+                    "trajectory names the unit, so no origin, destination, count or unit "
+                    "may be given with it"
                 )
 
     @cached_property
     def visits(self) -> list[str]:
         """The column names in `trajectory`, or an empty list without a trajectory."""
-        return (
-            []
-            if self.trajectory is None
-            else [name.strip() for name in str(self.trajectory).split(",")]
-        )
+        if self.trajectory is None:
+            return []
+        return [name.strip() for name in str(self.trajectory).split(",")]
 
     @cached_property
     def protected(self) -> Unit:
@@ -121,32 +122,33 @@ class Options:
 
     def counts(self, source: Any) -> Counts:
         """Return the counts of the transitions in a source, as in `sources.read`."""
-        known: dict[str, Any] = {
-            "unit": self.protected,
-            "categories": self.support.labels,
-        }
         if not self.visits:
             return count_transitions(
                 source,
                 str(self.origin),
                 str(self.destination),
                 count=self.count,
-                **known,
+                categories=self.support.labels,
+                unit=self.protected,
             )
         _, time, place = self.visits
         return count_trajectories(
             source,
-            time=time,
-            place=place,
+            self.protected,
+            time,
+            place,
             time_format=self.time_format,
             max_gap=self.max_gap,
-            **known,
+            categories=self.support.labels,
         )
 
 
 WRITING = "writing a release"
-WITHOUT_LOCKS = "`dpsim release --check` works, and so does dpsim.release.privatize without output and budget"
-"""What is said on a system where files cannot be locked."""
+WITHOUT_LOCKS = (
+    "`dpsim release --check` works, and so does dpsim.release.privatize without output "
+    "and budget"
+)
+"""What a user can still do on a system where files cannot be locked."""
 
 
 def privatize(
@@ -215,11 +217,11 @@ def privatize(
     noise, _, spent = losses(epsilon, delta, options.protected, options.support)
     if limit is not None and budget is None:
         raise ValueError(
-            "limit belongs to a budget (--budget FILE), the file that records it, and no budget was given"
+            "limit belongs to a budget (--budget FILE), in which it is recorded, but no "
+            "budget was given"
         )
-    if (
-        budget is not None and rng is None
-    ):  # a release that the budget would refuse is refused before a row is read
+    if budget is not None and rng is None:
+        # a release that would exceed the limit is refused before any row is read
         spend(
             budget,
             epsilon=noise.epsilon,
@@ -248,7 +250,7 @@ def privatize(
     return made
 
 
-# --- the command line -------------------------------------------------------------------------------------------------
+# --- the command line -----------------------------------------------------------------
 
 
 def release_lines(
@@ -281,23 +283,18 @@ def release_lines(
     if check:
         _counts_aloud(source, Options(**options), tell)
         found = sources.found_files(source)
-        names = [f"{'':>16}{visible(file)}" for file in found]
-        for line in (
-            f"{len(found):>15,} files counted:",
-            *names,
-            "nothing was drawn, spent or written",
-        ):
-            tell(line)
+        tell(f"{len(found):>15,} files counted:")
+        for file in found:
+            tell(f"{'':>16}{visible(file)}")
+        tell("nothing was sampled, spent or written")
         return []
-    if epsilon is None or output is None:
-        raise ValueError(
-            f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check"
-        )
-    most = (
-        None
-        if limit is None
-        else loss_limit("limit", *_numbers("limit", limit, float, 2))
-    )
+    if epsilon is None:
+        raise ValueError("epsilon must be given, unless with --check")
+    if output is None:
+        raise ValueError("output must be given, unless with --check")
+    most = None
+    if limit is not None:
+        most = loss_limit("limit", *_numbers("limit", limit, float, 2))
     chain = privatize(
         source,
         epsilon=epsilon,
@@ -311,16 +308,17 @@ def release_lines(
     )
     folder = f"{os.path.abspath(output)}_OWNER_ONLY"
     tell(
-        f"for you only: written to {output}; its error against your table is in {folder}/{files.OWNER}"
+        f"for you only: the release is in {output}, and its error against your table "
+        f"is in {folder}/{files.OWNER}"
     )
-    lines = [
-        chain.text,
-        f"written to {visible(output)}"
-        + (": all of it may be published" if seed is None else ""),
-    ]
-    if budget is None and seed is None:
+    written = f"written to {visible(output)}"
+    if seed is not None:
+        return [chain.text, written]
+    lines = [chain.text, f"{written}: all of it may be published"]
+    if budget is None:
         lines.append(
-            "no budget file was named, so keep account yourself: epsilon and delta of releases of the same data add up"
+            "no budget file was named, so keep account yourself: the epsilons and the "
+            "deltas of all releases of the same data add up"
         )
     return lines
 
@@ -356,6 +354,7 @@ def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list
         found = []
     if not found or number not in (None, len(found)):
         raise ValueError(
-            f"{name} must be {number or 'some'} numbers with commas between them, got {text!r:.80}"
+            f"{name} must be {number or 'some'} numbers with commas between them, "
+            f"got {text!r:.80}"
         )
     return found

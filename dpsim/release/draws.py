@@ -12,7 +12,7 @@ from dpsim.checks import Integers
 from dpsim.release.noise import Noise
 
 LARGEST_COUNT = 2**53
-_CHUNK = 50_000  # the number of counts that OpenDP gets at a time, so that the lists of Python integers stay small
+_CHUNK = 50_000  # counts at a time, so that the lists of Python integers stay small
 
 
 def noisy_counts(
@@ -47,31 +47,29 @@ def noisy_counts(
     >>> noisy_counts([500, 0, 3], laplace_noise(1.0), np.random.default_rng(1)).tolist()
     [498, 3, 3]
     """
-    values, events = (
-        checks.integers("counts", counts, 0, LARGEST_COUNT),
-        checks.integer("events", events, 1),
-    )
+    values = checks.integers("counts", counts, 0, LARGEST_COUNT)
+    events = checks.integer("events", events, 1)
     if rng is not None:
         rng = checks.generator(rng)
-        p = -np.expm1(
-            -1.0 / noise.scale
-        )  # in double precision, which is quick but not exact
+        # in double precision, which is quick but not exact
+        p = -np.expm1(-1.0 / noise.scale)
         return values + (rng.geometric(p, values.size) - rng.geometric(p, values.size))
-    import opendp.prelude as dp  # the import takes half a second, and only a real release needs it
+    # the import takes half a second, and only a real release needs it
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     sampler = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=noise.scale)
-    if not (loss := sampler.map(events)) <= noise.epsilon:
+    loss = sampler.map(events)
+    if not loss <= noise.epsilon:
         raise ValueError(
-            f"noise must lose epsilon {noise.epsilon!r} at most for {events} events, and would lose {loss!r}"
+            f"noise must have an epsilon of at most {noise.epsilon!r} for {events} "
+            f"events, got {loss!r}"
         )
+
+    def add_noise(part: Integers) -> Integers:
+        return np.array(sampler(part.tolist()), dtype=np.int64)
+
     parts = np.array_split(values, values.size // _CHUNK + 1)
     with ThreadPoolExecutor(streams.threads()) as pool:
-        return np.concatenate(
-            list(
-                pool.map(
-                    lambda part: np.array(sampler(part.tolist()), dtype=np.int64), parts
-                )
-            )
-        )
+        return np.concatenate(list(pool.map(add_noise, parts)))

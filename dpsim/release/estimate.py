@@ -39,27 +39,49 @@ from dpsim.checks import Array, Integers, Mask
 from dpsim.release.noise import Noise
 from dpsim.release.support import PRIVATE_LABELS, PRIVATE_PAIRS, Support
 
-COMMONEST = 10  # the number of destinations that a row without pairs is given
-WEAK = 3.0  # a row carries no information if its noisy total is at most this many standard deviations of its noise
-LEAST_PAIRS = 400  # a support with fewer pairs keeps its noisy counts
-EVIDENCE = 3.0  # standard deviations by which squared deviations from the margins must exceed those of noise
-RATIO = 5.0  # the ratio of the largest expected count in a group to the smallest
-GROWTH = 1.35  # the ratio of the counts in one bin to those in the bin before
-LEAN = 100.0  # the weight, in pairs, that the shares of the whole table have in a group
-STEPS = 200  # steps of expectation-maximisation; with more steps the shares begin to fit the noise
-LEVELS = (
-    np.arange(1, 8) / 8
-)  # the levels at which quantiles are computed; between them they are interpolated linearly
+COMMONEST = 10
+"""The number of destinations that a row without pairs is given."""
+
+WEAK = 3.0
+"""The total of a row may be noise if it is at most this many standard deviations."""
+
+LEAST_PAIRS = 400
+"""The least number of pairs for which `RULE` is used."""
+
+EVIDENCE = 3.0
+"""The number of standard deviations by which the squared deviations from the margins must
+exceed those of noise."""
+
+RATIO = 5.0
+"""The ratio of the largest expected count in a group to the smallest."""
+
+GROWTH = 1.35
+"""The ratio of the counts in one bin to those in the bin before."""
+
+LEAN = 100.0
+"""The weight, in pairs, that the shares of the whole table have in a group."""
+
+STEPS = 200
+"""Steps of expectation-maximisation; with more, the shares begin to fit the noise."""
+
+LEVELS = np.arange(1, 8) / 8
+"""The levels of the quantiles, which are interpolated linearly between these levels."""
+
 RULE = (
-    "each count is half-way between its posterior median and the posterior quantile at which the counts of its row add "
-    "up to their posterior mean, with priors learned from the noisy counts of pairs with similar margins, and then "
-    "each row is normalised"
+    "each count is half-way between its posterior median and the posterior quantile at "
+    "one level for the whole row, at which the quantiles of the row add up to the sum of "
+    "its posterior means; the priors are learned from the noisy counts of pairs with "
+    "similar margins; if the noisy counts contain no more information than their margins, "
+    "each count is instead the one that the margins lead one to expect; the counts of a "
+    f"row are set to 0 if its noisy total is at most {WEAK:g} standard deviations of its "
+    "noise and its noisy counts are at least twice as probable without any event; "
+    "finally, each row is normalised"
 )
 PLAIN_RULE = "negative noisy counts are set to 0, and then each row is normalised"
 EMPTY_RULE = (
-    "a row that says nothing, and whose noisy counts are at least twice as probable if it has no event, takes the "
-    "shares of arrivals of its allowed destinations; a row without any pair takes those of the "
-    f"{COMMONEST} commonest destinations"
+    "a row whose counts are all 0 after this gets the shares of arrivals of its allowed "
+    "destinations, or equal shares if these have no arrivals; a row without any pair gets "
+    f"the shares of arrivals of the {COMMONEST} commonest destinations"
 )
 
 
@@ -83,19 +105,17 @@ class Estimate(NamedTuple):
 def rule(support: Support) -> str:
     """Return the rule, in words, by which a chain on this support is estimated."""
     few = support.indices.size < LEAST_PAIRS
-    return (
-        PLAIN_RULE if few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS) else RULE
-    )
+    if few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS):
+        return PLAIN_RULE
+    return RULE
 
 
 def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
     """Return the chain that is estimated from a support's noisy counts (pairs,)."""
     counts = noisy.astype(float)
-    weights = (
-        _learn_counts(support, counts, noise)
-        if rule(support) == RULE
-        else np.maximum(counts, 0.0)
-    )
+    weights = np.maximum(counts, 0.0)
+    if rule(support) == RULE:
+        weights = _learn_counts(support, counts, noise)
     empty = row_sums(weights, support) <= 0.0
     filled = empty[support.rows]
     arrivals = np.bincount(
@@ -104,16 +124,14 @@ def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
     weights[filled] = arrivals[support.indices[filled]]
     weights[filled & (row_sums(weights, support)[support.rows] <= 0.0)] = 1.0
     probabilities = weights / row_sums(weights, support)[support.rows]
-    return Estimate(
-        _matrix(support, probabilities, arrivals), probabilities, np.flatnonzero(empty)
-    )
+    matrix = _matrix(support, probabilities, arrivals)
+    return Estimate(matrix, probabilities, np.flatnonzero(empty))
 
 
 def row_sums(values: Array, support: Support) -> Array:
     """Return, for each row, the sum of the values of its pairs."""
-    return np.bincount(support.rows, values, minlength=len(support.labels)).astype(
-        float
-    )
+    sums = np.bincount(support.rows, values, minlength=len(support.labels))
+    return sums.astype(float)
 
 
 def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
@@ -121,10 +139,8 @@ def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
 
     The noisy total of such a row is at most `WEAK` standard deviations of its noise.
     """
-    return np.asarray(
-        row_sums(noisy.astype(float), support)
-        <= WEAK * np.sqrt(noise.variance * support.sizes)
-    )
+    totals = row_sums(noisy.astype(float), support)
+    return np.asarray(totals <= WEAK * np.sqrt(noise.variance * support.sizes))
 
 
 def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
@@ -133,13 +149,10 @@ def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
     If the noisy counts differ from the expected counts by no more than noise would, the
     expected counts are returned.
     """
-    expected, most = (
-        expected_counts(support, noisy, noise),
-        noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size),
-    )
-    if (
-        float(((noisy - expected) ** 2).sum()) <= noise.variance * most
-    ):  # squared noise has variance <= 5 v^2
+    expected = expected_counts(support, noisy, noise)
+    # the square of noise with variance v has the mean v and at most the variance 5 v^2
+    most = noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size)
+    if float(((noisy - expected) ** 2).sum()) <= noise.variance * most:
         return expected
     mean, quantiles, evidence = _posterior(noisy, expected, noise)
     empty = weak_rows(support, noisy, noise) & (
@@ -158,23 +171,19 @@ def _posterior(
     between the probability of its noisy count under the prior and the probability of
     this noisy count without any event.
     """
-    step = max(
-        1.0, noise.scale // 16.0
-    )  # noisy counts that differ by less are treated as equal
-    seen = np.maximum(
-        np.rint(noisy / step) * step, 0.0
-    )  # a negative noisy count has the same posterior as 0
+    # noisy counts that differ by less than a step are treated as equal
+    step = max(1.0, noise.scale // 16.0)
+    # a negative noisy count has the same posterior as 0
+    seen = np.maximum(np.rint(noisy / step) * step, 0.0)
     bins = count_bins(float(seen.max()))
     counts, numbers = np.unique(seen, return_counts=True)
     table = bin_shares(
         bin_likelihood(counts, bins, noise), numbers, np.ones(bins[0].size), 0.0
     )
     kinds = np.rint(np.log(expected) / math.log(RATIO))
-    mean, evidence, quantiles = (
-        np.empty(noisy.size),
-        np.empty(noisy.size),
-        np.empty((LEVELS.size, noisy.size)),
-    )
+    mean = np.empty(noisy.size)
+    evidence = np.empty(noisy.size)
+    quantiles = np.empty((LEVELS.size, noisy.size))
     for kind in np.unique(kinds):
         group = np.flatnonzero(kinds == kind)
         counts, place, numbers = np.unique(
@@ -183,18 +192,17 @@ def _posterior(
         likelihood = bin_likelihood(counts, bins, noise)
         joint: Array = likelihood * bin_shares(likelihood, numbers, table, LEAN)
         total = joint.sum(axis=1)
-        evidence[group] = np.log(
-            total / np.maximum(likelihood[:, 0], np.finfo(float).tiny)
-        )[place]
-        mean[group] = ((joint * np.clip(counts[:, None], *bins)).sum(axis=1) / total)[
-            place
-        ]
+        without = np.maximum(likelihood[:, 0], np.finfo(float).tiny)
+        evidence[group] = np.log(total / without)[place]
+        means = (joint * np.clip(counts[:, None], *bins)).sum(axis=1) / total
+        mean[group] = means[place]
         below = np.cumsum(joint, axis=1)[:, :-1] / total[:, None]
         for level, values in zip(LEVELS, quantiles):
             moved = noise.scale * math.copysign(
                 math.log(1.0 - abs(2.0 * level - 1.0)), level - 0.5
             )
-            first, last = (ends[(below < level).sum(axis=1)] for ends in bins)
+            chosen = (below < level).sum(axis=1)
+            first, last = (ends[chosen] for ends in bins)
             values[group] = np.clip(counts + moved, first, last)[place]
     return mean, quantiles, evidence
 
@@ -217,16 +225,12 @@ def bin_likelihood(noisy: Array, bins: tuple[Array, Array], noise: Noise) -> Arr
     The true count is uniformly distributed in the bin.
     """
     first, last = bins
-    width, noisy = last - first + 1.0, noisy[:, None]
-    least = np.where(
-        noisy < first, first - noisy, noisy - last
-    )  # the smallest noise, or by symmetry minus the largest
-    return (
-        np.asarray(
-            np.exp(noise.log_tail(least)) - np.exp(noise.log_tail(least + width))
-        )
-        / width
-    )
+    width = last - first + 1.0
+    noisy = noisy[:, None]
+    # the noise is symmetric, so if it is negative, its absolute values are taken
+    least = np.where(noisy < first, first - noisy, noisy - last)
+    inside = np.exp(noise.log_tail(least)) - np.exp(noise.log_tail(least + width))
+    return np.asarray(inside) / width
 
 
 def bin_shares(
@@ -252,41 +256,29 @@ def _of_rows(quantiles: Array, mean: Array, support: Support) -> Array:
     If the counts of a row would add up to less than half of the sum of its means, the
     means are returned for this row.
     """
-    sums, wanted = (
-        np.stack([row_sums(values, support) for values in quantiles]),
-        row_sums(mean, support),
-    )
+    sums = np.stack([row_sums(values, support) for values in quantiles])
+    wanted = row_sums(mean, support)
     above = np.clip((sums < wanted).sum(axis=0), 1, LEVELS.size - 1)
-    low, high = (
-        np.take_along_axis(sums, place[None], axis=0)[0] for place in (above - 1, above)
-    )
-    at = (
-        above
-        - 1.0
-        + np.clip((wanted - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
-    )
+    low = np.take_along_axis(sums, above[None] - 1, axis=0)[0]
+    high = np.take_along_axis(sums, above[None], axis=0)[0]
+    step = np.where(high > low, high - low, 1.0)
+    at = above - 1.0 + np.clip((wanted - low) / step, 0.0, 1.0)
     shares = (
         np.maximum(1.0 - np.abs(at - place), 0.0)[support.rows]
         for place in range(LEVELS.size)
     )
-    counts = 0.5 * (
-        quantiles[LEVELS.size // 2]
-        + sum(s * values for s, values in zip(shares, quantiles))
-    )
-    return np.where(
-        (row_sums(counts, support) < 0.5 * wanted)[support.rows], mean, counts
-    )
+    common = sum(share * values for share, values in zip(shares, quantiles))
+    counts = 0.5 * (quantiles[LEVELS.size // 2] + common)
+    few = row_sums(counts, support) < 0.5 * wanted
+    return np.where(few[support.rows], mean, counts)
 
 
 def expected_counts(support: Support, counts: Array, noise: Noise) -> Array:
     """Return, for each pair, the count that its margins lead one to expect."""
-    ends = support.rows, support.indices
-    product = np.multiply(
-        *(
-            _margin(places, counts, len(support.labels), noise)[places]
-            for places in ends
-        )
-    )
+    n = len(support.labels)
+    rows = _margin(support.rows, counts, n, noise)
+    columns = _margin(support.indices, counts, n, noise)
+    product = rows[support.rows] * columns[support.indices]
     return np.asarray(product * (max(float(counts.sum()), 1.0) / float(product.sum())))
 
 
@@ -296,16 +288,13 @@ def _margin(places: Integers, counts: Array, n: int, noise: Noise) -> Array:
     The shrinkage is that of James and Stein (1961). Each sum is at least 1 plus the
     standard deviation of its noise.
     """
-    sums, sizes = (
-        np.bincount(places, counts, minlength=n),
-        np.maximum(np.bincount(places, minlength=n), 1),
-    )
+    sums = np.bincount(places, counts, minlength=n)
+    sizes = np.maximum(np.bincount(places, minlength=n), 1)
     even = sizes * (counts.sum() / counts.size)
     spread = float(((sums - even) ** 2 / sizes).sum())
     kept = max(0.0, 1.0 - noise.variance * n / spread) if spread else 0.0
-    return np.maximum(
-        even + kept * (sums - even), 1.0 + np.sqrt(noise.variance * sizes)
-    )
+    least = 1.0 + np.sqrt(noise.variance * sizes)
+    return np.maximum(even + kept * (sums - even), least)
 
 
 def _matrix(support: Support, probabilities: Array, arrivals: Any) -> sparse.csr_array:
@@ -318,11 +307,9 @@ def _matrix(support: Support, probabilities: Array, arrivals: Any) -> sparse.csr
     P = sparse.csr_array((probabilities, support.indices, support.indptr), shape=(n, n))
     if support.sizes.all():
         return P
-    common = np.argsort(-arrivals, kind="stable")[
-        : min(COMMONEST, max(1, int((arrivals > 0.0).sum())))
-    ]
-    shares = np.bincount(
-        common, arrivals[common] if arrivals.any() else None, minlength=n
-    )
+    number = min(COMMONEST, max(1, int((arrivals > 0.0).sum())))
+    common = np.argsort(-arrivals, kind="stable")[:number]
+    weights = arrivals[common] if arrivals.any() else None
+    shares = np.bincount(common, weights, minlength=n)
     bare = sparse.csr_array(np.where(support.sizes > 0, 0.0, 1.0)[:, None])
     return sparse.csr_array(P + bare @ sparse.csr_array(shares[None, :] / shares.sum()))

@@ -35,10 +35,9 @@ import numpy as np
 
 from dpsim import checks
 
-SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
-_UP = (
-    1.0 + 1e-9
-)  # a bound is multiplied by this, which is more than the rounding error of double precision
+SMALLEST_EPSILON = 1e-6
+LARGEST_EPSILON = 1e6
+_UP = 1.0 + 1e-9  # larger than the rounding error of a bound, which is multiplied by it
 
 
 class Noise(NamedTuple):
@@ -76,9 +75,8 @@ class Noise(NamedTuple):
 
         Below 1, it is log(1 - P(Z >= 1 - least)), because Z is symmetric.
         """
-        far = -np.where(least >= 1, least, 1 - least) / self.scale - math.log1p(
-            math.exp(-1.0 / self.scale)
-        )
+        away = np.where(least >= 1, least, 1 - least)
+        far = -away / self.scale - math.log1p(math.exp(-1.0 / self.scale))
         return np.where(least >= 1, far, np.log1p(-np.exp(far)))
 
 
@@ -98,10 +96,9 @@ def laplace_noise(epsilon: float, events: int = 1) -> Noise:
         scale = math.nextafter(scale, math.inf)
     loss = Fraction(events) / Fraction(scale)
     rounded = float(loss)
-    return Noise(
-        scale,
-        rounded if Fraction(rounded) >= loss else math.nextafter(rounded, math.inf),
-    )
+    if Fraction(rounded) < loss:
+        rounded = math.nextafter(rounded, math.inf)
+    return Noise(scale, rounded)
 
 
 def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]:
@@ -135,8 +132,6 @@ def pair_delta(noise: Noise, events: int, threshold: int) -> float:
     >>> print(f"{pair_delta(laplace_noise(1.0), 1, 15):.1e}")
     6.1e-07
     """
-    one, many = (
-        noise.log_tail(threshold - events),
-        math.log(events) + noise.log_tail(threshold - 1),
-    )
+    one = noise.log_tail(threshold - events)
+    many = math.log(events) + noise.log_tail(threshold - 1)
     return min(1.0, math.exp(min(0.0, max(one, many))) * _UP)

@@ -14,13 +14,16 @@ from dpsim.release.unit import MOST_OF_A_UNIT
 
 MOST_STATES = 10**9
 COLUMNS = f"""\
-unit: one event, or a person of whom at most this many events are counted. threshold: the smallest noisy count of a pair
-that is chosen privately. expected_error: the total variation distance of a row, averaged over events, where rows have
-equal numbers of events and most counts are above their noise; it is an approximation. error_bound: a proven upper bound
-for every table with fewer than {estimate.LEAST_PAIRS} pairs; with more pairs the estimate usually has a smaller error.
-Both compare with the counted events, and events that are left out add to the error. An epsilon above 10 protects
-little. A delta must be far below 1 / the number of units, because otherwise a unit may be published."""
-"""The meaning of the columns of `plan`, which the command line prints."""
+unit: one event, or a person of whom at most this many events are counted. threshold:
+the smallest noisy count with which a privately chosen pair is released. expected_error:
+an approximation of the total variation distance of a row, averaged over events, if the
+rows have equal numbers of events and most counts are larger than their noise.
+error_bound: a proven upper bound on this average for every table with fewer than
+{estimate.LEAST_PAIRS} pairs; with more pairs, the error is usually smaller, but nothing is
+proven about it. Both compare the release with the counted events, and the events that
+are left out add to the error. An epsilon above 10 gives little protection. A delta must
+be far below 1 / the number of units, because otherwise a unit may be published."""
+"""What the command line says about the columns of `plan`."""
 
 
 def plan(
@@ -92,42 +95,36 @@ def plan(
     """
     states = checks.integer("states", states, 1, MOST_STATES)
     events = checks.integer("events", events, 1, MOST_STATES)
-    cells = checks.integer(
-        "pairs", states * states if pairs is None else pairs, 1, MOST_STATES**2
-    )
+    if pairs is None:
+        pairs = states * states
+    cells = checks.integer("pairs", pairs, 1, MOST_STATES**2)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
-    kept_of_each = (
-        checks.integers("limits", limits, 1, MOST_OF_A_UNIT).ravel().tolist()
-        if len(limits)
-        else []
-    )
-    if kept_of_each and persons is None:
-        raise ValueError(
-            "persons must be given with limits, about how many persons the events belong to, got None"
+    kept_of_each: Sequence[int | None] = [None]
+    if len(limits):
+        kept_of_each = (
+            checks.integers("limits", limits, 1, MOST_OF_A_UNIT).ravel().tolist()
         )
-    each = (
-        None
-        if persons is None
-        else events / checks.integer("persons", persons, 1, MOST_STATES)
-    )
+        if persons is None:
+            raise ValueError(
+                "persons must be given with limits, about how many persons the events "
+                "belong to, got None"
+            )
+    if persons is not None:
+        persons = checks.integer("persons", persons, 1, MOST_STATES)
     rows = []
-    for epsilon in (
-        checks.real("epsilons", epsilons, 0.0, open_low=True).ravel().tolist()
-    ):
-        for most in kept_of_each or (None,):
+    levels = checks.real("epsilons", epsilons, 0.0, open_low=True)
+    for epsilon in levels.ravel().tolist():
+        for most in kept_of_each:
             noise = laplace_noise(epsilon, most or 1)
-            kept = (
-                events
-                if most is None or each is None
-                else max(1, math.floor(events * min(1.0, most / each)))
-            )
-            threshold = (
-                pair_threshold(noise, most or 1, delta)[0] if delta > 0.0 else None
-            )
+            kept = events
+            if most is not None and persons is not None:
+                share = min(1.0, most / (events / persons))
+                kept = max(1, math.floor(events * share))
+            threshold = None
+            if delta > 0.0:
+                threshold, _ = pair_threshold(noise, most or 1, delta)
             moved = cells * noise.mean_absolute / (2.0 * kept)
-            bound = min(
-                1.0, moved + math.sqrt(states * cells * noise.variance) / (2.0 * kept)
-            )
+            spread = math.sqrt(states * cells * noise.variance) / (2.0 * kept)
             row = (
                 epsilon,
                 str(most or "event"),
@@ -135,8 +132,10 @@ def plan(
                 noise.scale,
                 noise.mean_absolute,
                 threshold,
+                moved / (1.0 + moved),
+                min(1.0, moved + spread),
             )
-            rows.append((*row, moved / (1.0 + moved), bound))
+            rows.append(row)
     columns = [
         "epsilon",
         "unit",
