@@ -97,8 +97,8 @@ def spend(
                     round_up(float(each), ".6g") for each in spent
                 )
                 raise ValueError(
-                    f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the limit "
-                    f"of {most.epsilon:g}, {most.delta:g} in {file}: epsilon "
+                    f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the "
+                    f"limit of {most.epsilon:g}, {most.delta:g} in {file}: epsilon "
                     f"{before_epsilon}, delta {before_delta} are spent"
                 )
             if not dry:
@@ -242,7 +242,8 @@ def _locked(path: Path) -> Iterator[None]:
         except BlockingIOError:
             if time.monotonic() > until:
                 raise ValueError(
-                    f"budget: another release has locked {path} for more than {WAIT:g} s"
+                    f"budget: another release has locked {path} for more than {WAIT:g} "
+                    "s"
                 ) from None
             time.sleep(0.02)
     try:

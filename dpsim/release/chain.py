@@ -57,10 +57,13 @@ class PrivateChain:
     statement: dict[str, Any]
 
     def __repr__(self) -> str:
-        s = self.statement
-        said = f"{len(self.labels)} labels, {self.noisy.size} pairs, "
-        said += f"epsilon {round_up(s['epsilon'], '.4g')}, delta {round_up(s['delta'], '.3g')}"
-        return f"PrivateChain({said}{', SIMULATION' if s['simulation'] else ''})"
+        epsilon = round_up(self.statement["epsilon"], ".4g")
+        delta = round_up(self.statement["delta"], ".3g")
+        mark = ", SIMULATION" if self.statement["simulation"] else ""
+        return (
+            f"PrivateChain({len(self.labels)} labels, {self.noisy.size} pairs, "
+            f"epsilon {epsilon}, delta {delta}{mark})"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivateChain) or self.statement != other.statement:
@@ -93,28 +96,31 @@ class PrivateChain:
 
         The noisy total of such a row is at most three standard deviations of its noise.
         """
-        return [
-            self.labels[i]
-            for i in np.flatnonzero(
-                estimate.weak_rows(self.support, self.noisy, self.noise)
-            )
-        ]
+        weak = estimate.weak_rows(self.support, self.noisy, self.noise)
+        return [self.labels[i] for i in np.flatnonzero(weak)]
 
     @property
     def counts(self) -> pd.DataFrame:
         """The noisy counts, with the columns origin, destination and noisy_count."""
-        origin, destination = map(self.named, (self.support.rows, self.support.indices))
         return pd.DataFrame(
-            {"origin": origin, "destination": destination, "noisy_count": self.noisy}
+            {
+                "origin": self.named(self.support.rows),
+                "destination": self.named(self.support.indices),
+                "noisy_count": self.noisy,
+            }
         )
 
     @property
     def pairs(self) -> pd.DataFrame:
         """The estimated chain, with the columns origin, destination and probability."""
         matrix = self.estimate.matrix.tocoo()
-        origin, destination = map(self.named, matrix.coords)
+        rows, columns = matrix.coords
         return pd.DataFrame(
-            {"origin": origin, "destination": destination, "probability": matrix.data}
+            {
+                "origin": self.named(rows),
+                "destination": self.named(columns),
+                "probability": matrix.data,
+            }
         )
 
     @property
@@ -126,10 +132,9 @@ class PrivateChain:
         P = self.estimate.matrix
         if len(self.labels) > supports.MOST_LABELS:
             return P
-        return pd.DataFrame(
-            P.toarray(),
-            *(pd.Index(self.labels, name=end) for end in ("origin", "destination")),
-        )
+        rows = pd.Index(self.labels, name="origin")
+        columns = pd.Index(self.labels, name="destination")
+        return pd.DataFrame(P.toarray(), rows, columns)
 
     @cached_property
     def closed_classes(self) -> tuple[list[Integers], Integers]:
@@ -150,12 +155,12 @@ class PrivateChain:
         if len(closed) > 1:
             some = ", ".join(repr(self.labels[states[0]]) for states in closed)
             raise ValueError(
-                f"the chain must have one class of states that is never left, got those of {some}"
+                "the chain must have one class of states that is never left, "
+                f"got those of {some}"
             )
         pi = markov.stationary_distribution(self.estimate.matrix)
-        return pd.Series(
-            pi, index=pd.Index(self.labels, name="label"), name="stationary"
-        )
+        index = pd.Index(self.labels, name="label")
+        return pd.Series(pi, index=index, name="stationary")
 
     def departures(self) -> Array:
         """Return the share of the events that begin in each state (n,).
@@ -163,14 +168,11 @@ class PrivateChain:
         The shares are computed from the noisy counts. If no row has a positive noisy
         total, all shares are equal.
         """
-        weights = np.maximum(
-            estimate.row_sums(self.noisy.astype(float), self.support), 0.0
-        )
-        return (
-            weights / weights.sum()
-            if weights.any()
-            else np.full(len(self.labels), 1.0 / max(len(self.labels), 1))
-        )
+        totals = estimate.row_sums(self.noisy.astype(float), self.support)
+        weights = np.maximum(totals, 0.0)
+        if not weights.any():
+            weights = np.ones(len(self.labels))
+        return weights / weights.sum()
 
     def named(self, places: Integers) -> pd.Series:
         """Return the labels of the states at these places.
@@ -197,15 +199,15 @@ class PrivateChain:
             raise ValueError(_NO_LABELS)
         if start is None:
             first = int(generator.choice(len(self.labels), p=self.departures()))
-        elif (
-            first := int(positions(pd.Series([start], dtype=object), self.labels)[0])
-        ) < 0:
+        else:
+            place = positions(pd.Series([start], dtype=object), self.labels)
+            first = int(place[0])
+        if first < 0:
             raise ValueError(
                 f"start must be one of the {len(self.labels)} labels, got {start!r}"
             )
-        return self.named(
-            markov.random_walk(self.estimate.matrix, first, n, rng=generator)
-        ).tolist()
+        walk = markov.random_walk(self.estimate.matrix, first, n, rng=generator)
+        return self.named(walk).tolist()
 
     def synthetic(
         self, moves: int, rng: np.random.Generator | int | None = None
@@ -215,16 +217,16 @@ class PrivateChain:
         The moves are independent. Each origin is sampled from `departures`, and its
         destination from the origin's row of the matrix.
         """
-        generator, moves = checks.generator(rng), checks.integer("moves", moves, 0)
+        generator = checks.generator(rng)
+        moves = checks.integer("moves", moves, 0)
         if moves and not self.labels:
             raise ValueError(_NO_LABELS)
         origin = generator.choice(len(self.labels), size=moves, p=self.departures())
-        P = self.estimate.matrix
-        destination = (
-            markov.random_walk(P, origin, 1, size=moves, rng=generator)[:, 1]
-            if moves
-            else origin
-        )
+        destination = origin
+        if moves:
+            P = self.estimate.matrix
+            walks = markov.random_walk(P, origin, 1, size=moves, rng=generator)
+            destination = walks[:, 1]
         return pd.DataFrame(
             {"origin": self.named(origin), "destination": self.named(destination)}
         )
@@ -302,7 +304,8 @@ def release_chain(
     support = PrivatePairs(None) if support is None else support
     if not isinstance(counts, Counts):
         raise TypeError(
-            f"counts must be Counts, as count_transitions gives them, got {type(counts).__name__}"
+            "counts must be Counts, as count_transitions gives them, "
+            f"got {type(counts).__name__}"
         )
     generator = None if rng is None else checks.generator(rng)
     noise, threshold, spent = losses(epsilon, delta, counts.unit, support)
@@ -314,14 +317,14 @@ def release_chain(
     if isinstance(support, PrivatePairs):
         found, noisy = _private_pairs(counts, support, noise, threshold or 0, generator)
     else:
+        found = support
         numbers, _ = supports.counts_on(counts.trips, support)
-        found, noisy = support, _noisy(numbers, noise, counts.unit, generator)
-    facts |= {"support": found.kind, "pairs": int(noisy.size)}
-    return PrivateChain(
-        found,
-        noisy,
-        facts | {"estimate": estimate.rule(found), "empty_rows": estimate.EMPTY_RULE},
-    )
+        noisy = _noisy(numbers, noise, counts.unit, generator)
+    facts["support"] = found.kind
+    facts["pairs"] = int(noisy.size)
+    facts["estimate"] = estimate.rule(found)
+    facts["empty_rows"] = estimate.EMPTY_RULE
+    return PrivateChain(found, noisy, facts)
 
 
 def losses(
@@ -332,15 +335,18 @@ def losses(
     With a declared support, the threshold is None and the delta is 0.
     """
     if not isinstance(support, Support | PrivatePairs):
-        how = "all_pairs, declared_graph or private_pairs, so that no pair is read from the data"
-        raise TypeError(f"support must be made by {how}, got {type(support).__name__}")
+        raise TypeError(
+            "support must be made by all_pairs, declared_graph or private_pairs, so "
+            f"that no pair is read from the data, got {type(support).__name__}"
+        )
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
     noise = laplace_noise(epsilon, unit.events)
     if isinstance(support, Support):
         return noise, None, 0.0
     if delta == 0.0:
         raise ValueError(
-            "delta must be above 0 (for instance 1e-6), got 0, because the pairs are chosen privately"
+            "delta must be above 0 (for instance 1e-6), got 0, because the pairs are "
+            "chosen privately"
         )
     return noise, *pair_threshold(noise, unit.events, delta)
 
@@ -349,9 +355,8 @@ def _noisy(
     numbers: Integers, noise: Noise, unit: Unit, generator: np.random.Generator | None
 ) -> Integers:
     """Return the counts with noise, after cutting each to at most `LARGEST_COUNT`."""
-    return draws.noisy_counts(
-        np.minimum(numbers, draws.LARGEST_COUNT), noise, generator, events=unit.events
-    )
+    numbers = np.minimum(numbers, draws.LARGEST_COUNT)
+    return draws.noisy_counts(numbers, noise, generator, events=unit.events)
 
 
 def _private_pairs(
@@ -368,11 +373,14 @@ def _private_pairs(
     labels, rows, columns, numbers = supports.pair_counts(counts.trips, wanted.labels)
     noisy = _noisy(numbers, noise, counts.unit, generator)
     kept = noisy >= threshold
-    rows, columns, noisy = rows[kept], columns[kept], noisy[kept]
+    rows = rows[kept]
+    columns = columns[kept]
+    noisy = noisy[kept]
+    kind = supports.PRIVATE_PAIRS
     if wanted.labels is None:
+        kind = supports.PRIVATE_LABELS
         used, places = np.unique(np.append(rows, columns), return_inverse=True)
         labels = tuple(labels[i] for i in used)
-        rows, columns = places[: rows.size], places[rows.size :]
-    kind = supports.PRIVATE_LABELS if wanted.labels is None else supports.PRIVATE_PAIRS
+        rows, columns = np.split(places, 2)
     found, order = supports.from_pairs(labels, rows, columns, kind)
     return found, noisy[order]

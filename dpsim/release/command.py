@@ -99,8 +99,8 @@ class Options:
                 )
             if not (self.origin is self.destination is self.count is self.unit is None):
                 raise ValueError(
-                    "trajectory names the unit, so no origin, destination, count or unit "
-                    "may be given with it"
+                    "trajectory names the unit, so no origin, destination, count or "
+                    "unit may be given with it"
                 )
 
     @cached_property
@@ -217,8 +217,8 @@ def privatize(
     noise, _, spent = losses(epsilon, delta, options.protected, options.support)
     if limit is not None and budget is None:
         raise ValueError(
-            "limit belongs to a budget (--budget FILE), in which it is recorded, but no "
-            "budget was given"
+            "limit belongs to a budget (--budget FILE), in which it is recorded, but "
+            "no budget was given"
         )
     if budget is not None and rng is None:
         # a release that would exceed the limit is refused before any row is read

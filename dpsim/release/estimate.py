@@ -49,8 +49,8 @@ LEAST_PAIRS = 400
 """The least number of pairs for which `RULE` is used."""
 
 EVIDENCE = 3.0
-"""The number of standard deviations by which the squared deviations from the margins must
-exceed those of noise."""
+"""The number of standard deviations by which the squared deviations from the margins
+must exceed those of noise."""
 
 RATIO = 5.0
 """The ratio of the largest expected count in a group to the smallest."""
@@ -68,20 +68,20 @@ LEVELS = np.arange(1, 8) / 8
 """The levels of the quantiles, which are interpolated linearly between these levels."""
 
 RULE = (
-    "each count is half-way between its posterior median and the posterior quantile at "
-    "one level for the whole row, at which the quantiles of the row add up to the sum of "
-    "its posterior means; the priors are learned from the noisy counts of pairs with "
-    "similar margins; if the noisy counts contain no more information than their margins, "
-    "each count is instead the one that the margins lead one to expect; the counts of a "
-    f"row are set to 0 if its noisy total is at most {WEAK:g} standard deviations of its "
-    "noise and its noisy counts are at least twice as probable without any event; "
-    "finally, each row is normalised"
+    "each count is half-way between its posterior median and the posterior quantile "
+    "at one level for the whole row, at which the quantiles of the row add up to the "
+    "sum of its posterior means; the priors are learned from the noisy counts of "
+    "pairs with similar margins; if the noisy counts contain no more information than "
+    "their margins, each count is instead the one that the margins lead one to "
+    f"expect; the counts of a row are set to 0 if its noisy total is at most {WEAK:g} "
+    "standard deviations of its noise and its noisy counts are at least twice as "
+    "probable without any event; finally, each row is normalised"
 )
 PLAIN_RULE = "negative noisy counts are set to 0, and then each row is normalised"
 EMPTY_RULE = (
-    "a row whose counts are all 0 after this gets the shares of arrivals of its allowed "
-    "destinations, or equal shares if these have no arrivals; a row without any pair gets "
-    f"the shares of arrivals of the {COMMONEST} commonest destinations"
+    "a row whose counts are all 0 after this gets the shares of arrivals of its "
+    "allowed destinations, or equal shares if these have no arrivals; a row without "
+    f"any pair gets the shares of arrivals of the {COMMONEST} commonest destinations"
 )
 
 

@@ -40,11 +40,11 @@ from dpsim.release.statement import LAPLACE, RELEASED
 from dpsim.release.table import Counts
 from dpsim.release.unit import Unit
 
-STATEMENT, REPORT, OWNER = "statement.json", "report.html", "owner.json"
+STATEMENT = "statement.json"
+REPORT = "report.html"
+OWNER = "owner.json"
 ENDS = ("origin", "destination")
-LARGEST_NOISY_COUNT = (
-    2**54
-)  # a count is at most 2^53, and its noise is never as large as that
+LARGEST_NOISY_COUNT = 2**54  # a count is at most 2^53, and its noise is never so large
 MOST_CHARACTERS = 1_000  # the largest length of a sentence in statement.json
 ROWS = 2**16  # rows of a table that are read at a time
 MOST_ROWS_OF_CSV = 1_000_000  # a table with more rows is written only as Parquet
@@ -66,18 +66,17 @@ class Place(NamedTuple):
                 "FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"
             }
             text = json.dumps(facts | owner.utility(chain, counts), indent=2)
-            with open(
-                os.open(
-                    self.private / OWNER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
-                ),
-                "w",
-            ) as stream:
-                stream.write(text + "\n")  # nobody but its owner can ever read it
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            # with this mode, nobody but its owner can ever read the file
+            descriptor = os.open(self.private / OWNER, flags, 0o600)
+            with open(descriptor, "w") as stream:
+                stream.write(text + "\n")
             os.replace(self.public, self.output)
             os.replace(self.private, self.owner)
         except OSError as error:
             raise ValueError(
-                f"output: {error}: the release is not complete, and what it spent of a budget is spent"
+                f"output: {error}: the release is not complete, and what it spent of a "
+                "budget is spent"
             ) from error
 
 
@@ -102,25 +101,23 @@ def prepare(
             f"output must be the name of a new folder, got {os.fspath(output)!r:.80}"
         )
     place = target, target.with_name(f"{target.name}_OWNER_ONLY")
-    hidden = target.with_name(
-        f".{target.name}.unfinished"
-    )  # as long as the longer of the two names, so both fit
-    file = Path(os.path.realpath(budget or os.curdir))
-    if {Path(os.path.realpath(folder)) for folder in place} & {
-        file,
-        *file.parents,
-    } and budget is not None:
-        raise ValueError(
-            f"budget must be a file outside the folders of the release, got {os.fspath(budget)!r}"
-        )
+    # as long as the longer of the two names, so that both fit if this one does
+    hidden = target.with_name(f".{target.name}.unfinished")
+    if budget is not None:
+        file = Path(os.path.realpath(budget))
+        folders = {Path(os.path.realpath(folder)) for folder in place}
+        if folders & {file, *file.parents}:
+            raise ValueError(
+                "budget must be a file outside the folders of the release, "
+                f"got {os.fspath(budget)!r}"
+            )
     with ExitStack() as at_the_end:
         try:
             hidden.mkdir(mode=0o700, exist_ok=True)
             lock = files.lock(hidden, os.O_RDONLY | os.O_DIRECTORY)
             at_the_end.callback(os.close, lock)
-            at_the_end.callback(
-                shutil.rmtree, hidden, ignore_errors=True
-            )  # before the lock is given up
+            # this is called first, while the folder is still locked
+            at_the_end.callback(shutil.rmtree, hidden, ignore_errors=True)
             os.fchmod(lock, 0o700)
             for folder in place:
                 if os.path.lexists(folder) and (
@@ -130,9 +127,8 @@ def prepare(
                         f"output: {os.fspath(folder)!r} must be new or an empty folder"
                     )
             for whole, mode in (("public", 0o777), ("private", 0o700)):
-                shutil.rmtree(
-                    hidden / whole, ignore_errors=True
-                )  # left by a killed run
+                # a killed run may have left it
+                shutil.rmtree(hidden / whole, ignore_errors=True)
                 (hidden / whole).mkdir(mode=mode)
         except OSError as error:
             raise ValueError(
@@ -169,10 +165,9 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
         support, order = supports.from_pairs(
             labels.tolist(), rows, columns, facts["support"]
         )
-        pairs = {supports.ALL_PAIRS: len(labels), supports.GRAPH: 1}.get(
-            facts["support"], 0
-        )
-        _refuse("each label must have its pairs", labels[support.sizes < pairs])
+        least = {supports.ALL_PAIRS: len(labels), supports.GRAPH: 1}
+        few = support.sizes < least.get(facts["support"], 0)
+        _refuse("each label must have its pairs", labels[few])
     except (
         OSError,
         KeyError,
@@ -226,15 +221,12 @@ def _pairs(
     least = -LARGEST_NOISY_COUNT if facts["threshold"] is None else facts["threshold"]
     found: list[Integers] = []
     with pa.parquet.ParquetFile(_ordinary(file)) as table:
-        checks.integer(
-            "pairs in statement.json",
-            facts["pairs"],
-            table.metadata.num_rows,
-            table.metadata.num_rows,
-        )
+        number = table.metadata.num_rows
+        checks.integer("pairs in statement.json", facts["pairs"], number, number)
         if facts["pairs"] > len(labels) ** 2:
             raise ValueError(
-                f"it must have a row for each pair of {len(labels):,} labels, got {facts['pairs']:,} rows"
+                f"it must have a row for each pair of {len(labels):,} labels, "
+                f"got {facts['pairs']:,} rows"
             )
         for part in _parts(table, [*ENDS, "noisy_count"]):
             noisy = checks.integers(
@@ -305,13 +297,11 @@ def _check(facts: dict[str, Any]) -> None:
                 facts[name],
             )
     for name in types[str]:
-        fits = (
-            len(facts[name]) <= MOST_CHARACTERS and visible(facts[name]) == facts[name]
-        )
+        text = facts[name]
         _need(
-            fits,
+            len(text) <= MOST_CHARACTERS and visible(text) == text,
             f"{name} must be one line of at most {MOST_CHARACTERS} visible characters",
-            facts[name],
+            text,
         )
     checks.choice(
         "status", facts["status"], (SIMULATION if facts["simulation"] else RELEASED,)
@@ -356,22 +346,21 @@ def write_public(chain: PrivateChain, folder: Path) -> None:
     "=A1" in a csv file for a formula.
     """
     bars = report.stationary(chain)
-    for name, frame in (
-        ("counts", chain.counts),
-        ("chain", chain.pairs),
-        ("states", _states(chain, bars)),
-    ):
-        marked = (
-            frame.assign(note=SIMULATION) if chain.statement["simulation"] else frame
-        )
-        table = pa.Table.from_pandas(marked, preserve_index=False)
+    frames = {
+        "counts": chain.counts,
+        "chain": chain.pairs,
+        "states": _states(chain, bars),
+    }
+    for name, frame in frames.items():
+        if chain.statement["simulation"]:
+            frame["note"] = SIMULATION
+        table = pa.Table.from_pandas(frame, preserve_index=False)
         table = table.replace_schema_metadata({"status": chain.statement["status"]})
         pa.parquet.write_table(table, folder / f"{name}.parquet")
         if len(table) <= MOST_ROWS_OF_CSV:
             pa.csv.write_csv(table, folder / f"{name}.csv")
-    (folder / STATEMENT).write_text(
-        json.dumps(chain.statement, indent=2) + "\n", encoding="utf-8"
-    )
+    text = json.dumps(chain.statement, indent=2)
+    (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
     (folder / REPORT).write_text(report.page(chain, bars), encoding="utf-8")
 
 
@@ -381,18 +370,20 @@ def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
     Its columns of the stationary distribution are empty if that is not unique.
     """
     places = np.arange(len(chain.labels))
-    filled = np.isin(places, chain.estimate.empty)
     states = pd.DataFrame(
         {
             "label": chain.named(places),
             "departures": chain.departures(),
-            "filled": filled,
+            "filled": np.isin(places, chain.estimate.empty),
+            "stationary": np.nan,
+            "stationary_low": np.nan,
+            "stationary_high": np.nan,
         }
     )
-    unique = (
-        bool(chain.labels) and len(chain.closed_classes[0]) == 1
-    )  # public, like the released chain
-    states["stationary"] = chain.stationary().to_numpy() if unique else np.nan
-    for end in ("low", "high"):
-        states[f"stationary_{end}"] = np.nan if bars is None else bars[end].to_numpy()
+    # whether the distribution is unique is public, like the released chain
+    if chain.labels and len(chain.closed_classes[0]) == 1:
+        states["stationary"] = chain.stationary().to_numpy()
+    if bars is not None:
+        states["stationary_low"] = bars["low"].to_numpy()
+        states["stationary_high"] = bars["high"].to_numpy()
     return states

@@ -51,13 +51,15 @@ from dpsim.numerics.search import least_integer
 from dpsim.release.estimate import row_sums, weak_rows
 from dpsim.release.noise import Noise
 
-MOST_LABELS = (
-    2_000  # with more labels, the intervals of the stationary distribution are refused
-)
-SECOND = 0.25  # the largest ratio of the second order to the first (coverage: tests/release/test_intervals.py)
-PSEUDO_EVENTS = (
-    1.0  # added to a count before its sampling variance is estimated from it
-)
+MOST_LABELS = 2_000
+"""The largest number of labels for intervals of the stationary distribution."""
+
+SECOND = 0.25
+"""The largest ratio of the second order to the first, as far as
+tests/release/test_intervals.py finds the stated coverage."""
+
+PSEUDO_EVENTS = 1.0
+"""What is added to a count before its sampling variance is estimated from it."""
 
 
 def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
@@ -72,11 +74,12 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
         return count_intervals(chain, level)
     if chain.statement["threshold"] is not None:
         raise ValueError(
-            f"of must be 'counts' for pairs chosen privately, got {of!r}: others would cover too little"
+            f"of must be 'counts' for pairs chosen privately, got {of!r}: other "
+            "intervals would have less than their stated coverage"
         )
-    return (_probabilities if of == "probabilities" else _stationary)(
-        chain, level, target
-    )
+    if of == "probabilities":
+        return _probabilities(chain, level, target)
+    return _stationary(chain, level, target)
 
 
 def count_intervals(chain: Any, level: float) -> pd.DataFrame:
@@ -84,19 +87,14 @@ def count_intervals(chain: Any, level: float) -> pd.DataFrame:
 
     They bound the true count of each pair; the level holds for each pair separately.
     """
-    table, half, threshold = (
-        chain.counts,
-        half_width(chain.noise, level),
-        chain.statement["threshold"],
-    )
-    ends = np.maximum(chain.noisy - half, 0), np.maximum(chain.noisy + half, 0)
-    given = (
-        None
-        if threshold is None
-        else conditional_interval(chain.noisy, threshold, chain.noise, level)
-    )
-    table["low"], table["high"] = given or ends
-    return table
+    threshold = chain.statement["threshold"]
+    if threshold is None:
+        half = half_width(chain.noise, level)
+        low = np.maximum(chain.noisy - half, 0)
+        high = np.maximum(chain.noisy + half, 0)
+    else:
+        low, high = conditional_interval(chain.noisy, threshold, chain.noise, level)
+    return chain.counts.assign(low=low, high=high)
 
 
 def half_width(noise: Noise, level: float) -> int:
@@ -133,18 +131,12 @@ def conditional_interval(
         return np.log(np.maximum(-np.expm1(np.minimum(above, 0.0)), 1e-300))
 
     reach = np.int64(math.ceil(60.0 * noise.scale) + 60)
-    low = least_integer(
-        lambda c: upper(c) >= share, np.zeros(seen.size, np.int64), seen + reach
-    )
-    high = (
-        least_integer(
-            lambda c: lower(c) < share, np.ones(seen.size, np.int64), seen + 2 * reach
-        )
-        - 1
-    )
-    return np.maximum(low, 1).astype(float)[place], np.maximum(high, 1).astype(float)[
-        place
-    ]
+    zeros = np.zeros(seen.size, np.int64)
+    first = least_integer(lambda c: upper(c) >= share, zeros, seen + reach)
+    above = least_integer(lambda c: lower(c) < share, zeros + 1, seen + 2 * reach)
+    low = np.maximum(first, 1).astype(float)
+    high = np.maximum(above - 1, 1).astype(float)
+    return low[place], high[place]
 
 
 def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
@@ -152,32 +144,26 @@ def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
 
     The table has a row for each pair of the support.
     """
-    noise, support, counts = chain.noise, chain.support, chain.noisy.astype(float)
+    noise = chain.noise
+    support = chain.support
+    counts = chain.noisy.astype(float)
     weak = weak_rows(support, chain.noisy, noise)
     M = np.where(weak, 1.0, row_sums(counts, support))[support.rows]
     p = counts / M
-    variance = noise.variance * (
-        (1.0 - p) ** 2 + p * p * (support.sizes[support.rows] - 1.0)
-    )
+    others = support.sizes[support.rows] - 1.0
+    variance = noise.variance * ((1.0 - p) ** 2 + p * p * others)
     if target == "process":
-        variance = variance + (np.maximum(counts, 0.0) + PSEUDO_EVENTS) * np.clip(
-            1.0 - p, 0.0, 1.0
-        )
-    alone = (
-        -math.log(1.0 - level) * noise.scale / math.sqrt(noise.variance)
-        if noise.variance
-        else 0.0
-    )
-    half = (
-        max(float(ndtri(0.5 + 0.5 * level)), alone) * np.sqrt(variance) / M
-    )  # one count's own noise has longer tails
-    table = chain.counts.drop(columns="noisy_count").assign(
-        probability=chain.estimate.probabilities
-    )
-    low, high = (
-        np.where(weak[support.rows], end, p + side)
-        for end, side in ((0.0, -half), (1.0, half))
-    )
+        events = np.maximum(counts, 0.0) + PSEUDO_EVENTS
+        variance = variance + events * np.clip(1.0 - p, 0.0, 1.0)
+    # the noise of a single count has longer tails than the normal distribution
+    alone = 0.0
+    if noise.variance:
+        alone = -math.log(1.0 - level) * noise.scale / math.sqrt(noise.variance)
+    half = max(float(ndtri(0.5 + 0.5 * level)), alone) * np.sqrt(variance) / M
+    table = chain.counts.drop(columns="noisy_count")
+    table["probability"] = chain.estimate.probabilities
+    low = np.where(weak[support.rows], 0.0, p - half)
+    high = np.where(weak[support.rows], 1.0, p + half)
     return _cut(table, low, high)
 
 
@@ -186,18 +172,21 @@ def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
 
     Raises ValueError unless the second order is small compared with the first.
     """
-    n, support, noise = len(chain.labels), chain.support, chain.noise
+    n = len(chain.labels)
+    support = chain.support
     if n > MOST_LABELS:
         raise ValueError(
-            f"of must be 'probabilities' or 'counts' for more than {MOST_LABELS} labels, got {n} labels"
+            "of must be 'probabilities' or 'counts' for more than "
+            f"{MOST_LABELS} labels, got {n} labels"
         )
     table = chain.stationary().to_frame()
     counts = chain.noisy.astype(float)
     M = row_sums(counts, support)
     if (M <= 0.0).any():
         raise ValueError(_REFUSED)
-    P, S = np.zeros((n, n)), np.zeros((n, n))
+    S = np.zeros((n, n))
     S[support.rows, support.indices] = 1.0
+    P = np.zeros((n, n))
     P[support.rows, support.indices] = counts / M[support.rows]
     try:
         pi = np.linalg.solve((np.eye(n) - P + 1.0 / n).T, np.full(n, 1.0 / n))
@@ -206,22 +195,23 @@ def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
         raise ValueError(_REFUSED) from None
     mean = P @ Z
     squares = S @ Z**2 - 2.0 * mean * (S @ Z) + S.sum(axis=1)[:, None] * mean**2
-    V = np.maximum(squares, 0.0) * noise.variance / M[:, None] ** 2
+    V = np.maximum(squares, 0.0) * chain.noise.variance / M[:, None] ** 2
     if target == "process":
         V = V + np.maximum(np.maximum(P, 0.0) @ Z**2 - mean**2, 0.0) / M[:, None]
-    first, second = pi**2 @ V, pi**2 @ V @ V
+    first = pi**2 @ V
+    second = pi**2 @ V @ V
     if not np.isfinite(first).all() or (second > SECOND**2 * first).any():
         raise ValueError(_REFUSED)
-    rounding = (
-        8.0 * np.finfo(float).eps * n * np.abs(Z).sum(axis=1).max() * np.abs(pi).max()
-    )
+    largest = np.abs(Z).sum(axis=1).max()
+    rounding = 8.0 * np.finfo(float).eps * n * largest * np.abs(pi).max()
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(first) + rounding
     return _cut(table, pi - half, pi + half)
 
 
 _REFUSED = (
-    "of must be 'probabilities' or 'counts' here: the noise is so large against some rows that error bars of the "
-    "stationary distribution would cover less than they say (fewer states, more events or a larger epsilon would help)"
+    "of must be 'probabilities' or 'counts' here: the noise is so large in some rows "
+    "that error bars of the stationary distribution would have less than their stated "
+    "coverage (fewer states, more events or a larger epsilon would help)"
 )
 
 

@@ -19,9 +19,16 @@ import pandas as pd
 from dpsim.checks import Integers
 from dpsim.files import WHOLE_TEXT
 
-AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # not TRIM, because for Spark, Ibis 12 counts "v" and "f" as blanks
-MOST_OF_A_LABEL = 22  # characters of a label that are shown, from both ends because labels may differ only at one end
-MOST_OF_A_NAME = 80  # characters that are shown of the name of a column
+AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"
+"""The blanks around a text. TRIM is not used, because with Spark, Ibis 12 takes "v" and
+"f" for blanks."""
+
+MOST_OF_A_LABEL = 22
+"""The number of characters of a label that are shown. They come from both ends, because
+labels may differ only at one end."""
+
+MOST_OF_A_NAME = 80
+"""The number of characters that are shown of a column's name."""
 
 
 def whole_word(value: Any) -> str | None:
@@ -37,23 +44,18 @@ def whole_word(value: Any) -> str | None:
     """
     try:
         if isinstance(value, str):
-            return (
-                re.sub(WHOLE_TEXT, r"\1", re.sub(AROUND, "", value.encode().decode()))
-                or None
-            )
+            bare = re.sub(AROUND, "", value.encode().decode())
+            return re.sub(WHOLE_TEXT, r"\1", bare) or None
         if isinstance(value, bool | np.bool_):
             return "true" if value else "false"
         if isinstance(value, numbers.Integral):
             return str(int(value))
-        return (
-            None
-            if value is pd.NaT or not isinstance(value, date)
-            else value.isoformat()
-        )
-    except (
-        Exception
-    ):  # an unusual class, or an integer of thousands of digits, may raise anything
+        if isinstance(value, date) and value is not pd.NaT:
+            return value.isoformat()
+    # an unusual class, or an integer of thousands of digits, may raise anything
+    except Exception:
         return None
+    return None
 
 
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
@@ -65,11 +67,9 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
     >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
     ([0, 1, 2], ['1', 'x'])
     """
-    listed = (
-        labels.tolist()
-        if isinstance(labels, np.ndarray)
-        else list(labels if isinstance(labels, Iterable) else [])
-    )
+    if isinstance(labels, np.ndarray):
+        labels = labels.tolist()
+    listed = list(labels) if isinstance(labels, Iterable) else []
     if isinstance(labels, str) or len(listed) < 2:
         raise ValueError(
             f"{name} must be a list of at least 2 labels, got {labels!r}"[:200]
@@ -81,15 +81,13 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
             f"{name} must be text, whole numbers, booleans or dates, got {bad!r:.99}"
         )
     if words.duplicated().any():
-        raise ValueError(
-            f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once"[
-                :200
-            ]
-        )
-    integers = pd.api.types.infer_dtype(listed) == "integer" and all(
-        -(2**63) <= int(x) < 2**63 for x in listed
-    )
-    return [int(label) for label in listed] if integers else words.tolist()
+        twice = words[words.duplicated()].iloc[0]
+        raise ValueError(f"{name} must be distinct, got {twice} more than once"[:200])
+    if pd.api.types.infer_dtype(listed) == "integer":
+        integers = [int(label) for label in listed]
+        if min(integers) >= -(2**63) and max(integers) < 2**63:
+            return integers
+    return words.tolist()
 
 
 def labels_of_words(words: Sequence[str]) -> list[Any]:
@@ -98,11 +96,10 @@ def labels_of_words(words: Sequence[str]) -> list[Any]:
     >>> labels_of_words(["1", "20"]), labels_of_words(["1", "x"])
     ([1, 20], ['1', 'x'])
     """
-    whole = (
-        bool(len(words))
-        and pd.Series(words, dtype="str").str.fullmatch(r"0|-?[1-9]\d{0,17}").all()
-    )
-    return [int(word) for word in words] if whole else list(words)
+    series = pd.Series(words, dtype="str")
+    if len(words) and series.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
+        return [int(word) for word in words]
+    return list(words)
 
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
@@ -117,12 +114,10 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     codes, distinct = pd.factorize(values)
     words = pd.Index([whole_word(label) for label in labels], dtype=object)
     if not words.is_unique:
-        raise ValueError(
-            f"labels must be distinct, got {words[words.duplicated()][0]!r:.80} more than once"
-        )
-    found = words.get_indexer(
-        pd.Index([whole_word(value) for value in distinct], dtype=object)
-    )
+        twice = words[words.duplicated()][0]
+        raise ValueError(f"labels must be distinct, got {twice!r:.80} more than once")
+    named = pd.Index([whole_word(value) for value in distinct], dtype=object)
+    found = words.get_indexer(named)
     return np.append(found, -1)[codes].astype(np.int64)
 
 
@@ -137,16 +132,15 @@ def short_label(label: Any, longest: int = MOST_OF_A_LABEL) -> str:
     a very long …f a place
     """
     word = str(label)
-    return visible(
-        word if len(word) <= longest else f"{word[: longest - 10]}…{word[-9:]}"
-    )
+    if len(word) > longest:
+        word = f"{word[: longest - 10]}…{word[-9:]}"
+    return visible(word)
 
 
 def first_labels(labels: Sequence[Any]) -> str:
     """Return the first ten labels, and "and others" if there are more."""
-    return ", ".join(map(short_label, labels[:10])) + (
-        " and others" if len(labels) > 10 else ""
-    )
+    first = ", ".join(map(short_label, labels[:10]))
+    return f"{first} and others" if len(labels) > 10 else first
 
 
 def visible(text: str) -> str:

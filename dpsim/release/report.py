@@ -25,7 +25,8 @@ from dpsim.release.labels import short_label, visible
 
 BARS = 15  # the number of rows of a picture
 COVERAGE = 0.9  # the level of the error bars
-BLUE, ORANGE = "#0072B2", "#D55E00"
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
 
 _PAGE = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
 
@@ -49,7 +50,8 @@ def stationary(chain: PrivateChain) -> pd.DataFrame | None:
     """Return the columns stationary, low and high by label; None without error bars."""
     try:
         return chain.intervals("stationary", level=COVERAGE)
-    except ValueError:  # the refusal is public, because it follows from the release
+    # whether the error is raised is public, because it follows from the release
+    except ValueError:
         return None
 
 
@@ -57,32 +59,34 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     """Return the page's pictures with their captions."""
     counts = chain.counts.sort_values("noisy_count", ascending=False, kind="stable")
     if not len(counts) or counts["noisy_count"].iloc[0] <= 0:
-        return "<p>No pair has a positive noisy count, so there is nothing to draw.</p>"
+        return "<p>No pair has a positive noisy count, so there is nothing to plot.</p>"
     m = len(counts)
-    largest = intervals.count_intervals(chain, 1.0 - (1.0 - COVERAGE) / m).loc[
-        counts.index[:BARS]
-    ]
+    ends = intervals.count_intervals(chain, 1.0 - (1.0 - COVERAGE) / m)
+    largest = ends.loc[counts.index[:BARS]]
     names = [
         f"{short_label(a)} → {short_label(b)}"
         for a, b in zip(largest["origin"], largest["destination"])
     ]
     caption = (
-        f"The largest of {m:,} noisy counts, with red intervals. Because these counts were chosen for their size, each "
-        f"interval has the two-sided level 1 - {1 - COVERAGE:.1g} / {m:,}, so that in at least {COVERAGE:.0%} of "
-        f"releases all {m:,} intervals contain the table's own counts, as they are after any limit on a unit's events."
+        f"The largest of {m:,} noisy counts, with red intervals. The intervals have "
+        f"the two-sided level 1 - {1 - COVERAGE:.1g} / {m:,}, because these counts "
+        f"were chosen as the largest. In at least {COVERAGE:.0%} of all releases, all "
+        f"{m:,} intervals contain the table's own counts (after any limit on a unit's "
+        "events)."
     )
-    drawn = _figure(names, largest["noisy_count"], largest, "events", caption)
+    first = _figure(names, largest["noisy_count"], largest, "events", caption)
     if bars is None:
-        return drawn
+        return first
     top = bars.sort_values("stationary", ascending=False, kind="stable").head(BARS)
     caption = (
-        "The stationary distribution in the busiest states, with red intervals from the delta method. For each state, "
-        f"at most about {1 - COVERAGE:.0%} of all releases show an interval that does not contain the table's own "
-        "value, and some releases show no interval."
+        "The stationary distribution in the busiest states, with red intervals from "
+        f"the delta method. For each state, at most about {1 - COVERAGE:.0%} of all "
+        "releases have an interval that does not contain the table's own value. Some "
+        "releases have no intervals."
     )
-    return drawn + _figure(
-        map(short_label, top.index), top["stationary"], top, "share of time", caption
-    )
+    states = map(short_label, top.index)
+    second = _figure(states, top["stationary"], top, "share of time", caption)
+    return first + second
 
 
 def _figure(
@@ -94,7 +98,8 @@ def _figure(
     """
     figure = Figure(figsize=(7.2, 0.6 + 0.24 * len(values)), layout="constrained")
     axes = figure.subplots()
-    place, middle = np.arange(len(values)), 0.5 * (ends["low"] + ends["high"])
+    place = np.arange(len(values))
+    middle = 0.5 * (ends["low"] + ends["high"])
     axes.barh(place, values, color=BLUE)
     axes.errorbar(
         middle, place, xerr=ends["high"] - middle, fmt="none", ecolor=ORANGE, capsize=3
@@ -107,9 +112,8 @@ def _figure(
         matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "release"}),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter(
-            "ignore"
-        )  # a label may have characters that matplotlib's own font lacks
+        # a label may have characters that matplotlib's own font lacks
+        warnings.simplefilter("ignore")
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     svg = stream.getvalue()
     return (

@@ -43,9 +43,9 @@ def versions() -> dict[str, str]:
             name: metadata.version(name) for name in PACKAGES
         }
     except metadata.PackageNotFoundError as error:
-        how = 'pip install "dpsim-compendium[release]", or in a checkout pip install -e ".[release]"'
         raise ImportError(
-            f"releases need {error.name}, which is not installed: {how}"
+            f"releases need {error.name}, which is not installed: pip install "
+            '"dpsim-compendium[release]", or in a checkout pip install -e ".[release]"'
         ) from None
 
 
@@ -59,22 +59,22 @@ def connect() -> tuple[Any, Path]:
     """
     place = Path(tempfile.gettempdir()).resolve()
     for left in place.glob(f"{PREFIX}*"):
-        if (lock := _lock(left)) is not None:
+        lock = _lock(left)
+        if lock is not None:
             _remove(left, lock)
     new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
     lock = _lock(new)
     folder = new.rename(place / new.name.removeprefix("."))
     import ibis  # a plain import, because the keys of runs are made from imports
 
-    settings = {
-        "memory_limit": MEMORY_LIMIT,
-        "threads": streams.threads(),
-        "temp_directory": str(folder),
-    }
-    connection = ibis.duckdb.connect(**settings, preserve_insertion_order=False)
-    connection.raw_sql(
-        "SET enable_progress_bar = false; SET TimeZone = 'UTC'"
-    )  # the bar is printed to standard output
+    connection = ibis.duckdb.connect(
+        memory_limit=MEMORY_LIMIT,
+        threads=streams.threads(),
+        temp_directory=str(folder),
+        preserve_insertion_order=False,
+    )
+    # the progress bar would be printed to standard output
+    connection.raw_sql("SET enable_progress_bar = false; SET TimeZone = 'UTC'")
     weakref.finalize(connection, _remove, folder, lock)
     return connection, folder
 

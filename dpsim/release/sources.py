@@ -31,13 +31,9 @@ from dpsim.release.scratch import ibis
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
 MOST_OF_A_ROW = 10**9  # the largest count in one row of a table of counts
-NAME = re.compile(
-    r"[^\x00\ud800-\udfff]+"
-)  # text that a database can use as the name of a column
-LABELS, NUMBERS = (
-    ("text", "whole numbers", "booleans", "dates"),
-    ("text", "whole numbers"),
-)
+NAME = re.compile(r"[^\x00\ud800-\udfff]+")  # a database's possible names of columns
+LABELS = ("text", "whole numbers", "booleans", "dates")
+NUMBERS = ("text", "whole numbers")
 
 
 def read(
@@ -72,30 +68,26 @@ def read(
         if not (isinstance(column, str) and NAME.fullmatch(column)):
             raise ValueError(f"{name} must be the name of a column, got {column!r:.80}")
     wanted = list(dict.fromkeys(columns.values()))
-    if isinstance(source, str | os.PathLike | list | tuple):
-        read = _read_files(
-            [source] if isinstance(source, str | os.PathLike) else source, wanted
-        )
+    if isinstance(source, str | os.PathLike):
+        source = [source]
+    if isinstance(source, list | tuple):
+        read = _read_files(source, wanted)
+    elif isinstance(source, ibis.Table):
+        _refuse_others(wanted, source.columns)
+        read = [(source, source.columns)]
     else:
-        read = [
-            (source, source.columns)
-            if isinstance(source, ibis.Table)
-            else _read_frame(source, wanted)
-        ]
-        _refuse_others(wanted, read[0][1])
+        read = [_read_frame(source, wanted)]
     made = dict.fromkeys(columns, words) | dict(how or {})
     chosen = []
     for table, _ in read:
-        damaged = (
-            table[text.DAMAGED]
-            if text.DAMAGED in table.columns
-            else ibis.literal(False)
-        )
+        damaged = ibis.literal(False)
+        if text.DAMAGED in table.columns:
+            damaged = table[text.DAMAGED]
         fields = {name: made[name](table[column]) for name, column in columns.items()}
-        chosen.append(table.select(**fields, **{text.DAMAGED: damaged}))
-    return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [
-        name for _, names in read for name in names
-    ]
+        fields[text.DAMAGED] = damaged
+        chosen.append(table.select(**fields))
+    names = [name for _, names in read for name in names]
+    return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], names
 
 
 def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
@@ -114,7 +106,8 @@ def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
     if not any(is_a[name] for name in allowed):
         hint = ": make it text or Int64" if kind.is_floating() else ""
         raise ValueError(
-            f"source: column {values.get_name()!r} must be {' or '.join(allowed)}, got {kind}{hint}"
+            f"source: column {values.get_name()!r} must be {' or '.join(allowed)}, "
+            f"got {kind}{hint}"
         )
     text = values.cast("string")
     if kind.is_string():
@@ -143,7 +136,7 @@ def fetch_table(table: Any) -> pd.DataFrame:
         raise ValueError(f"source: {_reason(error)}") from error
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------
 
 
 def _read_files(
@@ -158,7 +151,8 @@ def _read_files(
     kinds = {file.lower().endswith(".parquet") for file in files}
     if len(kinds) != 1 or not all(file.lower().endswith(ENDINGS) for file in files):
         raise ValueError(
-            f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}"
+            f"source must be files that end in {FORMATS}, all text or all Parquet, "
+            f"got {', '.join(paths)}"
         )
     parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
@@ -167,13 +161,14 @@ def _read_files(
         _refuse_others(wanted, names)
         groups.setdefault((how, names), []).append(file)
     connection, _ = scratch.connect()
-    made = (
-        _scan(_parquet(some, how)) if parquet else text.rows(some, how, names, wanted)
-        for (how, names), some in groups.items()
-    )
-    return [
-        (_table(connection, *each), names) for each, (_, names) in zip(made, groups)
-    ]
+    found = []
+    for (how, names), some in groups.items():
+        if parquet:
+            table = _table(connection, *_scan(_parquet(some, how)))
+        else:
+            table = _table(connection, *text.rows(some, how, names, wanted))
+        found.append((table, names))
+    return found
 
 
 def found_files(paths: Sequence[str]) -> list[str]:
@@ -183,7 +178,9 @@ def found_files(paths: Sequence[str]) -> list[str]:
     """
     found: dict[tuple[int, int], str] = {}
     for path in paths:
-        inside = list(_tables_in(Path(path), set())) if os.path.isdir(path) else [path]
+        inside = [path]
+        if os.path.isdir(path):
+            inside = list(_tables_in(Path(path), set()))
         if not inside:
             raise ValueError(
                 f"source: the folder {path!r} holds no file that ends in {FORMATS}"
@@ -204,9 +201,9 @@ def _tables_in(folder: Path, visited: set[tuple[int, int]]) -> Iterator[str]:
     if _identity(folder) in visited:
         return
     visited.add(_identity(folder))
-    for name in sorted(
-        entry.name for entry in os.scandir(folder) if entry.name[0] not in "._"
-    ):
+    for name in sorted(os.listdir(folder)):
+        if name.startswith((".", "_")):
+            continue
         path = folder / name
         if path.is_symlink() and not path.exists():
             raise ValueError(f"source: the link {str(path)!r} leads nowhere")
@@ -251,20 +248,18 @@ def _parquet_schema(
         schema = _parquet([file]).schema
     except Exception as error:
         raise ValueError(f"{file}: {_reason(error)}") from error
-    return pa.schema([field for field in schema if field.name in wanted]), tuple(
-        schema.names
-    )
+    types = pa.schema([field for field in schema if field.name in wanted])
+    return types, tuple(schema.names)
 
 
 def _reason(error: Exception) -> str:
     """Return, in one line, the reason why a database cannot read a file."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [
-        type(error).__name__
-    ]
-    return f"not a readable table ({' '.join(lines[:3])[:300]})"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    words = " ".join(lines[:3])[:300] or type(error).__name__
+    return f"not a readable table ({words})"
 
 
-# --- tables in memory -------------------------------------------------------------------------------------------------
+# --- tables in memory -----------------------------------------------------------------
 
 
 def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
@@ -272,28 +267,29 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
 
     The wanted columns are a table of an embedded database.
     """
-    frame = (
-        frame.collect() if hasattr(frame, "collect") else frame
-    )  # a lazy frame of Polars
-    frame = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
+    if hasattr(frame, "collect"):  # a lazy frame of Polars
+        frame = frame.collect()
+    if hasattr(frame, "to_arrow"):
+        frame = frame.to_arrow()
     of_pandas = isinstance(frame, pd.DataFrame)
     if not of_pandas and not isinstance(frame, pa.Table):
         raise TypeError(
-            f"source must be a path, a DataFrame or an Ibis table, got {type(frame).__name__}"
+            "source must be a path, a DataFrame or an Ibis table, "
+            f"got {type(frame).__name__}"
         )
-    if of_pandas and frame.columns.nlevels > 1:
-        raise ValueError(
-            f"source: each column must have one name, got {frame.columns.nlevels} levels of names"
-        )
-    frame = frame.rename(columns=str) if of_pandas else frame
+    if of_pandas:
+        levels = frame.columns.nlevels
+        if levels > 1:
+            raise ValueError(
+                f"source: each column must have one name, got {levels} levels of names"
+            )
+        frame = frame.rename(columns=str)
     names = list(frame) if of_pandas else frame.column_names
     _refuse_others(wanted, names)
     try:
-        chosen = (
-            pa.table({name: _arrow(frame[name]) for name in wanted})
-            if of_pandas
-            else frame.select(wanted)
-        )
+        if of_pandas:
+            frame = pa.table({name: _arrow(frame[name]) for name in wanted})
+        chosen = frame.select(wanted)
     except Exception as error:  # a type of column that Arrow does not have
         raise ValueError(f"source: {_reason(error)}") from error
     return _table(scratch.connect()[0], *_scan(pa.dataset.dataset(chosen))), names
@@ -304,19 +300,16 @@ def _arrow(column: pd.Series) -> Any:
 
     Python objects become words, and values of other types keep their type.
     """
-    kind = (
-        column.dtype.categories.dtype
-        if isinstance(column.dtype, pd.CategoricalDtype)
-        else column.dtype
-    )
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        kind = kind.categories.dtype
     if pd.api.types.is_object_dtype(kind) or getattr(kind, "storage", "") == "python":
-        return pa.array(
-            [whole_word(value) for value in column.astype(object)], pa.string()
-        )
+        words = [whole_word(value) for value in column.astype(object)]
+        return pa.array(words, pa.string())
     return pa.array(column, from_pandas=True)
 
 
-# --- as DuckDB gets them ----------------------------------------------------------------------------------------------
+# --- as DuckDB gets them --------------------------------------------------------------
 
 
 def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
@@ -324,23 +317,24 @@ def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
 
     Raises ValueError for a column of an unsupported type.
     """
-    casts, fields = {}, {}
+    casts = {}
+    fields = {}
     for name, kind in zip(dataset.schema.names, dataset.schema.types):
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
         to, fields[name] = _read_as(value)
         if not fields[name]:
             raise ValueError(
-                f"source: column {name!r} must be {', '.join(LABELS)}, numbers or timestamps, got {kind}"
+                f"source: column {name!r} must be {', '.join(LABELS)}, numbers or "
+                f"timestamps, got {kind}"
             )
-        column = (
-            pa.dataset.field(name)
-            if value == kind
-            else pa.dataset.field(name).cast(value)
-        )
+        column = pa.dataset.field(name)
+        if value != kind:
+            column = column.cast(value)
         casts[name] = column if to == value else column.cast(to)
+    # some MB at a time
     scanner = dataset.scanner(
         casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1
-    )  # some MB at a time
+    )
     return scanner, "SELECT * FROM {}", fields
 
 
@@ -356,19 +350,17 @@ def _read_as(kind: pa.DataType) -> tuple[Any, str]:
     if of.is_date32(kind):
         return pa.int32(), "try(CAST(DATE '1970-01-01' + {} AS VARCHAR))"
     if of.is_timestamp(kind):
-        factor = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}[
-            kind.unit
-        ]
-        return pa.int64(), f"try(make_timestamp({{}} {factor}))"
+        factors = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}
+        return pa.int64(), f"try(make_timestamp({{}} {factors[kind.unit]}))"
+    if of.is_decimal(kind) and kind.scale == 0:
+        return pa.string(), "{}"
     if of.is_floating(kind) or of.is_decimal(kind):
-        return pa.string() if of.is_decimal(
-            kind
-        ) and kind.scale == 0 else pa.float64(), "{}"
-    sql = {
-        of.is_integer(kind) or of.is_boolean(kind): "{}",
-        of.is_null(kind): "CAST({} AS VARCHAR)",
-    }.get(True, "")
-    return kind, sql
+        return pa.float64(), "{}"
+    if of.is_integer(kind) or of.is_boolean(kind):
+        return kind, "{}"
+    if of.is_null(kind):
+        return kind, "CAST({} AS VARCHAR)"
+    return kind, ""
 
 
 def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -> Any:
@@ -384,9 +376,8 @@ def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -
         f"{sql.format(column)} AS {column}"
         for column, sql in zip(columns, fields.values())
     )
-    connection.raw_sql(
-        f"CREATE TEMP VIEW {name} AS SELECT {chosen} FROM ({rows.format(f'{name}_read')})"
-    )
+    selected = rows.format(f"{name}_read")
+    connection.raw_sql(f"CREATE TEMP VIEW {name} AS SELECT {chosen} FROM ({selected})")
     return connection.table(name)
 
 
@@ -396,15 +387,13 @@ def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
     The message suggests the nearest name.
     """
     for name in wanted:
-        if (
-            sum(each.lower() == str(name).lower() for each in names) > 1
-        ):  # databases do not tell From and from apart
+        # databases do not tell From and from apart
+        if sum(each.lower() == str(name).lower() for each in names) > 1:
             raise ValueError(f"source: the column {name!r} occurs twice")
         if name not in names:
-            hint = "".join(
-                f"; did you mean {near!r}?"
-                for near in difflib.get_close_matches(str(name), names, n=1)
-            )
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(
-                f"source: there is no column {name!r} among {', '.join(map(repr, names[:10]))}{hint}"
+                f"source: there is no column {name!r} among "
+                f"{', '.join(map(repr, names[:10]))}{hint}"
             )

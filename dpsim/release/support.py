@@ -69,13 +69,13 @@ def all_pairs(labels: Sequence[Any]) -> Support:
     listed = naming.distinct_labels("categories", labels)
     n = len(listed)
     if n > MOST_LABELS:
-        how = "declare a graph of those that are possible, or let them be chosen privately"
         raise ValueError(
-            f"categories must be at most {MOST_LABELS} when all pairs are allowed, got {n}: {how}"
+            f"categories must be at most {MOST_LABELS} when all pairs are allowed, got "
+            f"{n}: declare a graph of the possible pairs, or let them be chosen "
+            "privately"
         )
-    return Support(
-        tuple(listed), np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), ALL_PAIRS
-    )
+    indptr = np.arange(0, n * n + 1, n)
+    return Support(tuple(listed), indptr, np.tile(np.arange(n), n), ALL_PAIRS)
 
 
 def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
@@ -92,28 +92,28 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
         and {"origin", "destination"} <= set(graph.columns)
     ):
         raise ValueError(
-            f"graph must be a table with the columns origin and destination, got {graph!r:.80}"
+            "graph must be a table with the columns origin and destination, "
+            f"got {graph!r:.80}"
         )
     ends = graph[["origin", "destination"]]
     if labels is None:
-        labels = pd.factorize(
-            pd.concat([ends["origin"], ends["destination"]]), sort=True
-        )[1].tolist()
+        both = pd.concat([ends["origin"], ends["destination"]])
+        labels = pd.factorize(both, sort=True)[1].tolist()
     listed = naming.distinct_labels("categories", labels)
-    origin, destination = (
-        naming.positions(ends[column], listed) for column in ("origin", "destination")
-    )
-    if len(bad := ends[(origin < 0) | (destination < 0)]):
-        raise ValueError(
-            f"graph: the pair {', '.join(map(str, bad.iloc[0]))} is not among the categories"
-        )
+    origin = naming.positions(ends["origin"], listed)
+    destination = naming.positions(ends["destination"], listed)
+    bad = ends[(origin < 0) | (destination < 0)]
+    if len(bad):
+        pair = ", ".join(map(str, bad.iloc[0]))
+        raise ValueError(f"graph: the pair {pair} is not among the categories")
     n = len(listed)
     keys = np.unique(origin * n + destination)
     support, _ = from_pairs(listed, keys // n, keys % n, GRAPH)
     if (support.sizes == 0).any():
         closed = listed[int(support.sizes.argmin())]
         raise ValueError(
-            f"graph must allow a transition from each category, got none from {closed}: add a self-loop"
+            "graph must allow a transition from each category, got none from "
+            f"{closed}: add a self-loop"
         )
     return support
 
@@ -142,26 +142,21 @@ def declare(
     >>> declare(["a", "b"]).kind, declare().labels
     ('all pairs of the declared labels', None)
     """
-    if pairs not in (None, "all", "private") or (
-        pairs is not None and (categories is None or graph is not None)
-    ):
+    alone = categories is not None and graph is None
+    if pairs is not None and not (alone and pairs in ("all", "private")):
         raise ValueError(
-            f"pairs must be all or private, with categories and without a graph, got {pairs!r}"
+            "pairs must be all or private, with categories and without a graph, "
+            f"got {pairs!r}"
         )
-    labels = (
-        read_categories(categories)
-        if isinstance(categories, str | os.PathLike)
-        else categories
-    )
+    if isinstance(categories, str | os.PathLike):
+        categories = read_categories(categories)
+    if isinstance(graph, str | os.PathLike):
+        graph = read_graph(graph)
     if graph is not None:
-        return declared_graph(
-            read_graph(graph) if isinstance(graph, str | os.PathLike) else graph, labels
-        )
-    return (
-        all_pairs(labels)
-        if labels is not None and pairs != "private"
-        else private_pairs(labels)
-    )
+        return declared_graph(graph, categories)
+    if categories is None or pairs == "private":
+        return private_pairs(categories)
+    return all_pairs(categories)
 
 
 def read_categories(file: str | os.PathLike[str]) -> list[Any]:
@@ -169,25 +164,24 @@ def read_categories(file: str | os.PathLike[str]) -> list[Any]:
 
     They are integers if all of them are integers.
     """
-    if not os.path.exists(file):
+    name = os.fspath(file)
+    if not os.path.exists(name):
         raise ValueError(
-            f"categories: {os.fspath(file)!r} cannot be read, because there is no such file"
+            f"categories: {name!r} cannot be read, because there is no such file"
         )
     try:
-        if os.fspath(file).lower().endswith(sources.ENDINGS):
+        if name.lower().endswith(sources.ENDINGS):
             raise ValueError(
-                "its name is that of a table: write one label per line, without a header, to a .txt file"
+                "its name is that of a table: write one label per line, without a "
+                "header, to a .txt file"
             )
-        lines = (
-            Path(sources.ordinary(os.fspath(file)))
-            .read_text(encoding="utf-8-sig")
-            .split("\n")
-        )
+        written = Path(sources.ordinary(name)).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"categories: {os.fspath(file)!r} cannot be read as UTF-8 text ({error})"
+            f"categories: {name!r} cannot be read as UTF-8 text ({error})"
         ) from error
-    words = [word for line in lines if (word := naming.whole_word(line)) is not None]
+    found = map(naming.whole_word, written.split("\n"))
+    words = [word for word in found if word is not None]
     return naming.distinct_labels("categories", naming.labels_of_words(words))
 
 
@@ -196,19 +190,19 @@ def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
 
     The labels are integers if all of them are integers.
     """
+    columns = {"origin": "origin", "destination": "destination"}
     try:
-        pairs = sources.fetch_table(
-            sources.read(file, {"origin": "origin", "destination": "destination"})[0]
-        )
+        table, _ = sources.read(file, columns)
+        pairs = sources.fetch_table(table)
     except ValueError as error:
         raise ValueError(f"graph: {error}") from error
     if pairs.isna().any(axis=None):
         raise ValueError(
-            f"graph: {os.fspath(file)!r} must have origin and destination in each row, got an empty one"
+            f"graph: {os.fspath(file)!r} must have origin and destination in each row, "
+            "got an empty one"
         )
-    labels = naming.labels_of_words(
-        pairs["origin"].tolist() + pairs["destination"].tolist()
-    )
+    words = pairs["origin"].tolist() + pairs["destination"].tolist()
+    labels = naming.labels_of_words(words)
     return pd.DataFrame(
         {"origin": labels[: len(pairs)], "destination": labels[len(pairs) :]}
     )
@@ -216,9 +210,9 @@ def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
 
 def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
     """Return a request to choose pairs privately, as in `PrivatePairs`."""
-    return PrivatePairs(
-        None if labels is None else tuple(naming.distinct_labels("categories", labels))
-    )
+    if labels is None:
+        return PrivatePairs(None)
+    return PrivatePairs(tuple(naming.distinct_labels("categories", labels)))
 
 
 def from_pairs(
@@ -235,9 +229,11 @@ def from_pairs(
 
 def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     """Return the counts of a declared support's pairs, and the other events' number."""
-    trips, n = Counts(trips).trips, len(support.labels)  # Counts refuses other tables
+    trips = Counts(trips).trips  # raises ValueError for other tables
+    n = len(support.labels)
     _, rows, columns, numbers = pair_counts(trips, support.labels)
-    keys, found = support.rows * n + support.indices, rows * n + columns
+    keys = support.rows * n + support.indices
+    found = rows * n + columns
     place = np.minimum(np.searchsorted(keys, found), keys.size - 1)
     fits = keys[place] == found
     counts = np.zeros(keys.size, dtype=np.int64)
@@ -256,25 +252,17 @@ def pair_counts(
     numbers = trips["trips"].to_numpy(np.int64)
     if labels is None:
         words = trips[["origin", "destination"]].astype(str)
-        codes, found = pd.factorize(
-            pd.concat([words["origin"], words["destination"]], ignore_index=True),
-            sort=True,
-        )
+        both = pd.concat([words["origin"], words["destination"]], ignore_index=True)
+        codes, found = pd.factorize(both, sort=True)
         labels = tuple(found)
-        origin, destination = (
-            codes[: len(trips)].astype(np.int64),
-            codes[len(trips) :].astype(np.int64),
-        )
+        origin, destination = np.split(codes.astype(np.int64), 2)
     else:
-        origin, destination = (
-            naming.positions(trips[column], labels)
-            for column in ("origin", "destination")
-        )
+        origin = naming.positions(trips["origin"], labels)
+        destination = naming.positions(trips["destination"], labels)
     inside = (origin >= 0) & (destination >= 0) & (numbers > 0)
     n = max(len(labels), 1)
-    keys, place = np.unique(
-        origin[inside] * n + destination[inside], return_inverse=True
-    )
+    pairs = origin[inside] * n + destination[inside]
+    keys, place = np.unique(pairs, return_inverse=True)
     counts = np.zeros(keys.size, dtype=np.int64)
     np.add.at(counts, place, numbers[inside])
     return labels, keys // n, keys % n, counts

@@ -23,9 +23,9 @@ from dpsim.release import labels, sources, text, times
 from dpsim.release.scratch import ibis
 from dpsim.release.unit import EVENT, Unit, unit_of
 
-MOST_EVENTS = (
-    2**53
-)  # sums are capped at this, and a unit must have fewer events, because larger floats skip integers
+MOST_EVENTS = 2**53
+"""The largest sum. A unit must have fewer events, because larger floats skip integers."""
+
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of counts
 
 
@@ -69,7 +69,8 @@ class Counts:
             and {"origin", "destination", "trips"} <= set(self.trips.columns)
         ):
             raise ValueError(
-                f"trips must be a table with origin, destination and trips, got {self.trips!r:.80}"
+                "trips must be a table with origin, destination and trips, "
+                f"got {self.trips!r:.80}"
             )
         checks.integers("trips", self.trips["trips"], 0)
 
@@ -127,14 +128,14 @@ def count_transitions(
     [['home', 'shop', 2], ['shop', 'home', 1]]
     """
     protected = unit_of(unit, events)
-    optional = {"unit": protected.column, "count": count}
     columns = {"origin": origin, "destination": destination}
-    columns |= {name: column for name, column in optional.items() if column is not None}
+    if protected.column is not None:
+        columns["unit"] = protected.column
+    if count is not None:
+        columns["count"] = count
     table, names = sources.read(source, columns, {"count": sources.whole_numbers})
-    reason, number = (
-        table[text.DAMAGED].ifelse("damaged", None),
-        ibis.literal(1, "int64"),
-    )
+    reason = table[text.DAMAGED].ifelse("damaged", None)
+    number = ibis.literal(1, "int64")
     if count is None:
         _warn_of_counts(names, columns.values())
     else:
@@ -190,9 +191,11 @@ def count_trajectories(
     protected = unit_of(unit, events)
     if protected.column is None:
         raise ValueError(
-            "unit must name a column for visits, got one event: removing a visit changes three counts"
+            "unit must name a column for visits, got one event: removing a visit "
+            "changes three counts"
         )
-    gap, moments = times.seconds(max_gap), times.reader(time_format)
+    gap = times.seconds(max_gap)
+    moments = times.reader(time_format)
     columns = {"unit": protected.column, "time": time, "place": place}
     visits, _ = sources.read(source, columns, {"time": moments})
     reasons = (
@@ -211,8 +214,13 @@ def count_trajectories(
     if gap is not None:
         late = moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))
         reason = reason.coalesce(late.ifelse("late", None))
-    ends = {"origin": moves.place, "destination": moves.next}
-    table = moves.select("unit", **ends, reason=reason, number=ibis.literal(1, "int64"))
+    table = moves.select(
+        "unit",
+        origin=moves.place,
+        destination=moves.next,
+        reason=reason,
+        number=ibis.literal(1, "int64"),
+    )
     return _counts(table, categories, protected, moves=True)
 
 
@@ -224,8 +232,11 @@ def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
         if column.lower() in LIKE_COUNTS and column not in named
     ]
     if found:
-        meant = f"although there is a column {found[0]!r}: name it (--count) if a row stands for several events"
-        warnings.warn(f"each row counts as one event, {meant}", stacklevel=3)
+        warnings.warn(
+            "each row counts as one event, although there is a column "
+            f"{found[0]!r}: name it (--count) if a row stands for several events",
+            stacklevel=3,
+        )
 
 
 def _counts(
@@ -236,45 +247,42 @@ def _counts(
     The table has the columns origin, destination, number, reason and perhaps unit. The
     reason says why a row is left out; it is null for the other rows.
     """
-    declared = (
-        None if categories is None else labels.distinct_labels("categories", categories)
-    )
+    declared = None
+    if categories is not None:
+        declared = labels.distinct_labels("categories", categories)
     summed = _group(events, declared)
     if unit.column is not None:
         kept = _truncate(summed, unit.events)
-        totals = {name: _total(kept[name]) for name in ("rows", "trips", "kept")}
-        summed = kept.group_by(["reason", "origin", "destination"]).aggregate(**totals)
+        summed = kept.group_by(["reason", "origin", "destination"]).aggregate(
+            rows=_total(kept.rows), trips=_total(kept.trips), kept=_total(kept.kept)
+        )
     table = sources.fetch_table(summed)
     if unit.column is None:
         table["kept"] = (table["reason"] == "kept") * table["trips"]
     ends = ["origin", "destination"]
-    pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][
-        [*ends, "trips", "kept"]
-    ]
+    some = (table["reason"] == "kept") & (table["trips"] > 0)
+    pairs = table.loc[some, [*ends, "trips", "kept"]]
     kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
     pairs = pairs.astype(dict.fromkeys(ends, kind)).sort_values(ends, ignore_index=True)
-    trips = (
-        pairs[pairs["kept"] > 0]
-        .drop(columns="trips")
-        .rename(columns={"kept": "trips"})
-        .reset_index(drop=True)
-    )
-    reasons = ["damaged", "missing", *(["time", "late"] if moves else ["count"])]
-    sums = (
-        table.groupby("reason")[["rows", "trips", "kept"]]
-        .sum()
-        .reindex([*reasons, "outside", "kept"], fill_value=0)
-    )
+    before = pairs.drop(columns="kept")
+    trips = before.assign(trips=pairs["kept"])
+    trips = trips[trips["trips"] > 0].reset_index(drop=True)
+    reasons = ["damaged", "missing", "time", "late"]
+    if not moves:
+        reasons = ["damaged", "missing", "count"]
+    sums = table.groupby("reason")[["rows", "trips", "kept"]].sum()
+    sums = sums.reindex([*reasons, "outside", "kept"], fill_value=0)
     of = sums.astype(int).to_dict("index")
-    report = {"rows": int(table["rows"].sum())} | {
-        reason: of[reason]["rows"] for reason in reasons
-    }
-    report |= {"outside": of["outside"]["trips"], "kept": of["kept"]["kept"]}
+    report = {"rows": int(table["rows"].sum())}
+    for reason in reasons:
+        report[reason] = of[reason]["rows"]
+    report["outside"] = of["outside"]["trips"]
+    report["kept"] = of["kept"]["kept"]
     report["truncated"] = of["kept"]["trips"] - report["kept"]
-    return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
+    return Counts(trips, unit, before, report, moves)
 
 
-# --- grouping and truncation ------------------------------------------------------------------------------------------
+# --- grouping and truncation ----------------------------------------------------------
 
 
 def _total(numbers: Any) -> Any:
@@ -293,21 +301,18 @@ def _group(events: Any, declared: list[Any] | None) -> Any:
     missing = ibis.or_(*(events[name].isnull() for name in ends))
     inside = ibis.literal(True)
     if declared is not None:
-        known = ibis.memtable(
-            {"label": [labels.whole_word(label) for label in declared]}
-        )
+        words = [labels.whole_word(label) for label in declared]
+        known = ibis.memtable({"label": words})
         inside = events.origin.isin(known.label) & events.destination.isin(known.label)
     reasons = (
         (missing, "missing"),
         (events.number == 0, "nothing"),
         (~inside, "outside"),
     )
-    table = events.mutate(
-        reason=events.reason.coalesce(ibis.cases(*reasons, else_="kept"))
-    )
-    table = table.mutate(
-        **{name: (table.reason == "kept").ifelse(table[name], None) for name in ends}
-    )
+    reason = events.reason.coalesce(ibis.cases(*reasons, else_="kept"))
+    table = events.mutate(reason=reason)
+    kept = table.reason == "kept"
+    table = table.mutate(**{name: kept.ifelse(table[name], None) for name in ends})
     return table.group_by(["reason", *ends]).aggregate(
         rows=table.count(), trips=_total(table.number)
     )
@@ -318,42 +323,32 @@ def _truncate(grouped: Any, most: int) -> Any:
 
     Of each unit, at most `most` events are kept in total.
     """
-    # each hash has its own column, because inside an expression it would be computed again wherever it occurs
+    # each hash has its own column, because otherwise it would be computed again wherever
+    # it occurs
     order = _hash(grouped.unit, grouped.origin, grouped.destination)
-    hashed = grouped.mutate(
-        order=order, start=_fraction(_hash(grouped.unit, ibis.literal("start")))
-    )
+    start = _fraction(_hash(grouped.unit, ibis.literal("start")))
+    hashed = grouped.mutate(order=order, start=start)
     whole = ibis.window(group_by=hashed.unit)
     before = ibis.cumulative_window(
         group_by=hashed.unit, order_by=[hashed.order, hashed.origin, hashed.destination]
     )
-    sums = {
-        name: hashed.trips.sum().over(over).cast("float64")
-        for name, over in (("total", whole), ("upto", before))
-    }
-    table = hashed.mutate(**sums)
+    table = hashed.mutate(
+        total=hashed.trips.sum().over(whole).cast("float64"),
+        upto=hashed.trips.sum().over(before).cast("float64"),
+    )
 
     def places(events: Any) -> Any:
         """Return how many sampling points lie among the unit's first `events` events.
 
         The sampling points have equal distances.
         """
-        return ibis.greatest(
-            0.0,
-            ibis.least(
-                float(most), (events * float(most) / table.total - table.start).ceil()
-            ),
-        )
+        number = (events * float(most) / table.total - table.start).ceil()
+        return ibis.greatest(0.0, ibis.least(float(most), number))
 
     number = table.trips.cast("float64")
-    sampled = ibis.least(places(table.upto) - places(table.upto - number), number).cast(
-        "int64"
-    )
-    return table.mutate(
-        kept=(table.total < MOST_EVENTS).ifelse(
-            (table.total <= most).ifelse(table.trips, sampled), 0
-        )
-    )
+    sampled = ibis.least(places(table.upto) - places(table.upto - number), number)
+    kept = (table.total <= most).ifelse(table.trips, sampled.cast("int64"))
+    return table.mutate(kept=(table.total < MOST_EVENTS).ifelse(kept, 0))
 
 
 def _hash(*words: Any) -> Any:
@@ -362,17 +357,14 @@ def _hash(*words: Any) -> Any:
     Every database therefore keeps the same rows.
     """
     joined = functools.reduce(lambda one, other: one.concat("\x1f", other), words)
-    return joined.hexdigest("md5").left(
-        12
-    )  # 48 bits, because databases store short texts in place
+    # 48 bits, because databases store short texts in place
+    return joined.hexdigest("md5").left(12)
 
 
 def _fraction(digits: Any) -> Any:
     """Return the first 5 hexadecimal digits as a number in [0, 1)."""
-    places = [
-        ibis.literal("0123456789abcdef").find(digits.substr(place, 1))
-        for place in range(5)
-    ]
+    known = ibis.literal("0123456789abcdef")
+    values = [known.find(digits.substr(place, 1)) for place in range(5)]
     return sum(
-        place.cast("float64") / 16.0 ** (i + 1) for i, place in enumerate(places)
+        value.cast("float64") / 16.0 ** (i + 1) for i, value in enumerate(values)
     )

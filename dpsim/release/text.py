@@ -19,10 +19,15 @@ from typing import Any
 import pyarrow as pa
 
 DELIMITERS = ",;\t|"
-DAMAGED = f"damaged {uuid.uuid4().hex}"  # the column that is true for a line that is not a row; no user's table has it
+DAMAGED = f"damaged {uuid.uuid4().hex}"
+"""The column that is true for a line that is not a row. No user's table has it."""
+
 MOST_BYTES = 10_000_000  # the largest number of bytes in a row
 _PART = 2**20  # bytes that are read at a time
-UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
+UTF8 = (
+    "is not UTF-8 text: save it as UTF-8 (for example with `iconv -f LATIN1 -t UTF-8 "
+    "old.csv > new.csv`)"
+)
 
 
 def _lines(file: str) -> Iterator[list[bytes]]:
@@ -32,21 +37,20 @@ def _lines(file: str) -> Iterator[list[bytes]]:
     """
     rest = b""
     try:
-        with (gzip.open if file.lower().endswith(".gz") else open)(
-            file, "rb"
-        ) as stream:
+        opened = gzip.open if file.lower().endswith(".gz") else open
+        with opened(file, "rb") as stream:
             while part := stream.read(_PART):
                 read = rest + part
                 ends = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
                 yield read[:ends].splitlines()
-                rest = read[ends:][
-                    : MOST_BYTES + 1
-                ]  # enough of an endless line to show that it is too long
+                # of an endless line, as much as shows that it is too long
+                rest = read[ends:][: MOST_BYTES + 1]
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(
             f"{file}: the file is damaged, or you may not read it ({error})"
         ) from error
-    yield [rest] * bool(rest)
+    if rest:
+        yield [rest]
 
 
 def _body(file: str) -> Iterator[list[bytes]]:
@@ -64,24 +68,20 @@ def header(file: str) -> tuple[str, tuple[str, ...]]:
     """
     try:
         line = next(filter(None, _lines(file)), [b""])[0].decode("utf-8-sig")
-        delimiters = (
-            "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else DELIMITERS
-        )
+        delimiters = DELIMITERS
+        if file.lower().endswith((".tsv", ".tsv.gz")):
+            delimiters = "\t"
         tried = {
             delimiter: tuple(next(csv.reader([line], delimiter=delimiter), ()))
             for delimiter in delimiters
         }
-    except (UnicodeDecodeError, csv.Error) as error:
-        why = (
-            UTF8
-            if isinstance(error, UnicodeDecodeError)
-            else f"names no columns ({error})"
-        )
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: the first line {UTF8}") from error
+    except csv.Error as error:
+        why = f"names no columns ({error})"
         raise ValueError(f"{file}: the first line {why}") from error
-    delimiter = next(
-        (delimiter for delimiter, names in tried.items() if len(names) > 1),
-        delimiters[0],
-    )
+    several = (delimiter for delimiter, names in tried.items() if len(names) > 1)
+    delimiter = next(several, delimiters[0])
     if not any(tried[delimiter]):
         raise ValueError(
             f"{file}: the first line must name the columns, but it is empty"
@@ -106,9 +106,8 @@ class _Lines:
             pa.record_batch([pa.array(lines, pa.large_binary())], schema)
             for lines in parts
         )
-        return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(
-            requested_schema
-        )
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
 
 
 def rows(
@@ -128,9 +127,6 @@ def rows(
         SELECT CASE WHEN octet_length(line) <= {MOST_BYTES} THEN try(decode(line)) END AS line
         FROM {{}} WHERE line <> ''::BLOB))"""
     plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END"
-    return (
-        _Lines(files),
-        sql,
-        {name: plain.format(names.index(name) + 1) for name in wanted}
-        | {DAMAGED: "f IS NULL"},
-    )
+    columns = {name: plain.format(names.index(name) + 1) for name in wanted}
+    columns[DAMAGED] = "f IS NULL"
+    return _Lines(files), sql, columns

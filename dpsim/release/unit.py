@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from dpsim import checks
 from dpsim.release.labels import MOST_OF_A_NAME, short_label
 
-MOST_OF_A_UNIT = (
-    10**6
-)  # the most events of a unit; even with the smallest epsilon, the noise is then far below 2^63
+MOST_OF_A_UNIT = 10**6
+"""The most events of a unit. Even with the smallest epsilon, the noise is then far
+below 2^63."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Unit:
         checks.integer("events", self.events, 1, MOST_OF_A_UNIT)
         if self.column is None and self.events > 1:
             raise ValueError(
-                f"column must name the unit that has up to {self.events} events, got None"
+                f"column must name the unit that has up to {self.events} events, "
+                "got None"
             )
         if not (self.column is None or (isinstance(self.column, str) and self.column)):
             raise ValueError(
@@ -51,10 +52,16 @@ class Unit:
     def words(self) -> str:
         """A description of the unit in words, for the statement."""
         if self.column is None:
-            return "one event. A person with several events is protected for each of them, but not for all together"
+            return (
+                "one event. A person with several events is protected for each of "
+                "them, but not for all together"
+            )
         most = "one event is" if self.events == 1 else f"{self.events} events are"
         name = short_label(self.column, MOST_OF_A_NAME)
-        return f"everything that the table holds about one {name}, of which at most {most} counted"
+        return (
+            f"everything that the table holds about one {name}, of which at most "
+            f"{most} counted"
+        )
 
 
 EVENT = Unit()
@@ -69,11 +76,13 @@ def unit_of(unit: Unit | str | None, events: int | None = None) -> Unit:
     if isinstance(unit, Unit):
         if events is not None:
             raise ValueError(
-                f"events belongs to the name of a column, and the unit has its own, got {events!r:.80}"
+                "events belongs to the name of a column, and the unit has its own, "
+                f"got {events!r:.80}"
             )
         return unit
     if (unit is None) != (events is None):
         raise ValueError(
-            "events must go with a unit (or trajectory), and a unit with events, the largest number that is counted"
+            "events must go with a unit (or trajectory), and a unit with events, the "
+            "largest number that is counted"
         )
     return EVENT if events is None else Unit(events, unit)

@@ -381,8 +381,8 @@ def test_how_far_a_release_can_be_trusted_is_said_first() -> None:
 
 
 def test_a_large_epsilon_is_warned_of() -> None:
-    assert "protects little" in released(epsilon=11.0).text
-    assert "protects little" not in released(epsilon=10.0).text
+    assert "gives little protection" in released(epsilon=11.0).text
+    assert "gives little protection" not in released(epsilon=10.0).text
 
 
 # --- the stationary distribution --------------------------------------------------------------------------------------
@@ -455,7 +455,7 @@ def test_the_share_of_the_long_run_on_rows_of_noise_is_said() -> None:
     table = table[table["origin"] != "shop"]
     chain = released(table, epsilon=0.5)
     assert chain.weak == ["shop"]
-    share = f"{chain.stationary()['shop']:.1%} of the stationary distribution lies on states whose rows say nothing"
+    share = f"{chain.stationary()['shop']:.1%} of the stationary distribution lies on states whose rows may be noise alone"
     assert (
         share in chain.text
         and "of the stationary distribution lies on" not in released().text
