@@ -60,15 +60,14 @@ def spend(
     ----------
     file : str or path
         The budget file. If it does not exist, it is made for this unit and this limit,
-        which must be given. If it exists, the column of the unit must be the recorded
-        one, and so must the limit if one is given. If the path is a symbolic link, its
-        target is read, locked and replaced.
+        which must be given. A symbolic link is followed, so that its target is read,
+        locked and replaced.
     epsilon, delta : float, the loss of the release
-    unit : Unit
-    limit : Limit or None
+    unit : Unit, whose column must be the recorded one
+    limit : Limit, which must be the recorded one, or None for an existing file
     dry : bool
-        Whether to record nothing and only check that the release would not be refused,
-        for example before a long count.
+        Whether to record nothing, and only to check before a long count that the
+        release would not be refused.
 
     Raises
     ------

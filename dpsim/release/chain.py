@@ -3,10 +3,10 @@
 A release contains the noisy counts of the pairs of a support; the proofs of its privacy
 are in dpsim.release.noise. A declared support (all pairs, or a graph) is public, and
 each of its pairs has a noisy count, whether it occurs or not. When pairs are chosen
-privately, a pair that occurs is released if its noisy count reaches a threshold, and
-this choice costs delta. The labels are then either declared or those of the released
-pairs. Everything else (the estimated chain, its error bars, walks) is computed from the
-noisy counts and from public arguments.
+privately, a pair that occurs is released if its noisy count reaches a threshold, which
+costs delta. Their labels are either declared or those of the released pairs. Everything
+else (the estimated chain, its error bars, walks) is computed from the noisy counts and
+from public arguments.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ class PrivateChain:
     def departures(self) -> Array:
         """Return the share of the events that begin in each state (n,).
 
-        The shares are computed from the noisy counts. If no row has a positive noisy
-        total, all shares are equal.
+        The noisy counts are used. If no row has a positive noisy total, all shares are
+        equal.
         """
         totals = estimate.row_sums(self.noisy.astype(float), self.support)
         weights = np.maximum(totals, 0.0)
@@ -236,13 +236,12 @@ class PrivateChain:
     ) -> pd.DataFrame:
         """Return error bars, which are computed from the release and cost no privacy.
 
-        They describe the counts after any limit on a unit's events, and
-        dpsim.release.intervals has the formulas. If the noise is large, ValueError is
-        raised instead of error bars of the stationary distribution. For each state, at
-        most a share of about 1 - level of all releases, counting those for which
-        ValueError is raised, have an interval that does not contain the state's value.
-        If it is raised for nearly all releases, most of the few intervals that are
-        returned miss the value.
+        They describe the counts after any limit on a unit's events;
+        dpsim.release.intervals has the formulas. For the stationary distribution,
+        ValueError is raised if the noise is large. For each state, at most a share of
+        about 1 - level of all releases, counting those for which ValueError is raised,
+        have an interval that does not contain the state's value. If it is raised for
+        nearly all releases, most of the few intervals that are returned miss the value.
 
         Parameters
         ----------

@@ -1,24 +1,23 @@
 """The estimate of a chain from noisy counts, which costs no further privacy.
 
-The rule is empirical Bayes (Robbins 1956). The distribution of the noisy counts is
-known if the true counts are given, so the noisy counts show which shares of the pairs
-have 0, 1, 2, ... events. Expectation-maximisation finds these shares on bins of counts,
-for each group of pairs whose noisy margins lead one to expect similar counts. (The
-margins of a pair are the sums of its row and of its column.) The shares of a group are
-shrunk towards those of the whole table.
+The rule is empirical Bayes (Robbins 1956). The distribution of a noisy count is known
+if the true count is given, so the noisy counts show which shares of the pairs have 0
+events, 1 event, and so on. Expectation-maximisation finds these shares on bins of
+counts, for each group of pairs whose noisy margins (the sums of row and column) lead
+one to expect similar counts. The shares of a group are shrunk towards those of the
+whole table.
 
 If the total of a row were known, the estimate with the least expected total variation
 distance would take, for every pair of the row, the posterior quantile at one common
 level, at which these quantiles add up to the total. If nothing were known about the
 total, the posterior medians would be best. The estimate is half-way between the two,
-and the posterior mean takes the place of the total.
+and the sum of the posterior means takes the place of the total.
 
-There are three exceptions. If the noisy counts contain no more information than their
-margins, the estimate is the count that the margins lead one to expect. If the total of
-a row may be noise, and the row's noisy counts are at least twice as probable without
-any event, the row gets the other rows' shares of arrivals. For pairs chosen privately,
-and for a support with fewer than `LEAST_PAIRS` pairs, the estimate is the noisy count,
-or 0 if the noisy count is negative.
+If the noisy counts contain no more information than their margins, the estimate is the
+count that the margins lead one to expect. If the total of a row may be noise, and its
+noisy counts are at least twice as probable without any event, the row gets the other
+rows' shares of arrivals. For pairs chosen privately, and for a small support, the
+estimate is the noisy count, or 0 if that is negative.
 
 The rule was chosen on the first tables of tools/bench/estimates.py, before any user's
 data were seen. It is not the best rule for every table, and the tests show tables on
@@ -91,8 +90,7 @@ class Estimate(NamedTuple):
     Attributes
     ----------
     matrix : csr_array (n, n)
-        The transition matrix. It has entries on the pairs of the support and on those
-        that `EMPTY_RULE` gives to a row without a pair.
+        The transition matrix. A row without a pair has the entries of `EMPTY_RULE`.
     probabilities : (pairs,) floats, the probabilities of the pairs of the support
     empty : integers, the rows that were filled by `EMPTY_RULE`
     """
@@ -135,10 +133,7 @@ def row_sums(values: Array, support: Support) -> Array:
 
 
 def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
-    """Return a mask of the rows whose totals may be noise.
-
-    The noisy total of such a row is at most `WEAK` standard deviations of its noise.
-    """
+    """Return a mask of the rows whose totals may be noise, as `WEAK` defines."""
     totals = row_sums(noisy.astype(float), support)
     return np.asarray(totals <= WEAK * np.sqrt(noise.variance * support.sizes))
 
@@ -166,10 +161,9 @@ def _posterior(
 ) -> tuple[Array, Array, Array]:
     """Return the mean, the quantiles and the evidence of each pair's true count.
 
-    The mean and the quantiles (levels, pairs), at `LEVELS`, are those of its posterior
-    distribution. The evidence that the pair has an event is the logarithm of the ratio
-    between the probability of its noisy count under the prior and the probability of
-    this noisy count without any event.
+    The mean and the quantiles at `LEVELS` are those of its posterior distribution. The
+    evidence that the pair has an event is the logarithm of a ratio, the probability of
+    the noisy count under the prior divided by its probability without any event.
     """
     # noisy counts that differ by less than a step are treated as equal
     step = max(1.0, noise.scale // 16.0)

@@ -9,19 +9,19 @@ Private pairs. A pair is released if its count is above 0 and its noisy count is
 least tau. Let the table x contain a unit that its neighbour y lacks, and let X and Y be
 their outputs. A pair that occurs only in x passes the threshold with probability T(tau
 - v), where T(u) = P(z >= u) is the tail of the noise and v is the pair's number of
-events. Let delta be an upper bound on the sum of these probabilities. Let A be the
-output for the other pairs of x, for which the noise satisfies epsilon. For every set S
-of outputs, P(X in S) <= delta + P(A in S) <= delta + e^epsilon P(Y in S). In the other
-direction, P(X in S) >= (1 - delta) P(A in S), because the noises of the pairs are
-independent, and therefore (1 - delta) P(Y in S) <= e^epsilon P(X in S). Both directions
-together give (epsilon, delta).
+events. Let delta be a bound on the sum of these probabilities. Let A be the output for
+the other pairs of x, for which the noise satisfies epsilon. For every set S of outputs,
+P(X in S) <= delta + P(A in S) <= delta + e^epsilon P(Y in S). In the other direction,
+P(X in S) >= (1 - delta) P(A in S) because the noises are independent, and therefore (1
+- delta) P(Y in S) <= e^epsilon P(X in S). Both directions together give (epsilon,
+delta).
 
 The bound on the sum. T(u) is convex at integers u >= 0, because the probabilities of
 the noise fall there. For a given number of pairs, the sum of T(tau - v_i) over v_i >= 1
-with sum v_i <= M is therefore largest if all parts v_i but one are 1. This largest sum
-is convex in the number of pairs, so it is largest either for one pair with M events or
-for M pairs with one event each: delta <= max(T(tau - M), M T(tau - 1)) for tau > M. It
-does not matter in which rows the pairs are, because their noises are independent.
+with sum v_i <= M is therefore largest if all v_i but one are 1. This largest sum is
+convex in the number of pairs, so its maximum has either one pair with M events or M
+pairs with one event each: delta <= max(T(tau - M), M T(tau - 1)) for tau > M. It does
+not matter in which rows the pairs are, because their noises are independent.
 """
 
 from __future__ import annotations

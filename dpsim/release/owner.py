@@ -69,11 +69,10 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
 def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
     """Return the errors of a release against the whole table of its owner.
 
-    The errors are total variation distances from the chain of all events, before any
-    limit on a unit's events. For the rows, the result has the mean over the events and
-    the largest distance; a row whose state was not released has the distance 1. For the
-    stationary distributions, it has either their distance or the reason why they cannot
-    be compared. The status of the release and the report of the counts are included.
+    They are total variation distances from the chain of all events, before any limit on
+    a unit's events. For the rows, the mean over the events and the largest distance are
+    returned; a state that was not released counts as 1. For the stationary
+    distributions, the distance is returned, or the reason why they cannot be compared.
     """
     own = counts.trips if counts.before is None else counts.before
     n = len(chain.labels)

@@ -20,7 +20,7 @@ an approximation of the total variation distance of a row, averaged over events,
 rows have equal numbers of events and most counts are larger than their noise.
 error_bound: a proven upper bound on this average for every table with fewer than
 {estimate.LEAST_PAIRS} pairs; with more pairs, the error is usually smaller, but nothing
-is proven about it. Both compare the release with the counted events, and the events that
+is proven about it. Both compare the release with the counted events, and events that
 are left out add to the error. An epsilon above 10 gives little protection. A delta must
 be far below 1 / the number of units, because otherwise a unit may be published."""
 """What the command line says about the columns of `plan`."""
@@ -38,28 +38,25 @@ def plan(
 ) -> pd.DataFrame:
     """Return the noise and the error of a release for each epsilon and limit.
 
-    They are computed only from public numbers, before anything is spent. The columns
-    are epsilon, unit ("event", or a limit), events_kept, scale, mean_noise (``E|Z|`` of
-    a count), threshold (of private pairs, if delta is given), expected_error and
-    error_bound. Both errors are the total variation distance of a row, averaged over
-    the events kept. The first is an approximation, and the second is a proven upper
-    bound for a table with `events_kept` events.
+    Only public numbers are used. The columns are epsilon, unit ("event", or a limit),
+    events_kept, scale, mean_noise (``E|Z|`` of a count), threshold (of private pairs,
+    if delta is given), expected_error and error_bound. Both errors are the total
+    variation distance of a row, averaged over the events kept. The first is an
+    approximation, and the second is a proven upper bound for a table with `events_kept`
+    events.
 
     Parameters
     ----------
     states : int >= 1, the number of states
     events : int >= 1, a public estimate of the number of events before any limit
     epsilons : sequence of floats, each from 1e-6 to 1e6
-    persons : int
+    persons : int, needed with limits
         The approximate number of persons (cars, sessions) to whom these events belong.
-        It is needed with limits.
     limits : sequence of int
         The largest numbers of events of a person that are kept. Without limits, the
         unit is one event.
     delta : float in [0, 1)
-    pairs : int
-        The number of pairs of a declared graph. With None, all states^2 pairs are
-        meant.
+    pairs : int, the number of pairs of a declared graph; None means all states^2 pairs
 
     Notes
     -----

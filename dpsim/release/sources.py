@@ -367,6 +367,7 @@ def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -
     """Return a table of DuckDB that is read from an Arrow stream.
 
     rows: SQL that selects rows from the stream, whose name is put in place of {}.
+
     fields: SQL for each column.
     """
     name = f"events_{uuid.uuid4().hex}"

@@ -81,9 +81,11 @@ def all_pairs(labels: Sequence[Any]) -> Support:
 def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
     """Return the support of a public graph.
 
-    graph: a table with the columns origin and destination and a row for each allowed
-    transition. labels: the labels of the states, in the wanted order. With None, they
-    are the sorted labels of the graph.
+    graph: a table with the columns origin and destination, with a row for each allowed
+    transition.
+
+    labels: the labels of the states, in the wanted order. With None, they are the
+    sorted labels of the graph.
 
     Raises ValueError unless the graph has at least one transition from each label.
     """

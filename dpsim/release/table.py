@@ -24,7 +24,7 @@ from dpsim.release.scratch import ibis
 from dpsim.release.unit import EVENT, Unit, unit_of
 
 MOST_EVENTS = 2**53
-"""The largest sum. A unit must have fewer events, because larger floats skip integers."""
+"""The largest sum. A unit must have fewer events, as larger floats skip integers."""
 
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of counts
 
@@ -291,10 +291,7 @@ def _total(numbers: Any) -> Any:
 
 
 def _group(events: Any, declared: list[Any] | None) -> Any:
-    """Return the rows and events, grouped by reason and, for "kept" events, by pair.
-
-    If there is a unit, the "kept" events are grouped by unit and pair.
-    """
+    """Return the rows and events by reason and, if they are kept, by unit and pair."""
     ends = [
         name for name in ("origin", "destination", "unit") if name in events.columns
     ]
@@ -323,8 +320,7 @@ def _truncate(grouped: Any, most: int) -> Any:
 
     Of each unit, at most `most` events are kept in total.
     """
-    # each hash has its own column, because otherwise it would be computed again wherever
-    # it occurs
+    # each hash has its own column, so that it is not computed again wherever it occurs
     order = _hash(grouped.unit, grouped.origin, grouped.destination)
     start = _fraction(_hash(grouped.unit, ibis.literal("start")))
     hashed = grouped.mutate(order=order, start=start)
