@@ -87,7 +87,7 @@ class PrivateChain:
 
     @property
     def empty(self) -> list[Any]:
-        """The labels of the rows that were filled, as they have no usable counts."""
+        """The labels of the rows that were filled for lack of usable counts."""
         return [self.labels[i] for i in self.estimate.empty]
 
     @property
@@ -163,10 +163,10 @@ class PrivateChain:
         return pd.Series(pi, index=index, name="stationary")
 
     def departures(self) -> Array:
-        """Return the share of the events that begin in each state (n,).
+        """Return the shares of the events that begin in each state (n,).
 
-        The noisy counts are used. If no row has a positive noisy total, all shares are
-        equal.
+        They are computed from the noisy counts. If no row has a positive noisy total,
+        all shares are equal.
         """
         totals = estimate.row_sums(self.noisy.astype(float), self.support)
         weights = np.maximum(totals, 0.0)
@@ -238,10 +238,11 @@ class PrivateChain:
 
         They describe the counts after any limit on a unit's events;
         dpsim.release.intervals has the formulas. For the stationary distribution,
-        ValueError is raised if the noise is large. For each state, at most a share of
-        about 1 - level of all releases, counting those for which ValueError is raised,
-        have an interval that does not contain the state's value. If it is raised for
-        nearly all releases, most of the few intervals that are returned miss the value.
+        ValueError is raised if the noise is large. The level refers to all releases of
+        a table, including those for which ValueError is raised: for each state, at most
+        a share of about 1 - level of them have an interval that does not contain the
+        state's value. If ValueError is raised for nearly all releases, most of the few
+        intervals that are returned miss the value.
 
         Parameters
         ----------
@@ -353,7 +354,7 @@ def losses(
 def _noisy(
     numbers: Integers, noise: Noise, unit: Unit, generator: np.random.Generator | None
 ) -> Integers:
-    """Return the counts with noise, after cutting each to at most `LARGEST_COUNT`."""
+    """Return the counts, each cut to at most `LARGEST_COUNT`, with noise added."""
     numbers = np.minimum(numbers, draws.LARGEST_COUNT)
     return draws.noisy_counts(numbers, noise, generator, events=unit.events)
 
@@ -365,9 +366,9 @@ def _private_pairs(
     threshold: int,
     generator: np.random.Generator | None,
 ) -> tuple[Support, Integers]:
-    """Return the support of the pairs whose noisy count reaches the threshold.
+    """Return the pairs that pass the threshold, and their noisy counts.
 
-    These noisy counts are returned with it.
+    The pairs are a support, and the counts are in its order.
     """
     labels, rows, columns, numbers = supports.pair_counts(counts.trips, wanted.labels)
     noisy = _noisy(numbers, noise, counts.unit, generator)

@@ -51,8 +51,7 @@ class Options:
         destination, or as the file of such a table.
     pairs : str, only with categories
         With "all" (the default), every pair of categories has a noisy count. With
-        "private", only those pairs have one that occur and whose noisy count reaches a
-        threshold.
+        "private", a pair has one only if it occurs and this count reaches a threshold.
     unit : str
         The column that names the person, car or session to protect as a whole. With
         None, single events are protected.

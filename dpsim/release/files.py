@@ -367,7 +367,7 @@ def write_public(chain: PrivateChain, folder: Path) -> None:
 def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
     """Return the table of states.
 
-    Its columns of the stationary distribution are empty if that is not unique.
+    The stationary probabilities are empty if the stationary distribution is not unique.
     """
     places = np.arange(len(chain.labels))
     states = pd.DataFrame(

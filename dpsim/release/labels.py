@@ -138,7 +138,7 @@ def short_label(label: Any, longest: int = MOST_OF_A_LABEL) -> str:
 
 
 def first_labels(labels: Sequence[Any]) -> str:
-    """Return the first ten labels, and "and others" if there are more."""
+    """Return the first ten labels as text, with "and others" if there are more."""
     first = ", ".join(map(short_label, labels[:10]))
     return f"{first} and others" if len(labels) > 10 else first
 

@@ -51,7 +51,7 @@ def read(
         example on a cluster. Names of files are taken literally, and a file that is
         named twice counts once.
     columns : mapping
-        The name in the source of each wanted column, by the column's new name.
+        The new name of each wanted column, with its name in the source.
     how : mapping, optional
         The functions that convert columns, by new name. Other columns are converted by
         `words`.
@@ -172,7 +172,7 @@ def _read_files(
 
 
 def found_files(paths: Sequence[str]) -> list[str]:
-    """Return each file once that the paths name, directly or by a folder.
+    """Return the files that the paths name, directly or by a folder, each once.
 
     Raises ValueError if a folder contains no file that can be read.
     """
@@ -201,7 +201,7 @@ def _tables_in(folder: Path, visited: set[tuple[int, int]]) -> Iterator[str]:
     if _identity(folder) in visited:
         return
     visited.add(_identity(folder))
-    for name in sorted(os.listdir(folder)):
+    for name in sorted(entry.name for entry in os.scandir(folder)):
         if name.startswith((".", "_")):
             continue
         path = folder / name
@@ -263,9 +263,9 @@ def _reason(error: Exception) -> str:
 
 
 def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    """Return the wanted columns of a data frame, and the names of all its columns.
+    """Return the wanted columns of a data frame as a table, and all its column names.
 
-    The wanted columns are a table of an embedded database.
+    The table belongs to an embedded database.
     """
     if hasattr(frame, "collect"):  # a lazy frame of Polars
         frame = frame.collect()

@@ -103,14 +103,14 @@ def in_words(chain: Any) -> str:
         f"are {sampled} ({s['randomness']}).",
         f"Pairs: {s['support']}. The number of pairs that have a noisy count is "
         f"{s['pairs']}, and the number of labels is {len(chain.labels)}.",
-        "The owner of the data vouches that the following is public and was not "
-        "chosen by looking at the data: epsilon and delta, which rows and columns are "
-        "read, the types of these columns and, where they were declared, the states, "
-        "the pairs and the largest number of events of a unit. Only the owner may "
-        "know whether a table was refused.",
-        "Rows without an origin, a destination or a unit, and events outside the "
-        "public states and pairs, were left out before counting. Their number is not "
-        "published.",
+        "The owner of the data vouches that the following is public and was not chosen "
+        "by looking at the data: epsilon and delta, which rows and columns are read, "
+        "the types of these columns and, where they were declared, the states, the "
+        "pairs, the longest time between two visits and the largest number of events "
+        "of a unit. Only the owner may know whether a table was refused.",
+        "Rows that cannot be read, rows without an origin, a destination or a unit, and "
+        "events outside the public states and pairs were left out before counting. "
+        "Their number is not published.",
     ]
     if s["threshold"] is not None:
         lines.append(

@@ -88,10 +88,10 @@ def _moments(time_format: str | None, values: Any) -> Any:
 
 
 def seconds(max_gap: str | None) -> float | None:
-    """Return the seconds in a length of time, such as "30min"; None gives None.
+    """Return the seconds in a length of time such as "30min", or None for None.
 
-    Raises ValueError unless it is a number above 0 and below 10^10 s with the unit s,
-    min, h or d.
+    Raises ValueError unless the number is above 0, has the unit s, min, h or d, and
+    gives less than 10^10 seconds.
 
     >>> seconds("90min"), seconds("1.5 h")
     (5400.0, 5400.0)

@@ -351,7 +351,8 @@ def test_the_statement_names_what_is_public_and_what_was_left_out() -> None:
         in text
     )
     assert (
-        "the largest number of events of a unit" in text
+        "the longest time between two visits and the largest number of events of a unit"
+        in text
         and "left out before counting" in text
     )
     nothing = released(support=None, delta=1e-6).text
