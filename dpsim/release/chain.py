@@ -102,26 +102,14 @@ class PrivateChain:
     @property
     def counts(self) -> pd.DataFrame:
         """The noisy counts, with the columns origin, destination and noisy_count."""
-        return pd.DataFrame(
-            {
-                "origin": self.named(self.support.rows),
-                "destination": self.named(self.support.indices),
-                "noisy_count": self.noisy,
-            }
-        )
+        table = self._ends(self.support.rows, self.support.indices)
+        return table.assign(noisy_count=self.noisy)
 
     @property
     def pairs(self) -> pd.DataFrame:
         """The estimated chain, with the columns origin, destination and probability."""
         matrix = self.estimate.matrix.tocoo()
-        rows, columns = matrix.coords
-        return pd.DataFrame(
-            {
-                "origin": self.named(rows),
-                "destination": self.named(columns),
-                "probability": matrix.data,
-            }
-        )
+        return self._ends(*matrix.coords).assign(probability=matrix.data)
 
     @property
     def matrix(self) -> pd.DataFrame | sparse.csr_array:
@@ -227,8 +215,12 @@ class PrivateChain:
             P = self.estimate.matrix
             walks = markov.random_walk(P, origin, 1, size=moves, rng=generator)
             destination = walks[:, 1]
+        return self._ends(origin, destination)
+
+    def _ends(self, rows: Integers, columns: Integers) -> pd.DataFrame:
+        """Return a table of labels with the columns origin and destination."""
         return pd.DataFrame(
-            {"origin": self.named(origin), "destination": self.named(destination)}
+            {"origin": self.named(rows), "destination": self.named(columns)}
         )
 
     def intervals(

@@ -86,7 +86,7 @@ class Options:
                     "origin and destination must be given, or trajectory "
                     "(USER,TIME,PLACE) for visits"
                 )
-            if not (self.time_format is self.max_gap is None):
+            if self.time_format is not None or self.max_gap is not None:
                 raise ValueError(
                     "time_format and max_gap belong to trajectory, got no trajectory"
                 )
@@ -96,7 +96,8 @@ class Options:
                     "trajectory must be three columns, USER,TIME,PLACE, "
                     f"got {self.trajectory!r}"
                 )
-            if not (self.origin is self.destination is self.count is self.unit is None):
+            others = (self.origin, self.destination, self.count, self.unit)
+            if any(name is not None for name in others):
                 raise ValueError(
                     "trajectory names the unit, so no origin, destination, count or "
                     "unit may be given with it"

@@ -456,7 +456,10 @@ def test_the_share_of_the_long_run_on_rows_of_noise_is_said() -> None:
     table = table[table["origin"] != "shop"]
     chain = released(table, epsilon=0.5)
     assert chain.weak == ["shop"]
-    share = f"{chain.stationary()['shop']:.1%} of the stationary distribution lies on states whose rows may be noise alone"
+    share = (
+        f"{chain.stationary()['shop']:.1%} of the stationary distribution lies on "
+        "states whose rows may be noise alone"
+    )
     assert (
         share in chain.text
         and "of the stationary distribution lies on" not in released().text
