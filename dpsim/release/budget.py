@@ -66,8 +66,8 @@ def spend(
     unit : Unit, whose column must be the recorded one
     limit : Limit, which must be the recorded one, or None for an existing file
     dry : bool
-        Whether to record nothing, and only to check before a long count that the
-        release would not be refused.
+        If true, nothing is recorded. The call only checks, for example before a long
+        count, that the release would not be refused.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
 
 def path_text(name: str, value: Any, what: str) -> str:
     """Return a path as text; raise ValueError if no file or folder can be named so."""
-    # the errors are those of a value that is no path, and of a lone surrogate in it
+    # a value that is not a path raises TypeError, and a lone surrogate the other error
     with suppress(TypeError, UnicodeEncodeError):
         encoded = os.fsencode(value)
         if encoded and b"\0" not in encoded:

@@ -70,11 +70,11 @@ RULE = (
     "each count is half-way between its posterior median and the posterior quantile "
     "at one level for the whole row, at which the quantiles of the row add up to the "
     "sum of its posterior means; the priors are learned from the noisy counts of "
-    "pairs with similar margins; if the noisy counts contain no more information than "
-    "their margins, each count is instead the one that the margins lead one to "
-    f"expect; the counts of a row are set to 0 if its noisy total is at most {WEAK:g} "
-    "standard deviations of its noise and its noisy counts are at least twice as "
-    "probable without any event; finally, each row is normalised"
+    "pairs with similar margins; the counts of a row are set to 0 if its noisy total "
+    f"is at most {WEAK:g} standard deviations of its noise and its noisy counts are at "
+    "least twice as probable without any event; if the noisy counts contain no more "
+    "information than their margins, each count is instead the one that the margins "
+    "lead one to expect; finally, each row is normalised"
 )
 PLAIN_RULE = "negative noisy counts are set to 0, and then each row is normalised"
 EMPTY_RULE = (
