@@ -38,34 +38,17 @@ from dpsim.checks import Array, Integers, Mask
 from dpsim.release.noise import Noise
 from dpsim.release.support import PRIVATE_LABELS, PRIVATE_PAIRS, Support
 
-COMMONEST = 10
-"""The number of destinations that a row without pairs is given."""
-
-WEAK = 3.0
-"""The total of a row may be noise if it is at most this many standard deviations."""
-
-LEAST_PAIRS = 400
-"""The least number of pairs for which `RULE` is used."""
-
+COMMONEST = 10  # the number of destinations that a row without pairs is given
+WEAK = 3.0  # standard deviations up to which the total of a row may be noise
+LEAST_PAIRS = 400  # the least number of pairs for which RULE is used
+# the squared deviations from the margins must exceed those of noise by this many
+# standard deviations
 EVIDENCE = 3.0
-"""The number of standard deviations by which the squared deviations from the margins
-must exceed those of noise."""
-
-RATIO = 5.0
-"""The ratio of the largest expected count in a group to the smallest."""
-
-GROWTH = 1.35
-"""The ratio of the counts in one bin to those in the bin before."""
-
-LEAN = 100.0
-"""The weight, in pairs, that the shares of the whole table have in a group."""
-
-STEPS = 200
-"""Steps of expectation-maximisation; with more, the shares begin to fit the noise."""
-
-LEVELS = np.arange(1, 8) / 8
-"""The levels of the quantiles, which are interpolated linearly between these levels."""
-
+RATIO = 5.0  # the ratio of the largest expected count in a group to the smallest
+GROWTH = 1.35  # the ratio of the counts in one bin to those in the bin before
+LEAN = 100.0  # the weight, in pairs, of the whole table's shares in a group
+STEPS = 200  # of expectation-maximisation; with more, the shares begin to fit the noise
+LEVELS = np.arange(1, 8) / 8  # of quantiles, which are linearly interpolated between
 RULE = (
     "each count is half-way between its posterior median and the posterior quantile "
     "at one level for the whole row, at which the quantiles of the row add up to the "

@@ -51,15 +51,11 @@ from dpsim.numerics.search import least_integer
 from dpsim.release.estimate import row_sums, weak_rows
 from dpsim.release.noise import Noise
 
-MOST_LABELS = 2_000
-"""The largest number of labels for intervals of the stationary distribution."""
-
+MOST_LABELS = 2_000  # for intervals of the stationary distribution
+# the largest ratio of the second order to the first; up to this ratio, the tests find
+# the stated coverage (tests/release/test_intervals.py)
 SECOND = 0.25
-"""The largest ratio of the second order to the first, as far as
-tests/release/test_intervals.py finds the stated coverage."""
-
-PSEUDO_EVENTS = 1.0
-"""What is added to a count before its sampling variance is estimated from it."""
+PSEUDO_EVENTS = 1.0  # added to a count before its sampling variance is estimated
 
 
 def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:

@@ -19,16 +19,11 @@ import pandas as pd
 from dpsim.checks import Integers
 from dpsim.files import WHOLE_TEXT
 
+# TRIM is not used, because with Spark, Ibis 12 takes "v" and "f" for blanks
 AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"
-"""The blanks around a text. TRIM is not used, because with Spark, Ibis 12 takes "v" and
-"f" for blanks."""
-
+# the characters shown come from both ends, because labels may differ only at one end
 MOST_OF_A_LABEL = 22
-"""The number of characters of a label that are shown. They come from both ends, because
-labels may differ only at one end."""
-
-MOST_OF_A_NAME = 80
-"""The number of characters that are shown of a column's name."""
+MOST_OF_A_NAME = 80  # characters that are shown of the name of a column
 
 
 def whole_word(value: Any) -> str | None:

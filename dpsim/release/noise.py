@@ -37,7 +37,7 @@ from dpsim import checks
 
 SMALLEST_EPSILON = 1e-6
 LARGEST_EPSILON = 1e6
-_UP = 1.0 + 1e-9  # larger than the rounding error of a bound, which is multiplied by it
+_UP = 1.0 + 1e-9  # a bound times this is certainly above the exact value
 
 
 class Noise(NamedTuple):

@@ -113,7 +113,7 @@ def _stationary(
     If they cannot be compared, the reason is returned.
     """
     truth = np.zeros(shares.shape[0])
-    # the first line raises ValueError if an event ends in a state that it never leaves
+    # ValueError is raised if events end in a state that no event leaves
     with suppress(ValueError):
         truth[seen] = markov.stationary_distribution(shares[seen][:, seen])
         released = np.append(chain.stationary().to_numpy(), 0.0)

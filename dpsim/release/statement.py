@@ -108,8 +108,8 @@ def in_words(chain: Any) -> str:
         "the types of these columns and, where they were declared, the states, the "
         "pairs, the longest time between two visits and the largest number of events "
         "of a unit. Only the owner may know whether a table was refused.",
-        "Rows that cannot be read, rows without an origin, a destination or a unit, and "
-        "events outside the public states and pairs were left out before counting. "
+        "Rows that cannot be read, rows without an origin, a destination or a unit, "
+        "and events outside the public states and pairs were left out before counting. "
         "Their number is not published.",
     ]
     if s["threshold"] is not None:

@@ -23,9 +23,8 @@ from dpsim.release import labels, sources, text, times
 from dpsim.release.scratch import ibis
 from dpsim.release.unit import EVENT, Unit, unit_of
 
+# the largest sum; a unit must have fewer events, because larger floats skip integers
 MOST_EVENTS = 2**53
-"""The largest sum. A unit must have fewer events, as larger floats skip integers."""
-
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of counts
 
 

@@ -19,9 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 DELIMITERS = ",;\t|"
+# the column that is true for a line that is not a row; no user's table has it
 DAMAGED = f"damaged {uuid.uuid4().hex}"
-"""The column that is true for a line that is not a row. No user's table has it."""
-
 MOST_BYTES = 10_000_000  # the largest number of bytes in a row
 _PART = 2**20  # bytes that are read at a time
 UTF8 = (
@@ -123,10 +122,15 @@ def rows(
         SELECT CASE WHEN len(f) = {len(names)} THEN f END AS f FROM (
         SELECT CASE WHEN NOT contains(line, '"') THEN string_split(line, '{delimiter}')
              WHEN regexp_full_match('{delimiter}' || line, '({field})*')
-             THEN regexp_extract_all('{delimiter}' || line, '{field}', 1) END AS f FROM (
-        SELECT CASE WHEN octet_length(line) <= {MOST_BYTES} THEN try(decode(line)) END AS line
+             THEN regexp_extract_all('{delimiter}' || line, '{field}', 1)
+             END AS f FROM (
+        SELECT CASE WHEN octet_length(line) <= {MOST_BYTES}
+             THEN try(decode(line)) END AS line
         FROM {{}} WHERE line <> ''::BLOB))"""
-    plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END"
+    plain = (
+        "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') "
+        "ELSE f[{0}] END"
+    )
     columns = {name: plain.format(names.index(name) + 1) for name in wanted}
     columns[DAMAGED] = "f IS NULL"
     return _Lines(files), sql, columns

@@ -13,9 +13,7 @@ from typing import Any
 from dpsim.release.scratch import ibis
 from dpsim.release.sources import NUMBERS, words
 
-SCALES = {"seconds": 1e6, "milliseconds": 1e3}
-"""The number of microseconds in each unit."""
-
+SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # the microseconds in each unit
 FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
 PATTERN = re.compile(r"(?=.*%)([^%]|%-?[aAbBcdfgGHIjmMpSuUVwWxXyYzZ%])+", re.DOTALL)
 LENGTH = re.compile(r"(\d+|\d*\.\d+)\s*(s|min|h|d)")
@@ -55,7 +53,7 @@ def _moments(time_format: str | None, values: Any) -> Any:
     elif time_format in SCALES:
         written = values if kind.is_floating() else words(values, NUMBERS)
         number = SCALES[time_format] * written.try_cast("float64")
-        # at most so many microseconds after 1970 that the year is 9892
+        # so many microseconds after 1970, it is the year 9892
         near = (number.abs() < 2.5e17).ifelse(number, None)
         whole = near.round().cast("int64")
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")

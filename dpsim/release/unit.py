@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from dpsim import checks
 from dpsim.release.labels import MOST_OF_A_NAME, short_label
 
+# even with the smallest epsilon, the noise is then far below 2^63
 MOST_OF_A_UNIT = 10**6
-"""The most events of a unit. Even with the smallest epsilon, the noise is then far
-below 2^63."""
 
 
 @dataclass(frozen=True)
