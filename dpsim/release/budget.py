@@ -1,13 +1,16 @@
-"""A budget file, which records what was spent on the single events of a data set or on the units of one column.
+"""The budget file, which records what all releases of a data set have spent.
 
-The file belongs to the owner of the data, who names it. It contains nothing that is computed from the data, not even a
-hash. An entry is written and synced to the disk, under a lock, before anything is drawn, and it stays there if the
-release fails later.
+The owner of the data names the file. It belongs either to the single events of the data
+set or to the units of one column. It contains nothing that is computed from the data,
+not even a hash. An entry is written and synced to the disk, under a lock, before
+anything is sampled, and it stays there if the release fails later.
 
-The losses of one unit add up, even if the releases limited its events differently. The losses of different units do not
-add up, because a release that protects single events or the values of another column promises nothing about these
-units. If the limit is fixed beforehand, the sums of epsilon and delta are a valid guarantee even when each release is
-chosen by looking at the earlier ones. Tighter rules of composition need not be valid in that case.
+The losses of one unit add up, even if the releases limited its events differently. The
+losses of different units do not add up, because a release for single events, or for the
+values of another column, promises nothing about these units. If the limit is fixed
+beforehand, the sums of epsilon and delta are a valid guarantee even when each release
+is chosen by looking at the earlier ones. Tighter rules of composition need not be valid
+in that case.
 """
 
 from __future__ import annotations
@@ -33,7 +36,10 @@ MOST_BYTES = 2**24  # the largest size of a JSON file that is read
 
 
 class Limit(NamedTuple):
-    """The most that all releases of a data set together may spend, with epsilon above 0 and delta in [0, 1)."""
+    """The most that all releases of a data set together may spend.
+
+    Epsilon is above 0, and delta is in [0, 1).
+    """
 
     epsilon: float
     delta: float
@@ -50,23 +56,33 @@ def spend(
 ) -> None:
     """Record a release before it is sampled.
 
-    file: the budget file. If it does not exist, it is made for this unit and this limit, which must be given. If it
-    exists, the unit must have the column that is recorded in it, and a limit, if one is given, must equal the recorded
-    one. A symbolic link is followed, so that its target is read, locked and replaced.
-    dry: only check whether the release would be refused, for instance before a long count, and record nothing.
+    Parameters
+    ----------
+    file : str or path
+        The budget file. If it does not exist, it is made for this unit and this limit,
+        which must be given. A symbolic link is followed, so that its target is read,
+        locked and replaced.
+    epsilon, delta : float, the loss of the release
+    unit : Unit, whose column must be the recorded one
+    limit : Limit, which must be the recorded one, or None for an existing file
+    dry : bool
+        If true, nothing is recorded. The call only checks, for example before a long
+        count, that the release would not be refused.
 
-    Raises ValueError, and records nothing, if the release would exceed the limit, if the column or the limit differs
-    from the recorded one, or if the file is not a budget file or has several names (hard links).
+    Raises
+    ------
+    ValueError
+        If the release would exceed the limit, if the column or the limit differs from
+        the recorded one, or if the file is not a budget file or has several names (hard
+        links). Nothing is recorded then.
     """
     loss = loss_limit("budget", epsilon, delta)
+    if limit is not None:
+        limit = loss_limit("limit", *_pair(limit))
     path = Path(os.path.realpath(path_text("budget", file, "a file")))
     try:
         with _locked(path):
-            book, mode = _read(
-                path,
-                unit,
-                None if limit is None else loss_limit("limit", *_pair(limit)),
-            )
+            book, mode = _read(path, unit, limit)
             most = Limit(*book["limit"])
             spent = [
                 sum(_exact(release[name]) for release in book["releases"])
@@ -80,8 +96,9 @@ def spend(
                     round_up(float(each), ".6g") for each in spent
                 )
                 raise ValueError(
-                    f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the limit of {most.epsilon:g}, "
-                    f"{most.delta:g} in {file}: epsilon {before_epsilon}, delta {before_delta} are spent"
+                    f"budget: epsilon {epsilon:g}, delta {delta:g} would pass the "
+                    f"limit of {most.epsilon:g}, {most.delta:g} in {file}: epsilon "
+                    f"{before_epsilon}, delta {before_delta} are spent"
                 )
             if not dry:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -96,19 +113,18 @@ def spend(
 
 
 def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
-    """Return epsilon and delta as a Limit, or raise ValueError if one of them is out of its range."""
+    """Return epsilon and delta as a Limit; raise ValueError if one is out of range."""
     epsilon = checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True)
-    return Limit(
-        epsilon, checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True)
-    )
+    delta = checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True)
+    return Limit(epsilon, delta)
 
 
 def path_text(name: str, value: Any, what: str) -> str:
-    """Return a path as text, or raise ValueError if no file or folder can have this name."""
-    with suppress(
-        TypeError, UnicodeEncodeError
-    ):  # neither text nor a path, or a lone surrogate
-        if (encoded := os.fsencode(value)) and b"\0" not in encoded:
+    """Return a path as text; raise ValueError if no file or folder can be named so."""
+    # a value that is not a path raises TypeError, and a lone surrogate the other error
+    with suppress(TypeError, UnicodeEncodeError):
+        encoded = os.fsencode(value)
+        if encoded and b"\0" not in encoded:
             return os.fsdecode(encoded)
     raise ValueError(f"{name} must be the name of {what}, got {value!r:.80}")
 
@@ -127,54 +143,59 @@ def _pair(limit: Any) -> tuple[Any, Any]:
 def read_json(path: Path) -> Any:
     """Return the value in a JSON file.
 
-    Raises ValueError if the file has more than `MOST_BYTES` bytes, or if an object repeats a key, because the json
-    module would silently use only the last value of that key.
+    Raises ValueError if the file has more than `MOST_BYTES` bytes, or if an object
+    repeats a key. (The json module would silently use only the last value of such a
+    key.)
     """
-    if (size := path.stat().st_size) > MOST_BYTES:
+    size = path.stat().st_size
+    if size > MOST_BYTES:
         raise ValueError(f"it must have at most {MOST_BYTES:,} bytes, got {size:,}")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
-            raise ValueError(
-                f"a key occurs twice among {', '.join(name for name, _ in pairs)}"[:200]
-            )
+            names = ", ".join(name for name, _ in pairs)
+            raise ValueError(f"a key occurs twice among {names}"[:200])
         return dict(pairs)
 
     return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
 
 
 def _exact(number: float) -> Fraction:
-    """Return the number that the shortest decimal form of a float denotes, so that ten times 0.1 is 1."""
+    """Return the value of a float's shortest decimal form; ten times 0.1 is then 1."""
     return Fraction(repr(number))
 
 
 def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], int]:
-    """Return the checked contents of a budget file and the file's mode, or those that a new file will have.
+    """Return the checked contents of a budget file, and the file's mode.
 
-    Raises ValueError if the file is not a budget file, if its column or its limit differs from the given one, or if a
-    new file has no limit.
+    If the file does not exist, they are those that the new file will have. Raises
+    ValueError if the file is not a budget file, if its column or its limit differs from
+    the given one, or if the file is new and no limit is given.
     """
     if not path.exists():
         if limit is None:
             raise ValueError(
                 f"limit must be given, epsilon and delta, to make the budget {path}"
             )
-        return {
+        new = {
             "version": VERSION,
             "limit": list(limit),
             "column": unit.column,
             "releases": [],
-        }, 0o600
+        }
+        return new, 0o600
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         raise ValueError(
-            f"budget: {path} must be a plain file with one name, got {found.st_nlink} names or another"
+            f"budget: {path} must be an ordinary file with one name, got "
+            f"{found.st_nlink} names or another kind of file"
         )
     try:
         book = read_json(path)
         if not isinstance(book["version"], int) or book["version"] != VERSION:
             raise ValueError(
-                f"its version is {book['version']!r}, not {VERSION}: start a new file with what is left"
+                f"its version is {book['version']!r}, not {VERSION}: start a new file "
+                "with what is left of the limit"
             )
         most = loss_limit("limit", *book["limit"])
         releases = book["releases"]
@@ -185,18 +206,20 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
             loss_limit("releases", release["epsilon"], release["delta"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
-            f"budget: {path} is no budget file ({type(error).__name__}: {error})"
+            f"budget: {path} is not a budget file ({type(error).__name__}: {error})"
         ) from error
     if limit is not None and limit != most:
         raise ValueError(
-            f"limit must be {path}'s, {most.epsilon:g},{most.delta:g}, got {limit[0]:g},{limit[1]:g}"
+            f"limit must be {path}'s, {most.epsilon:g},{most.delta:g}, "
+            f"got {limit.epsilon:g},{limit.delta:g}"
         )
     if column != unit.column:
         names = [
             f"the column {c!r}" if c else "single events" for c in (column, unit.column)
         ]
         raise ValueError(
-            f"budget: {path} is kept for {names[0]}, got a release for {names[1]}: they do not add up"
+            f"budget: {path} is for {names[0]}, got a release for {names[1]}: their "
+            "losses do not add up"
         )
     return book, stat.S_IMODE(found.st_mode)
 
@@ -205,7 +228,8 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
 def _locked(path: Path) -> Iterator[None]:
     """Hold a lock file beside the budget file, and remove it at the end.
 
-    The lock belongs to an open file description, so other threads have to wait as well as other processes.
+    The lock belongs to an open file description, so other threads of this process have
+    to wait as well as other processes.
     """
     files.need_locks("keeping a budget")
     beside = path.with_name(f".{path.name}.lock")
@@ -217,7 +241,8 @@ def _locked(path: Path) -> Iterator[None]:
         except BlockingIOError:
             if time.monotonic() > until:
                 raise ValueError(
-                    f"budget: {path} is held by another release for more than {WAIT:g} s"
+                    f"budget: another release has locked {path} for more than {WAIT:g} "
+                    "s"
                 ) from None
             time.sleep(0.02)
     try:
@@ -228,11 +253,13 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, book: dict[str, Any], mode: int) -> None:
-    """Replace the whole file or, if this fails, nothing. When this returns, the file is on disk with the given mode."""
+    """Replace the budget file, either whole or not at all.
+
+    When this function returns, the new file is on the disk and has the given mode.
+    """
     with files.replacing(path) as partial:
-        partial.unlink(
-            missing_ok=True
-        )  # left by a killed run, or a link, which must not be followed
+        # a killed run may have left it, and a link must not be followed
+        partial.unlink(missing_ok=True)
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             os.fchmod(descriptor, mode)

@@ -1,10 +1,12 @@
-"""A private Markov chain from counts of transitions: noisy integer counts, and the chain estimated from them.
+"""The private Markov chain of a release, made from noisy counts of transitions.
 
-The proofs of its privacy are in dpsim.release.noise. A release contains the noisy counts of the pairs of a support. A
-declared support (all pairs, or a graph) is public, and each of its pairs has a noisy count, whether it occurs or not.
-When pairs are chosen privately, a pair is released if its noisy count reaches a threshold, which costs delta. Their
-labels are either declared or those of the released pairs. Everything else (the estimated chain, its error bars, walks)
-is computed from the noisy counts and from public arguments.
+A release contains the noisy counts of the pairs of a support; the proofs of its privacy
+are in dpsim.release.noise. A declared support (all pairs, or a graph) is public, and
+each of its pairs has a noisy count, whether it occurs or not. When pairs are chosen
+privately, a pair that occurs is released if its noisy count reaches a threshold, which
+costs delta. Their labels are either declared or those of the released pairs. Everything
+else (the estimated chain, its error bars, walks) is computed from the noisy counts and
+from public arguments.
 """
 
 from __future__ import annotations
@@ -36,15 +38,18 @@ _NO_LABELS = "the release has no labels: no pair passed the threshold"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateChain:
-    """A released chain, all of which may be published unless it is a simulation.
+    """A released Markov chain, which may be published unless it is a simulation.
 
-    The released files determine the chain, so a chain that is read back equals the one that was written.
+    `load_release` returns a chain that equals the one that was written.
 
     Parameters
     ----------
     support : Support, the labels and the pairs that have a noisy count
-    noisy : (pairs,) integers, the noisy counts, aligned with the support; they may be negative
-    statement : dict, the facts in statement.json, such as epsilon, delta, mechanism, scale, unit, support and versions
+    noisy : (pairs,) integers
+        The noisy counts, in the order of the support's pairs. They may be negative.
+    statement : dict
+        The facts in statement.json, such as epsilon, delta, mechanism, scale, unit,
+        support and versions.
     """
 
     support: Support
@@ -52,10 +57,13 @@ class PrivateChain:
     statement: dict[str, Any]
 
     def __repr__(self) -> str:
-        s = self.statement
-        said = f"{len(self.labels)} labels, {self.noisy.size} pairs, "
-        said += f"epsilon {round_up(s['epsilon'], '.4g')}, delta {round_up(s['delta'], '.3g')}"
-        return f"PrivateChain({said}{', SIMULATION' if s['simulation'] else ''})"
+        epsilon = round_up(self.statement["epsilon"], ".4g")
+        delta = round_up(self.statement["delta"], ".3g")
+        mark = ", SIMULATION" if self.statement["simulation"] else ""
+        return (
+            f"PrivateChain({len(self.labels)} labels, {self.noisy.size} pairs, "
+            f"epsilon {epsilon}, delta {delta}{mark})"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivateChain) or self.statement != other.statement:
@@ -74,86 +82,91 @@ class PrivateChain:
 
     @cached_property
     def estimate(self) -> estimate.Estimate:
-        """The estimated chain as scipy.sparse, the probabilities of the support's pairs, and the empty rows."""
+        """The chain that is estimated from the noisy counts."""
         return estimate.estimate_chain(self.support, self.noisy, self.noise)
 
     @property
     def empty(self) -> list[Any]:
-        """The labels whose rows have no usable counts and were therefore filled by the rule in the statement."""
+        """The labels of the rows that were filled for lack of usable counts."""
         return [self.labels[i] for i in self.estimate.empty]
 
     @property
     def weak(self) -> list[Any]:
-        """The labels whose rows carry no information, because their noisy totals are at most three standard deviations
-        of their noise."""
-        return [
-            self.labels[i]
-            for i in np.flatnonzero(
-                estimate.weak_rows(self.support, self.noisy, self.noise)
-            )
-        ]
+        """The labels of the rows whose totals may be noise.
+
+        The noisy total of such a row is at most three standard deviations of its noise.
+        """
+        weak = estimate.weak_rows(self.support, self.noisy, self.noise)
+        return [self.labels[i] for i in np.flatnonzero(weak)]
 
     @property
     def counts(self) -> pd.DataFrame:
-        """The noisy counts, as a table with the columns origin, destination and noisy_count."""
-        origin, destination = map(self.named, (self.support.rows, self.support.indices))
-        return pd.DataFrame(
-            {"origin": origin, "destination": destination, "noisy_count": self.noisy}
-        )
+        """The noisy counts, with the columns origin, destination and noisy_count."""
+        table = self._ends(self.support.rows, self.support.indices)
+        return table.assign(noisy_count=self.noisy)
 
     @property
     def pairs(self) -> pd.DataFrame:
-        """The estimated chain, as a table with the columns origin, destination and probability."""
+        """The estimated chain, with the columns origin, destination and probability."""
         matrix = self.estimate.matrix.tocoo()
-        origin, destination = map(self.named, matrix.coords)
-        return pd.DataFrame(
-            {"origin": origin, "destination": destination, "probability": matrix.data}
-        )
+        return self._ends(*matrix.coords).assign(probability=matrix.data)
 
     @property
     def matrix(self) -> pd.DataFrame | sparse.csr_array:
-        """The transition matrix, as a labelled DataFrame or, for more than 3,000 labels, a scipy.sparse csr array."""
+        """The transition matrix, as a labelled DataFrame.
+
+        For more than 3,000 labels, it is a scipy.sparse csr array.
+        """
         P = self.estimate.matrix
         if len(self.labels) > supports.MOST_LABELS:
             return P
-        return pd.DataFrame(
-            P.toarray(),
-            *(pd.Index(self.labels, name=end) for end in ("origin", "destination")),
-        )
+        rows = pd.Index(self.labels, name="origin")
+        columns = pd.Index(self.labels, name="destination")
+        return pd.DataFrame(P.toarray(), rows, columns)
 
     @cached_property
     def closed_classes(self) -> tuple[list[Integers], Integers]:
-        """At most ten of the classes of states that the estimated chain never leaves, and all transient states."""
+        """Up to ten closed classes of states, and all transient states.
+
+        The chain never leaves a closed class.
+        """
         return classes(self.estimate.matrix)
 
     def stationary(self) -> pd.Series:
-        """Return the stationary distribution by label (0 on transient states); raise ValueError if it is not unique."""
+        """Return the stationary distribution by label, which is 0 on transient states.
+
+        Raises ValueError if it is not unique or if the release has no labels.
+        """
         if not self.labels:
             raise ValueError(_NO_LABELS)
         closed, _ = self.closed_classes
         if len(closed) > 1:
             some = ", ".join(repr(self.labels[states[0]]) for states in closed)
             raise ValueError(
-                f"the chain must have one class of states that is never left, got those of {some}"
+                "the chain must have one class of states that is never left, "
+                f"got those of {some}"
             )
         pi = markov.stationary_distribution(self.estimate.matrix)
-        return pd.Series(
-            pi, index=pd.Index(self.labels, name="label"), name="stationary"
-        )
+        index = pd.Index(self.labels, name="label")
+        return pd.Series(pi, index=index, name="stationary")
 
     def departures(self) -> Array:
-        """Return the share of events that begin in each state (n,), computed from the noisy counts."""
-        weights = np.maximum(
-            estimate.row_sums(self.noisy.astype(float), self.support), 0.0
-        )
-        return (
-            weights / weights.sum()
-            if weights.any()
-            else np.full(len(self.labels), 1.0 / max(len(self.labels), 1))
-        )
+        """Return the shares of the events that begin in each state (n,).
+
+        They are computed from the noisy counts. If no row has a positive noisy total,
+        all shares are equal.
+        """
+        totals = estimate.row_sums(self.noisy.astype(float), self.support)
+        weights = np.maximum(totals, 0.0)
+        if not weights.any():
+            weights = np.ones(len(self.labels))
+        return weights / weights.sum()
 
     def named(self, places: Integers) -> pd.Series:
-        """Return the labels of the states at these places, as integers if all of them are integers, else as text."""
+        """Return the labels of the states at these places.
+
+        They are integers if all labels of the chain are integers, and otherwise text.
+        """
         labels = pd.Series(self.labels, dtype=None if self.labels else str)
         return labels.iloc[np.asarray(places, dtype=np.int64)].reset_index(drop=True)
 
@@ -167,56 +180,72 @@ class PrivateChain:
     ) -> list[Any]:
         """Return a random walk of n steps as a list of n + 1 labels.
 
-        start: the first label, or None to draw it from `departures`.
+        start: the first label. With None, it is sampled from `departures`.
         """
         generator = checks.generator(rng)
         if not self.labels:
             raise ValueError(_NO_LABELS)
         if start is None:
             first = int(generator.choice(len(self.labels), p=self.departures()))
-        elif (
-            first := int(positions(pd.Series([start], dtype=object), self.labels)[0])
-        ) < 0:
+        else:
+            place = positions(pd.Series([start], dtype=object), self.labels)
+            first = int(place[0])
+        if first < 0:
             raise ValueError(
                 f"start must be one of the {len(self.labels)} labels, got {start!r}"
             )
-        return self.named(
-            markov.random_walk(self.estimate.matrix, first, n, rng=generator)
-        ).tolist()
+        walk = markov.random_walk(self.estimate.matrix, first, n, rng=generator)
+        return self.named(walk).tolist()
 
     def synthetic(
         self, moves: int, rng: np.random.Generator | int | None = None
     ) -> pd.DataFrame:
-        """Return a table of independent synthetic moves of one step each, with the columns origin and destination."""
-        generator, moves = checks.generator(rng), checks.integer("moves", moves, 0)
+        """Return a table of simulated moves with the columns origin and destination.
+
+        The moves are independent. Each origin is sampled from `departures`, and its
+        destination from the origin's row of the matrix.
+        """
+        generator = checks.generator(rng)
+        moves = checks.integer("moves", moves, 0)
         if moves and not self.labels:
             raise ValueError(_NO_LABELS)
         origin = generator.choice(len(self.labels), size=moves, p=self.departures())
-        P = self.estimate.matrix
-        destination = (
-            markov.random_walk(P, origin, 1, size=moves, rng=generator)[:, 1]
-            if moves
-            else origin
-        )
+        destination = origin
+        if moves:
+            P = self.estimate.matrix
+            walks = markov.random_walk(P, origin, 1, size=moves, rng=generator)
+            destination = walks[:, 1]
+        return self._ends(origin, destination)
+
+    def _ends(self, rows: Integers, columns: Integers) -> pd.DataFrame:
+        """Return a table of labels with the columns origin and destination."""
         return pd.DataFrame(
-            {"origin": self.named(origin), "destination": self.named(destination)}
+            {"origin": self.named(rows), "destination": self.named(columns)}
         )
 
     def intervals(
         self, of: str = "stationary", *, level: float = 0.9, target: str = "table"
     ) -> pd.DataFrame:
-        """Return error bars, which are computed from the released counts and so cost no privacy.
+        """Return error bars, which are computed from the release and cost no privacy.
 
-        They describe the counts after any limit on a unit's events. dpsim.release.intervals has the formulas. Error
-        bars of the stationary distribution raise a ValueError if the noise is large. For each state, at most
-        a share of about 1 - level of all releases, including those that are refused, gives an interval that does not
-        contain the state's value. If nearly all releases are refused, most of the few intervals that are given miss it.
+        They describe the counts after any limit on a unit's events;
+        dpsim.release.intervals has the formulas. For the stationary distribution,
+        ValueError is raised if the noise is large. The level refers to all releases of
+        a table, including those for which ValueError is raised: for each state, at most
+        a share of about 1 - level of them have an interval that does not contain the
+        state's value. If ValueError is raised for nearly all releases, most of the few
+        intervals that are returned miss the value.
 
-        of: "stationary" for the stationary distribution, "probabilities" for each transition probability, or "counts"
-        for each count. Pairs chosen privately have error bars only for counts.
-        level: in (0, 1).
-        target: "table" for the chain of the table's own counts, or "process" for the process behind the table, of which
-        the counts are a sample.
+        Parameters
+        ----------
+        of : str
+            "stationary" for the stationary distribution, "probabilities" for each
+            transition probability, or "counts" for each count. Pairs chosen privately
+            have error bars only for counts.
+        level : float in (0, 1)
+        target : str
+            "table" for the chain of the table's own counts, or "process" for the
+            process from which the table is a sample.
         """
         return intervals.intervals(self, of, level, target)
 
@@ -231,33 +260,44 @@ def release_chain(
     limit: Limit | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> PrivateChain:
-    """Return a private chain made from noisy integer counts, which protects each unit with (epsilon, delta) in total.
+    """Return a private chain made from counts, with (epsilon, delta) in total per unit.
 
-    The chain and its statement may be published. `privatize` counts, releases and writes in one call.
+    The chain and its statement may be published unless `rng` is given. `privatize`
+    counts, releases and writes in one call.
 
     Parameters
     ----------
     counts : Counts
-        From `count_transitions`, or `Counts(trips)` for counts whose unit is one event. Events outside the support are
-        left out.
-    epsilon, delta : float, epsilon from 1e-6 to 1e6 and delta in [0, 1); only pairs chosen privately spend delta
+        The counts from `count_transitions` or `count_trajectories`, or `Counts(trips)`
+        if the unit is one event. Events outside the support are left out.
+    epsilon : float from 1e-6 to 1e6
+    delta : float in [0, 1), which is spent only if pairs are chosen privately
     support : Support or PrivatePairs
-        From `all_pairs`, `declared_graph` or `private_pairs`. With None the pairs are chosen privately, and the labels
-        are those of the released pairs.
-    budget : path of a file in which the release is recorded before anything is drawn (dpsim.release.budget)
-    limit : Limit, the most that all releases of the data may spend; needed if the budget file does not exist yet
-    rng : Generator or int for a simulation, which spends nothing and must not be published; None for a real release
+        The support from `all_pairs`, `declared_graph` or `private_pairs`. With None,
+        the pairs are chosen privately, and the labels are those of the released pairs.
+    budget : str or path
+        The file in which the release is recorded before anything is sampled
+        (dpsim.release.budget).
+    limit : Limit
+        The most that all releases of the data may spend. It is needed if the budget
+        file does not exist yet.
+    rng : Generator or int, optional
+        A generator or a seed for a simulation, which spends nothing and must not be
+        published. A real release has None.
 
     Examples
     --------
-    >>> trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "a"], "trips": [500, 400]})
-    >>> release_chain(Counts(trips), epsilon=1.0, support=supports.all_pairs(["a", "b"]), rng=1)
+    >>> ends = {"origin": ["a", "b"], "destination": ["b", "a"]}
+    >>> counts = Counts(pd.DataFrame(ends | {"trips": [500, 400]}))
+    >>> pairs = supports.all_pairs(["a", "b"])
+    >>> release_chain(counts, epsilon=1.0, support=pairs, rng=1)
     PrivateChain(2 labels, 4 pairs, epsilon 1, delta 0, SIMULATION)
     """
     support = PrivatePairs(None) if support is None else support
     if not isinstance(counts, Counts):
         raise TypeError(
-            f"counts must be Counts, as count_transitions gives them, got {type(counts).__name__}"
+            "counts must be Counts, as count_transitions gives them, "
+            f"got {type(counts).__name__}"
         )
     generator = None if rng is None else checks.generator(rng)
     noise, threshold, spent = losses(epsilon, delta, counts.unit, support)
@@ -269,30 +309,36 @@ def release_chain(
     if isinstance(support, PrivatePairs):
         found, noisy = _private_pairs(counts, support, noise, threshold or 0, generator)
     else:
+        found = support
         numbers, _ = supports.counts_on(counts.trips, support)
-        found, noisy = support, _noisy(numbers, noise, counts.unit, generator)
-    facts |= {"support": found.kind, "pairs": int(noisy.size)}
-    return PrivateChain(
-        found,
-        noisy,
-        facts | {"estimate": estimate.rule(found), "empty_rows": estimate.EMPTY_RULE},
-    )
+        noisy = _noisy(numbers, noise, counts.unit, generator)
+    facts["support"] = found.kind
+    facts["pairs"] = int(noisy.size)
+    facts["estimate"] = estimate.rule(found)
+    facts["empty_rows"] = estimate.EMPTY_RULE
+    return PrivateChain(found, noisy, facts)
 
 
 def losses(
     epsilon: float, delta: float, unit: Unit, support: Any
 ) -> tuple[Noise, int | None, float]:
-    """Return the noise of a release, the threshold for pairs chosen privately, and the delta that the choice spends."""
+    """Return the noise of a release, the threshold of its pairs, and the delta spent.
+
+    With a declared support, the threshold is None and the delta is 0.
+    """
     if not isinstance(support, Support | PrivatePairs):
-        how = "all_pairs, declared_graph or private_pairs, so that no pair is read from the data"
-        raise TypeError(f"support must be made by {how}, got {type(support).__name__}")
+        raise TypeError(
+            "support must be made by all_pairs, declared_graph or private_pairs, so "
+            f"that no pair is read from the data, got {type(support).__name__}"
+        )
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
     noise = laplace_noise(epsilon, unit.events)
     if isinstance(support, Support):
         return noise, None, 0.0
     if delta == 0.0:
         raise ValueError(
-            "delta must be above 0 (for instance 1e-6), got 0, because the pairs are chosen privately"
+            "delta must be above 0 (for instance 1e-6), got 0, because the pairs are "
+            "chosen privately"
         )
     return noise, *pair_threshold(noise, unit.events, delta)
 
@@ -300,10 +346,9 @@ def losses(
 def _noisy(
     numbers: Integers, noise: Noise, unit: Unit, generator: np.random.Generator | None
 ) -> Integers:
-    """Return the counts plus noise, for a unit that may change their sum by at most `unit.events`."""
-    return draws.noisy_counts(
-        np.minimum(numbers, draws.LARGEST_COUNT), noise, generator, events=unit.events
-    )
+    """Return the counts, each cut to at most `LARGEST_COUNT`, with noise added."""
+    numbers = np.minimum(numbers, draws.LARGEST_COUNT)
+    return draws.noisy_counts(numbers, noise, generator, events=unit.events)
 
 
 def _private_pairs(
@@ -313,15 +358,21 @@ def _private_pairs(
     threshold: int,
     generator: np.random.Generator | None,
 ) -> tuple[Support, Integers]:
-    """Return the pairs whose noisy count reaches the threshold, and these counts."""
+    """Return the pairs that pass the threshold, and their noisy counts.
+
+    The pairs are a support, and the counts are in its order.
+    """
     labels, rows, columns, numbers = supports.pair_counts(counts.trips, wanted.labels)
     noisy = _noisy(numbers, noise, counts.unit, generator)
     kept = noisy >= threshold
-    rows, columns, noisy = rows[kept], columns[kept], noisy[kept]
+    rows = rows[kept]
+    columns = columns[kept]
+    noisy = noisy[kept]
+    kind = supports.PRIVATE_PAIRS
     if wanted.labels is None:
+        kind = supports.PRIVATE_LABELS
         used, places = np.unique(np.append(rows, columns), return_inverse=True)
         labels = tuple(labels[i] for i in used)
-        rows, columns = places[: rows.size], places[rows.size :]
-    kind = supports.PRIVATE_LABELS if wanted.labels is None else supports.PRIVATE_PAIRS
+        rows, columns = np.split(places, 2)
     found, order = supports.from_pairs(labels, rows, columns, kind)
     return found, noisy[order]

@@ -1,7 +1,8 @@
-"""A release in one call, its options, and the lines that `dpsim release`, its `--check` and `dpsim plan` print.
+"""`privatize`, its options, and the lines that `dpsim release` and `dpsim plan` print.
 
-`privatize`, `dpsim release` and `dpsim release --check` take the same options, which are read only by `Options`.
-A combination of options that makes no sense is refused before a row is read.
+`privatize`, `dpsim release` and `dpsim release --check` take the same options, which
+`Options` checks. A combination of options that makes no sense raises ValueError before
+any row is read.
 """
 
 from __future__ import annotations
@@ -29,31 +30,41 @@ from dpsim.release.unit import Unit, unit_of
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Options:
-    """The meaning of a table's columns, the unit to protect, and what is public without the data.
+    """The columns of a table, the unit to protect, and what is public without the data.
+
+    Without categories and without a graph, the pairs are chosen privately among all
+    pairs that occur.
 
     Parameters
     ----------
-    origin, destination, count : str, the columns of a table in which each row is one event, or `count` events
+    origin, destination, count : str
+        The columns of a table in which each row is one event, or `count` events.
     trajectory : str
-        "USER,TIME,PLACE", the columns of a table with a row for each visit, instead of the three above. The unit is
-        USER.
+        "USER,TIME,PLACE", the columns of a table in which each row is a visit. It is
+        given in place of the three columns above, and the unit is USER.
     time_format, max_gap : str, only with a trajectory, as in `count_trajectories`
-    categories : the labels of the states that may occur, or a text file with a label in each line
-    graph : the transitions that may occur, as a table (or its file) with the columns origin and destination
+    categories : sequence, str or path
+        The labels of the states that may occur, or a text file with one label in each
+        line.
+    graph : DataFrame, str or path
+        The transitions that may occur, as a table with the columns origin and
+        destination, or as the file of such a table.
     pairs : str, only with categories
-        With "all" (the default) every pair of categories has a noisy count; with "private" only the pairs that occur
-        often have one.
-    unit : str, the column of the person, car or session to protect as a whole; with None, single events are protected
-    events : int, only with a unit or a trajectory, the largest number of events of a unit that are counted
-
-    Without categories and without a graph, the pairs that occur often are chosen privately.
+        With "all" (the default), every pair of categories has a noisy count. With
+        "private", a pair has one only if it occurs and this count reaches a threshold.
+    unit : str
+        The column that names the person, car or session to protect as a whole. With
+        None, single events are protected.
+    events : int, only with a unit or a trajectory
+        The largest number of events of a unit that are counted.
 
     Examples
     --------
-    >>> table = pd.DataFrame({"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]})
-    >>> options = Options(origin="from", destination="to", categories=["home", "shop"])
+    >>> table = pd.DataFrame({"from": ["home", "shop"], "to": ["shop", "home"]})
+    >>> places = ["home", "shop"]
+    >>> options = Options(origin="from", destination="to", categories=places)
     >>> options.counts(table).trips.values.tolist()
-    [['home', 'shop', 2], ['shop', 'home', 1]]
+    [['home', 'shop', 1], ['shop', 'home', 1]]
     """
 
     origin: str | None = None
@@ -72,69 +83,72 @@ class Options:
         if self.trajectory is None:
             if self.origin is None or self.destination is None:
                 raise ValueError(
-                    "origin and destination must be given, or trajectory (USER,TIME,PLACE) for visits"
+                    "origin and destination must be given, or trajectory "
+                    "(USER,TIME,PLACE) for visits"
                 )
-            if not (self.time_format is self.max_gap is None):
+            if self.time_format is not None or self.max_gap is not None:
                 raise ValueError(
                     "time_format and max_gap belong to trajectory, got no trajectory"
                 )
         else:
             if len(self.visits) != 3 or not all(self.visits):
                 raise ValueError(
-                    f"trajectory must be three columns, USER,TIME,PLACE, got {self.trajectory!r}"
+                    "trajectory must be three columns, USER,TIME,PLACE, "
+                    f"got {self.trajectory!r}"
                 )
-            if not (self.origin is self.destination is self.count is self.unit is None):
+            others = (self.origin, self.destination, self.count, self.unit)
+            if any(name is not None for name in others):
                 raise ValueError(
-                    "trajectory protects its first column, so no origin, destination, count or unit may be given"
+                    "trajectory names the unit, so no origin, destination, count or "
+                    "unit may be given with it"
                 )
 
     @cached_property
     def visits(self) -> list[str]:
-        """The names of the columns in `trajectory`, or an empty list without a trajectory."""
-        return (
-            []
-            if self.trajectory is None
-            else [name.strip() for name in str(self.trajectory).split(",")]
-        )
+        """The column names in `trajectory`, or an empty list without a trajectory."""
+        if self.trajectory is None:
+            return []
+        return [name.strip() for name in str(self.trajectory).split(",")]
 
     @cached_property
     def protected(self) -> Unit:
-        """The unit that the release protects."""
+        """The unit to protect."""
         return unit_of(self.visits[0] if self.visits else self.unit, self.events)
 
     @cached_property
     def support(self) -> Support | PrivatePairs:
-        """The declared pairs, or a request to choose the pairs privately."""
+        """The declared support, or a request to choose the pairs privately."""
         return declare(self.categories, self.graph, self.pairs)
 
     def counts(self, source: Any) -> Counts:
-        """Return the counts of a table, which is given as files, a folder, a DataFrame or an Ibis table."""
-        known: dict[str, Any] = {
-            "unit": self.protected,
-            "categories": self.support.labels,
-        }
+        """Return the counts of the transitions in a source, as in `sources.read`."""
         if not self.visits:
             return count_transitions(
                 source,
                 str(self.origin),
                 str(self.destination),
                 count=self.count,
-                **known,
+                categories=self.support.labels,
+                unit=self.protected,
             )
         _, time, place = self.visits
         return count_trajectories(
             source,
-            time=time,
-            place=place,
+            self.protected,
+            time,
+            place,
             time_format=self.time_format,
             max_gap=self.max_gap,
-            **known,
+            categories=self.support.labels,
         )
 
 
 WRITING = "writing a release"
-WITHOUT_LOCKS = "`dpsim release --check` works, and so does dpsim.release.privatize without output and budget"
-"""What is said on a system where files cannot be locked."""
+WITHOUT_LOCKS = (
+    "`dpsim release --check` works, and so does dpsim.release.privatize without output "
+    "and budget"
+)
+"""What a user can still do on a system where files cannot be locked."""
 
 
 def privatize(
@@ -159,21 +173,29 @@ def privatize(
     rng: np.random.Generator | int | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> PrivateChain:
-    """Return a private chain from a table of events, counts or visits; this is what `dpsim release` does, in one call.
+    """Return a private Markov chain of a table of events, counts or visits.
+
+    `dpsim release` calls this function.
 
     Parameters
     ----------
-    source : a file or files (csv, tsv, also .gz, or Parquet), a folder of them, a DataFrame, or an Ibis table
-    origin, destination, count, trajectory, time_format, max_gap, categories, graph, pairs, unit, events
-        These say which columns are read, what is public, and whom to protect, as in `Options`.
+    source : path or paths, DataFrame, or Ibis table
+        Files (csv, tsv, also .gz, or Parquet), a folder of them, or a table.
+    origin, destination, count, trajectory, time_format, max_gap : as in `Options`
+    categories, graph, pairs, unit, events : as in `Options`
     epsilon, delta, budget, limit, rng : as in `release_chain`
-    output : a new folder for the release; a second, output_OWNER_ONLY, is only for you. With None, no files are written
-    tell : a function called with each line that only you may read: what was counted, and what was left out and why
+    output : str or path
+        A new folder for the release. A second folder, output_OWNER_ONLY, is only for
+        the owner of the data. With None, no files are written.
+    tell : function
+        It is called with each line that only the owner of the data may read. These
+        lines say what was counted, and what was left out and why.
 
     Examples
     --------
-    >>> table = pd.DataFrame({"from": ["home", "shop"] * 500, "to": ["shop", "home"] * 500})
-    >>> chain = privatize(table, origin="from", destination="to", categories=["home", "shop"], epsilon=1, rng=1)
+    >>> table = pd.DataFrame({"from": ["a", "b"] * 500, "to": ["b", "a"] * 500})
+    >>> ends = {"origin": "from", "destination": "to"}
+    >>> chain = privatize(table, **ends, categories=["a", "b"], epsilon=1, rng=1)
     >>> chain.stationary().round(2).tolist()
     [0.5, 0.5]
     """
@@ -195,11 +217,11 @@ def privatize(
     noise, _, spent = losses(epsilon, delta, options.protected, options.support)
     if limit is not None and budget is None:
         raise ValueError(
-            "limit belongs to a budget (--budget FILE), the file that records it, and no budget was given"
+            "limit belongs to a budget (--budget FILE), in which it is recorded, but "
+            "no budget was given"
         )
-    if (
-        budget is not None and rng is None
-    ):  # a release that the budget would refuse is refused before a row is read
+    if budget is not None and rng is None:
+        # a release that would exceed the limit is refused before any row is read
         spend(
             budget,
             epsilon=noise.epsilon,
@@ -228,7 +250,7 @@ def privatize(
     return made
 
 
-# --- the command line -------------------------------------------------------------------------------------------------
+# --- the command line -----------------------------------------------------------------
 
 
 def release_lines(
@@ -244,11 +266,13 @@ def release_lines(
     budget: str | None = None,
     **options: Any,
 ) -> list[str]:
-    """Make and write a release, or with `check` only count the events, and return the lines that may be published.
+    """Write a release, and return the lines that may be published.
 
-    All other lines go to the owner through `tell`. options: the arguments of `Options`. If the release is refused, a
-    ValueError is raised and no files remain. On a system where files cannot be locked, everything but a check is
-    refused before anything else.
+    `options` are the arguments of `Options`. With `check` true, the events are only
+    counted, and nothing is released. Each line that only the owner of the data may read
+    is passed to `tell`. If the release is refused, ValueError is raised and no files
+    remain. On a system where files cannot be locked, ImportError is raised unless
+    `check` is true.
     """
     try:
         need_locks(WRITING, WITHOUT_LOCKS)
@@ -259,23 +283,18 @@ def release_lines(
     if check:
         _counts_aloud(source, Options(**options), tell)
         found = sources.found_files(source)
-        names = [f"{'':>16}{visible(file)}" for file in found]
-        for line in (
-            f"{len(found):>15,} files counted:",
-            *names,
-            "nothing was drawn, spent or written",
-        ):
-            tell(line)
+        tell(f"{len(found):>15,} files counted:")
+        for file in found:
+            tell(f"{'':>16}{visible(file)}")
+        tell("nothing was sampled, spent or written")
         return []
-    if epsilon is None or output is None:
-        raise ValueError(
-            f"{'epsilon' if epsilon is None else 'output'} must be given, unless with --check"
-        )
-    most = (
-        None
-        if limit is None
-        else loss_limit("limit", *_numbers("limit", limit, float, 2))
-    )
+    if epsilon is None:
+        raise ValueError("epsilon must be given, unless with --check")
+    if output is None:
+        raise ValueError("output must be given, unless with --check")
+    most = None
+    if limit is not None:
+        most = loss_limit("limit", *_numbers("limit", limit, float, 2))
     chain = privatize(
         source,
         epsilon=epsilon,
@@ -289,22 +308,23 @@ def release_lines(
     )
     folder = f"{os.path.abspath(output)}_OWNER_ONLY"
     tell(
-        f"for you only: written to {output}; its error against your table is in {folder}/{files.OWNER}"
+        f"for you only: the release is in {output}, and its error against your table "
+        f"is in {folder}/{files.OWNER}"
     )
-    lines = [
-        chain.text,
-        f"written to {visible(output)}"
-        + (": all of it may be published" if seed is None else ""),
-    ]
-    if budget is None and seed is None:
+    written = f"written to {visible(output)}"
+    if seed is not None:
+        return [chain.text, written]
+    lines = [chain.text, f"{written}: all of it may be published"]
+    if budget is None:
         lines.append(
-            "no budget file was named, so keep account yourself: epsilon and delta of releases of the same data add up"
+            "no budget file was named, so keep account yourself: the epsilons and the "
+            "deltas of all releases of the same data add up"
         )
     return lines
 
 
 def _counts_aloud(source: Any, options: Options, tell: Callable[[str], None]) -> Counts:
-    """Return the counts, after telling the owner what was counted and what was left out."""
+    """Return the counts, after telling the owner what was counted and left out."""
     lines = ["for you only:"]
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
@@ -327,13 +347,14 @@ def plan_lines(
 
 
 def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list[Any]:
-    """Return the numbers of a comma-separated option."""
+    """Return the numbers that an option lists with commas between them."""
     try:
         found = [kind(part) for part in text.split(",")]
     except ValueError:
         found = []
     if not found or number not in (None, len(found)):
         raise ValueError(
-            f"{name} must be {number or 'some'} numbers with commas between them, got {text!r:.80}"
+            f"{name} must be {number or 'some'} numbers with commas between them, "
+            f"got {text!r:.80}"
         )
     return found

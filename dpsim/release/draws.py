@@ -1,4 +1,4 @@
-"""The integer noise of a release, from OpenDP's exact sampler or, for a simulation, from numpy's generators."""
+"""Noisy counts, sampled exactly by OpenDP or, in a simulation, by numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpsim.checks import Integers
 from dpsim.release.noise import Noise
 
 LARGEST_COUNT = 2**53
-_CHUNK = 50_000  # the number of counts that OpenDP gets at a time, so that the lists of Python integers stay small
+_CHUNK = 50_000  # counts at a time, so that the lists of Python integers stay small
 
 
 def noisy_counts(
@@ -22,47 +22,54 @@ def noisy_counts(
     *,
     events: int = 1,
 ) -> Integers:
-    """Return the counts (cells,) with independent noise added. The counts are from 0 to 2^53, and the result may be
-    negative.
+    """Return the counts with independent noise added to each, which may be negative.
 
-    rng: a generator for a simulation. With None, the noise comes from OpenDP's sampler, which is exact because the
-    scale is a rational number. The sampler's bits come from OpenSSL's generator with a key from the operating system
-    (NIST SP 800-90A). Every thread has a generator of its own, so chunks that are drawn at the same time in several
-    threads share no state. Processes would not be faster than threads, because the sampler holds no lock while it draws
-    (tools/bench/results/release_scale.csv has the times).
+    Parameters
+    ----------
+    counts : (cells,) integers, each from 0 to 2^53
+    noise : Noise
+    rng : Generator, optional
+        A generator for a simulation. With None, the noise is sampled by OpenDP, and its
+        distribution is exact because the scale is a rational number. The random bits
+        come from OpenSSL's generator, whose key comes from the operating system (NIST
+        SP 800-90A). Every thread has a generator of its own, so threads that sample at
+        the same time share no state. Processes would not be faster than threads,
+        because the sampler holds no lock while it samples
+        (tools/bench/results/release_scale.csv has the times).
+    events : int
+        The most by which a unit may change the sum of the counts. If the loss that
+        OpenDP states for such a change is larger than the epsilon of the noise,
+        ValueError is raised and nothing is sampled.
 
-    events: the most by which a unit may change the sum of the counts. If the loss that the sampler itself states for
-    such a change is larger than the epsilon of the noise, ValueError is raised and nothing is drawn.
-
+    Examples
+    --------
     >>> from dpsim.release.noise import laplace_noise
     >>> noisy_counts([500, 0, 3], laplace_noise(1.0), np.random.default_rng(1)).tolist()
     [498, 3, 3]
     """
-    values, events = (
-        checks.integers("counts", counts, 0, LARGEST_COUNT),
-        checks.integer("events", events, 1),
-    )
+    values = checks.integers("counts", counts, 0, LARGEST_COUNT)
+    events = checks.integer("events", events, 1)
     if rng is not None:
         rng = checks.generator(rng)
-        p = -np.expm1(
-            -1.0 / noise.scale
-        )  # in double precision, which is quick but not exact
+        # in double precision, which is quick but not exact
+        p = -np.expm1(-1.0 / noise.scale)
         return values + (rng.geometric(p, values.size) - rng.geometric(p, values.size))
-    import opendp.prelude as dp  # the import takes half a second, and only a real release needs it
+    # the import takes half a second, and only a real release needs it
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     sampler = dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=noise.scale)
-    if not (loss := sampler.map(events)) <= noise.epsilon:
+    loss = sampler.map(events)
+    if not loss <= noise.epsilon:
         raise ValueError(
-            f"noise must lose epsilon {noise.epsilon!r} at most for {events} events, and would lose {loss!r}"
+            f"noise must have an epsilon of at most {noise.epsilon!r} for {events} "
+            f"events, got {loss!r}"
         )
+
+    def add_noise(part: Integers) -> Integers:
+        return np.array(sampler(part.tolist()), dtype=np.int64)
+
     parts = np.array_split(values, values.size // _CHUNK + 1)
     with ThreadPoolExecutor(streams.threads()) as pool:
-        return np.concatenate(
-            list(
-                pool.map(
-                    lambda part: np.array(sampler(part.tolist()), dtype=np.int64), parts
-                )
-            )
-        )
+        return np.concatenate(list(pool.map(add_noise, parts)))

@@ -1,20 +1,29 @@
-"""The chain that is estimated from noisy counts, which is post-processing and costs no privacy.
+"""The estimate of a chain from noisy counts, which costs no further privacy.
 
-The rule is empirical Bayes (Robbins 1956). The share of the pairs that have 0, 1, 2, ... events can be learned from the
-noisy counts, because their distribution given the true counts is known. Expectation-maximisation finds these shares, on
-bins of counts, for each group of pairs whose noisy margins lead one to expect similar counts. A group's shares are
-shrunk towards those of the whole table. If the total of a row were known, the estimate with the least expected total
-variation distance would take, for every pair of the row, the posterior quantile at one common level, the level at which
-these quantiles add up to the total. If nothing were known about the total, the posterior medians would be best. The
-estimate is half-way between the two. If the noisy counts contain no more information than their margins, the estimate
-is the count that the margins lead one to expect. If the total of a row may be noise, and the row's noisy counts are at
-least twice as probable without any event, the row takes the other rows' shares of arrivals. Pairs chosen privately,
-and pairs of a support that is small, get their noisy counts, with negative ones set to 0.
+The rule is empirical Bayes (Robbins 1956). The distribution of a noisy count is known
+if the true count is given, so the noisy counts show which shares of the pairs have 0
+events, 1 event, and so on. Expectation-maximisation finds these shares on bins of
+counts, for each group of pairs whose noisy margins (the sums of row and column) lead
+one to expect similar counts. The shares of a group are shrunk towards those of the
+whole table.
 
-The rule was chosen on the first tables of tools/bench/estimates.py, before any user's data were seen. It is not the
-best rule for every table, and the tests show tables on which a simpler rule has a smaller error.
-tools/bench/results/estimates.md compares its errors with those of twelve other rules, both on the tables that were used
-for the choice and on others.
+If the total of a row were known, the estimate with the least expected total variation
+distance would take, for every pair of the row, the posterior quantile at one common
+level, at which these quantiles add up to the total. If nothing were known about the
+total, the posterior medians would be best. The estimate is half-way between the two,
+and the sum of the posterior means takes the place of the total.
+
+If the noisy counts contain no more information than their margins, the estimate is the
+count that the margins lead one to expect. If the total of a row may be noise, and its
+noisy counts are at least twice as probable without any event, the row gets the other
+rows' shares of arrivals. For pairs chosen privately, and for a small support, the
+estimate is the noisy count, or 0 if that is negative.
+
+The rule was chosen on the first tables of tools/bench/estimates.py, before any user's
+data were seen. It is not the best rule for every table, and the tests show tables on
+which a simpler rule has a smaller error. tools/bench/results/estimates.md compares its
+errors with those of twelve other rules, both on the tables that were used for the
+choice and on others.
 """
 
 from __future__ import annotations
@@ -30,26 +39,31 @@ from dpsim.release.noise import Noise
 from dpsim.release.support import PRIVATE_LABELS, PRIVATE_PAIRS, Support
 
 COMMONEST = 10  # the number of destinations that a row without pairs is given
-WEAK = 3.0  # a row carries no information if its noisy total is at most this many standard deviations of its noise
-LEAST_PAIRS = 400  # a support with fewer pairs keeps its noisy counts
-EVIDENCE = 3.0  # standard deviations by which squared deviations from the margins must exceed those of noise
+WEAK = 3.0  # standard deviations up to which the total of a row may be noise
+LEAST_PAIRS = 400  # the least number of pairs for which RULE is used
+# the squared deviations from the margins must exceed those of noise by this many
+# standard deviations
+EVIDENCE = 3.0
 RATIO = 5.0  # the ratio of the largest expected count in a group to the smallest
 GROWTH = 1.35  # the ratio of the counts in one bin to those in the bin before
-LEAN = 100.0  # the weight, in pairs, that the shares of the whole table have in a group
-STEPS = 200  # steps of expectation-maximisation; with more steps the shares begin to fit the noise
-LEVELS = (
-    np.arange(1, 8) / 8
-)  # the levels at which quantiles are computed; between them they are interpolated linearly
+LEAN = 100.0  # the weight, in pairs, of the whole table's shares in a group
+STEPS = 200  # of expectation-maximisation; with more, the shares begin to fit the noise
+LEVELS = np.arange(1, 8) / 8  # of quantiles, which are linearly interpolated between
 RULE = (
-    "each count is half-way between its posterior median and the posterior quantile at which the counts of its row add "
-    "up to their posterior mean, with priors learned from the noisy counts of pairs with similar margins, and then "
-    "each row is normalised"
+    "each count is half-way between its posterior median and the posterior quantile "
+    "at one level for the whole row, at which the quantiles of the row add up to the "
+    "sum of its posterior means; the priors are learned from the noisy counts of "
+    "pairs with similar margins; the counts of a row are set to 0 if its noisy total "
+    f"is at most {WEAK:g} standard deviations of its noise and its noisy counts are at "
+    "least twice as probable without any event; if the noisy counts contain no more "
+    "information than their margins, each count is instead the one that the margins "
+    "lead one to expect; finally, each row is normalised"
 )
 PLAIN_RULE = "negative noisy counts are set to 0, and then each row is normalised"
 EMPTY_RULE = (
-    "a row that says nothing, and whose noisy counts are at least twice as probable if it has no event, takes the "
-    "shares of arrivals of its allowed destinations; a row without any pair takes those of the "
-    f"{COMMONEST} commonest destinations"
+    "a row whose counts are all 0 after this gets the shares of arrivals of its "
+    "allowed destinations, or equal shares if these have no arrivals; a row without "
+    f"any pair gets the shares of arrivals of the {COMMONEST} commonest destinations"
 )
 
 
@@ -58,7 +72,8 @@ class Estimate(NamedTuple):
 
     Attributes
     ----------
-    matrix : csr_array (n, n), with the pairs of the support and those that `EMPTY_RULE` gives to a row without a pair
+    matrix : csr_array (n, n)
+        The transition matrix. A row without a pair has the entries of `EMPTY_RULE`.
     probabilities : (pairs,) floats, the probabilities of the pairs of the support
     empty : integers, the rows that were filled by `EMPTY_RULE`
     """
@@ -71,19 +86,17 @@ class Estimate(NamedTuple):
 def rule(support: Support) -> str:
     """Return the rule, in words, by which a chain on this support is estimated."""
     few = support.indices.size < LEAST_PAIRS
-    return (
-        PLAIN_RULE if few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS) else RULE
-    )
+    if few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS):
+        return PLAIN_RULE
+    return RULE
 
 
 def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
-    """Return the chain estimated from the noisy counts of a support, by the module's rule."""
+    """Return the chain that is estimated from a support's noisy counts (pairs,)."""
     counts = noisy.astype(float)
-    weights = (
-        _learn_counts(support, counts, noise)
-        if rule(support) == RULE
-        else np.maximum(counts, 0.0)
-    )
+    weights = np.maximum(counts, 0.0)
+    if rule(support) == RULE:
+        weights = _learn_counts(support, counts, noise)
     empty = row_sums(weights, support) <= 0.0
     filled = empty[support.rows]
     arrivals = np.bincount(
@@ -92,38 +105,32 @@ def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
     weights[filled] = arrivals[support.indices[filled]]
     weights[filled & (row_sums(weights, support)[support.rows] <= 0.0)] = 1.0
     probabilities = weights / row_sums(weights, support)[support.rows]
-    return Estimate(
-        _matrix(support, probabilities, arrivals), probabilities, np.flatnonzero(empty)
-    )
+    matrix = _matrix(support, probabilities, arrivals)
+    return Estimate(matrix, probabilities, np.flatnonzero(empty))
 
 
 def row_sums(values: Array, support: Support) -> Array:
     """Return, for each row, the sum of the values of its pairs."""
-    return np.bincount(support.rows, values, minlength=len(support.labels)).astype(
-        float
-    )
+    sums = np.bincount(support.rows, values, minlength=len(support.labels))
+    return sums.astype(float)
 
 
 def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
-    """Return a mask of the rows whose noisy total is at most `WEAK` standard deviations of its noise."""
-    return np.asarray(
-        row_sums(noisy.astype(float), support)
-        <= WEAK * np.sqrt(noise.variance * support.sizes)
-    )
+    """Return a mask of the rows whose totals may be noise, as `WEAK` defines."""
+    totals = row_sums(noisy.astype(float), support)
+    return np.asarray(totals <= WEAK * np.sqrt(noise.variance * support.sizes))
 
 
 def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
-    """Return the counts estimated by `RULE`.
+    """Return the counts (pairs,) that are estimated by `RULE`.
 
-    They are 0 in a weak row whose noisy counts are at least twice as probable without any event.
+    If the noisy counts differ from the expected counts by no more than noise would, the
+    expected counts are returned.
     """
-    expected, most = (
-        expected_counts(support, noisy, noise),
-        noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size),
-    )
-    if (
-        float(((noisy - expected) ** 2).sum()) <= noise.variance * most
-    ):  # squared noise has variance <= 5 v^2
+    expected = expected_counts(support, noisy, noise)
+    # the square of noise with variance v has the mean v and at most the variance 5 v^2
+    most = noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size)
+    if float(((noisy - expected) ** 2).sum()) <= noise.variance * most:
         return expected
     mean, quantiles, evidence = _posterior(noisy, expected, noise)
     empty = weak_rows(support, noisy, noise) & (
@@ -135,28 +142,25 @@ def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
 def _posterior(
     noisy: Array, expected: Array, noise: Noise
 ) -> tuple[Array, Array, Array]:
-    """Return the mean and the quantiles of each pair's posterior distribution, and the evidence that it has an event.
+    """Return the mean, the quantiles and the evidence of each pair's true count.
 
-    The evidence is the logarithm of a ratio, in which the probability of the noisy count under the prior is divided by
-    its probability without any event.
+    The mean and the quantiles at `LEVELS` are those of its posterior distribution. The
+    evidence that the pair has an event is the logarithm of a ratio, the probability of
+    the noisy count under the prior divided by its probability without any event.
     """
-    step = max(
-        1.0, noise.scale // 16.0
-    )  # noisy counts that differ by less are treated as equal
-    seen = np.maximum(
-        np.rint(noisy / step) * step, 0.0
-    )  # a negative noisy count has the same posterior as 0
+    # noisy counts that differ by less than a step are treated as equal
+    step = max(1.0, noise.scale // 16.0)
+    # a negative noisy count has the same posterior as 0
+    seen = np.maximum(np.rint(noisy / step) * step, 0.0)
     bins = count_bins(float(seen.max()))
     counts, numbers = np.unique(seen, return_counts=True)
     table = bin_shares(
         bin_likelihood(counts, bins, noise), numbers, np.ones(bins[0].size), 0.0
     )
     kinds = np.rint(np.log(expected) / math.log(RATIO))
-    mean, evidence, quantiles = (
-        np.empty(noisy.size),
-        np.empty(noisy.size),
-        np.empty((LEVELS.size, noisy.size)),
-    )
+    mean = np.empty(noisy.size)
+    evidence = np.empty(noisy.size)
+    quantiles = np.empty((LEVELS.size, noisy.size))
     for kind in np.unique(kinds):
         group = np.flatnonzero(kinds == kind)
         counts, place, numbers = np.unique(
@@ -165,24 +169,26 @@ def _posterior(
         likelihood = bin_likelihood(counts, bins, noise)
         joint: Array = likelihood * bin_shares(likelihood, numbers, table, LEAN)
         total = joint.sum(axis=1)
-        evidence[group] = np.log(
-            total / np.maximum(likelihood[:, 0], np.finfo(float).tiny)
-        )[place]
-        mean[group] = ((joint * np.clip(counts[:, None], *bins)).sum(axis=1) / total)[
-            place
-        ]
+        without = np.maximum(likelihood[:, 0], np.finfo(float).tiny)
+        evidence[group] = np.log(total / without)[place]
+        means = (joint * np.clip(counts[:, None], *bins)).sum(axis=1) / total
+        mean[group] = means[place]
         below = np.cumsum(joint, axis=1)[:, :-1] / total[:, None]
         for level, values in zip(LEVELS, quantiles):
             moved = noise.scale * math.copysign(
                 math.log(1.0 - abs(2.0 * level - 1.0)), level - 0.5
             )
-            first, last = (ends[(below < level).sum(axis=1)] for ends in bins)
+            chosen = (below < level).sum(axis=1)
+            first, last = (ends[chosen] for ends in bins)
             values[group] = np.clip(counts + moved, first, last)[place]
     return mean, quantiles, evidence
 
 
 def count_bins(most: float) -> tuple[Array, Array]:
-    """Return the first and the last count of each bin, up to at least `most`; each count from 0 to 5 has its own."""
+    """Return the first and the last count of each bin, up to at least the count `most`.
+
+    Each count from 0 to 5 has a bin of its own.
+    """
     wider = 6.0 * GROWTH ** np.arange(
         2.0 + max(0.0, math.log(max(most, 1.0) / 6.0) / math.log(GROWTH))
     )
@@ -191,18 +197,17 @@ def count_bins(most: float) -> tuple[Array, Array]:
 
 
 def bin_likelihood(noisy: Array, bins: tuple[Array, Array], noise: Noise) -> Array:
-    """Return the probability of each noisy count (row) if the true count is uniform in each bin (column)."""
+    """Return the probability of each noisy count (row) for each bin (column).
+
+    The true count is uniformly distributed in the bin.
+    """
     first, last = bins
-    width, noisy = last - first + 1.0, noisy[:, None]
-    least = np.where(
-        noisy < first, first - noisy, noisy - last
-    )  # the smallest noise, or by symmetry minus the largest
-    return (
-        np.asarray(
-            np.exp(noise.log_tail(least)) - np.exp(noise.log_tail(least + width))
-        )
-        / width
-    )
+    width = last - first + 1.0
+    noisy = noisy[:, None]
+    # the noise is symmetric, so if it is negative, its absolute values are taken
+    least = np.where(noisy < first, first - noisy, noisy - last)
+    inside = np.exp(noise.log_tail(least)) - np.exp(noise.log_tail(least + width))
+    return np.asarray(inside) / width
 
 
 def bin_shares(
@@ -210,7 +215,8 @@ def bin_shares(
 ) -> Array:
     """Return the shares of the bins after `STEPS` steps of expectation-maximisation.
 
-    The steps start from the shares `lean_on`, which also have the weight of `lean` additional pairs in every step.
+    The first step begins with the shares `lean_on`, and in every step these shares have
+    the weight of `lean` additional pairs.
     """
     shares = lean_on = lean_on / lean_on.sum()
     for _ in range(STEPS):
@@ -222,73 +228,65 @@ def bin_shares(
 
 
 def _of_rows(quantiles: Array, mean: Array, support: Support) -> Array:
-    """Return the counts that `RULE` computes from the quantiles.
+    """Return the counts that `RULE` computes from the posterior quantiles and means.
 
-    A row takes the posterior means instead if its counts would add up to less than half of the sum of these means.
+    If the counts of a row would add up to less than half of the sum of its means, the
+    means are returned for this row.
     """
-    sums, wanted = (
-        np.stack([row_sums(values, support) for values in quantiles]),
-        row_sums(mean, support),
-    )
+    sums = np.stack([row_sums(values, support) for values in quantiles])
+    wanted = row_sums(mean, support)
     above = np.clip((sums < wanted).sum(axis=0), 1, LEVELS.size - 1)
-    low, high = (
-        np.take_along_axis(sums, place[None], axis=0)[0] for place in (above - 1, above)
-    )
-    at = (
-        above
-        - 1.0
-        + np.clip((wanted - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
-    )
+    low = np.take_along_axis(sums, above[None] - 1, axis=0)[0]
+    high = np.take_along_axis(sums, above[None], axis=0)[0]
+    step = np.where(high > low, high - low, 1.0)
+    at = above - 1.0 + np.clip((wanted - low) / step, 0.0, 1.0)
     shares = (
         np.maximum(1.0 - np.abs(at - place), 0.0)[support.rows]
         for place in range(LEVELS.size)
     )
-    counts = 0.5 * (
-        quantiles[LEVELS.size // 2]
-        + sum(s * values for s, values in zip(shares, quantiles))
-    )
-    return np.where(
-        (row_sums(counts, support) < 0.5 * wanted)[support.rows], mean, counts
-    )
+    common = sum(share * values for share, values in zip(shares, quantiles))
+    counts = 0.5 * (quantiles[LEVELS.size // 2] + common)
+    few = row_sums(counts, support) < 0.5 * wanted
+    return np.where(few[support.rows], mean, counts)
 
 
 def expected_counts(support: Support, counts: Array, noise: Noise) -> Array:
     """Return, for each pair, the count that its margins lead one to expect."""
-    ends = support.rows, support.indices
-    product = np.multiply(
-        *(
-            _margin(places, counts, len(support.labels), noise)[places]
-            for places in ends
-        )
-    )
+    n = len(support.labels)
+    rows = _margin(support.rows, counts, n, noise)
+    columns = _margin(support.indices, counts, n, noise)
+    product = rows[support.rows] * columns[support.indices]
     return np.asarray(product * (max(float(counts.sum()), 1.0) / float(product.sum())))
 
 
 def _margin(places: Integers, counts: Array, n: int, noise: Noise) -> Array:
-    """Return row or column sums, shrunk to a common mean per pair (James and Stein 1961) and kept above their noise."""
-    sums, sizes = (
-        np.bincount(places, counts, minlength=n),
-        np.maximum(np.bincount(places, minlength=n), 1),
-    )
+    """Return the row or column sums, shrunk towards a common mean per pair.
+
+    The shrinkage is that of James and Stein (1961). Each sum is at least 1 plus the
+    standard deviation of its noise.
+    """
+    sums = np.bincount(places, counts, minlength=n)
+    sizes = np.maximum(np.bincount(places, minlength=n), 1)
     even = sizes * (counts.sum() / counts.size)
     spread = float(((sums - even) ** 2 / sizes).sum())
     kept = max(0.0, 1.0 - noise.variance * n / spread) if spread else 0.0
-    return np.maximum(
-        even + kept * (sums - even), 1.0 + np.sqrt(noise.variance * sizes)
-    )
+    least = 1.0 + np.sqrt(noise.variance * sizes)
+    return np.maximum(even + kept * (sums - even), least)
 
 
 def _matrix(support: Support, probabilities: Array, arrivals: Any) -> sparse.csr_array:
-    """Return the transition matrix, in which a state without any allowed pair gets the shares of common arrivals."""
+    """Return the transition matrix.
+
+    In the row of a state without any allowed pair, the `COMMONEST` destinations have
+    their shares of the arrivals.
+    """
     n = len(support.labels)
     P = sparse.csr_array((probabilities, support.indices, support.indptr), shape=(n, n))
     if support.sizes.all():
         return P
-    common = np.argsort(-arrivals, kind="stable")[
-        : min(COMMONEST, max(1, int((arrivals > 0.0).sum())))
-    ]
-    shares = np.bincount(
-        common, arrivals[common] if arrivals.any() else None, minlength=n
-    )
+    number = min(COMMONEST, max(1, int((arrivals > 0.0).sum())))
+    common = np.argsort(-arrivals, kind="stable")[:number]
+    weights = arrivals[common] if arrivals.any() else None
+    shares = np.bincount(common, weights, minlength=n)
     bare = sparse.csr_array(np.where(support.sizes > 0, 0.0, 1.0)[:, None])
     return sparse.csr_array(P + bare @ sparse.csr_array(shares[None, :] / shares.sum()))

@@ -1,12 +1,14 @@
-"""Writes the files of a release, either all of them or none, and reads them back.
+"""The files of a release, which are written either all or not at all, and read back.
 
-One folder contains the files that may be published. A second folder beside it is only for the owner of the data; its
-mode is 0700, and the mode of the file in it is 0600. The files of the first folder, and their columns, types and order,
-depend on nothing but the released counts and public choices.
+One folder contains the files that may be published. A second folder beside it is only
+for the owner of the data; its mode is 0700, and the mode of the file in it is 0600. The
+files of the first folder, and their columns, types and order, depend on nothing but the
+released counts and public choices.
 
-Both folders are made before anything is spent. They are written inside a hidden folder of mode 0700 beside their final
-place, and they are moved to that place when they are complete. If a run is killed, its hidden folder is removed by the
-next run with the same output.
+Both folders are made before anything is spent. They are written inside a hidden folder
+of mode 0700 beside their final place, and they are moved to that place when they are
+complete. If a run is killed, its hidden folder is removed by the next run with the same
+output.
 """
 
 from __future__ import annotations
@@ -38,18 +40,18 @@ from dpsim.release.statement import LAPLACE, RELEASED
 from dpsim.release.table import Counts
 from dpsim.release.unit import Unit
 
-STATEMENT, REPORT, OWNER = "statement.json", "report.html", "owner.json"
+STATEMENT = "statement.json"
+REPORT = "report.html"
+OWNER = "owner.json"
 ENDS = ("origin", "destination")
-LARGEST_NOISY_COUNT = (
-    2**54
-)  # a count is at most 2^53, and its noise is never as large as that
+LARGEST_NOISY_COUNT = 2**54  # a count is at most 2^53, and its noise is never so large
 MOST_CHARACTERS = 1_000  # the largest length of a sentence in statement.json
 ROWS = 2**16  # rows of a table that are read at a time
 MOST_ROWS_OF_CSV = 1_000_000  # a table with more rows is written only as Parquet
 
 
 class Place(NamedTuple):
-    """The hidden folders in which a release is written, and the places to which they are moved."""
+    """The hidden folders of a release, and the places to which they are moved."""
 
     public: Path
     private: Path
@@ -64,18 +66,17 @@ class Place(NamedTuple):
                 "FOR THE OWNER OF THE DATA ONLY": "not private: computed from the data"
             }
             text = json.dumps(facts | owner.utility(chain, counts), indent=2)
-            with open(
-                os.open(
-                    self.private / OWNER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
-                ),
-                "w",
-            ) as stream:
-                stream.write(text + "\n")  # nobody but its owner can ever read it
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            # with this mode, nobody but its owner can ever read the file
+            descriptor = os.open(self.private / OWNER, flags, 0o600)
+            with open(descriptor, "w") as stream:
+                stream.write(text + "\n")
             os.replace(self.public, self.output)
             os.replace(self.private, self.owner)
         except OSError as error:
             raise ValueError(
-                f"output: {error}: the release is not complete, and what it spent of a budget is spent"
+                f"output: {error}: the release is not complete, and what it spent of a "
+                "budget is spent"
             ) from error
 
 
@@ -83,13 +84,16 @@ class Place(NamedTuple):
 def prepare(
     output: str | os.PathLike[str], budget: str | os.PathLike[str] | None = None
 ) -> Iterator[Place]:
-    """Make the folders of a release before anything is spent, because they may turn out to be impossible to make.
+    """Make the folders of a release before anything is spent, and yield their `Place`.
 
-    output: a new or empty folder whose parent exists. The owner's folder is made beside it, as output_OWNER_ONLY.
+    A folder that cannot be made would otherwise be noticed only after the loss is
+    recorded. When the block ends, everything that was not moved into place is removed.
 
-    Both folders can be written to within the block, and when it ends, everything that was not moved into place is
-    removed.
-    Raises ValueError if a folder contains files or cannot be made, or if the budget file is in one of the folders.
+    output: a new or empty folder whose parent exists. The owner's folder is made beside
+    it, as output_OWNER_ONLY.
+
+    Raises ValueError if a folder contains files or cannot be made, or if the budget
+    file is in one of the folders.
     """
     target = Path(os.path.abspath(path_text("output", output, "a new folder")))
     if not target.name:
@@ -97,25 +101,23 @@ def prepare(
             f"output must be the name of a new folder, got {os.fspath(output)!r:.80}"
         )
     place = target, target.with_name(f"{target.name}_OWNER_ONLY")
-    hidden = target.with_name(
-        f".{target.name}.unfinished"
-    )  # as long as the longer of the two names, so both fit
-    file = Path(os.path.realpath(budget or os.curdir))
-    if {Path(os.path.realpath(folder)) for folder in place} & {
-        file,
-        *file.parents,
-    } and budget is not None:
-        raise ValueError(
-            f"budget must be a file outside the folders of the release, got {os.fspath(budget)!r}"
-        )
+    # as long as the longer of the two names, so that both fit if this one does
+    hidden = target.with_name(f".{target.name}.unfinished")
+    if budget is not None:
+        file = Path(os.path.realpath(budget))
+        folders = {Path(os.path.realpath(folder)) for folder in place}
+        if folders & {file, *file.parents}:
+            raise ValueError(
+                "budget must be a file outside the folders of the release, "
+                f"got {os.fspath(budget)!r}"
+            )
     with ExitStack() as at_the_end:
         try:
             hidden.mkdir(mode=0o700, exist_ok=True)
             lock = files.lock(hidden, os.O_RDONLY | os.O_DIRECTORY)
             at_the_end.callback(os.close, lock)
-            at_the_end.callback(
-                shutil.rmtree, hidden, ignore_errors=True
-            )  # before the lock is given up
+            # this is called first, while the folder is still locked
+            at_the_end.callback(shutil.rmtree, hidden, ignore_errors=True)
             os.fchmod(lock, 0o700)
             for folder in place:
                 if os.path.lexists(folder) and (
@@ -125,9 +127,8 @@ def prepare(
                         f"output: {os.fspath(folder)!r} must be new or an empty folder"
                     )
             for whole, mode in (("public", 0o777), ("private", 0o700)):
-                shutil.rmtree(
-                    hidden / whole, ignore_errors=True
-                )  # left by a killed run
+                # a killed run may have left it
+                shutil.rmtree(hidden / whole, ignore_errors=True)
                 (hidden / whole).mkdir(mode=mode)
         except OSError as error:
             raise ValueError(
@@ -137,16 +138,18 @@ def prepare(
 
 
 def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
-    """Return the release in a folder, read from statement.json, states.parquet and counts.parquet.
+    """Return the release in a folder, which equals the release that was written.
 
-    It equals the release that was written.
+    It is read from statement.json, states.parquet and counts.parquet. Raises ValueError
+    if one of them is missing or if they contradict each other.
 
     >>> import tempfile
     >>> from dpsim import release
     >>> table = pd.DataFrame({"from": ["a", "b"] * 500, "to": ["b", "a"] * 500})
-    >>> settings = {"origin": "from", "destination": "to", "categories": ["a", "b"], "epsilon": 1.0, "rng": 1}
+    >>> settings = {"origin": "from", "destination": "to", "categories": ["a", "b"]}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     chain = release.privatize(table, output=f"{folder}/chain", **settings)
+    ...     settings["output"] = f"{folder}/chain"
+    ...     chain = release.privatize(table, epsilon=1, rng=1, **settings)
     ...     load_release(f"{folder}/chain") == chain
     True
     """
@@ -162,10 +165,9 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
         support, order = supports.from_pairs(
             labels.tolist(), rows, columns, facts["support"]
         )
-        pairs = {supports.ALL_PAIRS: len(labels), supports.GRAPH: 1}.get(
-            facts["support"], 0
-        )
-        _refuse("each label must have its pairs", labels[support.sizes < pairs])
+        least = {supports.ALL_PAIRS: len(labels), supports.GRAPH: 1}
+        few = support.sizes < least.get(facts["support"], 0)
+        _refuse("each label must have its pairs", labels[few])
     except (
         OSError,
         KeyError,
@@ -181,15 +183,20 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
 
 
 def _ordinary(file: Path) -> Path:
-    """Return the file if it is an ordinary one; otherwise raise ValueError, because reading a pipe or a device might
-    never end."""
+    """Return an ordinary file; raise ValueError for any other.
+
+    Reading a pipe or a device might never end.
+    """
     if not file.is_file():
         raise ValueError("there is no ordinary file of this name")
     return file
 
 
 def _labels(file: Path) -> pd.Index:
-    """Return the labels in states.parquet; raise ValueError as soon as a label has been read twice."""
+    """Return the labels in states.parquet.
+
+    Raises ValueError as soon as a label has been read twice.
+    """
     labels: dict[Any, None] = {}
     with pa.parquet.ParquetFile(_ordinary(file)) as table:
         for part in _parts(table, ["label"]):
@@ -205,23 +212,21 @@ def _labels(file: Path) -> pd.Index:
 def _pairs(
     file: Path, labels: pd.Index, facts: dict[str, Any]
 ) -> tuple[Integers, Integers, Integers]:
-    """Return the rows, columns and noisy counts of the pairs in counts.parquet, in the order of the file.
+    """Return the rows, columns and noisy counts in counts.parquet, in the file's order.
 
-    Raises ValueError if they contradict the labels or the facts. The number of rows is checked before the first row is
-    read, and each batch of rows before the next one is read.
+    Raises ValueError if they contradict the labels or the facts. The number of rows is
+    checked before the first row is read, and each batch of rows before the next one is
+    read.
     """
     least = -LARGEST_NOISY_COUNT if facts["threshold"] is None else facts["threshold"]
     found: list[Integers] = []
     with pa.parquet.ParquetFile(_ordinary(file)) as table:
-        checks.integer(
-            "pairs in statement.json",
-            facts["pairs"],
-            table.metadata.num_rows,
-            table.metadata.num_rows,
-        )
+        number = table.metadata.num_rows
+        checks.integer("pairs in statement.json", facts["pairs"], number, number)
         if facts["pairs"] > len(labels) ** 2:
             raise ValueError(
-                f"it must have a row for each pair of {len(labels):,} labels, got {facts['pairs']:,} rows"
+                f"it must have a row for each pair of {len(labels):,} labels, "
+                f"got {facts['pairs']:,} rows"
             )
         for part in _parts(table, [*ENDS, "noisy_count"]):
             noisy = checks.integers(
@@ -249,8 +254,10 @@ def _pairs(
 
 
 def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataFrame]:
-    """Yield the named columns, some rows at a time; raise ValueError unless each is int64 or text and has no missing
-    values."""
+    """Yield the named columns, some rows at a time.
+
+    Raises ValueError unless each of them is int64 or text and has no missing values.
+    """
     schema = table.schema_arrow
     for name in names:
         number = schema.names.count(name)
@@ -273,7 +280,10 @@ def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataF
 
 
 def _check(facts: dict[str, Any]) -> None:
-    """Raise ValueError, naming the field and its value, if a fact has the wrong type or is out of its range."""
+    """Raise ValueError if a fact has the wrong type or is out of its range.
+
+    The message names the field and its value.
+    """
     types = {
         str: ("randomness", "estimate", "empty_rows"),
         bool: ("simulation", "moves"),
@@ -287,13 +297,11 @@ def _check(facts: dict[str, Any]) -> None:
                 facts[name],
             )
     for name in types[str]:
-        fits = (
-            len(facts[name]) <= MOST_CHARACTERS and visible(facts[name]) == facts[name]
-        )
+        text = facts[name]
         _need(
-            fits,
+            len(text) <= MOST_CHARACTERS and visible(text) == text,
             f"{name} must be one line of at most {MOST_CHARACTERS} visible characters",
-            facts[name],
+            text,
         )
     checks.choice(
         "status", facts["status"], (SIMULATION if facts["simulation"] else RELEASED,)
@@ -315,13 +323,16 @@ def _check(facts: dict[str, Any]) -> None:
 
 
 def _need(holds: bool, rule: str, value: Any) -> None:
-    """Raise ValueError unless the rule holds; the message shows the value that breaks it."""
+    """Raise ValueError unless the rule holds; the message shows the wrong value."""
     if not holds:
         raise ValueError(f"{rule}, got {value!r:.80}")
 
 
 def _refuse(rule: str, found: Any) -> None:
-    """Raise ValueError if anything was found that breaks the rule; the message shows the first such thing."""
+    """Raise ValueError if anything was found that breaks the rule.
+
+    The message shows the first such thing.
+    """
     if len(found):
         _need(False, rule, next(iter(found)))
 
@@ -329,45 +340,50 @@ def _refuse(rule: str, found: Any) -> None:
 def write_public(chain: PrivateChain, folder: Path) -> None:
     """Write the tables counts, chain and states, the statement and the report.
 
-    The tables are written as Parquet and, unless they are very large, as csv. Every file of a simulation says that it
-    is a simulation; the tables say so in a column `note`. Labels are written unchanged, so a spreadsheet may take a
-    label such as "=A1" in a csv file for a formula.
+    The tables are written as Parquet and, unless they are very large, as csv. Every
+    file of a simulation says that it is a simulation; the tables say so in a column
+    `note`. Labels are written unchanged, so a spreadsheet may take a label such as
+    "=A1" in a csv file for a formula.
     """
     bars = report.stationary(chain)
-    for name, frame in (
-        ("counts", chain.counts),
-        ("chain", chain.pairs),
-        ("states", _states(chain, bars)),
-    ):
-        marked = (
-            frame.assign(note=SIMULATION) if chain.statement["simulation"] else frame
-        )
-        table = pa.Table.from_pandas(marked, preserve_index=False)
+    frames = {
+        "counts": chain.counts,
+        "chain": chain.pairs,
+        "states": _states(chain, bars),
+    }
+    for name, frame in frames.items():
+        if chain.statement["simulation"]:
+            frame["note"] = SIMULATION
+        table = pa.Table.from_pandas(frame, preserve_index=False)
         table = table.replace_schema_metadata({"status": chain.statement["status"]})
         pa.parquet.write_table(table, folder / f"{name}.parquet")
         if len(table) <= MOST_ROWS_OF_CSV:
             pa.csv.write_csv(table, folder / f"{name}.csv")
-    (folder / STATEMENT).write_text(
-        json.dumps(chain.statement, indent=2) + "\n", encoding="utf-8"
-    )
+    text = json.dumps(chain.statement, indent=2)
+    (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
     (folder / REPORT).write_text(report.page(chain, bars), encoding="utf-8")
 
 
 def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the table of states. Its stationary columns are empty if the stationary distribution is not unique."""
+    """Return the table of states.
+
+    The stationary probabilities are empty if the stationary distribution is not unique.
+    """
     places = np.arange(len(chain.labels))
-    filled = np.isin(places, chain.estimate.empty)
     states = pd.DataFrame(
         {
             "label": chain.named(places),
             "departures": chain.departures(),
-            "filled": filled,
+            "filled": np.isin(places, chain.estimate.empty),
+            "stationary": np.nan,
+            "stationary_low": np.nan,
+            "stationary_high": np.nan,
         }
     )
-    unique = (
-        bool(chain.labels) and len(chain.closed_classes[0]) == 1
-    )  # public, like the released chain
-    states["stationary"] = chain.stationary().to_numpy() if unique else np.nan
-    for end in ("low", "high"):
-        states[f"stationary_{end}"] = np.nan if bars is None else bars[end].to_numpy()
+    # whether the distribution is unique is public, like the released chain
+    if chain.labels and len(chain.closed_classes[0]) == 1:
+        states["stationary"] = chain.stationary().to_numpy()
+    if bars is not None:
+        states["stationary_low"] = bars["low"].to_numpy()
+        states["stationary_high"] = bars["high"].to_numpy()
     return states

@@ -1,27 +1,38 @@
-"""Error bars, computed from the released counts and the known distribution of the noise; they cost no privacy.
+"""Error bars, computed from the released counts and the known noise distribution.
 
-There are two targets. The target "table" is the chain of the table's own counts, for which noise is the only error. The
-target "process" is the chain behind the table; the table is a sample of its transitions, which adds a second error. The
-variances come from the delta method. Let y be the signed noisy counts, M_i their sum in row i over its d_i pairs,
-P = y / M, and v the variance of the noise. The variances are:
+They cost no privacy. There are two targets. The target "table" is the chain of the
+table's own counts, for which noise is the only error. The target "process" is the chain
+behind the table; the table is a sample of its transitions, and this sampling adds a
+second error. The variances come from the delta method. Let y be the signed noisy
+counts, M_i their sum in row i over its d_i pairs, P = y / M, and v the variance of the
+noise. The variances are:
+
   a probability            v (1 - 2 P_ij + d_i P_ij^2) / M_i^2 + P_ij (1 - P_ij) / M_i
   stationary distribution  sum_i pi_i^2 V_ik with Z = (I - P + 1 pi)^-1
-  V_ik                     v sum_j (Z_jk - (P Z)_ik)^2 / M_i^2 + Var_i(Z_k) / M_i, the variance of (change of P) Z
-The second terms (those without v) are added only for the process. Var_i is the variance under row i. Each interval is
-cut to the possible values, and it is widened, if necessary, so that it contains the point estimate.
+  V_ik                     v sum_j (Z_jk - (P Z)_ik)^2 / M_i^2 + Var_i(Z_k) / M_i
 
-A row whose noisy total is at most three standard deviations of its noise carries no information (`PrivateChain.weak`),
-so each of its probabilities is given the interval [0, 1]. To first order, the stationary distribution is linear in the
-counts, and the size of the second order follows from the same V. If the second order is more than SECOND times the
-first for any state, the intervals are refused, because in tests such intervals had less than their stated coverage. The
-refusal depends on the noisy counts. Therefore the level refers to all releases of a table, including those that are
-refused: for each state, at most a share of about 1 - level of them gives an interval that does not contain the state's
-value. If nearly all releases are refused, most of the few intervals that are given miss the value.
+V_ik is the variance of (change of P) Z, and Var_i is the variance under row i. The
+second terms (those without v) are added only for the process. Each interval is cut to
+the possible values, and it is widened, if necessary, so that it contains the point
+estimate.
 
-Pairs that are chosen privately have passed a threshold, so their noisy counts are too large on average. The interval of
-such a count comes from the distribution of the noise given that the count passed, by inverting its two tails. A
-quantity that depends on several such counts is biased, because the pairs that did not pass are missing from it. The
-error bars here do not correct this bias, so they are refused for such a quantity.
+If the noisy total of a row is at most three standard deviations of its noise
+(`PrivateChain.weak`), each of the row's probabilities has the interval [0, 1]. To first
+order, the stationary distribution is linear in the counts, and the size of the second
+order follows from the same V. If the second order is more than SECOND times the first
+for any state, ValueError is raised, because in tests such intervals had less than their
+stated coverage. Whether it is raised depends on the noisy counts. Therefore the level
+refers to all releases of a table, including those for which it is raised: for each
+state, at most a share of about 1 - level of them have an interval that does not contain
+the state's value. If it is raised for nearly all releases, most of the few intervals
+that are returned miss the value.
+
+Pairs that are chosen privately have passed a threshold, so their noisy counts are too
+large on average. The interval of such a count comes from the distribution of the noise
+under the condition that the count passed, by inverting its two tails. A quantity that
+depends on several such counts is biased, because the pairs that did not pass are
+missing from it. The error bars here do not correct this bias, so ValueError is raised
+for such a quantity.
 """
 
 from __future__ import annotations
@@ -40,17 +51,18 @@ from dpsim.numerics.search import least_integer
 from dpsim.release.estimate import row_sums, weak_rows
 from dpsim.release.noise import Noise
 
-MOST_LABELS = (
-    2_000  # with more labels, the intervals of the stationary distribution are refused
-)
-SECOND = 0.25  # the largest ratio of the second order to the first (coverage: tests/release/test_intervals.py)
-PSEUDO_EVENTS = (
-    1.0  # added to a count before its sampling variance is estimated from it
-)
+MOST_LABELS = 2_000  # for intervals of the stationary distribution
+# the largest ratio of the second order to the first; up to this ratio, the tests find
+# the stated coverage (tests/release/test_intervals.py)
+SECOND = 0.25
+PSEUDO_EVENTS = 1.0  # added to a count before its sampling variance is estimated
 
 
 def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
-    """Return the table of `PrivateChain.intervals`; raise ValueError if its intervals would cover too little."""
+    """Return the table of `PrivateChain.intervals`.
+
+    Raises ValueError if the intervals would have less than their stated coverage.
+    """
     checks.choice("of", of, ("stationary", "probabilities", "counts"))
     level = checks.scalar("level", level, 0.0, 1.0, open_low=True, open_high=True)
     checks.choice("target", target, ("table", "process"))
@@ -58,35 +70,34 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
         return count_intervals(chain, level)
     if chain.statement["threshold"] is not None:
         raise ValueError(
-            f"of must be 'counts' for pairs chosen privately, got {of!r}: others would cover too little"
+            f"of must be 'counts' for pairs chosen privately, got {of!r}: other "
+            "intervals would have less than their stated coverage"
         )
-    return (_probabilities if of == "probabilities" else _stationary)(
-        chain, level, target
-    )
+    if of == "probabilities":
+        return _probabilities(chain, level, target)
+    return _stationary(chain, level, target)
 
 
 def count_intervals(chain: Any, level: float) -> pd.DataFrame:
-    """Return the table of noisy counts with the columns low and high, which bound the true count of each pair.
+    """Return the noisy counts with the columns low and high.
 
-    The level holds for each pair separately.
+    They bound the true count of each pair; the level holds for each pair separately.
     """
-    table, half, threshold = (
-        chain.counts,
-        half_width(chain.noise, level),
-        chain.statement["threshold"],
-    )
-    ends = np.maximum(chain.noisy - half, 0), np.maximum(chain.noisy + half, 0)
-    given = (
-        None
-        if threshold is None
-        else conditional_interval(chain.noisy, threshold, chain.noise, level)
-    )
-    table["low"], table["high"] = given or ends
-    return table
+    threshold = chain.statement["threshold"]
+    if threshold is None:
+        half = half_width(chain.noise, level)
+        low = np.maximum(chain.noisy - half, 0)
+        high = np.maximum(chain.noisy + half, 0)
+    else:
+        low, high = conditional_interval(chain.noisy, threshold, chain.noise, level)
+    return chain.counts.assign(low=low, high=high)
 
 
 def half_width(noise: Noise, level: float) -> int:
-    """Return the least integer that the absolute noise of a count exceeds with probability at most 1 - level."""
+    """Return the least integer that a count's noise rarely exceeds.
+
+    The absolute noise exceeds it with probability at most 1 - level.
+    """
     most = math.log((1.0 - level) / 2.0)
     return bisect.bisect_left(
         range(2**62), True, key=lambda half: noise.log_tail(half + 1) <= most
@@ -96,10 +107,11 @@ def half_width(noise: Noise, level: float) -> int:
 def conditional_interval(
     noisy: Any, threshold: int, noise: Noise, level: float
 ) -> tuple[Array, Array]:
-    """Return bounds on counts >= 1 whose noisy values passed a threshold.
+    """Return lower and upper bounds on counts whose noisy values passed a threshold.
 
-    Each bound is wrong with probability at most (1 - level) / 2. The lower bound is the least count c for which
-    P(Y >= y | Y >= threshold) >= (1 - level) / 2, and the upper bound is the largest count c for which
+    The counts are at least 1, and each bound is wrong with probability at most (1 -
+    level) / 2. The lower bound is the least count c for which P(Y >= y | Y >=
+    threshold) >= (1 - level) / 2, and the upper bound is the largest count c for which
     P(Y <= y | Y >= threshold) >= (1 - level) / 2. Both probabilities are monotone in c.
     """
     seen, place = np.unique(np.asarray(noisy, dtype=np.int64), return_inverse=True)
@@ -115,66 +127,62 @@ def conditional_interval(
         return np.log(np.maximum(-np.expm1(np.minimum(above, 0.0)), 1e-300))
 
     reach = np.int64(math.ceil(60.0 * noise.scale) + 60)
-    low = least_integer(
-        lambda c: upper(c) >= share, np.zeros(seen.size, np.int64), seen + reach
-    )
-    high = (
-        least_integer(
-            lambda c: lower(c) < share, np.ones(seen.size, np.int64), seen + 2 * reach
-        )
-        - 1
-    )
-    return np.maximum(low, 1).astype(float)[place], np.maximum(high, 1).astype(float)[
-        place
-    ]
+    zeros = np.zeros(seen.size, np.int64)
+    first = least_integer(lambda c: upper(c) >= share, zeros, seen + reach)
+    above = least_integer(lambda c: lower(c) < share, zeros + 1, seen + 2 * reach)
+    low = np.maximum(first, 1).astype(float)
+    high = np.maximum(above - 1, 1).astype(float)
+    return low[place], high[place]
 
 
 def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
-    """Return the columns origin, destination, probability, low and high, with a row for each pair of the support."""
-    noise, support, counts = chain.noise, chain.support, chain.noisy.astype(float)
+    """Return the columns origin, destination, probability, low and high.
+
+    The table has a row for each pair of the support.
+    """
+    noise = chain.noise
+    support = chain.support
+    counts = chain.noisy.astype(float)
     weak = weak_rows(support, chain.noisy, noise)
     M = np.where(weak, 1.0, row_sums(counts, support))[support.rows]
     p = counts / M
-    variance = noise.variance * (
-        (1.0 - p) ** 2 + p * p * (support.sizes[support.rows] - 1.0)
-    )
+    others = support.sizes[support.rows] - 1.0
+    variance = noise.variance * ((1.0 - p) ** 2 + p * p * others)
     if target == "process":
-        variance = variance + (np.maximum(counts, 0.0) + PSEUDO_EVENTS) * np.clip(
-            1.0 - p, 0.0, 1.0
-        )
-    alone = (
-        -math.log(1.0 - level) * noise.scale / math.sqrt(noise.variance)
-        if noise.variance
-        else 0.0
-    )
-    half = (
-        max(float(ndtri(0.5 + 0.5 * level)), alone) * np.sqrt(variance) / M
-    )  # one count's own noise has longer tails
-    table = chain.counts.drop(columns="noisy_count").assign(
-        probability=chain.estimate.probabilities
-    )
-    low, high = (
-        np.where(weak[support.rows], end, p + side)
-        for end, side in ((0.0, -half), (1.0, half))
-    )
+        events = np.maximum(counts, 0.0) + PSEUDO_EVENTS
+        variance = variance + events * np.clip(1.0 - p, 0.0, 1.0)
+    # the noise of a single count has longer tails than the normal distribution
+    alone = 0.0
+    if noise.variance:
+        alone = -math.log(1.0 - level) * noise.scale / math.sqrt(noise.variance)
+    half = max(float(ndtri(0.5 + 0.5 * level)), alone) * np.sqrt(variance) / M
+    table = chain.counts.drop(columns="noisy_count")
+    table["probability"] = chain.estimate.probabilities
+    low = np.where(weak[support.rows], 0.0, p - half)
+    high = np.where(weak[support.rows], 1.0, p + half)
     return _cut(table, low, high)
 
 
 def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
-    """Return stationary, low and high by label; raise ValueError unless the second order is small compared with
-    the first."""
-    n, support, noise = len(chain.labels), chain.support, chain.noise
+    """Return the columns stationary, low and high by label.
+
+    Raises ValueError unless the second order is small compared with the first.
+    """
+    n = len(chain.labels)
+    support = chain.support
     if n > MOST_LABELS:
         raise ValueError(
-            f"of must be 'probabilities' or 'counts' for more than {MOST_LABELS} labels, got {n} labels"
+            "of must be 'probabilities' or 'counts' for more than "
+            f"{MOST_LABELS} labels, got {n} labels"
         )
     table = chain.stationary().to_frame()
     counts = chain.noisy.astype(float)
     M = row_sums(counts, support)
     if (M <= 0.0).any():
         raise ValueError(_REFUSED)
-    P, S = np.zeros((n, n)), np.zeros((n, n))
+    S = np.zeros((n, n))
     S[support.rows, support.indices] = 1.0
+    P = np.zeros((n, n))
     P[support.rows, support.indices] = counts / M[support.rows]
     try:
         pi = np.linalg.solve((np.eye(n) - P + 1.0 / n).T, np.full(n, 1.0 / n))
@@ -183,27 +191,31 @@ def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
         raise ValueError(_REFUSED) from None
     mean = P @ Z
     squares = S @ Z**2 - 2.0 * mean * (S @ Z) + S.sum(axis=1)[:, None] * mean**2
-    V = np.maximum(squares, 0.0) * noise.variance / M[:, None] ** 2
+    V = np.maximum(squares, 0.0) * chain.noise.variance / M[:, None] ** 2
     if target == "process":
         V = V + np.maximum(np.maximum(P, 0.0) @ Z**2 - mean**2, 0.0) / M[:, None]
-    first, second = pi**2 @ V, pi**2 @ V @ V
+    first = pi**2 @ V
+    second = pi**2 @ V @ V
     if not np.isfinite(first).all() or (second > SECOND**2 * first).any():
         raise ValueError(_REFUSED)
-    rounding = (
-        8.0 * np.finfo(float).eps * n * np.abs(Z).sum(axis=1).max() * np.abs(pi).max()
-    )
+    largest = np.abs(Z).sum(axis=1).max()
+    rounding = 8.0 * np.finfo(float).eps * n * largest * np.abs(pi).max()
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(first) + rounding
     return _cut(table, pi - half, pi + half)
 
 
 _REFUSED = (
-    "of must be 'probabilities' or 'counts' here: the noise is so large against some rows that error bars of the "
-    "stationary distribution would cover less than they say (fewer states, more events or a larger epsilon would help)"
+    "of must be 'probabilities' or 'counts' here: the noise is so large in some rows "
+    "that error bars of the stationary distribution would have less than their stated "
+    "coverage (fewer states, more events or a larger epsilon would help)"
 )
 
 
 def _cut(table: pd.DataFrame, low: Array, high: Array) -> pd.DataFrame:
-    """Return the table with intervals for its last column, cut to [0, 1] and widened to contain the values in it."""
+    """Return the table with an interval for each value in its last column.
+
+    The intervals are cut to [0, 1] and widened to contain these values.
+    """
     point = table.iloc[:, -1].to_numpy()
     table["low"] = np.minimum(np.clip(low, 0.0, 1.0), point)
     table["high"] = np.maximum(np.clip(high, 0.0, 1.0), point)

@@ -1,4 +1,8 @@
-"""Turns the labels of states and the names of units into text, each value without regard to the other rows."""
+"""Labels of states as words, and texts made safe to show.
+
+Each value is converted by itself, so that no row of a table changes how another row is
+read.
+"""
 
 from __future__ import annotations
 
@@ -15,54 +19,52 @@ import pandas as pd
 from dpsim.checks import Integers
 from dpsim.files import WHOLE_TEXT
 
-AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"  # not TRIM, because for Spark, Ibis 12 counts "v" and "f" as blanks
-MOST_OF_A_LABEL = 22  # characters of a label that are shown, from both ends because labels may differ only at one end
+# TRIM is not used, because with Spark, Ibis 12 takes "v" and "f" for blanks
+AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"
+# the characters shown come from both ends, because labels may differ only at one end
+MOST_OF_A_LABEL = 22
 MOST_OF_A_NAME = 80  # characters that are shown of the name of a column
 
 
 def whole_word(value: Any) -> str | None:
     """Return the word that a release uses for a value, or None for a missing value.
 
-    Text (without the blanks around it), whole numbers, booleans and dates become words; the text 97.0 becomes 97. Any
-    other value counts as missing, and so does text that cannot be encoded.
+    Text (without the blanks around it), whole numbers, booleans and dates become words;
+    the text 97.0 becomes 97. Any other value counts as missing, and so does text that
+    cannot be encoded.
 
-    >>> [whole_word(value) for value in (97, "97.0", "007", " a ", True, date(2025, 3, 1), 1.5, " ", None)]
+    >>> values = (97, "97.0", "007", " a ", True, date(2025, 3, 1), 1.5, " ", None)
+    >>> [whole_word(value) for value in values]
     ['97', '97', '007', 'a', 'true', '2025-03-01', None, None, None]
     """
     try:
         if isinstance(value, str):
-            return (
-                re.sub(WHOLE_TEXT, r"\1", re.sub(AROUND, "", value.encode().decode()))
-                or None
-            )
+            bare = re.sub(AROUND, "", value.encode().decode())
+            return re.sub(WHOLE_TEXT, r"\1", bare) or None
         if isinstance(value, bool | np.bool_):
             return "true" if value else "false"
         if isinstance(value, numbers.Integral):
             return str(int(value))
-        return (
-            None
-            if value is pd.NaT or not isinstance(value, date)
-            else value.isoformat()
-        )
-    except (
-        Exception
-    ):  # an unusual class, or an integer of thousands of digits, may raise anything
+        if isinstance(value, date) and value is not pd.NaT:
+            return value.isoformat()
+    # an unusual class, or an integer of thousands of digits, may raise anything
+    except Exception:
         return None
+    return None
 
 
 def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
-    """Return the declared labels, as integers if all of them are integers, and otherwise as words.
+    """Return the declared labels as words, or as integers if all of them are integers.
 
-    Raises ValueError unless there are at least 2 labels and all of them are distinct words.
+    Raises ValueError unless there are at least 2 labels and all of them are distinct
+    words.
 
     >>> distinct_labels("categories", range(3)), distinct_labels("categories", [1, "x"])
     ([0, 1, 2], ['1', 'x'])
     """
-    listed = (
-        labels.tolist()
-        if isinstance(labels, np.ndarray)
-        else list(labels if isinstance(labels, Iterable) else [])
-    )
+    if isinstance(labels, np.ndarray):
+        labels = labels.tolist()
+    listed = list(labels) if isinstance(labels, Iterable) else []
     if isinstance(labels, str) or len(listed) < 2:
         raise ValueError(
             f"{name} must be a list of at least 2 labels, got {labels!r}"[:200]
@@ -74,34 +76,32 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
             f"{name} must be text, whole numbers, booleans or dates, got {bad!r:.99}"
         )
     if words.duplicated().any():
-        raise ValueError(
-            f"{name} must be distinct, got {words[words.duplicated()].iloc[0]} more than once"[
-                :200
-            ]
-        )
-    integers = pd.api.types.infer_dtype(listed) == "integer" and all(
-        -(2**63) <= int(x) < 2**63 for x in listed
-    )
-    return [int(label) for label in listed] if integers else words.tolist()
+        twice = words[words.duplicated()].iloc[0]
+        raise ValueError(f"{name} must be distinct, got {twice} more than once"[:200])
+    if pd.api.types.infer_dtype(listed) == "integer":
+        integers = [int(label) for label in listed]
+        if min(integers) >= -(2**63) and max(integers) < 2**63:
+            return integers
+    return words.tolist()
 
 
 def labels_of_words(words: Sequence[str]) -> list[Any]:
-    """Return the words of a public file, converted to integers if every word is an integer.
+    """Return the words of a public file, as integers if every word is an integer.
 
     >>> labels_of_words(["1", "20"]), labels_of_words(["1", "x"])
     ([1, 20], ['1', 'x'])
     """
-    whole = (
-        bool(len(words))
-        and pd.Series(words, dtype="str").str.fullmatch(r"0|-?[1-9]\d{0,17}").all()
-    )
-    return [int(word) for word in words] if whole else list(words)
+    series = pd.Series(words, dtype="str")
+    if len(words) and series.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
+        return [int(word) for word in words]
+    return list(words)
 
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
-    """Return the place of each value among distinct labels, counted from 0, or -1 for a value that is not a label.
+    """Return the place of each value among distinct labels, counted from 0.
 
-    Values and labels are compared as words.
+    A value that is not a label has the place -1. Values and labels are compared as
+    words.
 
     >>> positions(pd.Series(["b", "a", "z"]), ["a", "b"])
     array([ 1,  0, -1])
@@ -109,36 +109,41 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
     codes, distinct = pd.factorize(values)
     words = pd.Index([whole_word(label) for label in labels], dtype=object)
     if not words.is_unique:
-        raise ValueError(
-            f"labels must be distinct, got {words[words.duplicated()][0]!r:.80} more than once"
-        )
-    found = words.get_indexer(
-        pd.Index([whole_word(value) for value in distinct], dtype=object)
-    )
+        twice = words[words.duplicated()][0]
+        raise ValueError(f"labels must be distinct, got {twice!r:.80} more than once")
+    named = pd.Index([whole_word(value) for value in distinct], dtype=object)
+    found = words.get_indexer(named)
     return np.append(found, -1)[codes].astype(np.int64)
 
 
 def short_label(label: Any, longest: int = MOST_OF_A_LABEL) -> str:
-    """Return a label as text for a page or a terminal, shortened if it is long, with invisible characters spelled out.
+    """Return a label as text for a page or a terminal.
 
-    >>> print(short_label(chr(0x202E) + "x"), short_label("a very long label of a place"))
-    \\u202ex a very long …f a place
+    A long label is shortened, and invisible characters are replaced as in `visible`.
+
+    >>> print(short_label(chr(0x202E) + "x"))
+    \\u202ex
+    >>> print(short_label("a very long label of a place"))
+    a very long …f a place
     """
     word = str(label)
-    return visible(
-        word if len(word) <= longest else f"{word[: longest - 10]}…{word[-9:]}"
-    )
+    if len(word) > longest:
+        word = f"{word[: longest - 10]}…{word[-9:]}"
+    return visible(word)
 
 
 def first_labels(labels: Sequence[Any]) -> str:
-    """Return the first ten labels as `short_label` shows them, followed by "and others" if there are more."""
-    return ", ".join(map(short_label, labels[:10])) + (
-        " and others" if len(labels) > 10 else ""
-    )
+    """Return the first ten labels as text, with "and others" if there are more."""
+    first = ", ".join(map(short_label, labels[:10]))
+    return f"{first} and others" if len(labels) > 10 else first
 
 
 def visible(text: str) -> str:
-    """Return a text in which control characters, format characters and lone surrogates are replaced by their codes."""
+    """Return a text in which characters that cannot be seen are replaced by codes.
+
+    These are control characters, format characters, unassigned or private characters,
+    separators of lines and paragraphs, and lone surrogates.
+    """
     hidden = ("Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn")
     codes = (mark.encode("unicode_escape", "surrogatepass").decode() for mark in text)
     return "".join(

@@ -1,21 +1,27 @@
-"""The privacy of noisy integer counts: discrete Laplace noise, and the threshold of pairs chosen privately.
+"""Discrete Laplace noise and the threshold of private pairs, with proofs of privacy.
 
-Neighbouring tables differ in one unit. The unit has at most M events, so it changes the counts by an integer vector
-v >= 0 with |v|_1 <= M. If each count has independent noise z with P(z) proportional to e^(-|z| / s), the release of the
-noisy counts therefore satisfies epsilon = M / s.
+Neighbouring tables differ in one unit. The unit has at most M events, so it changes the
+counts by an integer vector v >= 0 with |v|_1 <= M. If each count has independent noise
+z with P(z) proportional to e^(-|z| / s), the release of the noisy counts therefore
+satisfies epsilon = M / s.
 
-Private pairs. A pair is released if its count is above 0 and its noisy count is at least tau. Let the table x contain a
-unit that its neighbour y lacks. A pair that occurs only in x passes the threshold with probability T(tau - v), where T
-is the tail of the noise and v is the pair's number of events. Let delta be a bound on the sum of these probabilities.
-For a set S of outputs, P(x in S) <= delta + P(the other pairs of x in S), and for the other pairs the noise satisfies
-epsilon. In the other direction, let A be the output for the other pairs of x. By independence,
-P(x in S) >= (1 - delta) P(A in S), so (1 - delta) P(y in S) <= e^epsilon P(x in S). Both directions together give
-(epsilon, delta).
+Private pairs. A pair is released if its count is above 0 and its noisy count is at
+least tau. Let the table x contain a unit that its neighbour y lacks, and let X and Y be
+their outputs. A pair that occurs only in x passes the threshold with probability T(tau
+- v), where T(u) = P(z >= u) is the tail of the noise and v is the pair's number of
+events. Let delta be a bound on the sum of these probabilities. Let A be the output for
+the other pairs of x, for which the noise satisfies epsilon. For every set S of outputs,
+P(X in S) <= delta + P(A in S) <= delta + e^epsilon P(Y in S). In the other direction,
+P(X in S) >= (1 - delta) P(A in S) because the noises are independent, and therefore (1
+- delta) P(Y in S) <= e^epsilon P(X in S). Both directions together give (epsilon,
+delta).
 
-The bound on the sum. T(u) is convex at integers u >= 0, because the noise's probabilities fall there. Hence the sum of
-T(tau - v_i) over v_i >= 1 with sum v_i <= M is convex in the number of parts once all parts but one are 1, and it is
-largest either for one pair with M events or for M pairs with one event each: delta <= max(T(tau - M), M T(tau - 1)) for
-tau > M. It does not matter in which rows the pairs are, because their noises are independent.
+The bound on the sum. T(u) is convex at integers u >= 0, because the probabilities of
+the noise fall there. For a given number of pairs, the sum of T(tau - v_i) over v_i >= 1
+with sum v_i <= M is therefore largest if all v_i but one are 1. This largest sum is
+convex in the number of pairs, so its maximum has either one pair with M events or M
+pairs with one event each: delta <= max(T(tau - M), M T(tau - 1)) for tau > M. It does
+not matter in which rows the pairs are, because their noises are independent.
 """
 
 from __future__ import annotations
@@ -29,18 +35,23 @@ import numpy as np
 
 from dpsim import checks
 
-SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
-_UP = (
-    1.0 + 1e-9
-)  # a bound is multiplied by this, which is more than the rounding error of double precision
+SMALLEST_EPSILON = 1e-6
+LARGEST_EPSILON = 1e6
+_UP = 1.0 + 1e-9  # a bound times this is certainly above the exact value
 
 
 class Noise(NamedTuple):
-    """Independent discrete Laplace noise for every count, and its epsilon.
+    """The discrete Laplace noise that is independent in every count, and its epsilon.
 
-    scale: the scale s in counts, with P(z) proportional to ``e^(-|z|/s)``; the sampler uses exactly this double.
-    epsilon: the privacy loss of a unit, rounded up.
+    Attributes
+    ----------
+    scale : float
+        The scale s in counts, with P(z) proportional to ``e^(-|z|/s)``. The noise is
+        sampled with exactly this double.
+    epsilon : float, the privacy loss of a unit, rounded up
 
+    Examples
+    --------
     >>> noise = laplace_noise(1.0)
     >>> noise.scale, round(noise.mean_absolute, 3), round(noise.variance, 3)
     (1.0, 0.851, 1.841)
@@ -60,18 +71,20 @@ class Noise(NamedTuple):
         return 2.0 * math.exp(-1.0 / self.scale) / -math.expm1(-2.0 / self.scale)
 
     def log_tail(self, least: Any) -> Any:
-        """Return log P(Z >= least) for integers; below 1, it is log(1 - P(Z >= 1 - least)) because Z is symmetric."""
-        far = -np.where(least >= 1, least, 1 - least) / self.scale - math.log1p(
-            math.exp(-1.0 / self.scale)
-        )
+        """Return log P(Z >= least) for integers.
+
+        Below 1, it is log(1 - P(Z >= 1 - least)), because Z is symmetric.
+        """
+        away = np.where(least >= 1, least, 1 - least)
+        far = -away / self.scale - math.log1p(math.exp(-1.0 / self.scale))
         return np.where(least >= 1, far, np.log1p(-np.exp(far)))
 
 
 def laplace_noise(epsilon: float, events: int = 1) -> Noise:
-    """Return the noise that protects a unit of at most `events` events with an epsilon from 1e-6 to 1e6.
+    """Return the noise that gives units of at most `events` events the privacy epsilon.
 
-    Its scale is the least double s for which events / s <= epsilon in rational arithmetic, and the sampler uses exactly
-    that rational number.
+    Epsilon is from 1e-6 to 1e6. The scale of the noise is the least double s for which
+    events / s <= epsilon in rational arithmetic.
 
     >>> laplace_noise(0.5, events=3).scale
     6.0
@@ -83,16 +96,17 @@ def laplace_noise(epsilon: float, events: int = 1) -> Noise:
         scale = math.nextafter(scale, math.inf)
     loss = Fraction(events) / Fraction(scale)
     rounded = float(loss)
-    return Noise(
-        scale,
-        rounded if Fraction(rounded) >= loss else math.nextafter(rounded, math.inf),
-    )
+    if Fraction(rounded) < loss:
+        rounded = math.nextafter(rounded, math.inf)
+    return Noise(scale, rounded)
 
 
 def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]:
-    """Return the least threshold of private pairs that delta in (0, 1) allows, and the delta that it spends.
+    """Return the least threshold of private pairs that delta allows, and its own delta.
 
-    A pair that occurs is released if its noisy count is at least the threshold, which is larger than `events`.
+    A pair that occurs is released if its noisy count is at least the threshold, which
+    is larger than `events`. The given delta is in (0, 1), and the threshold's own delta
+    is at most as large.
 
     >>> threshold, spent = pair_threshold(laplace_noise(1.0), 1, 1e-6)
     >>> print(threshold, f"{spent:.1e}")
@@ -109,16 +123,15 @@ def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]
 
 
 def pair_delta(noise: Noise, events: int, threshold: int) -> float:
-    """Return max(T(threshold - events), events T(threshold - 1)), rounded up, where T is the upper tail of the noise.
+    """Return the delta of a threshold above `events`, rounded up.
 
-    It bounds the probability that a pair is released although only one unit has it. The threshold must be above
-    `events`.
+    It is max(T(threshold - events), events T(threshold - 1)), where T is the upper tail
+    of the noise. It bounds the probability that a pair is released although only one
+    unit has it.
 
     >>> print(f"{pair_delta(laplace_noise(1.0), 1, 15):.1e}")
     6.1e-07
     """
-    one, many = (
-        noise.log_tail(threshold - events),
-        math.log(events) + noise.log_tail(threshold - 1),
-    )
+    one = noise.log_tail(threshold - events)
+    many = math.log(events) + noise.log_tail(threshold - 1)
     return min(1.0, math.exp(min(0.0, max(one, many))) * _UP)

@@ -1,4 +1,7 @@
-"""What was left out, and the release's error. Neither is private, so only the owner of the data may see them."""
+"""What only the owner of the data may see: what was left out, and the release's error.
+
+Neither is private, because both are computed from the data without noise.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,12 @@ from dpsim.release.support import PrivatePairs, Support, counts_on
 from dpsim.release.table import Counts
 
 REASONS = {
-    "damaged": "lines that are not rows of the table (too many or too few fields, an unclosed quote, not UTF-8)",
+    "damaged": "lines that are not rows of the table (too many or too few fields, "
+    "an unclosed quote, not UTF-8)",
     "count": "rows whose count is not a whole number of at least 0",
     "missing": "without an origin, a destination or a unit",
     "time": "visits without a time that can be read",
-    "late": "moves that took longer than the gap",
+    "late": "moves that took longer than max_gap",
     "outside": "events outside the declared states",
     "truncated": "events above the limit of their unit",
     "barred": "events on pairs that the graph does not allow",
@@ -27,13 +31,18 @@ REASONS = {
 
 
 def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
-    """Return lines that say what was counted, what was left out and why, and which declared states never occur.
+    """Return lines that say what was counted, what was left out and why.
+
+    They also name the declared states that never occur.
 
     >>> import pandas as pd
     >>> from dpsim.release import all_pairs, count_transitions
-    >>> table = pd.DataFrame({"from": ["a", "b", None, "c"], "to": ["b", "a", "a", "a"], "n": [3, 1, 1, 2]})
-    >>> counts = count_transitions(table, "from", "to", count="n", categories=["a", "b"])
-    >>> print(*(line.strip() for line in count_lines(counts, all_pairs(["a", "b"]))), sep=chr(10))
+    >>> ends = {"from": ["a", "b", None, "c"], "to": ["b", "a", "a", "a"]}
+    >>> table = pd.DataFrame(ends | {"n": [3, 1, 1, 2]})
+    >>> settings = {"count": "n", "categories": ["a", "b"]}
+    >>> counts = count_transitions(table, "from", "to", **settings)
+    >>> lines = count_lines(counts, all_pairs(["a", "b"]))
+    >>> print(*(line.strip() for line in lines), sep=chr(10))
     4 rows read; of these
     1 left out: without an origin, a destination or a unit
     2 left out: events outside the declared states
@@ -42,42 +51,36 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
     report = dict(counts.report)
     if isinstance(support, Support):
         report["barred"] = counts_on(counts.trips, support)[1]
-    lines = [
-        f"{report['rows']:>15,} {'visits' if counts.moves else 'rows'} read; of these"
-    ]
-    lines += [
-        f"{report[name]:>15,} left out: {words}"
-        for name, words in REASONS.items()
-        if report.get(name)
-    ]
+    rows = "visits" if counts.moves else "rows"
+    lines = [f"{report['rows']:>15,} {rows} read; of these"]
+    for name, words in REASONS.items():
+        if report.get(name):
+            lines.append(f"{report[name]:>15,} left out: {words}")
     seen = {*map(str, counts.trips["origin"]), *map(str, counts.trips["destination"])}
-    lines.append(
-        f"{report['kept'] - report.get('barred', 0):>15,} events counted, between {len(seen):,} states"
-    )
+    kept = report["kept"] - report.get("barred", 0)
+    lines.append(f"{kept:>15,} events counted, between {len(seen):,} states")
     never = [str(label) for label in support.labels or () if str(label) not in seen]
     if never:
-        lines.append(
-            f"{len(never):>15,} declared states occur in no event: {first_labels(never)}"
-        )
+        names = first_labels(never)
+        lines.append(f"{len(never):>15,} declared states occur in no event: {names}")
     return lines
 
 
 def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
-    """Return the error of a release, compared with the owner's table before any limit on a unit's events.
+    """Return the errors of a release against the whole table of its owner.
 
-    The errors are total variation distances. For the rows, the mean over the owner's events and the largest distance
-    are returned; a state that was not released counts as 1. For the stationary distributions, the result has either
-    the distance between them or the reason why they cannot be compared.
+    They are total variation distances from the chain of all events, before any limit on
+    a unit's events. For the rows, the mean over the events and the largest distance are
+    returned; a state that was not released counts as 1. For the stationary
+    distributions, the distance is returned, or the reason why they cannot be compared.
     """
     own = counts.trips if counts.before is None else counts.before
     n = len(chain.labels)
     ends = [positions(own[name], chain.labels) for name in ("origin", "destination")]
-    places = tuple(
-        np.where(end < 0, n, end) for end in ends
-    )  # states that were not released share place n
-    table = sparse.coo_array(
-        (own["trips"].to_numpy(float), places), shape=(n + 1, n + 1)
-    ).tocsr()
+    # the states that were not released share the place n
+    places = tuple(np.where(end < 0, n, end) for end in ends)
+    trips = own["trips"].to_numpy(float)
+    table = sparse.coo_array((trips, places), shape=(n + 1, n + 1)).tocsr()
     totals = table.sum(axis=1)
     shares = sparse.diags_array(1.0 / np.maximum(totals, 1.0)) @ table
     released = chain.estimate.matrix.copy()
@@ -86,15 +89,18 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
     moved[n] = 1.0
     seen = np.flatnonzero(totals)
     lost = own.loc[ends[0] < 0, "origin"].nunique()
+    mean = None
+    largest = None
+    if seen.size:
+        mean = float(totals @ moved / totals.sum())
+        largest = float(moved[seen].max())
     return {
         "status": chain.statement["status"],
         **counts.report,
         "rows_of_the_table": int((seen < n).sum()) + lost,
         "rows_whose_state_was_not_released": lost,
-        "mean_row_total_variation": float(totals @ moved / totals.sum())
-        if seen.size
-        else None,
-        "largest_row_total_variation": float(moved[seen].max()) if seen.size else None,
+        "mean_row_total_variation": mean,
+        "largest_row_total_variation": largest,
         "stationary_total_variation": _stationary(chain, shares, seen),
     }
 
@@ -102,13 +108,18 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
 def _stationary(
     chain: PrivateChain, shares: sparse.csr_array, seen: Any
 ) -> float | str:
-    """Return the distance between the released and the true stationary distribution, or why they cannot be compared."""
+    """Return the distance of the released stationary distribution from the true one.
+
+    If they cannot be compared, the reason is returned.
+    """
     truth = np.zeros(shares.shape[0])
+    # ValueError is raised if events end in a state that no event leaves
     with suppress(ValueError):
-        truth[seen] = markov.stationary_distribution(
-            shares[seen][:, seen]
-        )  # refused if events end elsewhere
+        truth[seen] = markov.stationary_distribution(shares[seen][:, seen])
         released = np.append(chain.stationary().to_numpy(), 0.0)
         if not truth[-1]:
             return float(0.5 * np.abs(truth - released).sum())
-    return "not compared: not every state was released, or a chain has no single stationary distribution"
+    return (
+        "not compared: not every state was released, or a chain has no single "
+        "stationary distribution"
+    )

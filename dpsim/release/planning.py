@@ -1,4 +1,4 @@
-"""The noise and the error of a release, computed from public numbers before anything is spent."""
+"""The noise and the error of a release, predicted from public numbers only."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from dpsim.release.unit import MOST_OF_A_UNIT
 
 MOST_STATES = 10**9
 COLUMNS = f"""\
-unit: one event, or a person of whom at most this many events are counted. threshold: the smallest noisy count of a pair
-that is chosen privately. expected_error: the total variation distance of a row, averaged over events, where rows have
-equal numbers of events and most counts are above their noise; it is an approximation. error_bound: a proven upper bound
-for every table with fewer than {estimate.LEAST_PAIRS} pairs; with more pairs the estimate usually has a smaller error.
-Both compare with the counted events, and events that are left out add to the error. An epsilon above 10 protects
-little. A delta must be far below 1 / the number of units, because otherwise a unit may be published."""
-"""The meaning of the columns of `plan`, which the command line prints."""
+unit: one event, or a person of whom at most this many events are counted. threshold:
+the smallest noisy count with which a privately chosen pair is released. expected_error:
+an approximation of the total variation distance of a row, averaged over events, if the
+rows have equal numbers of events and most counts are larger than their noise.
+error_bound: a proven upper bound on this average for every table with fewer than
+{estimate.LEAST_PAIRS} pairs; with more pairs, the error is usually smaller, but nothing
+is proven about it. Both compare the release with the counted events, and events that
+are left out add to the error. An epsilon above 10 gives little protection. A delta must
+be far below 1 / the number of units, because otherwise a unit may be published."""
+"""What the command line says about the columns of `plan`."""
 
 
 def plan(
@@ -33,84 +36,92 @@ def plan(
     delta: float = 0.0,
     pairs: int | None = None,
 ) -> pd.DataFrame:
-    """Return the noise and the error of a release for each epsilon and limit, computed only from public numbers.
+    """Return the noise and the error of a release for each epsilon and limit.
 
-    The columns are epsilon, unit ("event", or a limit), events_kept, scale, mean_noise (``E|Z|`` of a count), threshold
-    (of private pairs, if delta is given), expected_error and error_bound. Both errors are the total variation distance
-    of a row, averaged over the events kept. The first is an approximation, and the second is a proven upper bound for a
-    table with `events_kept` events.
+    Only public numbers are used. The columns are epsilon, unit ("event", or a limit),
+    events_kept, scale, mean_noise (``E|Z|`` of a count), threshold (of private pairs,
+    if delta is given), expected_error and error_bound. Both errors are the total
+    variation distance of a row, averaged over the events kept. The first is an
+    approximation, and the second is a proven upper bound for a table with `events_kept`
+    events.
 
     Parameters
     ----------
-    states, events : int >= 1, the number of states, and a public estimate of the number of events before any limit
-    epsilons, delta : sequence of floats, and float in [0, 1)
-    persons : int, the approximate number of persons (cars, sessions) to whom these events belong; needed with limits
-    limits : sequence of int, the largest numbers of events kept of a person; without limits, the unit is one event
-    pairs : int, the number of pairs of a declared graph; None stands for all states^2 pairs
+    states : int >= 1, the number of states
+    events : int >= 1, a public estimate of the number of events before any limit
+    epsilons : sequence of floats, each from 1e-6 to 1e6
+    persons : int, needed with limits
+        The approximate number of persons (cars, sessions) to whom these events belong.
+    limits : sequence of int
+        The largest numbers of events of a person that are kept. Without limits, the
+        unit is one event.
+    delta : float in [0, 1)
+    pairs : int, the number of pairs of a declared graph; None means all states^2 pairs
 
     Notes
     -----
-    Both errors are those of noisy counts that are set to at least 0 and normalised: ``x_j = max(c_j + Z_j, 0)`` in a
-    row of d pairs and N events. A release with fewer than 400 pairs estimates its chain in this way. With more pairs
-    its error is usually smaller, but nothing is proven about it. Neither error includes the events that a limit leaves
-    out. If persons have unequal numbers of events, a limit leaves out more events than is assumed here.
+    Both errors are those of an estimate that sets negative noisy counts to 0, so that
+    ``x_j = max(c_j + Z_j, 0)`` in a row of d pairs and N events, and then normalises
+    the row. The chain of a release with fewer than 400 pairs is estimated in this way.
+    With more pairs its error is usually smaller, but nothing is proven about it.
+    Neither error includes the events that a limit leaves out. If persons have unequal
+    numbers of events, a limit leaves out more events than is assumed here.
 
-    The bound. Let X be the sum of x. If X >= N, the error is the sum of ``(x_j / X - c_j / N)^+``, which is at most the
-    sum of ``(x_j - c_j)^+ / N`` and so at most that of ``Z_j^+ / N``. If X < N, it is the sum of
-    ``(c_j / N - x_j / X)^+``, which is at most that of ``Z_j^- / N``; this includes X = 0, where the error may be 1.
-    The larger of ``sum Z_j^+`` and ``sum Z_j^-`` is half of ``sum |Z_j| + |sum Z_j|``, so its mean is at most
-    ``(d E|Z| + sqrt(d Var Z)) / 2``. Over all rows, the Cauchy-Schwarz inequality gives the bound
-    ``(pairs E|Z| + sqrt(states pairs Var Z)) / (2 events)`` on the mean error.
+    The bound. Let X be the sum of x. If X >= N, the error is the sum of ``(x_j / X -
+    c_j / N)^+``, which is at most the sum of ``(x_j - c_j)^+ / N`` and so at most that
+    of ``Z_j^+ / N``. If X < N, the error is the sum of ``(c_j / N - x_j / X)^+``, which
+    is at most that of ``Z_j^- / N``. This includes X = 0, where the error may be 1. The
+    larger of ``sum Z_j^+`` and ``sum Z_j^-`` is half of ``sum |Z_j| + |sum Z_j|``, so
+    its mean is at most ``(d E|Z| + sqrt(d Var Z)) / 2``. Over all rows, the
+    Cauchy-Schwarz inequality gives the bound ``(pairs E|Z| + sqrt(states pairs Var Z))
+    / (2 events)`` on the mean error.
 
-    The expectation. If the counts of a row are above their noise, its error is half of ``sum |Z_j| / N`` to first order
-    in ``Z / N``, apart from the sum of the noise, which adds a share of order 1 / sqrt(d). If most counts are 0, the
-    positive noise in them moves a share ``b / (N + b)`` to wrong pairs, where ``b = d E|Z| / 2``. If all rows are
-    alike, the error is about ``b / (N + b)`` in both cases. Because N times this error is concave in N, rows that
-    differ have a smaller mean error over events.
+    The expectation. If the counts of a row are larger than their noise, its error is
+    half of ``sum |Z_j| / N`` to first order in ``Z / N``, apart from the sum of the
+    noise, which adds a share of order 1 / sqrt(d). If most counts are 0, the positive
+    noise in them moves a share ``b / (N + b)`` of the row to wrong pairs, where ``b = d
+    E|Z| / 2``. If all rows are alike, the error is about ``b / (N + b)`` in both cases.
+    N times this error is concave in N, so rows with different numbers of events have a
+    smaller mean error over events.
 
     Examples
     --------
-    >>> plan(63, 2_900_000, epsilons=[1.0])[["expected_error", "error_bound"]].round(5).values.tolist()
+    >>> table = plan(63, 2_900_000, epsilons=[1.0])
+    >>> table[["expected_error", "error_bound"]].round(5).values.tolist()
     [[0.00058, 0.0007]]
     """
     states = checks.integer("states", states, 1, MOST_STATES)
     events = checks.integer("events", events, 1, MOST_STATES)
-    cells = checks.integer(
-        "pairs", states * states if pairs is None else pairs, 1, MOST_STATES**2
-    )
+    if pairs is None:
+        pairs = states * states
+    cells = checks.integer("pairs", pairs, 1, MOST_STATES**2)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
-    kept_of_each = (
-        checks.integers("limits", limits, 1, MOST_OF_A_UNIT).ravel().tolist()
-        if len(limits)
-        else []
-    )
-    if kept_of_each and persons is None:
-        raise ValueError(
-            "persons must be given with limits, about how many persons the events belong to, got None"
+    kept_of_each: Sequence[int | None] = [None]
+    if len(limits):
+        kept_of_each = (
+            checks.integers("limits", limits, 1, MOST_OF_A_UNIT).ravel().tolist()
         )
-    each = (
-        None
-        if persons is None
-        else events / checks.integer("persons", persons, 1, MOST_STATES)
-    )
+        if persons is None:
+            raise ValueError(
+                "persons must be given with limits, about how many persons the events "
+                "belong to, got None"
+            )
+    if persons is not None:
+        persons = checks.integer("persons", persons, 1, MOST_STATES)
     rows = []
-    for epsilon in (
-        checks.real("epsilons", epsilons, 0.0, open_low=True).ravel().tolist()
-    ):
-        for most in kept_of_each or (None,):
+    levels = checks.real("epsilons", epsilons, 0.0, open_low=True)
+    for epsilon in levels.ravel().tolist():
+        for most in kept_of_each:
             noise = laplace_noise(epsilon, most or 1)
-            kept = (
-                events
-                if most is None or each is None
-                else max(1, math.floor(events * min(1.0, most / each)))
-            )
-            threshold = (
-                pair_threshold(noise, most or 1, delta)[0] if delta > 0.0 else None
-            )
+            kept = events
+            if most is not None and persons is not None:
+                share = min(1.0, most / (events / persons))
+                kept = max(1, math.floor(events * share))
+            threshold = None
+            if delta > 0.0:
+                threshold, _ = pair_threshold(noise, most or 1, delta)
             moved = cells * noise.mean_absolute / (2.0 * kept)
-            bound = min(
-                1.0, moved + math.sqrt(states * cells * noise.variance) / (2.0 * kept)
-            )
+            spread = math.sqrt(states * cells * noise.variance) / (2.0 * kept)
             row = (
                 epsilon,
                 str(most or "event"),
@@ -118,8 +129,10 @@ def plan(
                 noise.scale,
                 noise.mean_absolute,
                 threshold,
+                moved / (1.0 + moved),
+                min(1.0, moved + spread),
             )
-            rows.append((*row, moved / (1.0 + moved), bound))
+            rows.append(row)
     columns = [
         "epsilon",
         "unit",

@@ -1,7 +1,8 @@
-"""The report of a release, which is one HTML page with pictures and is made from nothing but the release.
+"""The report of a release, an HTML page that is made only from the release.
 
-Labels come from data, so the page shows each label only as text. Markup is escaped, characters that are invisible or
-change the direction of writing are spelled out, and long labels are shortened (the tables have the full labels).
+Labels come from data, so the page shows each label only as text: markup is escaped,
+characters that are invisible or change the direction of writing are replaced by their
+codes, and long labels are shortened. (The tables have the full labels.)
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from dpsim.release.labels import short_label, visible
 
 BARS = 15  # the number of rows of a picture
 COVERAGE = 0.9  # the level of the error bars
-BLUE, ORANGE = "#0072B2", "#D55E00"
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
 
 _PAGE = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
 
 
 def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
-    """Return the report as HTML, with the error bars of `stationary`."""
+    """Return the report as HTML, with the error bars from `stationary`."""
     sentences = "".join(
         f"<li>{html.escape(visible(line))}</li>" for line in chain.text.splitlines()
     )
@@ -45,10 +47,11 @@ def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
 
 
 def stationary(chain: PrivateChain) -> pd.DataFrame | None:
-    """Return a table by label with the columns stationary, low and high, or None if there are no error bars."""
+    """Return the columns stationary, low and high by label; None without error bars."""
     try:
         return chain.intervals("stationary", level=COVERAGE)
-    except ValueError:  # the refusal is public, because it follows from the release
+    # whether the error is raised is public, because it follows from the release
+    except ValueError:
         return None
 
 
@@ -56,41 +59,47 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
     """Return the page's pictures with their captions."""
     counts = chain.counts.sort_values("noisy_count", ascending=False, kind="stable")
     if not len(counts) or counts["noisy_count"].iloc[0] <= 0:
-        return "<p>No pair has a positive noisy count, so there is nothing to draw.</p>"
+        return "<p>No pair has a positive noisy count, so there is nothing to plot.</p>"
     m = len(counts)
-    largest = intervals.count_intervals(chain, 1.0 - (1.0 - COVERAGE) / m).loc[
-        counts.index[:BARS]
-    ]
+    ends = intervals.count_intervals(chain, 1.0 - (1.0 - COVERAGE) / m)
+    largest = ends.loc[counts.index[:BARS]]
     names = [
         f"{short_label(a)} → {short_label(b)}"
         for a, b in zip(largest["origin"], largest["destination"])
     ]
     caption = (
-        f"The largest of {m:,} noisy counts, with red intervals. Because these counts were chosen for their size, each "
-        f"interval has the two-sided level 1 - {1 - COVERAGE:.1g} / {m:,}, so that in at least {COVERAGE:.0%} of "
-        f"releases all {m:,} intervals contain the table's own counts, as they are after any limit on a unit's events."
+        f"The largest of {m:,} noisy counts, with red intervals. The intervals have "
+        f"the two-sided level 1 - {1 - COVERAGE:.1g} / {m:,}, because these counts "
+        f"were chosen as the largest. In at least {COVERAGE:.0%} of all releases, all "
+        f"{m:,} intervals contain the table's own counts (after any limit on a unit's "
+        "events)."
     )
-    drawn = _figure(names, largest["noisy_count"], largest, "events", caption)
+    first = _figure(names, largest["noisy_count"], largest, "events", caption)
     if bars is None:
-        return drawn
+        return first
     top = bars.sort_values("stationary", ascending=False, kind="stable").head(BARS)
     caption = (
-        "The stationary distribution in the busiest states, with red intervals from the delta method. For each state, "
-        f"at most about {1 - COVERAGE:.0%} of all releases show an interval that does not contain the table's own "
-        "value, and some releases show no interval."
+        "The stationary distribution in the busiest states, with red intervals from "
+        f"the delta method. For each state, at most about {1 - COVERAGE:.0%} of all "
+        "releases have an interval that does not contain the table's own value. Some "
+        "releases have no intervals."
     )
-    return drawn + _figure(
-        map(short_label, top.index), top["stationary"], top, "share of time", caption
-    )
+    states = map(short_label, top.index)
+    second = _figure(states, top["stationary"], top, "share of time", caption)
+    return first + second
 
 
 def _figure(
     names: Iterable[str], values: pd.Series, ends: pd.DataFrame, unit: str, caption: str
 ) -> str:
-    """Return a picture of horizontal bars with error bars and a caption, whose text uses the reader's own fonts."""
+    """Return a picture of horizontal bars with error bars and a caption.
+
+    Its text uses the fonts of the reader's own browser.
+    """
     figure = Figure(figsize=(7.2, 0.6 + 0.24 * len(values)), layout="constrained")
     axes = figure.subplots()
-    place, middle = np.arange(len(values)), 0.5 * (ends["low"] + ends["high"])
+    place = np.arange(len(values))
+    middle = 0.5 * (ends["low"] + ends["high"])
     axes.barh(place, values, color=BLUE)
     axes.errorbar(
         middle, place, xerr=ends["high"] - middle, fmt="none", ecolor=ORANGE, capsize=3
@@ -103,9 +112,8 @@ def _figure(
         matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "release"}),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter(
-            "ignore"
-        )  # a label may have characters that matplotlib's own font lacks
+        # a label may have characters that matplotlib's own font lacks
+        warnings.simplefilter("ignore")
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     svg = stream.getvalue()
     return (

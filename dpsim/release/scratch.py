@@ -1,4 +1,4 @@
-"""An embedded DuckDB, which writes what does not fit into memory to a private folder that is removed afterwards."""
+"""The embedded DuckDB, and a private folder for what does not fit into its memory."""
 
 from __future__ import annotations
 
@@ -34,49 +34,56 @@ PACKAGES = (
 
 @functools.cache  # slow to look up
 def versions() -> dict[str, str]:
-    """Return the versions of Python and the packages that make a release; raise ImportError if one is not installed."""
+    """Return the versions of Python and of the packages that make a release.
+
+    Raises ImportError if one of the packages is not installed.
+    """
     try:
         return {"python": platform.python_version()} | {
             name: metadata.version(name) for name in PACKAGES
         }
     except metadata.PackageNotFoundError as error:
-        how = 'pip install "dpsim-compendium[release]", or in a checkout pip install -e ".[release]"'
         raise ImportError(
-            f"releases need {error.name}, which is not installed: {how}"
+            f"releases need {error.name}, which is not installed: pip install "
+            '"dpsim-compendium[release]", or in a checkout pip install -e ".[release]"'
         ) from None
 
 
 def connect() -> tuple[Any, Path]:
-    """Return an Ibis connection to an embedded DuckDB, and the folder (mode 0700) that it spills into.
+    """Return an Ibis connection to an embedded DuckDB, and the folder for its overflow.
 
-    The folder is removed when the connection is garbage-collected or the process ends; if a run is killed, the next run
-    removes its folder. A new folder is locked before it gets the name that other runs look for, so that no run removes
-    a folder that is in use.
+    The folder has mode 0700. It is removed when the connection is garbage-collected or
+    the process ends, and if a run is killed, the next run removes its folder. A new
+    folder is locked before it gets the name that other runs look for, so that no run
+    removes a folder that is in use.
     """
     place = Path(tempfile.gettempdir()).resolve()
     for left in place.glob(f"{PREFIX}*"):
-        if (lock := _lock(left)) is not None:
+        lock = _lock(left)
+        if lock is not None:
             _remove(left, lock)
     new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
     lock = _lock(new)
     folder = new.rename(place / new.name.removeprefix("."))
     import ibis  # a plain import, because the keys of runs are made from imports
 
-    settings = {
-        "memory_limit": MEMORY_LIMIT,
-        "threads": streams.threads(),
-        "temp_directory": str(folder),
-    }
-    connection = ibis.duckdb.connect(**settings, preserve_insertion_order=False)
-    connection.raw_sql(
-        "SET enable_progress_bar = false; SET TimeZone = 'UTC'"
-    )  # the bar is printed to standard output
+    connection = ibis.duckdb.connect(
+        memory_limit=MEMORY_LIMIT,
+        threads=streams.threads(),
+        temp_directory=str(folder),
+        preserve_insertion_order=False,
+    )
+    # the progress bar would be printed to standard output
+    connection.raw_sql("SET enable_progress_bar = false; SET TimeZone = 'UTC'")
     weakref.finalize(connection, _remove, folder, lock)
     return connection, folder
 
 
 def _lock(folder: Path) -> int | None:
-    """Return a descriptor that holds the lock of a folder, or None if it is locked, is not ours or cannot be locked."""
+    """Return a descriptor that holds the lock of a folder.
+
+    It is None if the folder is locked, belongs to another user or cannot be locked.
+    """
     with suppress(OSError, ImportError):
         files.need_locks("sweeping what a killed run left")
         if folder.stat().st_uid == os.getuid():

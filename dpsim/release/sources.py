@@ -1,9 +1,11 @@
-"""Reads all user tables: csv, tsv and Parquet files, folders of them, DataFrames and Ibis tables.
+"""User tables, read from text and Parquet files, folders, DataFrames and Ibis tables.
 
-One row must not be able to change how the other rows are read. Therefore a column is read according to its type, and a
-column with an unsupported type is refused before any row is read (in a text file every field is text). Each value is
-then converted by itself, and a value that cannot be converted counts as missing, whatever the other values are. Rows
-are read as an Arrow stream, never by a database's own readers, and only what a query needs is kept in memory.
+One row must not be able to change how the other rows are read. Therefore a column is
+read according to its type, and ValueError is raised for an unsupported type before any
+row is read. (In a text file every field is text.) Each value is then converted by
+itself, and a value that cannot be converted counts as missing, whatever the other
+values are. Rows are read as an Arrow stream, never by a database's own readers, and
+only what a query needs is kept in memory.
 """
 
 from __future__ import annotations
@@ -29,13 +31,9 @@ from dpsim.release.scratch import ibis
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
 MOST_OF_A_ROW = 10**9  # the largest count in one row of a table of counts
-NAME = re.compile(
-    r"[^\x00\ud800-\udfff]+"
-)  # text that a database can use as the name of a column
-LABELS, NUMBERS = (
-    ("text", "whole numbers", "booleans", "dates"),
-    ("text", "whole numbers"),
-)
+NAME = re.compile(r"[^\x00\ud800-\udfff]+")  # a database's possible names of columns
+LABELS = ("text", "whole numbers", "booleans", "dates")
+NUMBERS = ("text", "whole numbers")
 
 
 def read(
@@ -43,16 +41,26 @@ def read(
     columns: Mapping[str, str],
     how: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> tuple[Any, list[str]]:
-    """Return an Ibis table with the wanted columns, and the names of all columns of the source.
+    """Return an Ibis table with the wanted columns, and all column names of the source.
 
-    source: text files or Parquet files (`FORMATS`), or a folder of such files, or a DataFrame of pandas, Polars or
-    Arrow, or a table of an Ibis connection, for instance on a cluster. Names of files are taken literally, and a file
-    that is named twice counts once.
-    columns: the new name of each wanted column, with its name in the source.
-    how: the functions that convert columns, by new name; a column without one is converted by `words`.
+    Parameters
+    ----------
+    source : path, sequence of paths, DataFrame or Ibis table
+        Text files or Parquet files (`FORMATS`), or a folder of such files, or a
+        DataFrame of pandas, Polars or Arrow, or a table of an Ibis connection, for
+        example on a cluster. Names of files are taken literally, and a file that is
+        named twice counts once.
+    columns : mapping
+        The new name of each wanted column, with its name in the source.
+    how : mapping, optional
+        The functions that convert columns, by new name. Other columns are converted by
+        `words`.
 
-    >>> table, _ = read(pd.DataFrame({"zone": [97, 5], "car": ["1.10", "1.1"]}), {"a": "zone", "b": "car"})
-    >>> table.to_pandas().iloc[:, :2].values.tolist()
+    Examples
+    --------
+    >>> table = pd.DataFrame({"zone": [97, 5], "car": ["1.10", "1.1"]})
+    >>> found, _ = read(table, {"a": "zone", "b": "car"})
+    >>> found.to_pandas().iloc[:, :2].values.tolist()
     [['97', '1.10'], ['5', '1.1']]
     """
     scratch.versions()  # raises an error that says what to install
@@ -60,34 +68,33 @@ def read(
         if not (isinstance(column, str) and NAME.fullmatch(column)):
             raise ValueError(f"{name} must be the name of a column, got {column!r:.80}")
     wanted = list(dict.fromkeys(columns.values()))
-    if isinstance(source, str | os.PathLike | list | tuple):
-        read = _read_files(
-            [source] if isinstance(source, str | os.PathLike) else source, wanted
-        )
+    if isinstance(source, str | os.PathLike):
+        source = [source]
+    if isinstance(source, list | tuple):
+        read = _read_files(source, wanted)
+    elif isinstance(source, ibis.Table):
+        _refuse_others(wanted, source.columns)
+        read = [(source, source.columns)]
     else:
-        read = [
-            (source, source.columns)
-            if isinstance(source, ibis.Table)
-            else _read_frame(source, wanted)
-        ]
-        _refuse_others(wanted, read[0][1])
+        read = [_read_frame(source, wanted)]
     made = dict.fromkeys(columns, words) | dict(how or {})
     chosen = []
     for table, _ in read:
-        damaged = (
-            table[text.DAMAGED]
-            if text.DAMAGED in table.columns
-            else ibis.literal(False)
-        )
+        damaged = ibis.literal(False)
+        if text.DAMAGED in table.columns:
+            damaged = table[text.DAMAGED]
         fields = {name: made[name](table[column]) for name, column in columns.items()}
-        chosen.append(table.select(**fields, **{text.DAMAGED: damaged}))
-    return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], [
-        name for _, names in read for name in names
-    ]
+        fields[text.DAMAGED] = damaged
+        chosen.append(table.select(**fields))
+    names = [name for _, names in read for name in names]
+    return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], names
 
 
 def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
-    """Return a column as words, with null for missing values; raise ValueError if its type is not allowed."""
+    """Return a column as words, with null for missing values.
+
+    Raises ValueError if the column's type is not allowed.
+    """
     kind = values.type()
     whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
     is_a = {
@@ -99,7 +106,8 @@ def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
     if not any(is_a[name] for name in allowed):
         hint = ": make it text or Int64" if kind.is_floating() else ""
         raise ValueError(
-            f"source: column {values.get_name()!r} must be {' or '.join(allowed)}, got {kind}{hint}"
+            f"source: column {values.get_name()!r} must be {' or '.join(allowed)}, "
+            f"got {kind}{hint}"
         )
     text = values.cast("string")
     if kind.is_string():
@@ -108,26 +116,33 @@ def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
 
 
 def whole_numbers(values: Any) -> Any:
-    """Return a column as whole numbers of at least 0, capped at `MOST_OF_A_ROW`, with null for any other value."""
+    """Return a column as whole numbers from 0 to `MOST_OF_A_ROW`.
+
+    A larger number is replaced by `MOST_OF_A_ROW`, and any other value by null.
+    """
     digits = words(values, NUMBERS).re_extract("^0*([0-9]+)$", 1).nullif("")
     return (digits.length() > 9).ifelse(MOST_OF_A_ROW, digits.try_cast("int64"))
 
 
 def fetch_table(table: Any) -> pd.DataFrame:
-    """Return the result of a query; raise a ValueError of one line if the database cannot read the source."""
+    """Return the result of a query.
+
+    Raises ValueError, with a message of one line, if the database cannot read the
+    source.
+    """
     try:
         return table.to_pyarrow().to_pandas()
     except Exception as error:  # each database has its own classes of errors
         raise ValueError(f"source: {_reason(error)}") from error
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------
 
 
 def _read_files(
     named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]
 ) -> list[tuple[Any, Sequence[str]]]:
-    """Return, for each schema among the files, a table and the names of all its columns.
+    """Return a table and the names of all its columns for each schema of the files.
 
     Raises ValueError unless the files are all text or all Parquet.
     """
@@ -136,7 +151,8 @@ def _read_files(
     kinds = {file.lower().endswith(".parquet") for file in files}
     if len(kinds) != 1 or not all(file.lower().endswith(ENDINGS) for file in files):
         raise ValueError(
-            f"source must be files that end in {FORMATS}, all text or all Parquet, got {', '.join(paths)}"
+            f"source must be files that end in {FORMATS}, all text or all Parquet, "
+            f"got {', '.join(paths)}"
         )
     parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
@@ -145,20 +161,26 @@ def _read_files(
         _refuse_others(wanted, names)
         groups.setdefault((how, names), []).append(file)
     connection, _ = scratch.connect()
-    made = (
-        _scan(_parquet(some, how)) if parquet else text.rows(some, how, names, wanted)
-        for (how, names), some in groups.items()
-    )
-    return [
-        (_table(connection, *each), names) for each, (_, names) in zip(made, groups)
-    ]
+    found = []
+    for (how, names), some in groups.items():
+        if parquet:
+            table = _table(connection, *_scan(_parquet(some, how)))
+        else:
+            table = _table(connection, *text.rows(some, how, names, wanted))
+        found.append((table, names))
+    return found
 
 
 def found_files(paths: Sequence[str]) -> list[str]:
-    """Return each file that the paths name, directly or by a folder, once; raise ValueError if a folder has none."""
+    """Return the files that the paths name, directly or by a folder, each once.
+
+    Raises ValueError if a folder contains no file that can be read.
+    """
     found: dict[tuple[int, int], str] = {}
     for path in paths:
-        inside = list(_tables_in(Path(path), set())) if os.path.isdir(path) else [path]
+        inside = [path]
+        if os.path.isdir(path):
+            inside = list(_tables_in(Path(path), set()))
         if not inside:
             raise ValueError(
                 f"source: the folder {path!r} holds no file that ends in {FORMATS}"
@@ -169,18 +191,19 @@ def found_files(paths: Sequence[str]) -> list[str]:
 
 
 def _tables_in(folder: Path, visited: set[tuple[int, int]]) -> Iterator[str]:
-    """Yield the files of tables in a folder and in its subfolders that were not yet visited, in the order of names.
+    """Yield the files of tables in a folder and its subfolders, in the order of names.
 
-    Links are followed, and each folder is visited once. Names that begin with a dot or an underscore are left out. A
-    folder that cannot be read raises OSError, and a link that leads nowhere raises ValueError, because otherwise the
-    rows behind it would be missing from the counts and nobody would know.
+    Links are followed, and each folder is visited once. Names that begin with a dot or
+    an underscore are left out. A folder that cannot be read raises OSError, and a link
+    that leads nowhere raises ValueError, because otherwise rows would be missing from
+    the counts and nobody would know.
     """
     if _identity(folder) in visited:
         return
     visited.add(_identity(folder))
-    for name in sorted(
-        entry.name for entry in os.scandir(folder) if entry.name[0] not in "._"
-    ):
+    for name in sorted(entry.name for entry in os.scandir(folder)):
+        if name.startswith((".", "_")):
+            continue
         path = folder / name
         if path.is_symlink() and not path.exists():
             raise ValueError(f"source: the link {str(path)!r} leads nowhere")
@@ -197,114 +220,129 @@ def _identity(path: str | Path) -> tuple[int, int]:
 
 
 def ordinary(file: str) -> str:
-    """Return the name of an ordinary file; raise ValueError for a pipe or a device, because reading it might never
-    end."""
+    """Return the name of an ordinary file.
+
+    Raises ValueError for a pipe or a device, because reading it might never end.
+    """
     if not os.path.isfile(file):
         raise ValueError(f"source: there is no ordinary file {file!r}")
     return file
 
 
 def _parquet(files: list[str], schema: pa.Schema | None = None) -> Any:
-    """Return Parquet files as an Arrow dataset; their names are not read as patterns or as addresses."""
+    """Return Parquet files as an Arrow dataset.
+
+    Their names are not read as patterns or as addresses.
+    """
     return pa.dataset.dataset(files, schema, "parquet", pa.fs.LocalFileSystem())
 
 
 def _parquet_schema(
     file: str, wanted: Sequence[str]
 ) -> tuple[pa.Schema, tuple[str, ...]]:
-    """Return the types of the wanted columns, and the names of all columns; raise ValueError if they cannot be read."""
+    """Return the types of the wanted columns, and the names of all columns.
+
+    Raises ValueError if they cannot be read.
+    """
     try:
         schema = _parquet([file]).schema
     except Exception as error:
         raise ValueError(f"{file}: {_reason(error)}") from error
-    return pa.schema([field for field in schema if field.name in wanted]), tuple(
-        schema.names
-    )
+    types = pa.schema([field for field in schema if field.name in wanted])
+    return types, tuple(schema.names)
 
 
 def _reason(error: Exception) -> str:
-    """Return, in one line, the reason why a database refuses a file."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [
-        type(error).__name__
-    ]
-    return f"not a readable table ({' '.join(lines[:3])[:300]})"
+    """Return, in one line, the reason why a database cannot read a file."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    words = " ".join(lines[:3])[:300] or type(error).__name__
+    return f"not a readable table ({words})"
 
 
-# --- tables in memory -------------------------------------------------------------------------------------------------
+# --- tables in memory -----------------------------------------------------------------
 
 
 def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    """Return the wanted columns of a data frame as a table of an embedded database, and the names of all columns."""
-    frame = (
-        frame.collect() if hasattr(frame, "collect") else frame
-    )  # a lazy frame of Polars
-    frame = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
+    """Return the wanted columns of a data frame as a table, and all its column names.
+
+    The table belongs to an embedded database.
+    """
+    if hasattr(frame, "collect"):  # a lazy frame of Polars
+        frame = frame.collect()
+    if hasattr(frame, "to_arrow"):
+        frame = frame.to_arrow()
     of_pandas = isinstance(frame, pd.DataFrame)
     if not of_pandas and not isinstance(frame, pa.Table):
         raise TypeError(
-            f"source must be a path, a DataFrame or an Ibis table, got {type(frame).__name__}"
+            "source must be a path, a DataFrame or an Ibis table, "
+            f"got {type(frame).__name__}"
         )
-    if of_pandas and frame.columns.nlevels > 1:
-        raise ValueError(
-            f"source: each column must have one name, got {frame.columns.nlevels} levels of names"
-        )
-    frame = frame.rename(columns=str) if of_pandas else frame
+    if of_pandas:
+        levels = frame.columns.nlevels
+        if levels > 1:
+            raise ValueError(
+                f"source: each column must have one name, got {levels} levels of names"
+            )
+        frame = frame.rename(columns=str)
     names = list(frame) if of_pandas else frame.column_names
     _refuse_others(wanted, names)
     try:
-        chosen = (
-            pa.table({name: _arrow(frame[name]) for name in wanted})
-            if of_pandas
-            else frame.select(wanted)
-        )
+        if of_pandas:
+            frame = pa.table({name: _arrow(frame[name]) for name in wanted})
+        chosen = frame.select(wanted)
     except Exception as error:  # a type of column that Arrow does not have
         raise ValueError(f"source: {_reason(error)}") from error
     return _table(scratch.connect()[0], *_scan(pa.dataset.dataset(chosen))), names
 
 
 def _arrow(column: pd.Series) -> Any:
-    """Return a pandas column as an Arrow array, in which Python objects become words and others keep their type."""
-    kind = (
-        column.dtype.categories.dtype
-        if isinstance(column.dtype, pd.CategoricalDtype)
-        else column.dtype
-    )
+    """Return a pandas column as an Arrow array.
+
+    Python objects become words, and values of other types keep their type.
+    """
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        kind = kind.categories.dtype
     if pd.api.types.is_object_dtype(kind) or getattr(kind, "storage", "") == "python":
-        return pa.array(
-            [whole_word(value) for value in column.astype(object)], pa.string()
-        )
+        words = [whole_word(value) for value in column.astype(object)]
+        return pa.array(words, pa.string())
     return pa.array(column, from_pandas=True)
 
 
-# --- as DuckDB gets them ----------------------------------------------------------------------------------------------
+# --- as DuckDB gets them --------------------------------------------------------------
 
 
 def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
-    """Return the last three arguments of `_table` for an Arrow dataset; raise ValueError for an unsupported type."""
-    casts, fields = {}, {}
+    """Return the last three arguments of `_table` for an Arrow dataset.
+
+    Raises ValueError for a column of an unsupported type.
+    """
+    casts = {}
+    fields = {}
     for name, kind in zip(dataset.schema.names, dataset.schema.types):
         value = kind.value_type if pa.types.is_dictionary(kind) else kind
         to, fields[name] = _read_as(value)
         if not fields[name]:
             raise ValueError(
-                f"source: column {name!r} must be {', '.join(LABELS)}, numbers or timestamps, got {kind}"
+                f"source: column {name!r} must be {', '.join(LABELS)}, numbers or "
+                f"timestamps, got {kind}"
             )
-        column = (
-            pa.dataset.field(name)
-            if value == kind
-            else pa.dataset.field(name).cast(value)
-        )
+        column = pa.dataset.field(name)
+        if value != kind:
+            column = column.cast(value)
         casts[name] = column if to == value else column.cast(to)
+    # some MB at a time
     scanner = dataset.scanner(
         casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1
-    )  # some MB at a time
+    )
     return scanner, "SELECT * FROM {}", fields
 
 
 def _read_as(kind: pa.DataType) -> tuple[Any, str]:
-    """Return the type to which Arrow casts a column, and the SQL that converts each value ("" if unsupported).
+    """Return the type to which Arrow casts a column, and SQL that converts each value.
 
-    The cast succeeds whatever the values are; the SQL gives null for a value that cannot be converted.
+    The cast succeeds whatever the values are. The SQL gives null for a value that
+    cannot be converted, and it is "" for an unsupported type.
     """
     of = pa.types
     if of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind):
@@ -312,25 +350,25 @@ def _read_as(kind: pa.DataType) -> tuple[Any, str]:
     if of.is_date32(kind):
         return pa.int32(), "try(CAST(DATE '1970-01-01' + {} AS VARCHAR))"
     if of.is_timestamp(kind):
-        factor = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}[
-            kind.unit
-        ]
-        return pa.int64(), f"try(make_timestamp({{}} {factor}))"
+        factors = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}
+        return pa.int64(), f"try(make_timestamp({{}} {factors[kind.unit]}))"
+    if of.is_decimal(kind) and kind.scale == 0:
+        return pa.string(), "{}"
     if of.is_floating(kind) or of.is_decimal(kind):
-        return pa.string() if of.is_decimal(
-            kind
-        ) and kind.scale == 0 else pa.float64(), "{}"
-    sql = {
-        of.is_integer(kind) or of.is_boolean(kind): "{}",
-        of.is_null(kind): "CAST({} AS VARCHAR)",
-    }.get(True, "")
-    return kind, sql
+        return pa.float64(), "{}"
+    if of.is_integer(kind) or of.is_boolean(kind):
+        return kind, "{}"
+    if of.is_null(kind):
+        return kind, "CAST({} AS VARCHAR)"
+    return kind, ""
 
 
 def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -> Any:
     """Return a table of DuckDB that is read from an Arrow stream.
 
-    rows: SQL that selects rows from the stream, whose name is put in place of {}. fields: SQL for each column.
+    rows: SQL that selects rows from the stream, whose name is put in place of {}.
+
+    fields: SQL for each column.
     """
     name = f"events_{uuid.uuid4().hex}"
     connection.con.register(f"{name}_read", stream)
@@ -339,24 +377,24 @@ def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -
         f"{sql.format(column)} AS {column}"
         for column, sql in zip(columns, fields.values())
     )
-    connection.raw_sql(
-        f"CREATE TEMP VIEW {name} AS SELECT {chosen} FROM ({rows.format(f'{name}_read')})"
-    )
+    selected = rows.format(f"{name}_read")
+    connection.raw_sql(f"CREATE TEMP VIEW {name} AS SELECT {chosen} FROM ({selected})")
     return connection.table(name)
 
 
 def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Raise ValueError if a wanted column occurs twice or does not exist; the message suggests the nearest name."""
+    """Raise ValueError if a wanted column occurs twice or does not exist.
+
+    The message suggests the nearest name.
+    """
     for name in wanted:
-        if (
-            sum(each.lower() == str(name).lower() for each in names) > 1
-        ):  # databases do not tell From and from apart
+        # databases do not tell From and from apart
+        if sum(each.lower() == str(name).lower() for each in names) > 1:
             raise ValueError(f"source: the column {name!r} occurs twice")
         if name not in names:
-            hint = "".join(
-                f"; did you mean {near!r}?"
-                for near in difflib.get_close_matches(str(name), names, n=1)
-            )
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(
-                f"source: there is no column {name!r} among {', '.join(map(repr, names[:10]))}{hint}"
+                f"source: there is no column {name!r} among "
+                f"{', '.join(map(repr, names[:10]))}{hint}"
             )

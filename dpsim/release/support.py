@@ -1,4 +1,4 @@
-"""The support of a release, which consists of the labels and the pairs that have a noisy count."""
+"""The support of a release: its labels, and the pairs that have a noisy count."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ KINDS = ALL_PAIRS, GRAPH, PRIVATE_PAIRS, PRIVATE_LABELS
 
 
 class Support(NamedTuple):
-    """The labels and the pairs that have a noisy count; row i has the columns indices[indptr[i]:indptr[i + 1]].
+    """The labels of a release, and the pairs that have a noisy count.
+
+    Row i has the columns indices[indptr[i]:indptr[i + 1]], as in a sparse csr matrix.
 
     Attributes
     ----------
     labels : tuple, the labels of the n states, in the order of the rows
-    indptr, indices : array of int, shapes (n + 1,) and (pairs,), the pairs row by row, as in a sparse csr matrix
+    indptr, indices : arrays of int, shapes (n + 1,) and (pairs,)
     kind : str, one of `KINDS`, which says in the statement how the pairs were chosen
     """
 
@@ -50,61 +52,70 @@ class Support(NamedTuple):
 
 
 class PrivatePairs(NamedTuple):
-    """A request to choose the pairs privately, from declared labels or, with None, from all labels that occur."""
+    """A request to choose the pairs privately.
+
+    They are chosen among the declared labels, or with None among all labels that occur.
+    """
 
     labels: tuple[Any, ...] | None
 
 
 def all_pairs(labels: Sequence[Any]) -> Support:
-    """Return the support that has all pairs of the labels, which are declared without looking at the data.
+    """Return the support that has all pairs of the given labels.
 
-    Raises ValueError unless there are 2 to 3,000 distinct labels.
+    The labels must be declared without looking at the data. Raises ValueError unless
+    there are 2 to 3,000 distinct ones.
     """
     listed = naming.distinct_labels("categories", labels)
     n = len(listed)
     if n > MOST_LABELS:
-        how = "declare a graph of those that are possible, or let them be chosen privately"
         raise ValueError(
-            f"categories must be at most {MOST_LABELS} when all pairs are allowed, got {n}: {how}"
+            f"categories must be at most {MOST_LABELS} when all pairs are allowed, got "
+            f"{n}: declare a graph of the possible pairs, or let them be chosen "
+            "privately"
         )
-    return Support(
-        tuple(listed), np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), ALL_PAIRS
-    )
+    indptr = np.arange(0, n * n + 1, n)
+    return Support(tuple(listed), indptr, np.tile(np.arange(n), n), ALL_PAIRS)
 
 
 def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
-    """Return the support of a public graph, whose table has a row (origin, destination) for each allowed transition.
+    """Return the support of a public graph.
 
-    labels: the labels of the states, in the wanted order (default: the sorted labels of the graph). Raises ValueError
-    unless the graph allows at least one transition from each of them.
+    graph: a table with the columns origin and destination, with a row for each allowed
+    transition.
+
+    labels: the labels of the states, in the wanted order. With None, they are the
+    sorted labels of the graph.
+
+    Raises ValueError unless the graph has at least one transition from each label.
     """
     if not (
         isinstance(graph, pd.DataFrame)
         and {"origin", "destination"} <= set(graph.columns)
     ):
         raise ValueError(
-            f"graph must be a table with the columns origin and destination, got {graph!r:.80}"
+            "graph must be a table with the columns origin and destination, "
+            f"got {graph!r:.80}"
         )
     ends = graph[["origin", "destination"]]
     if labels is None:
-        labels = pd.factorize(
-            pd.concat([ends["origin"], ends["destination"]]), sort=True
-        )[1].tolist()
+        both = pd.concat([ends["origin"], ends["destination"]])
+        labels = pd.factorize(both, sort=True)[1].tolist()
     listed = naming.distinct_labels("categories", labels)
-    origin, destination = (
-        naming.positions(ends[column], listed) for column in ("origin", "destination")
-    )
-    if len(bad := ends[(origin < 0) | (destination < 0)]):
-        raise ValueError(
-            f"graph: the pair {', '.join(map(str, bad.iloc[0]))} is not among the categories"
-        )
+    origin = naming.positions(ends["origin"], listed)
+    destination = naming.positions(ends["destination"], listed)
+    bad = ends[(origin < 0) | (destination < 0)]
+    if len(bad):
+        pair = ", ".join(map(str, bad.iloc[0]))
+        raise ValueError(f"graph: the pair {pair} is not among the categories")
     n = len(listed)
     keys = np.unique(origin * n + destination)
     support, _ = from_pairs(listed, keys // n, keys % n, GRAPH)
     if (support.sizes == 0).any():
         closed = listed[int(support.sizes.argmin())]
         raise ValueError(
-            f"graph must allow a transition from each category, got none from {closed}: add a self-loop"
+            "graph must allow a transition from each category, got none from "
+            f"{closed}: add a self-loop"
         )
     return support
 
@@ -114,105 +125,117 @@ def declare(
     graph: pd.DataFrame | str | os.PathLike[str] | None = None,
     pairs: str | None = None,
 ) -> Support | PrivatePairs:
-    """Return the declared support (all pairs of the categories, or a graph), or a request to choose pairs privately.
+    """Return the declared support, or a request to choose the pairs privately.
 
-    categories: the labels, or a file with one label in each line and no header.
-    graph: a table of the possible pairs, or its file, with the columns origin and destination. If categories are given
-    too, they are the labels of the graph, in their order.
-    pairs: may be given only with categories; "all" (the default) gives every pair a noisy count, and "private"
-    gives one only to pairs that occur often enough.
+    Parameters
+    ----------
+    categories : sequence, str or path
+        The labels, or a file with one label in each line and no header.
+    graph : DataFrame, str or path
+        A table of the possible pairs with the columns origin and destination, or the
+        file of such a table. If categories are given too, they are the labels of the
+        graph, in their order.
+    pairs : str, only with categories and without a graph
+        With "all" (the default), every pair has a noisy count. With "private", only
+        pairs that occur often enough have one.
 
+    Examples
+    --------
     >>> declare(["a", "b"]).kind, declare().labels
     ('all pairs of the declared labels', None)
     """
-    if pairs not in (None, "all", "private") or (
-        pairs is not None and (categories is None or graph is not None)
-    ):
+    alone = categories is not None and graph is None
+    if pairs is not None and not (alone and pairs in ("all", "private")):
         raise ValueError(
-            f"pairs must be all or private, with categories and without a graph, got {pairs!r}"
+            "pairs must be all or private, with categories and without a graph, "
+            f"got {pairs!r}"
         )
-    labels = (
-        read_categories(categories)
-        if isinstance(categories, str | os.PathLike)
-        else categories
-    )
+    if isinstance(categories, str | os.PathLike):
+        categories = read_categories(categories)
+    if isinstance(graph, str | os.PathLike):
+        graph = read_graph(graph)
     if graph is not None:
-        return declared_graph(
-            read_graph(graph) if isinstance(graph, str | os.PathLike) else graph, labels
-        )
-    return (
-        all_pairs(labels)
-        if labels is not None and pairs != "private"
-        else private_pairs(labels)
-    )
+        return declared_graph(graph, categories)
+    if categories is None or pairs == "private":
+        return private_pairs(categories)
+    return all_pairs(categories)
 
 
 def read_categories(file: str | os.PathLike[str]) -> list[Any]:
-    """Return the labels in the lines of a public file, as integers if all of them are integers."""
-    if not os.path.exists(file):
+    """Return the labels in the lines of a public file.
+
+    They are integers if all of them are integers.
+    """
+    name = os.fspath(file)
+    if not os.path.exists(name):
         raise ValueError(
-            f"categories: {os.fspath(file)!r} cannot be read, because there is no such file"
+            f"categories: {name!r} cannot be read, because there is no such file"
         )
     try:
-        if os.fspath(file).lower().endswith(sources.ENDINGS):
+        if name.lower().endswith(sources.ENDINGS):
             raise ValueError(
-                "its name is that of a table: write one label per line, without a header, to a .txt file"
+                "its name is that of a table: write one label per line, without a "
+                "header, to a .txt file"
             )
-        lines = (
-            Path(sources.ordinary(os.fspath(file)))
-            .read_text(encoding="utf-8-sig")
-            .split("\n")
-        )
+        written = Path(sources.ordinary(name)).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"categories: {os.fspath(file)!r} cannot be read as UTF-8 text ({error})"
+            f"categories: {name!r} cannot be read as UTF-8 text ({error})"
         ) from error
-    words = [word for line in lines if (word := naming.whole_word(line)) is not None]
+    found = map(naming.whole_word, written.split("\n"))
+    words = [word for word in found if word is not None]
     return naming.distinct_labels("categories", naming.labels_of_words(words))
 
 
 def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
-    """Return the columns origin and destination of a public table of pairs, as integers if all labels are integers."""
+    """Return the columns origin and destination of a public table of pairs.
+
+    The labels are integers if all of them are integers.
+    """
+    columns = {"origin": "origin", "destination": "destination"}
     try:
-        pairs = sources.fetch_table(
-            sources.read(file, {"origin": "origin", "destination": "destination"})[0]
-        )
+        table, _ = sources.read(file, columns)
+        pairs = sources.fetch_table(table)
     except ValueError as error:
         raise ValueError(f"graph: {error}") from error
     if pairs.isna().any(axis=None):
         raise ValueError(
-            f"graph: {os.fspath(file)!r} must have origin and destination in each row, got an empty one"
+            f"graph: {os.fspath(file)!r} must have origin and destination in each row, "
+            "got an empty one"
         )
-    labels = naming.labels_of_words(
-        pairs["origin"].tolist() + pairs["destination"].tolist()
-    )
+    words = pairs["origin"].tolist() + pairs["destination"].tolist()
+    labels = naming.labels_of_words(words)
     return pd.DataFrame(
         {"origin": labels[: len(pairs)], "destination": labels[len(pairs) :]}
     )
 
 
 def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
-    """Return a request to choose pairs privately, from declared labels or, with None, from all labels that occur."""
-    return PrivatePairs(
-        None if labels is None else tuple(naming.distinct_labels("categories", labels))
-    )
+    """Return a request to choose pairs privately, as in `PrivatePairs`."""
+    if labels is None:
+        return PrivatePairs(None)
+    return PrivatePairs(tuple(naming.distinct_labels("categories", labels)))
 
 
 def from_pairs(
     labels: Sequence[Any], rows: Integers, columns: Integers, kind: str
 ) -> tuple[Support, Integers]:
-    """Return the support that contains the given pairs, and the permutation that sorts them. The pairs must be
-    distinct, and may come in any order."""
+    """Return the support that contains the given pairs, and the order that sorts them.
+
+    The pairs must be distinct, and may come in any order.
+    """
     order = np.lexsort((columns, rows))
     indptr = np.searchsorted(rows[order], np.arange(len(labels) + 1))
     return Support(tuple(labels), indptr.astype(np.int64), columns[order], kind), order
 
 
 def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
-    """Return the counts of the pairs of a declared support, and the number of events on pairs outside it."""
-    trips, n = Counts(trips).trips, len(support.labels)  # Counts refuses other tables
+    """Return the counts of a declared support's pairs, and the other events' number."""
+    trips = Counts(trips).trips  # raises ValueError for other tables
+    n = len(support.labels)
     _, rows, columns, numbers = pair_counts(trips, support.labels)
-    keys, found = support.rows * n + support.indices, rows * n + columns
+    keys = support.rows * n + support.indices
+    found = rows * n + columns
     place = np.minimum(np.searchsorted(keys, found), keys.size - 1)
     fits = keys[place] == found
     counts = np.zeros(keys.size, dtype=np.int64)
@@ -223,32 +246,25 @@ def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
 def pair_counts(
     trips: pd.DataFrame, labels: tuple[Any, ...] | None
 ) -> tuple[Any, Integers, Integers, Integers]:
-    """Return the labels, and the rows, columns and counts of the distinct pairs that occur between them.
+    """Return the labels, and the rows, columns and counts of the pairs that occur.
 
-    Without declared labels, the labels are words, and labels that are the same word are one label.
+    The pairs are distinct. Without declared labels, the labels are words, and labels
+    that are the same word are one label.
     """
     numbers = trips["trips"].to_numpy(np.int64)
     if labels is None:
         words = trips[["origin", "destination"]].astype(str)
-        codes, found = pd.factorize(
-            pd.concat([words["origin"], words["destination"]], ignore_index=True),
-            sort=True,
-        )
+        both = pd.concat([words["origin"], words["destination"]], ignore_index=True)
+        codes, found = pd.factorize(both, sort=True)
         labels = tuple(found)
-        origin, destination = (
-            codes[: len(trips)].astype(np.int64),
-            codes[len(trips) :].astype(np.int64),
-        )
+        origin, destination = np.split(codes.astype(np.int64), 2)
     else:
-        origin, destination = (
-            naming.positions(trips[column], labels)
-            for column in ("origin", "destination")
-        )
+        origin = naming.positions(trips["origin"], labels)
+        destination = naming.positions(trips["destination"], labels)
     inside = (origin >= 0) & (destination >= 0) & (numbers > 0)
     n = max(len(labels), 1)
-    keys, place = np.unique(
-        origin[inside] * n + destination[inside], return_inverse=True
-    )
+    pairs = origin[inside] * n + destination[inside]
+    keys, place = np.unique(pairs, return_inverse=True)
     counts = np.zeros(keys.size, dtype=np.int64)
     np.add.at(counts, place, numbers[inside])
     return labels, keys // n, keys % n, counts

@@ -1,8 +1,10 @@
-"""Counts the transitions in a table of events, counts or visits, through Ibis, with an embedded DuckDB or on a cluster.
+"""The counts of the transitions in a table of events, counts or visits.
 
-The database groups the rows, so the memory needed is bounded by the database's limit and the number of distinct pairs,
-however many rows there are. Labels are words in a fixed order, unless integers are declared, so that a label never
-depends on other rows. A row that cannot be read is left out, and the other rows are still counted.
+Ibis sends the query to an embedded DuckDB or to a cluster. The database groups the
+rows, so the memory needed is bounded by the database's limit and the number of distinct
+pairs, however many rows there are. Labels are words in a fixed order, unless integers
+are declared, so that a label never depends on other rows. A row that cannot be read is
+left out, and the other rows are still counted.
 """
 
 from __future__ import annotations
@@ -21,27 +23,36 @@ from dpsim.release import labels, sources, text, times
 from dpsim.release.scratch import ibis
 from dpsim.release.unit import EVENT, Unit, unit_of
 
-MOST_EVENTS = (
-    2**53
-)  # sums are capped at this, and a unit must have fewer events, because larger floats skip integers
+# the largest sum; a unit must have fewer events, because larger floats skip integers
+MOST_EVENTS = 2**53
 LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of counts
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each transition occurs, after the limit on the events of a unit. These counts are not private.
+    """How often each transition occurs, after the limit on a unit's events.
+
+    These counts are not private.
 
     Parameters
     ----------
-    trips : DataFrame with the columns origin, destination and trips, and a row for each pair that occurs
-    unit : Unit to protect; adding or removing one unit changes the counts by at most `unit.events` in total
-    before : DataFrame, the trips before the limit on the events of a unit, with which the release is compared
-    report : dict, for the owner of the table: how many of its rows were counted or, by reason, left out
+    trips : DataFrame
+        The columns origin, destination and trips, with a row for each pair that occurs.
+    unit : Unit
+        The unit to protect. Adding or removing one unit changes the counts by at most
+        `unit.events` in total.
+    before : DataFrame
+        The trips before the limit on the events of a unit. The error of a release is
+        measured against them.
+    report : dict
+        The numbers of rows and events that were counted or, by reason, left out. They
+        are only for the owner of the table.
     moves : bool, whether an event is the move of a unit from one visit to its next
 
     Examples
     --------
-    >>> Counts(pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [3]})).unit
+    >>> trips = pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [3]})
+    >>> Counts(trips).unit
     Unit(events=1, column=None)
     """
 
@@ -57,7 +68,8 @@ class Counts:
             and {"origin", "destination", "trips"} <= set(self.trips.columns)
         ):
             raise ValueError(
-                f"trips must be a table with origin, destination and trips, got {self.trips!r:.80}"
+                "trips must be a table with origin, destination and trips, "
+                f"got {self.trips!r:.80}"
             )
         checks.integers("trips", self.trips["trips"], 0)
 
@@ -72,49 +84,57 @@ def count_transitions(
     unit: Unit | str | None = EVENT,
     events: int | None = None,
 ) -> Counts:
-    """Return how often each transition occurs in a table with a row for each event, or for a number of them.
+    """Return how often each transition occurs in a table of events or of counts.
 
-    The pairs are sorted by origin and destination. The report counts the "rows" that were read, and among them the
-    "damaged" lines, the rows with a "missing" origin, destination or unit, and the rows without a valid "count". The
-    other rows stand for events, and the report counts the events "outside" the categories, the events "truncated"
-    because their unit has too many, and the events "kept".
+    The pairs are sorted by origin and destination. The report counts the "rows" that
+    were read, and among them the "damaged" lines, the rows with a "missing" origin,
+    destination or unit, and the rows without a valid "count". The other rows stand for
+    events, and the report counts the events "outside" the categories, the events
+    "truncated" because their unit has too many, and the events "kept".
 
-    Adding or removing a unit changes only the events of this unit. If a unit has N events and only M may be kept, they
-    are chosen by systematic sampling: the events are laid out pair by pair in the order of a hash, and every (N / M)-th
-    event is kept, from a start that is computed from a hash of the unit. Every event is therefore equally likely to be
-    kept, and a row that stands for many events is never expanded. A unit with 2^53 events or more is left out.
+    Adding or removing a unit changes only the events of this unit. If a unit has N
+    events and only M may be kept, they are chosen by systematic sampling: the events
+    are laid out pair by pair in the order of a hash, and every (N / M)-th event is
+    kept, from a start that is computed from a hash of the unit. Every event is
+    therefore equally likely to be kept, and a row that stands for many events is never
+    expanded. A unit with 2^53 events or more is left out.
 
     Parameters
     ----------
     source : the table, as in `sources.read`
-    origin, destination : str, the columns of the state that an event leaves, and of the state that it enters
+    origin, destination : str
+        The columns of the state that an event leaves, and of the state that it enters.
     count : str, optional
-        The column that says for how many events a row stands. It must be a whole number of at least 0; rows with any
-        other value are left out, and a value above 10^9 counts as 10^9. Without this column each row is one event, and
-        a column called trips, count, counts or n raises a warning.
+        The column that says for how many events a row stands. The number must be whole
+        and at least 0; rows with any other value are left out, and a value above 10^9
+        counts as 10^9. Without this column, each row is one event, and a warning is
+        given if there is a column called trips, count, counts or n.
     categories : sequence, optional
-        The states that may occur, declared without looking at the data. Events outside them are left out. The result
-        has the labels as they were declared, without blanks at their ends; undeclared labels are words.
+        The states that may occur, declared without looking at the data. Events outside
+        them are left out. The result has the labels as they were declared, without
+        blanks at their ends; undeclared labels are words.
     unit : Unit or str
-        The unit to protect. If it has a column, at most `unit.events` events are kept for each value in this column. If
-        it is a str, it is the name of the column, and `events` is the largest number of events.
+        The unit to protect, or the name of its column. At most `unit.events` events are
+        kept for each value in this column.
+    events : int
+        The largest number of events of a unit, if `unit` is the name of a column.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> table = pd.DataFrame({"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]})
-    >>> count_transitions(table, "from", "to").trips.values.tolist()
+    >>> places = {"from": ["home", "shop", "home"], "to": ["shop", "home", "shop"]}
+    >>> count_transitions(pd.DataFrame(places), "from", "to").trips.values.tolist()
     [['home', 'shop', 2], ['shop', 'home', 1]]
     """
     protected = unit_of(unit, events)
-    optional = {"unit": protected.column, "count": count}
     columns = {"origin": origin, "destination": destination}
-    columns |= {name: column for name, column in optional.items() if column is not None}
+    if protected.column is not None:
+        columns["unit"] = protected.column
+    if count is not None:
+        columns["count"] = count
     table, names = sources.read(source, columns, {"count": sources.whole_numbers})
-    reason, number = (
-        table[text.DAMAGED].ifelse("damaged", None),
-        ibis.literal(1, "int64"),
-    )
+    reason = table[text.DAMAGED].ifelse("damaged", None)
+    number = ibis.literal(1, "int64")
     if count is None:
         _warn_of_counts(names, columns.values())
     else:
@@ -134,37 +154,47 @@ def count_trajectories(
     max_gap: str | None = None,
     categories: Sequence[Any] | None = None,
 ) -> Counts:
-    """Return how often units move from one place to another, from a table with a row for each visit.
+    """Return how often units move from one place to another, from a table of visits.
 
-    The result is like that of `count_transitions`, but `moves` is true. The "rows" of the report are visits. Visits
-    with a "missing" unit, or without a "time" that can be read, make no move. The report also counts the moves that are
-    "late" because they took longer than `max_gap`. Visits at the same time are put in the order of their places. A
-    visit without a place breaks a trajectory, because the moves to it and from it have a "missing" end.
+    The result is like that of `count_transitions`, but `moves` is true. The "rows" of
+    the report are visits. Visits with a "missing" unit, or without a "time" that can be
+    read, make no move. The report also counts the moves that are "late" because they
+    took longer than `max_gap`. Visits at the same time are put in the order of their
+    places. A visit without a place breaks a trajectory, because the moves to it and
+    from it have a "missing" end.
 
     Parameters
     ----------
     source, categories : as in `count_transitions`
     unit : Unit, or str with the number of `events`
-        The column of the person, car or session, and how many of its moves are kept. A single visit cannot be the unit,
-        because removing b from the visits a-b-c makes the move a-c and so changes three counts.
+        The column of the person, car or session, and how many of its moves are kept. A
+        single visit cannot be the unit, because removing b from the visits a-b-c makes
+        the move a-c and so changes three counts.
     time, place : str, the columns of the time of a visit and of its place
-    time_format : str, as in `times.reader`; needed unless the column has timestamps, as in Parquet and DataFrames
-    max_gap : str, the longest time between the two visits of a move: a number with s, min, h or d ("30min")
+    time_format : str
+        The format of the times, as in `times.reader`. It is needed unless the column
+        has timestamps, as in Parquet files and DataFrames.
+    max_gap : str
+        The longest time between the two visits of a move: a number with s, min, h or d,
+        such as "30min".
 
     Examples
     --------
     >>> import pandas as pd
-    >>> visits = pd.DataFrame({"who": ["p", "p", "p"], "at": [0, 60, 7200], "zone": ["a", "b", "c"]})
+    >>> visits = pd.DataFrame({"who": "p", "at": [0, 60, 7200], "zone": list("abc")})
     >>> settings = {"events": 5, "time_format": "seconds", "max_gap": "30min"}
-    >>> count_trajectories(visits, "who", "at", "zone", **settings).trips.values.tolist()
+    >>> moves = count_trajectories(visits, "who", "at", "zone", **settings)
+    >>> moves.trips.values.tolist()
     [['a', 'b', 1]]
     """
     protected = unit_of(unit, events)
     if protected.column is None:
         raise ValueError(
-            "unit must name a column for visits, got one event: removing a visit changes three counts"
+            "unit must name a column for visits, got one event: removing a visit "
+            "changes three counts"
         )
-    gap, moments = times.seconds(max_gap), times.reader(time_format)
+    gap = times.seconds(max_gap)
+    moments = times.reader(time_format)
     columns = {"unit": protected.column, "time": time, "place": place}
     visits, _ = sources.read(source, columns, {"time": moments})
     reasons = (
@@ -183,156 +213,153 @@ def count_trajectories(
     if gap is not None:
         late = moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))
         reason = reason.coalesce(late.ifelse("late", None))
-    ends = {"origin": moves.place, "destination": moves.next}
-    table = moves.select("unit", **ends, reason=reason, number=ibis.literal(1, "int64"))
+    table = moves.select(
+        "unit",
+        origin=moves.place,
+        destination=moves.next,
+        reason=reason,
+        number=ibis.literal(1, "int64"),
+    )
     return _counts(table, categories, protected, moves=True)
 
 
 def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
-    """Warn if a column has a usual name for counts but was not given as the column of counts."""
+    """Warn if a column has a usual name for counts but is not the column of counts."""
     found = [
         column
         for column in columns
         if column.lower() in LIKE_COUNTS and column not in named
     ]
     if found:
-        meant = f"although there is a column {found[0]!r}: name it (--count) if a row stands for several events"
-        warnings.warn(f"each row counts as one event, {meant}", stacklevel=3)
+        warnings.warn(
+            "each row counts as one event, although there is a column "
+            f"{found[0]!r}: name it (--count) if a row stands for several events",
+            stacklevel=3,
+        )
 
 
 def _counts(
     events: Any, categories: Sequence[Any] | None, unit: Unit, *, moves: bool = False
 ) -> Counts:
-    """Return the counts of a table of events with the columns origin, destination, number, reason and perhaps unit.
+    """Return the counts of a table of events.
 
-    The reason says why a row is left out; it is null for the other rows.
+    The table has the columns origin, destination, number, reason and perhaps unit. The
+    reason says why a row is left out; it is null for the other rows.
     """
-    declared = (
-        None if categories is None else labels.distinct_labels("categories", categories)
-    )
+    declared = None
+    if categories is not None:
+        declared = labels.distinct_labels("categories", categories)
     summed = _group(events, declared)
     if unit.column is not None:
         kept = _truncate(summed, unit.events)
-        totals = {name: _total(kept[name]) for name in ("rows", "trips", "kept")}
-        summed = kept.group_by(["reason", "origin", "destination"]).aggregate(**totals)
+        summed = kept.group_by(["reason", "origin", "destination"]).aggregate(
+            rows=_total(kept.rows), trips=_total(kept.trips), kept=_total(kept.kept)
+        )
     table = sources.fetch_table(summed)
     if unit.column is None:
         table["kept"] = (table["reason"] == "kept") * table["trips"]
     ends = ["origin", "destination"]
-    pairs = table[(table["reason"] == "kept") & (table["trips"] > 0)][
-        [*ends, "trips", "kept"]
-    ]
+    some = (table["reason"] == "kept") & (table["trips"] > 0)
+    pairs = table.loc[some, [*ends, "trips", "kept"]]
     kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
     pairs = pairs.astype(dict.fromkeys(ends, kind)).sort_values(ends, ignore_index=True)
-    trips = (
-        pairs[pairs["kept"] > 0]
-        .drop(columns="trips")
-        .rename(columns={"kept": "trips"})
-        .reset_index(drop=True)
-    )
-    reasons = ["damaged", "missing", *(["time", "late"] if moves else ["count"])]
-    sums = (
-        table.groupby("reason")[["rows", "trips", "kept"]]
-        .sum()
-        .reindex([*reasons, "outside", "kept"], fill_value=0)
-    )
+    before = pairs.drop(columns="kept")
+    trips = before.assign(trips=pairs["kept"])
+    trips = trips[trips["trips"] > 0].reset_index(drop=True)
+    reasons = ["damaged", "missing", "time", "late"]
+    if not moves:
+        reasons = ["damaged", "missing", "count"]
+    sums = table.groupby("reason")[["rows", "trips", "kept"]].sum()
+    sums = sums.reindex([*reasons, "outside", "kept"], fill_value=0)
     of = sums.astype(int).to_dict("index")
-    report = {"rows": int(table["rows"].sum())} | {
-        reason: of[reason]["rows"] for reason in reasons
-    }
-    report |= {"outside": of["outside"]["trips"], "kept": of["kept"]["kept"]}
+    report = {"rows": int(table["rows"].sum())}
+    for reason in reasons:
+        report[reason] = of[reason]["rows"]
+    report["outside"] = of["outside"]["trips"]
+    report["kept"] = of["kept"]["kept"]
     report["truncated"] = of["kept"]["trips"] - report["kept"]
-    return Counts(trips, unit, pairs.drop(columns="kept"), report, moves)
+    return Counts(trips, unit, before, report, moves)
 
 
-# --- grouping and truncation ------------------------------------------------------------------------------------------
+# --- grouping and truncation ----------------------------------------------------------
 
 
 def _total(numbers: Any) -> Any:
-    """Return a sum that is capped at `MOST_EVENTS`, so that it never overflows."""
+    """Return a sum, cut to at most `MOST_EVENTS`, so that it never overflows."""
     return ibis.least(numbers.sum(), MOST_EVENTS).cast("int64")
 
 
 def _group(events: Any, declared: list[Any] | None) -> Any:
-    """Return a table with a row for each reason for leaving events out, and a row for each unit and pair of "kept"
-    events."""
+    """Return the rows and events by reason and, if they are kept, by unit and pair."""
     ends = [
         name for name in ("origin", "destination", "unit") if name in events.columns
     ]
     missing = ibis.or_(*(events[name].isnull() for name in ends))
     inside = ibis.literal(True)
     if declared is not None:
-        known = ibis.memtable(
-            {"label": [labels.whole_word(label) for label in declared]}
-        )
+        words = [labels.whole_word(label) for label in declared]
+        known = ibis.memtable({"label": words})
         inside = events.origin.isin(known.label) & events.destination.isin(known.label)
     reasons = (
         (missing, "missing"),
         (events.number == 0, "nothing"),
         (~inside, "outside"),
     )
-    table = events.mutate(
-        reason=events.reason.coalesce(ibis.cases(*reasons, else_="kept"))
-    )
-    table = table.mutate(
-        **{name: (table.reason == "kept").ifelse(table[name], None) for name in ends}
-    )
+    reason = events.reason.coalesce(ibis.cases(*reasons, else_="kept"))
+    table = events.mutate(reason=reason)
+    kept = table.reason == "kept"
+    table = table.mutate(**{name: kept.ifelse(table[name], None) for name in ends})
     return table.group_by(["reason", *ends]).aggregate(
         rows=table.count(), trips=_total(table.number)
     )
 
 
 def _truncate(grouped: Any, most: int) -> Any:
-    """Return the table with the number of events kept of each unit and pair, at most `most` in total for each unit."""
-    # each hash has its own column, because inside an expression it would be computed again wherever it occurs
+    """Return the table with the number of events that are kept of each unit and pair.
+
+    Of each unit, at most `most` events are kept in total.
+    """
+    # each hash has its own column, so that it is not computed again wherever it occurs
     order = _hash(grouped.unit, grouped.origin, grouped.destination)
-    hashed = grouped.mutate(
-        order=order, start=_fraction(_hash(grouped.unit, ibis.literal("start")))
-    )
+    start = _fraction(_hash(grouped.unit, ibis.literal("start")))
+    hashed = grouped.mutate(order=order, start=start)
     whole = ibis.window(group_by=hashed.unit)
     before = ibis.cumulative_window(
         group_by=hashed.unit, order_by=[hashed.order, hashed.origin, hashed.destination]
     )
-    sums = {
-        name: hashed.trips.sum().over(over).cast("float64")
-        for name, over in (("total", whole), ("upto", before))
-    }
-    table = hashed.mutate(**sums)
+    table = hashed.mutate(
+        total=hashed.trips.sum().over(whole).cast("float64"),
+        upto=hashed.trips.sum().over(before).cast("float64"),
+    )
 
     def places(events: Any) -> Any:
-        """Return how many of the regularly spaced sampling points lie among the unit's first `events` events."""
-        return ibis.greatest(
-            0.0,
-            ibis.least(
-                float(most), (events * float(most) / table.total - table.start).ceil()
-            ),
-        )
+        """Return how many sampling points lie among the unit's first `events` events.
+
+        The sampling points have equal distances.
+        """
+        number = (events * float(most) / table.total - table.start).ceil()
+        return ibis.greatest(0.0, ibis.least(float(most), number))
 
     number = table.trips.cast("float64")
-    sampled = ibis.least(places(table.upto) - places(table.upto - number), number).cast(
-        "int64"
-    )
-    return table.mutate(
-        kept=(table.total < MOST_EVENTS).ifelse(
-            (table.total <= most).ifelse(table.trips, sampled), 0
-        )
-    )
+    sampled = ibis.least(places(table.upto) - places(table.upto - number), number)
+    kept = (table.total <= most).ifelse(table.trips, sampled.cast("int64"))
+    return table.mutate(kept=(table.total < MOST_EVENTS).ifelse(kept, 0))
 
 
 def _hash(*words: Any) -> Any:
-    """Return a sorting key that depends only on these words, so that every database keeps the same rows."""
+    """Return a sorting key that depends only on these words.
+
+    Every database therefore keeps the same rows.
+    """
     joined = functools.reduce(lambda one, other: one.concat("\x1f", other), words)
-    return joined.hexdigest("md5").left(
-        12
-    )  # 48 bits, because databases store short texts in place
+    # 48 bits, because databases store short texts in place
+    return joined.hexdigest("md5").left(12)
 
 
 def _fraction(digits: Any) -> Any:
     """Return the first 5 hexadecimal digits as a number in [0, 1)."""
-    places = [
-        ibis.literal("0123456789abcdef").find(digits.substr(place, 1))
-        for place in range(5)
-    ]
+    known = ibis.literal("0123456789abcdef")
+    values = [known.find(digits.substr(place, 1)) for place in range(5)]
     return sum(
-        place.cast("float64") / 16.0 ** (i + 1) for i, place in enumerate(places)
+        value.cast("float64") / 16.0 ** (i + 1) for i, value in enumerate(values)
     )

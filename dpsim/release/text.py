@@ -1,9 +1,10 @@
-"""Reads text files as tables. Each line is a row, and no row changes how another row is read.
+"""Text files (csv and tsv) as tables in which each line is a row.
 
-The header determines the delimiter. A field may be in quotes and may then contain delimiters; a quote inside it is
-doubled. A line break ends the row, even within quotes. A line that cannot be read as a row is left out, and the other
-lines are kept. This happens if the line is not UTF-8, has too many or too few fields, has a quote that is not closed,
-or has more than `MOST_BYTES` bytes.
+No row changes how another row is read. The header determines the delimiter. A field may
+be in quotes and may then contain delimiters; a quote inside it is doubled. A line break
+ends the row, even within quotes. A line that cannot be read as a row is left out, and
+the other lines are kept. This happens if the line is not UTF-8, has too many or too few
+fields, has a quote that is not closed, or has more than `MOST_BYTES` bytes.
 """
 
 from __future__ import annotations
@@ -18,34 +19,37 @@ from typing import Any
 import pyarrow as pa
 
 DELIMITERS = ",;\t|"
-DAMAGED = f"damaged {uuid.uuid4().hex}"  # the column that is true for a line that is not a row; no user's table has it
+# the column that is true for a line that is not a row; no user's table has it
+DAMAGED = f"damaged {uuid.uuid4().hex}"
 MOST_BYTES = 10_000_000  # the largest number of bytes in a row
 _PART = 2**20  # bytes that are read at a time
-UTF8 = "is not UTF-8 text: save it as UTF-8 (for instance `iconv -f LATIN1 -t UTF-8 old.csv > new.csv`)"
+UTF8 = (
+    "is not UTF-8 text: save it as UTF-8 (for example with `iconv -f LATIN1 -t UTF-8 "
+    "old.csv > new.csv`)"
+)
 
 
 def _lines(file: str) -> Iterator[list[bytes]]:
-    """Yield lists of the lines of a file, which may be gzipped, without their line ends.
+    """Yield lists of the lines of a file, without their line ends.
 
-    Raises ValueError if the file is damaged or cannot be read.
+    The file may be gzipped. Raises ValueError if it is damaged or cannot be read.
     """
     rest = b""
     try:
-        with (gzip.open if file.lower().endswith(".gz") else open)(
-            file, "rb"
-        ) as stream:
+        opened = gzip.open if file.lower().endswith(".gz") else open
+        with opened(file, "rb") as stream:
             while part := stream.read(_PART):
                 read = rest + part
                 ends = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
                 yield read[:ends].splitlines()
-                rest = read[ends:][
-                    : MOST_BYTES + 1
-                ]  # enough of an endless line to show that it is too long
+                # of an endless line, as much as shows that it is too long
+                rest = read[ends:][: MOST_BYTES + 1]
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(
             f"{file}: the file is damaged, or you may not read it ({error})"
         ) from error
-    yield [rest] * bool(rest)
+    if rest:
+        yield [rest]
 
 
 def _body(file: str) -> Iterator[list[bytes]]:
@@ -56,30 +60,27 @@ def _body(file: str) -> Iterator[list[bytes]]:
 
 
 def header(file: str) -> tuple[str, tuple[str, ...]]:
-    """Return the delimiter and the names of the columns, which are read from the first line only.
+    """Return the delimiter and the names of the columns.
 
-    Raises ValueError if the first line is not UTF-8 or does not name the columns.
+    They are read from the first line only. Raises ValueError if this line is not UTF-8
+    or does not name the columns.
     """
     try:
         line = next(filter(None, _lines(file)), [b""])[0].decode("utf-8-sig")
-        delimiters = (
-            "\t" if file.lower().removesuffix(".gz").endswith(".tsv") else DELIMITERS
-        )
+        delimiters = DELIMITERS
+        if file.lower().endswith((".tsv", ".tsv.gz")):
+            delimiters = "\t"
         tried = {
             delimiter: tuple(next(csv.reader([line], delimiter=delimiter), ()))
             for delimiter in delimiters
         }
-    except (UnicodeDecodeError, csv.Error) as error:
-        why = (
-            UTF8
-            if isinstance(error, UnicodeDecodeError)
-            else f"names no columns ({error})"
-        )
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: the first line {UTF8}") from error
+    except csv.Error as error:
+        why = f"names no columns ({error})"
         raise ValueError(f"{file}: the first line {why}") from error
-    delimiter = next(
-        (delimiter for delimiter, names in tried.items() if len(names) > 1),
-        delimiters[0],
-    )
+    several = (delimiter for delimiter, names in tried.items() if len(names) > 1)
+    delimiter = next(several, delimiters[0])
     if not any(tried[delimiter]):
         raise ValueError(
             f"{file}: the first line must name the columns, but it is empty"
@@ -88,7 +89,10 @@ def header(file: str) -> tuple[str, tuple[str, ...]]:
 
 
 class _Lines:
-    """The lines of files without their headers, as an Arrow table that has one column `line` and can be reread."""
+    """The lines of files without their headers, as an Arrow table that can be reread.
+
+    Its only column is `line`.
+    """
 
     def __init__(self, files: Sequence[str]) -> None:
         self.files = files
@@ -101,30 +105,32 @@ class _Lines:
             pa.record_batch([pa.array(lines, pa.large_binary())], schema)
             for lines in parts
         )
-        return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(
-            requested_schema
-        )
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
 
 
 def rows(
     files: Any, delimiter: str, names: Sequence[str], wanted: Sequence[str]
 ) -> tuple[Any, str, dict[str, str]]:
-    """Return the lines of files, SQL that splits each line into an array `f`, and SQL for each column.
+    """Return the lines of files, SQL that splits them, and SQL for each column.
 
-    `f` is null for a line that cannot be read as a row.
+    The first SQL splits each line into an array `f`, which is null for a line that
+    cannot be read as a row.
     """
     field = f'[{delimiter}]("(?:[^"]|"")*"|[^"{delimiter}]*)'
     sql = f"""
         SELECT CASE WHEN len(f) = {len(names)} THEN f END AS f FROM (
         SELECT CASE WHEN NOT contains(line, '"') THEN string_split(line, '{delimiter}')
              WHEN regexp_full_match('{delimiter}' || line, '({field})*')
-             THEN regexp_extract_all('{delimiter}' || line, '{field}', 1) END AS f FROM (
-        SELECT CASE WHEN octet_length(line) <= {MOST_BYTES} THEN try(decode(line)) END AS line
+             THEN regexp_extract_all('{delimiter}' || line, '{field}', 1)
+             END AS f FROM (
+        SELECT CASE WHEN octet_length(line) <= {MOST_BYTES}
+             THEN try(decode(line)) END AS line
         FROM {{}} WHERE line <> ''::BLOB))"""
-    plain = "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') ELSE f[{0}] END"
-    return (
-        _Lines(files),
-        sql,
-        {name: plain.format(names.index(name) + 1) for name in wanted}
-        | {DAMAGED: "f IS NULL"},
+    plain = (
+        "CASE WHEN f[{0}][1] = '\"' THEN replace(f[{0}][2:-2], '\"\"', '\"') "
+        "ELSE f[{0}] END"
     )
+    columns = {name: plain.format(names.index(name) + 1) for name in wanted}
+    columns[DAMAGED] = "f IS NULL"
+    return _Lines(files), sql, columns

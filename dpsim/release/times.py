@@ -1,4 +1,7 @@
-"""Reads lengths of time, and the times of visits in a declared format; each value is read by itself."""
+"""Times of visits, read in a declared format, and lengths of time.
+
+Each value is read by itself.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,7 @@ from typing import Any
 from dpsim.release.scratch import ibis
 from dpsim.release.sources import NUMBERS, words
 
-SCALES = {
-    "seconds": 1e6,
-    "milliseconds": 1e3,
-}  # the number of microseconds in each unit
+SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # the microseconds in each unit
 FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
 PATTERN = re.compile(r"(?=.*%)([^%]|%-?[aAbBcdfgGHIjmMpSuUVwWxXyYzZ%])+", re.DOTALL)
 LENGTH = re.compile(r"(\d+|\d*\.\d+)\s*(s|min|h|d)")
@@ -21,16 +21,17 @@ SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
 def reader(time_format: str | None) -> Callable[[Any], Any]:
-    """Return a function that converts a column to timestamps; raise ValueError if there is no such format.
+    """Return a function that converts a column to timestamps.
 
-    The function gives null for a value that is not a time in this format.
+    The function gives null for a value that is not a time in this format. Raises
+    ValueError if there is no such format.
 
-    time_format: "iso", "seconds" or "milliseconds" (counted from any start), or a pattern of strptime such as
-    "%d.%m.%Y %H:%M"; None if the column already has timestamps.
+    time_format: "iso", "seconds" or "milliseconds" (counted from any start), or a
+    pattern of strptime such as "%d.%m.%Y %H:%M"; None if the column already has
+    timestamps.
     """
-    if not (
-        time_format in (None, "iso", *SCALES) or PATTERN.fullmatch(str(time_format))
-    ):
+    known = time_format in (None, "iso", *SCALES)
+    if not known and not PATTERN.fullmatch(str(time_format)):
         raise ValueError(f"time_format must be {FORMATS}, got {time_format!r}")
     return partial(_moments, time_format)
 
@@ -41,7 +42,8 @@ def _moments(time_format: str | None, values: Any) -> Any:
     if kind.is_timestamp():
         if kind.scale not in (None, 6):
             raise ValueError(
-                f"source: column {values.get_name()!r} must have microseconds, got {kind}"
+                f"source: column {values.get_name()!r} must have microseconds, "
+                f"got {kind}"
             )
         moments = values
     elif time_format is None:
@@ -49,60 +51,58 @@ def _moments(time_format: str | None, values: Any) -> Any:
             f"time_format must be given for the column {values.get_name()!r}: {FORMATS}"
         )
     elif time_format in SCALES:
-        number = SCALES[time_format] * (
-            values if kind.is_floating() else words(values, NUMBERS)
-        ).try_cast("float64")
-        whole = (
-            (number.abs() < 2.5e17).ifelse(number, None).round().cast("int64")
-        )  # from 1970 to the year 9892
+        written = values if kind.is_floating() else words(values, NUMBERS)
+        number = SCALES[time_format] * written.try_cast("float64")
+        # so many microseconds after 1970, it is the year 9892
+        near = (number.abs() < 2.5e17).ifelse(number, None)
+        whole = near.round().cast("int64")
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
     elif time_format == "iso":
         written = words(values, NUMBERS)
-        dated = written.re_search(r"^[0-9]{4}-[0-9]").ifelse(
-            written, None
-        )  # years of more digits overflow in the cast
+        # years of more digits overflow in the cast
+        dated = written.re_search(r"^[0-9]{4}-[0-9]").ifelse(written, None)
         moments = dated.try_cast("timestamp('UTC')")
     elif values.get_backend().name == "duckdb":
-        builtin = (
-            ibis.udf.scalar.builtin
-        )  # of DuckDB; it gives null for text that does not match
-        strptime = builtin(
+        # this function of DuckDB gives null for text that does not match
+        strptime = ibis.udf.scalar.builtin(
             lambda text, form: None,
             name="try_strptime",
             signature=(("string", "string"), "timestamp"),
         )
         written = words(values, NUMBERS)
-        dated = written.re_search("[0-9]").ifelse(
-            written, None
-        )  # DuckDB takes infinity and epoch for times
+        # DuckDB takes infinity and epoch for times
+        dated = written.re_search("[0-9]").ifelse(written, None)
         moments = strptime(dated, time_format)
     else:
         raise ValueError(
-            f"time_format must be iso, seconds or milliseconds on this database, got {time_format!r}"
+            "time_format must be iso, seconds or milliseconds on this database, "
+            f"got {time_format!r}"
         )
     utc = moments.type().timezone and "UTC"
-    first, last = (
-        ibis.timestamp(f"{day} 00:00:00", timezone=utc)
-        for day in ("0001-01-01", "9999-12-31")
-    )
-    return moments.between(first, last).ifelse(
-        moments, None
-    )  # adding a gap to an infinite time would overflow
+    first = ibis.timestamp("0001-01-01 00:00:00", timezone=utc)
+    last = ibis.timestamp("9999-12-31 00:00:00", timezone=utc)
+    # adding a gap to an infinite time would overflow
+    return moments.between(first, last).ifelse(moments, None)
 
 
 def seconds(max_gap: str | None) -> float | None:
-    """Return the seconds in a length of time, which is a number with its unit, or None if it is None.
+    """Return the seconds in a length of time such as "30min", or None for None.
 
-    Raises ValueError unless the number is above 0, is not too large and has the unit s, min, h or d.
+    Raises ValueError unless the number is above 0, has the unit s, min, h or d, and
+    gives less than 10^10 seconds.
 
     >>> seconds("90min"), seconds("1.5 h")
     (5400.0, 5400.0)
     """
     if max_gap is None:
         return None
+    length = 0.0
     found = LENGTH.fullmatch(max_gap.strip()) if isinstance(max_gap, str) else None
-    if not found or not 0 < (length := float(found[1]) * SECONDS[found[2]]) < 1e10:
+    if found:
+        length = float(found[1]) * SECONDS[found[2]]
+    if not 0 < length < 1e10:
         raise ValueError(
-            f"max_gap must be a number above 0 with its unit, s, min, h or d (1.5h), got {max_gap!r}"
+            "max_gap must be a number above 0 with its unit, s, min, h or d (1.5h), "
+            f"got {max_gap!r}"
         )
     return length

@@ -1,4 +1,4 @@
-"""The unit of a release: the events, persons, cars or sessions whose presence it protects."""
+"""The unit of a release: one event, or all events of one person, car or session."""
 
 from __future__ import annotations
 
@@ -7,20 +7,29 @@ from dataclasses import dataclass
 from dpsim import checks
 from dpsim.release.labels import MOST_OF_A_NAME, short_label
 
-MOST_OF_A_UNIT = (
-    10**6
-)  # the most events of a unit; even with the smallest epsilon, the noise is then far below 2^63
+# even with the smallest epsilon, the noise is then far below 2^63
+MOST_OF_A_UNIT = 10**6
 
 
 @dataclass(frozen=True)
 class Unit:
-    """The difference between two neighbouring tables: one event, or everything about one person, car or session.
+    """The difference between two neighbouring tables.
 
-    events: the largest number of events of a unit that are counted, from 1 to 10^6, whichever pairs they are on.
-    column: the column that names the unit of each event; with None each event is its own unit.
+    It is one event, or everything about one person, car or session.
 
-    >>> Unit(events=10, column="card").words
-    'everything that the table holds about one card, of which at most 10 events are counted'
+    Parameters
+    ----------
+    events : int from 1 to 10^6
+        The largest number of events of a unit that are counted, whichever pairs they
+        are on.
+    column : str
+        The column that names the unit of each event. With None, each event is its own
+        unit.
+
+    Examples
+    --------
+    >>> Unit(events=10, column="card")
+    Unit(events=10, column='card')
     """
 
     events: int = 1
@@ -30,7 +39,8 @@ class Unit:
         checks.integer("events", self.events, 1, MOST_OF_A_UNIT)
         if self.column is None and self.events > 1:
             raise ValueError(
-                f"column must name the unit that has up to {self.events} events, got None"
+                f"column must name the unit that has up to {self.events} events, "
+                "got None"
             )
         if not (self.column is None or (isinstance(self.column, str) and self.column)):
             raise ValueError(
@@ -41,17 +51,23 @@ class Unit:
     def words(self) -> str:
         """A description of the unit in words, for the statement."""
         if self.column is None:
-            return "one event. A person with several events is protected for each of them, but not for all together"
+            return (
+                "one event. A person with several events is protected for each of "
+                "them, but not for all together"
+            )
         most = "one event is" if self.events == 1 else f"{self.events} events are"
         name = short_label(self.column, MOST_OF_A_NAME)
-        return f"everything that the table holds about one {name}, of which at most {most} counted"
+        return (
+            f"everything that the table holds about one {name}, of which at most "
+            f"{most} counted"
+        )
 
 
 EVENT = Unit()
 
 
 def unit_of(unit: Unit | str | None, events: int | None = None) -> Unit:
-    """Return the unit that is given as a `Unit`, or as the name of a column and the largest number of events.
+    """Return a `Unit`, given as such or as a column and the largest number of events.
 
     >>> unit_of("card", 10), unit_of(None)
     (Unit(events=10, column='card'), Unit(events=1, column=None))
@@ -59,11 +75,13 @@ def unit_of(unit: Unit | str | None, events: int | None = None) -> Unit:
     if isinstance(unit, Unit):
         if events is not None:
             raise ValueError(
-                f"events belongs to the name of a column, and the unit has its own, got {events!r:.80}"
+                "events belongs to the name of a column, and the unit has its own, "
+                f"got {events!r:.80}"
             )
         return unit
     if (unit is None) != (events is None):
         raise ValueError(
-            "events must go with a unit (or trajectory), and a unit with events, the largest number that is counted"
+            "events must go with a unit (or trajectory), and a unit with events, the "
+            "largest number that is counted"
         )
     return EVENT if events is None else Unit(events, unit)

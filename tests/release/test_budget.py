@@ -105,7 +105,7 @@ def test_files_that_are_no_budget_or_of_the_old_form(tmp_path: Path, text: str) 
         spend(file, 0.1)
     file.write_text(text)
     for limit in (Limit(1.0, 0.0), None):
-        with pytest.raises(ValueError, match=r"budget: .* is no budget file"):
+        with pytest.raises(ValueError, match=r"budget: .* is not a budget file"):
             spend(file, 0.1, limit=limit)
     assert file.read_text() == text and list(tmp_path.iterdir()) == [file]
 
@@ -327,6 +327,6 @@ def test_who_waits_too_long_is_refused(
     file = tmp_path / "budget"
     with (
         budget._locked(file),
-        pytest.raises(ValueError, match="is held by another release"),
+        pytest.raises(ValueError, match="another release has locked"),
     ):
         spend(file, 0.1, limit=ONE)

@@ -351,7 +351,8 @@ def test_the_statement_names_what_is_public_and_what_was_left_out() -> None:
         in text
     )
     assert (
-        "the largest number of events of a unit" in text
+        "the longest time between two visits and the largest number of events of a unit"
+        in text
         and "left out before counting" in text
     )
     nothing = released(support=None, delta=1e-6).text
@@ -381,8 +382,8 @@ def test_how_far_a_release_can_be_trusted_is_said_first() -> None:
 
 
 def test_a_large_epsilon_is_warned_of() -> None:
-    assert "protects little" in released(epsilon=11.0).text
-    assert "protects little" not in released(epsilon=10.0).text
+    assert "gives little protection" in released(epsilon=11.0).text
+    assert "gives little protection" not in released(epsilon=10.0).text
 
 
 # --- the stationary distribution --------------------------------------------------------------------------------------
@@ -455,7 +456,10 @@ def test_the_share_of_the_long_run_on_rows_of_noise_is_said() -> None:
     table = table[table["origin"] != "shop"]
     chain = released(table, epsilon=0.5)
     assert chain.weak == ["shop"]
-    share = f"{chain.stationary()['shop']:.1%} of the stationary distribution lies on states whose rows say nothing"
+    share = (
+        f"{chain.stationary()['shop']:.1%} of the stationary distribution lies on "
+        "states whose rows may be noise alone"
+    )
     assert (
         share in chain.text
         and "of the stationary distribution lies on" not in released().text

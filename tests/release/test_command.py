@@ -174,7 +174,7 @@ def test_what_was_left_out_is_told_to_the_owner_alone(
         ),
         (
             f"{VISITS} --unit page --events 2 --delta 1e-6",
-            "trajectory protects its first column",
+            "trajectory names the unit",
         ),
         (
             f"{VISITS} --count trips --events 2 --delta 1e-6",

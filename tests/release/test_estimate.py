@@ -250,6 +250,16 @@ def test_empty_rows_are_named_and_filled() -> None:
     )
 
 
+def test_the_rule_of_filled_rows_is_true_of_a_small_table() -> None:
+    """It spoke of counts twice as probable without events, which these are not."""
+    noise = laplace_noise(0.1)
+    noisy = np.array([40, 60, 0, -1])
+    found = release.estimate_chain(release.all_pairs(["a", "b"]), noisy, noise)
+    assert found.empty.tolist() == [1] and np.exp(1.0 / noise.scale) < 2.0
+    np.testing.assert_allclose(found.matrix.toarray()[1], [0.4, 0.6])
+    assert "twice" not in estimate.EMPTY_RULE and "all 0" in estimate.EMPTY_RULE
+
+
 def test_a_row_is_filled_from_twice_as_likely_without_events_on() -> None:
     """Rows just below and just above the threshold, and rows that are likelier with events than without."""
     n, noise = 20, laplace_noise(0.3)

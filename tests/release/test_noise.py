@@ -91,13 +91,13 @@ def test_a_sampler_that_loses_more_than_is_stated_draws_nothing(
     assert noisy_counts([3, 0], noise, events=events).size == 2
     less = [noise.scale * (1.0 - 7e-9), math.nextafter(noise.scale, 0.0)]
     for scale in less:
-        with pytest.raises(ValueError, match=r"noise must lose epsilon .* at most"):
+        with pytest.raises(ValueError, match=r"noise must have an epsilon of at most"):
             noisy_counts([3, 0], Noise(scale, noise.epsilon), events=events)
     make = dp.m.make_laplace
     monkeypatch.setattr(
         dp.m, "make_laplace", lambda *of, scale: make(*of, scale=scale * (1.0 - 7e-9))
     )
-    with pytest.raises(ValueError, match=r"noise must lose epsilon .* at most"):
+    with pytest.raises(ValueError, match=r"noise must have an epsilon of at most"):
         noisy_counts([3, 0], noise, events=events)
 
 
@@ -112,7 +112,7 @@ def test_a_release_tells_the_sampler_the_events_of_its_unit(
         chain, "laplace_noise", lambda epsilon, events: laplace_noise(epsilon, 1)
     )
     for support in (all_pairs(["a", "b"]), None):
-        with pytest.raises(ValueError, match="at most for 3 events, and would lose 3"):
+        with pytest.raises(ValueError, match="for 3 events, got 3"):
             chain.release_chain(
                 Counts(ends, Unit(3, "who")), epsilon=1.0, delta=0.1, support=support
             )
