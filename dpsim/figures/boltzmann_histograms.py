@@ -32,7 +32,7 @@ WALKS = {
 """The colour, the shift, the marker and the label of the walks that differ in who
 moves."""
 STEPS = (1, 10, 100, 1000, 10_000)
-MISSING = "Our copy of the slides lacks this picture, so it is drawn from their text."
+MISSING = "Our copy of the slides lacks this picture, so it is plotted from their text."
 
 
 def walk_chart(
