@@ -126,7 +126,7 @@ def run(
     runs = (
         _planned_sweep(names[0], grid, parameter)
         if grid
-        else runner.plan(names, parameter, output)
+        else runner.plan_runs(names, parameter, output)
     )
     if not runs:
         raise ValueError(f"there are no notebooks in {paths.notebooks()}")

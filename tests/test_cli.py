@@ -93,7 +93,7 @@ def test_damaged_results_are_refused_in_one_line_that_names_the_file(
     damaged = tmp_path / file
     damaged.write_text(DAMAGES[kind], encoding="utf-8", errors="surrogateescape")
     with pytest.raises(ValueError, match=re.escape(str(damaged))) as refusal:
-        runner.diff.numbers(tmp_path)
+        runner.grid.numbers(tmp_path)
     assert len(str(refusal.value).splitlines()) == 1
 
 

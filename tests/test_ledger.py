@@ -595,7 +595,7 @@ def test_a_run_puts_what_is_recorded_below_into_the_scoreboard_above(
         runner.runs, "_Forks", FORKS
     )  # with the environment of this project
     (ran,) = runner.run(
-        runner.plan(["matrix_dirichlet"], [("scale", "2"), ("seed", "8")])
+        runner.plan_runs(["matrix_dirichlet"], [("scale", "2"), ("seed", "8")])
     )
     assert ran.status == "done", ran.message
     (made,) = (toy / "build" / "runs" / "matrix_dirichlet").rglob(
