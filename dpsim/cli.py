@@ -1,4 +1,4 @@
-"""The command line: `dpsim run`, `report`, `list`, `data`, `release` and `plan`."""
+"""The commands `dpsim run`, `report`, `list`, `data`, `release` and `plan`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Output = tuple[Iterable[str], int]
 
 
 class Commands(click.Group):
-    """A group of commands, in which an error that the user can correct becomes one line
-    without a traceback, and the exit code 2."""
+    """A group of commands. An error that the user can correct is reported in one line,
+    without a traceback, and the exit code is 2."""
 
     def invoke(self, ctx: click.Context) -> None:
         """Run a command, and print its lines or its error. Characters that the terminal
@@ -43,7 +43,7 @@ class Commands(click.Group):
         except (ValueError, OSError, ImportError) as error:
             click.echo(f"dpsim: {done}{error}", err=True)
             if done:
-                # otherwise Python writes the rest again when it ends, with exit code 120
+                # otherwise Python writes the rest again at its end, with exit code 120
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 2
         ctx.exit(code)
@@ -171,8 +171,8 @@ def run(
 def _planned_sweep(
     name: str, grid: tuple[str, ...], fixed: tuple[tuple[str, str], ...]
 ) -> list[runner.Run]:
-    """Return the runs of a sweep, while showing how many are planned, and at the end
-    how many there are."""
+    """Return the runs of a sweep. The number of runs that are planned so far is shown
+    meanwhile, and the number of all runs at the end."""
     live = _is_live()
 
     def tell(planned: int, points: int) -> None:
@@ -262,16 +262,21 @@ RULES = "[data/LEDGER.md](../data/LEDGER.md) says how a claim is judged.\n"
 """A line of REPORT.md for somebody who doubts a verdict or adds a claim."""
 
 
+SAVED = r'figures\.save(?:_moving)?\([^"]*"(\w+)"'
+"""The calls by which a notebook saves a picture; the group is its name."""
+
+
 def _missing_pictures() -> list[Path]:
     """Return the pictures that notebooks save and that figures/ does not have."""
-    found = []
+    missing = []
     for name in paths.notebook_names():
         for cell in runner.parameters.load(name)["cells"]:
             if cell["cell_type"] == "code":
-                saved = r'figures\.save(?:_moving)?\([^"]*"(\w+)"'
-                for stem in re.findall(saved, cell["source"]):
-                    found.append(paths.figures() / name / f"{stem}.png")
-    return [path for path in found if not path.is_file()]
+                for stem in re.findall(SAVED, cell["source"]):
+                    path = paths.figures() / name / f"{stem}.png"
+                    if not path.is_file():
+                        missing.append(path)
+    return missing
 
 
 @main.command("list")

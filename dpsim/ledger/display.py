@@ -1,4 +1,4 @@
-"""How the ledger is shown: REPORT.md, README's table, and the scoreboards of notebooks."""
+"""What REPORT.md, README's table of verdicts and the scoreboards of notebooks show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpsim.ledger.tables import LEFT, html_table, markdown_table
 from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, is_seconds
 
 JUDGED = tuple(kind for kind in CLAIMS if kind != "slip")
-"""The kinds of claim that are named behind a verdict, as in "agrees: bound"."""
+"""The kinds of claim that follow a verdict, as in "agrees: bound"."""
 
 LEGEND = "\n\n".join(
     [

@@ -155,8 +155,8 @@ def _bundle(paper: str) -> dict[str, str]:
 
 
 def _about(paper: str, run: Run, missed: int) -> str:
-    """Return a sentence about a run that has other parameters than usual or numbers
-    that differ from the verified ones (`missed` of them), and "" for other runs."""
+    """Return a sentence if a parameter of the run is not the usual one, or if `missed`
+    of its numbers differ from the verified ones, and otherwise ""."""
     usual = _usual_parameters(papers().loc[paper, "notebook"])
     changed = [
         f"{name} = {json.dumps(value)}"
@@ -167,8 +167,9 @@ def _about(paper: str, run: Run, missed: int) -> str:
         return f"Run with {', '.join(changed)}; all other parameters as usual."
     if missed:
         return (
-            f"{missed} of the numbers of this run differ from those that were verified for the usual parameters, so "
-            "its parameters, its data or its code are not the usual ones."
+            f"{missed} of the numbers of this run differ from those that were verified "
+            "for the usual parameters, so its parameters, its data or its code are not "
+            "the usual ones."
         )
     return ""
 
@@ -183,7 +184,7 @@ def _run(paper: str) -> Run:
 
 
 def _parameters(notebook: str) -> dict[str, Any]:
-    """Return the present values of the parameters in the running notebook, or no values
+    """Return the current values of the parameters in the running notebook, or no values
     outside a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:

@@ -1,4 +1,4 @@
-"""Reads data/papers.csv and data/published.csv, and reports rows that cannot be judged."""
+"""Reads data/papers.csv and data/published.csv, and checks every row."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS = {
     "sentence": [TEXT],
     "sent": ["", "no", "yes"],
 }
-"""The columns of data/published.csv, each with its allowed values; "" is an empty field.
+"""The columns of data/published.csv, each with its allowed values ("" if empty).
 
 data/LEDGER.md explains the columns.
 """
@@ -54,7 +54,7 @@ NEEDS = {
     "statement": {"published": [""]},
     "slip": {"published": [NUMBER], "relation": [""], "limit": [""]},
 }
-"""The values that a kind of claim allows in some columns, in place of those in COLUMNS."""
+"""The values that a kind of claim allows in some columns, instead of COLUMNS."""
 
 
 def papers() -> pd.DataFrame:

@@ -38,7 +38,7 @@ VERDICTS = {
         "The paper reports an error for 40 zones, but not which zones of the city it merged.",
     ),
 }
-"""The five verdicts, each with its meaning and an example, as REPORT.md explains them."""
+"""The five verdicts, each with its meaning and an example."""
 
 CLAIMS = {
     "value": (
@@ -74,14 +74,14 @@ RULE = (
     "there, which proves nothing about the other cases. Where a number was sampled, we "
     "allow for three standard errors."
 )
-"""A remark that REPORT.md makes about all verdicts; data/LEDGER.md has the whole rule."""
+"""What REPORT.md says about all verdicts; data/LEDGER.md has the whole rule."""
 
 SEEDS = 20
 """The number of full runs with other seeds to which FALSE_ALARM refers."""
 
 FALSE_ALARM = 1e-3
-"""The largest probability with which any sampled row misses its verified value in any
-of the runs."""
+"""The largest probability that, in any of these runs, any sampled number misses its
+verified value."""
 
 
 def verdict(row: Any, value: float, error: float = 0.0) -> str:

@@ -1,11 +1,12 @@
-"""The process from which the processes of notebooks are forked, so that shared libraries
-are imported only once, and which kills a notebook with all its children.
+"""The process from which the processes of notebooks are forked, after it has imported
+the shared libraries once.
 
 `dpsim run` starts this file with the modules to import. For each notebook, it sends one
-byte and two files through the socket that is this process's standard input: a file for
-the standard error of the notebook, and a socket from which the job is read and to which
-its progress is written, as lines of json. No part of dpsim is imported before a fork, so
-a notebook runs the sources that exist at that moment.
+byte and two files through the socket that is this process's standard input: a socket
+from which the job is read and to which its progress is written, as lines of json, and a
+file for the standard error of the notebook. No part of dpsim is imported before a fork,
+so a notebook runs the sources that exist at that moment. If a notebook or the runner
+ends or is killed, all processes that the notebook has started are killed too.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # with the usual 700, a tenth of a run is spent looking for cycles
     gc.set_threshold(1_000_000)
-    # None makes an import fail; jsonschema and the kernel do not need these two modules,
-    # which take 1.5 s to import
+    # None makes an import fail; jsonschema and the kernel do not need these two
+    # modules, which take 1.5 s to import
     sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     sys.modules["debugpy"] = None  # type: ignore[assignment]
     for module in sys.argv[1:]:

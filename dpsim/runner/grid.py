@@ -1,8 +1,8 @@
 """Sweeps: runs of a notebook over a grid of parameters, here or on a Dask cluster, and
 one table of their numbers.
 
-Each point of the grid is an ordinary run below build/runs. If a worker or the whole sweep
-dies, the same command continues with the points that are missing.
+Each point of the grid is an ordinary run below build/runs. If a sweep is interrupted,
+the same command continues with the points that are missing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def plan_grid(
     grids : iterable of str
         NAME=VALUES. The values are separated by commas or, if they are lists, by
         slashes, as in 1,2/3,4. For numbers, a:b or a:b:step means the integers from a
-        to b - 1.
+        to b - 1, in steps of 1 or `step`.
     fixed : iterable of (str, str)
         Parameters with the same value at every point.
     tell : callable
@@ -69,7 +69,7 @@ def plan_grid(
             raise ValueError(
                 f"grid must be NAME=VALUES, like {LIKE}, each name once and not with -p, got {grid!r}"
             )
-        # `plan_runs` refuses an unknown name
+        # `plan_runs` raises ValueError for an unknown name
         kind = known[parameter].type if parameter in known else "str"
         axes[parameter] = _values(kind, text)
     points = math.prod(map(len, axes.values()))
@@ -130,9 +130,9 @@ def gather(runs: list[Run]) -> Path:
     """Return the path of a csv table of the numbers of a sweep, after writing it below
     build/sweeps.
 
-    For each finished point and each number (see `numbers`), the table has a row with the
-    parameters, id, value, standard_error and the folder of the run. If a run shows
-    somebody's data, only its owner can read the table.
+    For each finished point and each number (see `numbers`), the table has a row with
+    the parameters, id, value, standard_error and the folder of the run. If a run shows
+    the data of their owner, nobody else can read the table.
 
     Parameters
     ----------

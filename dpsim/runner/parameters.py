@@ -1,7 +1,7 @@
-"""The parameters of notebooks: their declarations, and the parsing of values from the
+"""The parameters of notebooks: their types, defaults and comments, and values from the
 command line.
 
-The ranges are stated in each notebook's cell tagged `checks`.
+Each notebook states the ranges in its cell tagged `checks`.
 """
 
 from __future__ import annotations
@@ -137,13 +137,13 @@ def parse(parameter: Parameter, text: str) -> Any:
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the values of the overridden parameters of a notebook, by name.
 
-    `overrides` are names and values as written on the command line. A path of an
+    `overrides` are names and values as written on the command line. The path of an
     existing file or folder becomes absolute, because the notebook runs in another
-    folder, but only if the comment of the parameter says "file" or "folder". So a column
-    called `trips` stays a column beside a folder `trips`.
+    folder, but only if the comment of the parameter says "file" or "folder". Therefore
+    a column called `trips` is not taken for a folder `trips`.
 
-    Raises ValueError for an unknown name (and suggests the nearest one), a wrong type or
-    a wrong range. To check the ranges, the notebook's cell tagged `checks` is run.
+    Raises ValueError for an unknown name (and suggests the nearest one), a wrong type
+    or a wrong range. To check the ranges, the notebook's cell tagged `checks` is run.
     """
     known = notebook_parameters(name)
     values: dict[str, Any] = {}

@@ -1,5 +1,5 @@
-"""Plans and runs notebooks: what must run again, where the outputs go, and their
-publication once they are complete."""
+"""Plans and runs notebooks: which of them must run, and where their outputs go once
+they are complete."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def plan_runs(
 def is_current(run: Run) -> bool:
     """Return whether an earlier run has published the outputs that this run would make.
 
-    The earlier run must have the same key and, if PDF=1 is set, have made pdf files, and
-    its outputs must still have their recorded hashes.
+    The earlier run must have the same key and, if PDF=1 is set, have made pdf files.
+    Its outputs must still have their recorded hashes.
     """
     try:
         was = json.loads((run.record / "manifest.json").read_text(encoding="utf-8"))
@@ -160,8 +160,8 @@ SHARED = (
     "pyogrio",
 )
 """Libraries that nearly every notebook imports, which takes seconds. If several
-notebooks run, these libraries are imported only once, except on macOS, where they do not
-survive a fork."""
+notebooks run, these libraries are imported only once, except on macOS, where they do
+not survive a fork."""
 
 MOST_JOBS = 1024
 """The largest number of notebooks that may run at the same time."""
@@ -219,7 +219,7 @@ async def _all(
     tell: Callable[[Run], object],
     heard: Iterable[signal.Signals],
 ) -> None:
-    """Run the stages one after the other, with `workers` notebooks at a time.
+    """Run one stage after the other, with `workers` notebooks at a time.
 
     The first of the `heard` signals cancels this task, and further signals change
     nothing.
@@ -262,7 +262,7 @@ async def _all(
 
 async def _lock(run: Run, tell: Callable[[Run], object]) -> int:
     """Wait until no other run writes to the output folder, and return the descriptor of
-    its lock."""
+    the folder's lock."""
     path = paths.build() / "locks" / str(run.output).replace("/", "%")[-150:]
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
@@ -464,8 +464,8 @@ LEFT_OUT = (
     "PYTHONINSPECT",
     "PYTHONDONTWRITEBYTECODE",
 )
-"""Environment variables of the user that would change a notebook's run, because they run
-other code, skip assertions, or make each process compile the libraries again."""
+"""Environment variables of the user that would change a notebook's run, because they
+run other code, skip assertions, or make each process compile the libraries again."""
 
 
 def _environment(threads: int) -> dict[str, str]:
