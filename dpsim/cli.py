@@ -65,8 +65,8 @@ class WithParameters(click.Command):
 
 
 def _option(words: str, told: str, **more: Any) -> Callable[[Any], Any]:
-    """Return the decorator for an option with a value, given by its names and its
-    value's name, as in "-j --jobs N", and its help."""
+    """Return the decorator for an option. `words` are its names and the name of its
+    value, as in "-j --jobs N", and `told` is its help."""
     *names, metavar = words.split()
     return click.option(*names, metavar=metavar, help=told, **more)
 
@@ -120,7 +120,7 @@ def run(
 ) -> Output:
     """Run notebooks and write their figures. Without NAMES, run all notebooks.
 
-    The results go to figures/<notebook>, or with any -p to
+    The results go to figures/<notebook> or, with any -p, to
     build/runs/<notebook>/<key>. A notebook is skipped if its outputs exist and its
     sources, data, parameters and environment are unchanged.
     """

@@ -182,7 +182,7 @@ def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
 def _mistakes(
     row: dict[str, str], papers: Sequence[str], above: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each column of a row whose value is not allowed, with a message.
+    """Yield the columns in which a row has a wrong value, each with a message.
 
     `papers` are the ids of the declared papers, and `above` those of the rows above.
     """
@@ -233,9 +233,9 @@ def _mistakes(
 
 
 class Found(float):
-    """A number in a sentence or in a table, formatted with four digits by default.
+    """A number in a sentence or in a table.
 
-    A format with "%" puts a space before the percent sign. A format that begins with
+    By default, it has four significant digits, or all digits if it is whole. A format with "%" puts a space before the percent sign. A format that begins with
     "by" gives, for example, "falls by 0.76" for a negative number.
     """
 

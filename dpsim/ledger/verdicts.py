@@ -298,7 +298,7 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     folder : Path, optional
         The folder of one run, of which only the recorded rows are judged, or a folder
         that has one folder for each notebook. None means the committed figures. A run
-        with other parameters than the defaults is not compared with `expected`.
+        with parameters other than the defaults is not compared with `expected`.
 
     Examples
     --------

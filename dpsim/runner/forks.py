@@ -5,8 +5,8 @@ the shared libraries once.
 byte and two files through the socket that is this process's standard input: a socket
 from which the job is read and to which its progress is written, as lines of json, and a
 file for the standard error of the notebook. No part of dpsim is imported before a fork,
-so a notebook runs the sources that exist at that moment. If a notebook or the runner
-ends or is killed, all processes that the notebook has started are killed too.
+so a notebook runs the sources that exist at that moment. When a notebook or the runner
+ends, all processes that the notebook has started are killed.
 """
 
 from __future__ import annotations

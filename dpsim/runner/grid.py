@@ -23,7 +23,7 @@ from dpsim.runner.runs import Run, holds_owner_only, plan_runs
 from dpsim.runner.runs import run as run_here
 
 MOST_RUNS = 100_000
-"""The largest number of points of a grid, because a larger grid is a typing error."""
+"""The largest number of points of a grid. More points are surely a typing error."""
 
 LIKE = "seed=0:100 or zones=30,40 or, for lists, k=1,2/3,4"
 """The forms of a grid, for messages."""
@@ -132,7 +132,7 @@ def gather(runs: list[Run]) -> Path:
 
     For each finished point and each number (see `numbers`), the table has a row with
     the parameters, id, value, standard_error and the folder of the run. If a run shows
-    the data of their owner, nobody else can read the table.
+    data that are not public, only their owner can read the table.
 
     Parameters
     ----------
