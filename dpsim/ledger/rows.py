@@ -235,8 +235,9 @@ def _mistakes(
 class Found(float):
     """A number in a sentence or in a table.
 
-    By default, it has four significant digits, or all digits if it is whole. A format with "%" puts a space before the percent sign. A format that begins with
-    "by" gives, for example, "falls by 0.76" for a negative number.
+    By default, it has four significant digits, or all digits if it is whole. A format
+    with "%" puts a space before the percent sign. A format that begins with "by" gives,
+    for example, "falls by 0.76" for a negative number.
     """
 
     def __format__(self, spec: str) -> str:
