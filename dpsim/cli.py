@@ -1,4 +1,4 @@
-"""The command line: run, report, list, data, release, plan."""
+"""The commands `dpsim run`, `report`, `list`, `data`, `release` and `plan`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,16 @@ import click
 from dpsim import __version__, checks, files, paths, runner
 
 Output = tuple[Iterable[str], int]
-"""Lines that a command prints when it has done everything, and its exit code."""
+"""The lines that a command prints at its end, and its exit code."""
 
 
 class Commands(click.Group):
-    """A group of commands. It reports in one line, without a traceback, an error that the user can correct, and ends
-    with exit code 2."""
+    """A group of commands. An error that the user can correct is reported in one line,
+    without a traceback, and the exit code is 2."""
 
     def invoke(self, ctx: click.Context) -> None:
-        """Run a command and report its error as a message. Characters that the terminal cannot show are replaced."""
+        """Run a command, and print its lines or its error. Characters that the terminal
+        cannot show are replaced."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
@@ -41,7 +42,8 @@ class Commands(click.Group):
             raise
         except (ValueError, OSError, ImportError) as error:
             click.echo(f"dpsim: {done}{error}", err=True)
-            if done:  # otherwise Python writes the rest again when it ends, with the exit code 120
+            if done:
+                # otherwise Python writes the rest again at its end, with exit code 120
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 2
         ctx.exit(code)
@@ -51,15 +53,22 @@ class WithParameters(click.Command):
     """A command whose `-p` accepts both NAME VALUE and NAME=VALUE."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Split each NAME=VALUE into two words, and parse the words. No name contains an equals sign."""
+        """Parse the words of the command line, after splitting each NAME=VALUE at its
+        first equals sign, which no name contains."""
         words: list[str] = []
         for word in args:
-            words += (
-                word.split("=", 1)
-                if words[-1:] in (["-p"], ["--parameter"])
-                else [word]
-            )
+            if words and words[-1] in ("-p", "--parameter"):
+                words += word.split("=", 1)
+            else:
+                words.append(word)
         return super().parse_args(ctx, words)
+
+
+def _option(words: str, told: str, **more: Any) -> Callable[[Any], Any]:
+    """Return the decorator for an option. `words` are its names and the name of its
+    value, as in "-j --jobs N", and `told` is its help."""
+    *names, metavar = words.split()
+    return click.option(*names, metavar=metavar, help=told, **more)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -67,7 +76,11 @@ class WithParameters(click.Command):
     __version__, message="dpsim %(version)s (the distribution dpsim-compendium)"
 )
 def main() -> None:
-    """A living compendium of private Markov chains. Run its notebooks, and compare their results with the papers."""
+    """A living compendium of private Markov chains.
+
+    Run the notebooks, compare their numbers with those of the papers, and release
+    a private Markov chain of your own data.
+    """
 
 
 @main.command(cls=WithParameters)
@@ -78,26 +91,23 @@ def main() -> None:
     nargs=2,
     multiple=True,
     metavar="NAME VALUE",
-    help="Change a parameter (or NAME=VALUE); repeatable.",
+    help="Change a parameter, also as NAME=VALUE; repeatable.",
 )
-@click.option(
-    "-j",
-    "--jobs",
+@_option(
+    "-j --jobs N",
+    "How many notebooks run at the same time (default: one per core).",
     type=int,
-    help="How many notebooks run at a time (default: one per core).",
 )
 @click.option("--force", is_flag=True, help="Run even if nothing has changed.")
-@click.option("--output", metavar="DIR", help="Write the results into DIR/<notebook>.")
-@click.option(
-    "--grid",
+@_option("--output DIR", "Write the results to DIR/<notebook>.")
+@_option(
+    "--grid NAME=VALUES",
+    "Run a sweep over seed=0:100, zones=30,40,50 or, for lists, k=1,2/3,4; repeatable.",
     multiple=True,
-    metavar="NAME=VALUES",
-    help="Run a sweep (seed=0:100, zones=30,40,50, or lists k=1,2/3,4); repeatable.",
 )
-@click.option(
-    "--dask",
-    metavar="ADDRESS",
-    help="Run a sweep on the workers of a Dask scheduler (needs `make extras`).",
+@_option(
+    "--dask ADDRESS",
+    "Run the sweep on the workers of a Dask scheduler (needs `make extras`).",
 )
 def run(
     names: tuple[str, ...],
@@ -110,8 +120,9 @@ def run(
 ) -> Output:
     """Run notebooks and write their figures. Without NAMES, run all notebooks.
 
-    Results with default parameters go to figures/<notebook>, and those with any -p to build/runs/<notebook>/<key>. A
-    notebook is not run again if its outputs exist and its sources, data, parameters and environment are unchanged.
+    The results go to figures/<notebook> or, with any -p, to
+    build/runs/<notebook>/<key>. A notebook is skipped if its outputs exist and its
+    sources, data, parameters and environment are unchanged.
     """
     if (grid or dask) and (len(names) != 1 or not grid or output is not None or force):
         raise ValueError(
@@ -126,60 +137,65 @@ def run(
     runs = (
         _planned_sweep(names[0], grid, parameter)
         if grid
-        else runner.plan(names, parameter, output)
+        else runner.plan_runs(names, parameter, output)
     )
     if not runs:
         raise ValueError(f"there are no notebooks in {paths.notebooks()}")
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # stops the runs as Ctrl-C does
+    # SIGTERM stops the runs as Ctrl-C does
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     tell = Progress(len(runs)).hear
     try:
-        runner.run_on_cluster(runs, dask, tell) if dask else runner.run(
-            runs, jobs, force=force, tell=tell
-        )
+        if dask:
+            runner.run_on_cluster(runs, dask, tell)
+        else:
+            runner.run(runs, jobs, force=force, tell=tell)
     except KeyboardInterrupt:
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, signal.SIG_IGN)  # the rest takes no time
         for one in runs:
             if one.status not in ("done", "unchanged", "failed"):
-                one.status, one.message = "interrupted", ""
+                one.status = "interrupted"
+                one.message = ""
                 tell(one)
     counts = Counter(one.status for one in runs)
     lines = _outcomes(runs)
     if grid:
-        lines = [
-            ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-        ]
-        lines.append(f"results: {os.path.relpath(runner.gather(runs))}")
+        found = [f"{count} {status}" for status, count in sorted(counts.items())]
+        table = os.path.relpath(runner.gather(runs))
+        lines = [", ".join(found), f"results: {table}"]
     if counts["interrupted"]:
-        lines.append("interrupted: run the same command again to continue")
-    return lines, 130 if counts["interrupted"] else 1 if counts["failed"] else 0
+        return [*lines, "interrupted: run the same command again to continue"], 130
+    return lines, 1 if counts["failed"] else 0
 
 
 def _planned_sweep(
     name: str, grid: tuple[str, ...], fixed: tuple[tuple[str, str], ...]
 ) -> list[runner.Run]:
-    """Return the runs of a sweep, after telling how many there are. While they are planned, show how far this is."""
+    """Return the runs of a sweep. The number of runs that are planned so far is shown
+    meanwhile, and the number of all runs at the end."""
     live = _is_live()
 
     def tell(planned: int, points: int) -> None:
+        line = f"planned {planned} of {points} points"
         if live and planned % 10 == 0:
-            click.echo(
-                f"\r\033[Kplanned {planned} of {points} points", err=True, nl=False
-            )
+            click.echo(f"{CLEAR}{line}", err=True, nl=False)
         elif planned % 1000 == 0:
-            click.echo(f"planned {planned} of {points} points", err=True)
+            click.echo(line, err=True)
 
     try:
         runs = runner.plan_grid(name, grid, fixed, tell)
     finally:
-        click.echo("\r\033[K" * live, err=True, nl=False)
+        if live:
+            click.echo(CLEAR, err=True, nl=False)
     click.echo(
         f"{name}: a sweep of {len(runs)} runs (those that are current are not run again)",
         err=True,
     )
     return runs
+
+
+CLEAR = "\r\033[K"
+"""The characters that clear a line of the terminal."""
 
 
 def _is_live() -> bool:
@@ -188,51 +204,45 @@ def _is_live() -> bool:
 
 
 @main.command()
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Judge the run in DIR.",
-)
+@_option("--results DIR", "Judge the run in DIR.", type=click.Path(path_type=Path))
 def report(results: Path | None) -> Output:
-    """Print each published number beside the reproduced one. The exit code is 1 if a row is not in order.
+    """Print each number of the papers beside ours, with a verdict.
 
-    DIR is the folder of a run, such as build/runs/<notebook>/<key>, or holds a
-    folder for each notebook. A run with other parameters is judged by what it
-    recorded: what was verified here applies to default runs only.
+    A row is in order if it has a number and, in a run with default parameters, if
+    the number and its verdict are those that were verified. The exit code is 1 if a
+    row is not in order or a picture is missing.
+
+    DIR is the folder of one run, such as build/runs/<notebook>/<key>, of which only
+    the recorded rows are judged, or a folder that has one folder for each notebook.
+    Without --results, figures/ is judged, and figures/REPORT.md is written.
     """
     from dpsim import ledger  # it imports pandas, which a run does not need
 
     table = ledger.report(results)
-    shown = table[
-        ["published", "limit", "reproduced", "standard_error", "shown"]
-    ].rename(columns={"shown": "verdict"})
+    columns = ["published", "limit", "reproduced", "standard_error", "shown"]
+    shown = table[columns].rename(columns={"shown": "verdict"})
     bad = table.index[~table["ok"]]
+    listed = f": {', '.join(bad)}" if len(bad) else ""
     lines = [
-        shown.to_string(float_format="{:.5g}".format, na_rep="", index_names=False)
+        shown.to_string(float_format="{:.5g}".format, na_rep="", index_names=False),
+        f"{len(table)} rows, {len(bad)} not in order{listed}",
     ]
-    lines.append(
-        f"{len(table)} rows, {len(bad)} not in order"
-        + (f": {', '.join(bad)}" if len(bad) else "")
-    )
-    missing = [] if results else _missing_pictures()
+    if results is not None:
+        used = ledger.parameters(results)
+        if used:
+            told = [f"{name} = {json.dumps(value)}" for name, value in used.items()]
+            lines.append(f"run with {', '.join(told)}; all other parameters as usual")
+        elif used is not None:
+            lines.append("run with default parameters")
+        return lines, int(len(bad) > 0)
+    missing = _missing_pictures()
     lines += [
-        f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` draws it"
+        f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` makes it"
         for path in missing
     ]
-    if results is None:
-        claims = ledger.markdown(table, "../notebooks")
-        text = "\n".join([OPENING, ledger.LEGEND, RULES, "## The claims\n", claims])
-        files.write_text(paths.figures() / "REPORT.md", text)
-    elif (used := ledger.parameters(results)) is not None:
-        told = ", ".join(
-            f"{name} = {json.dumps(value)}" for name, value in used.items()
-        )
-        lines.append(
-            f"run with {told}; all other parameters as usual"
-            if told
-            else "run with default parameters"
-        )
+    claims = ledger.markdown(table, "../notebooks")
+    text = "\n".join([OPENING, ledger.LEGEND, RULES, "## The claims\n", claims])
+    files.write_text(paths.figures() / "REPORT.md", text)
     return lines, int(len(bad) + len(missing) > 0)
 
 
@@ -249,57 +259,63 @@ are named.
 """The beginning of REPORT.md."""
 
 RULES = "[data/LEDGER.md](../data/LEDGER.md) says how a claim is judged.\n"
-"""Where REPORT.md leads somebody who doubts a verdict or adds a claim."""
+"""A line of REPORT.md for somebody who doubts a verdict or adds a claim."""
+
+
+SAVED = r'figures\.save(?:_moving)?\([^"]*"(\w+)"'
+"""The calls by which a notebook saves a picture; the group is its name."""
 
 
 def _missing_pictures() -> list[Path]:
-    """Return the pictures that the notebooks save but that are missing from the committed figures."""
-    found = []
+    """Return the pictures that notebooks save and that figures/ does not have."""
+    missing = []
     for name in paths.notebook_names():
-        code = "\n".join(
-            cell["source"]
-            for cell in runner.parameters.load(name)["cells"]
-            if cell["cell_type"] == "code"
-        )
-        saved = re.findall(r'figures\.save(?:_moving)?\([^"]*"(\w+)"', code)
-        found += [paths.figures() / name / f"{stem}.png" for stem in saved]
-    return [path for path in found if not path.is_file()]
+        for cell in runner.parameters.load(name)["cells"]:
+            if cell["cell_type"] == "code":
+                for stem in re.findall(SAVED, cell["source"]):
+                    path = paths.figures() / name / f"{stem}.png"
+                    if not path.is_file():
+                        missing.append(path)
+    return missing
 
 
 @main.command("list")
 def list_() -> Output:
-    """Show the notebooks, and the type, default and meaning of each parameter."""
+    """List the notebooks and their parameters.
+
+    Each parameter is shown with its type, its default, and its meaning and range.
+    """
     lines = []
     for name in paths.notebook_names():
-        known = runner.notebook_parameters(name).values()
-        lines += [
-            name,
-            *(
-                f"    {one.name}: {one.type} = {one.default!r}  {one.help}"
-                for one in known
-            ),
-        ]
+        lines.append(name)
+        for one in runner.notebook_parameters(name).values():
+            lines.append(f"    {one.name}: {one.type} = {one.default!r}  {one.help}")
     return lines, 0
 
 
 @main.group(invoke_without_command=True)
 @click.pass_context
 def data(ctx: click.Context) -> Output:
-    """Show the source, licence and checksum of each data set. The exit code is 1 if a file is damaged."""
+    """Show the source, licence and checksum of each data set.
+
+    The exit code is 1 if a file is damaged.
+    """
     if ctx.invoked_subcommand:
         return [], 0
     from dpsim import datasets
 
     table = datasets.load_sources()
     form = "{file}\n    {contents}\n    source: {source}\n    licence: {licence}\n    sha256 {sha256}\n    {status}"
-    return [form.format(**row) for row in table.to_dict("records")], int(
-        (table["status"] != "intact").any()
-    )
+    lines = [form.format(**row) for row in table.to_dict("records")]
+    return lines, int((table["status"] != "intact").any())
 
 
 @data.command()
 def fetch() -> Output:
-    """Download the official taxi month (about 59 MB), so that `-p trips official` works."""
+    """Download the official taxi month (about 59 MB).
+
+    Then the notebooks about taxis can be run with `-p trips official`.
+    """
     from dpsim import datasets
     from dpsim.datasets import fetch as taxi
 
@@ -314,86 +330,38 @@ def fetch() -> Output:
 
 @main.command()
 @click.argument("files", nargs=-1, required=True)
-@click.option(
-    "--origin", metavar="COL", help="Column of the state that an event leaves."
-)
-@click.option(
-    "--destination", metavar="COL", help="Column of the state that it enters."
-)
-@click.option(
-    "--count", metavar="COL", help="Column with the number of events of a row."
-)
-@click.option(
-    "--trajectory", metavar="U,T,P", help="For visits: columns of user, time and place."
-)
-@click.option(
-    "--time-format",
-    metavar="FORM",
-    help="iso, seconds, milliseconds, or like %d.%m.%Y %H:%M.",
-)
-@click.option(
-    "--max-gap", metavar="TIME", help="Longest time between two visits (30min, 2h)."
-)
-@click.option(
-    "--categories",
-    metavar="FILE",
-    help="The states, one in each line, known without the data.",
-)
-@click.option(
-    "--graph",
-    metavar="FILE",
-    help="Table of the possible pairs, in place of the states.",
-)
-@click.option(
-    "--pairs",
-    metavar="KIND",
-    help="With states: all (default) or private (frequent) pairs.",
-)
-@click.option(
-    "--unit",
-    metavar="COL",
-    help="Column of the persons, to protect persons, not events.",
-)
-@click.option(
-    "--events",
-    type=int,
-    metavar="M",
-    help="Largest number of events counted for a person.",
-)
-@click.option(
-    "--epsilon",
+@_option("--origin COL", "Column of the state that an event leaves.")
+@_option("--destination COL", "Column of the state that an event enters.")
+@_option("--count COL", "Column with the number of events of a row.")
+@_option("--trajectory U,T,P", "For visits: columns of user, time and place.")
+@_option("--time-format FORM", "iso, seconds, milliseconds, or like %d.%m.%Y %H:%M.")
+@_option("--max-gap TIME", "Longest time between two visits (30min, 2h).")
+@_option("--categories FILE", "The states, one in each line, known without the data.")
+@_option("--graph FILE", "Table of the possible pairs, instead of the states.")
+@_option("--pairs KIND", "With states: all (default) or private (frequent) pairs.")
+@_option("--unit COL", "Column that names a person, to protect whole persons.")
+@_option("--events M", "Largest number of events counted for a person.", type=int)
+@_option(
+    "--epsilon E",
+    "Epsilon of the release, above 0 (1 is a common choice).",
     type=float,
-    metavar="E",
-    help="Epsilon of the release, above 0 (1 is a common choice).",
 )
-@click.option(
-    "--delta",
-    default=0.0,
-    metavar="D",
-    help="Delta of the release, for private pairs (say 1e-6).",
+@_option(
+    "--delta D", "Delta of the release, for private pairs (say 1e-6).", default=0.0
 )
+@_option("--output DIR", "New folder to publish; DIR_OWNER_ONLY is for you only.")
+@_option("--budget FILE", "Record of what these data have spent so far.")
+@_option("--limit E,D", "Most that all releases may spend (for a new budget).")
 @click.option(
-    "--output",
-    metavar="DIR",
-    help="New folder to publish; DIR_OWNER_ONLY is for you only.",
+    "--check", is_flag=True, help="Only show you what would be counted or left out."
 )
-@click.option(
-    "--budget", metavar="FILE", help="Record of what these data have spent so far."
-)
-@click.option(
-    "--limit", metavar="E,D", help="What all releases may spend (for a new budget)."
-)
-@click.option(
-    "--check", is_flag=True, help="Only tell you what would be counted and left out."
-)
-@click.option(
-    "--seed",
+@_option(
+    "--seed N",
+    "Simulate with a seed; never publish the result.",
     type=click.IntRange(0),
-    metavar="N",
-    help="Simulate with a seed; never publish the result.",
 )
 def release(files: tuple[str, ...], **options: Any) -> Output:
-    """Make a private Markov chain of a table of events, counts or visits.
+    """Make a private Markov chain from events, counts or visits.
 
     FILES are csv or tsv files (also .gz), Parquet files, or a folder of them.
     Without states or a graph, frequent pairs are chosen privately. Standard
@@ -402,84 +370,82 @@ def release(files: tuple[str, ...], **options: Any) -> Output:
     """
     from dpsim.release.command import release_lines
 
-    return release_lines(
-        list(files), lambda line: click.echo(line, err=True), **options
-    ), 0
+    def tell(line: str) -> None:
+        click.echo(line, err=True)
+
+    return release_lines(list(files), tell, **options), 0
 
 
 @main.command()
-@click.option("--states", required=True, type=int, help="How many states there are.")
-@click.option(
-    "--events", required=True, type=int, help="A public guess of the number of events."
-)
-@click.option(
-    "--persons",
+@_option("--states N", "How many states there are.", type=int, required=True)
+@_option(
+    "--events N",
+    "A public guess of the number of events.",
     type=int,
-    help="A public guess of the number of persons (cars, sessions).",
+    required=True,
 )
-@click.option(
-    "--limits",
-    metavar="M,M,...",
-    help="Largest numbers of events of a person (default: protect single events).",
+@_option(
+    "--persons N",
+    "A public guess of the number of persons (cars, sessions).",
+    type=int,
 )
-@click.option(
-    "--epsilon",
+@_option(
+    "--limits M,M,...",
+    "Largest numbers of events of a person (default: protect single events).",
+)
+@_option(
+    "--epsilon E,E,...",
+    "Values of epsilon.",
     default="0.1,0.3,1,3",
     show_default=True,
-    metavar="E,E,...",
-    help="Values of epsilon.",
 )
-@click.option(
-    "--delta", default=0.0, show_default=True, help="Delta, at least 0 and below 1."
-)
-@click.option(
-    "--pairs", type=int, help="How many pairs a declared graph allows (default: all)."
+@_option("--delta D", "Delta, at least 0 and below 1.", default=0.0, show_default=True)
+@_option(
+    "--pairs N", "How many pairs a declared graph allows (default: all).", type=int
 )
 def plan(**options: Any) -> Output:
-    """Show the noise and the error that a release would have. Only public numbers are used, and nothing is spent."""
+    """Show the noise and the error that a release would have.
+
+    Only public numbers are used, and nothing is spent.
+    """
     from dpsim.release.command import plan_lines
 
     return plan_lines(**options), 0
 
 
 class Progress:
-    """Shows the progress of the runs: one line that changes on a terminal, and a line for each wait and each end
-    elsewhere and in CI."""
+    """Shows the progress of runs: on a terminal in one line that changes, and elsewhere
+    with a new line for each wait and each end."""
 
     def __init__(self, total: int) -> None:
         self.running: dict[Path, str] = {}
-        self.ended, self.total = 0, total
+        self.ended = 0
+        self.total = total
         self.live = _is_live()
 
     def hear(self, run: runner.Run) -> None:
-        """Show the progress of a run, or how it ended."""
-        what = " ".join(
-            [
-                run.name,
-                *(
-                    f"{parameter}={value}"
-                    for parameter, value in run.parameters.items()
-                ),
-            ]
-        )
-        self.running[run.output] = f"{what} cell {run.cell} of {run.cells}"
-        ended = ""
-        if run.status != "running":
-            del self.running[run.output]
-            self.ended += run.status != "waiting"
-            cost = f", {run.seconds:.1f} s" if run.seconds else ""
-            text = (
-                run.message
-                if run.status == "waiting"
-                else f"{run.status}{cost} ({self.ended} of {self.total})"
-            )
-            ended = f"{what}: {text}\n"
+        """Show the cell that a run has reached, that it waits, or how it ended."""
+        given = [f"{parameter}={value}" for parameter, value in run.parameters.items()]
+        what = " ".join([run.name, *given])
+        text = ""
+        if run.status == "running":
+            self.running[run.output] = f"{what} cell {run.cell} of {run.cells}"
+        else:
+            self.running.pop(run.output, None)
+            text = f"{what}: {self._news(run)}\n"
         if self.live:
-            line = ", ".join(self.running.values())[
-                : shutil.get_terminal_size().columns - 1
-            ]
-            ended = f"\r\033[K{ended}{line}"  # replaces the previous line
-        click.echo(ended, err=True, nl=False)
+            width = shutil.get_terminal_size().columns - 1
+            line = ", ".join(self.running.values())[:width]
+            text = f"{CLEAR}{text}{line}"
+        click.echo(text, err=True, nl=False)
+
+    def _news(self, run: runner.Run) -> str:
+        """Return why a run waits or how it ended."""
+        if run.status == "waiting":
+            return run.message
+        self.ended += 1
+        cost = f", {run.seconds:.1f} s" if run.seconds else ""
+        return f"{run.status}{cost} ({self.ended} of {self.total})"
 
 
 def _outcomes(runs: list[runner.Run]) -> list[str]:
@@ -487,13 +453,10 @@ def _outcomes(runs: list[runner.Run]) -> list[str]:
     width = max(len(one.name) for one in runs)
     lines = []
     for one in runs:
-        cost = (
-            f"{one.seconds:6.1f} s wall {one.cpu_seconds:6.1f} s CPU {one.peak_mib:6.0f} MiB"
-            if one.seconds
-            else ""
-        )
+        cost = ""
+        if one.seconds:
+            cost = f"{one.seconds:6.1f} s wall {one.cpu_seconds:6.1f} s CPU {one.peak_mib:6.0f} MiB"
         where = one.message or os.path.relpath(one.output)
-        lines.append(
-            f"{one.name:<{width}}  {one.status:<11} {cost:<38} {where}".rstrip()
-        )
+        line = f"{one.name:<{width}}  {one.status:<11} {cost:<38} {where}"
+        lines.append(line.rstrip())
     return lines

@@ -93,14 +93,8 @@ def test_damaged_results_are_refused_in_one_line_that_names_the_file(
     damaged = tmp_path / file
     damaged.write_text(DAMAGES[kind], encoding="utf-8", errors="surrogateescape")
     with pytest.raises(ValueError, match=re.escape(str(damaged))) as refusal:
-        runner.diff.numbers(tmp_path)
+        runner.grid.numbers(tmp_path)
     assert len(str(refusal.value).splitlines()) == 1
-
-
-def test_there_is_no_command_that_nobody_needs() -> None:
-    """`dpsim diff X X` reported differences."""
-    result = CliRunner().invoke(main, ["diff", "a", "a"])
-    assert result.exit_code == 2 and "No such command 'diff'" in result.output
 
 
 def test_a_list_of_categories_that_is_missing_is_refused_as_missing(

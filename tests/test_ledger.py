@@ -391,7 +391,7 @@ def headings(name: str) -> list[str]:
     cells = nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4).cells
     prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     return [
-        ledger.anchor(heading)
+        display_of.anchor(heading)
         for heading in re.findall(r"^#+ +(.+?) *$", prose, flags=re.MULTILINE)
     ]
 
@@ -400,7 +400,7 @@ def headings(name: str) -> list[str]:
     "row", list(ledger.published().itertuples()), ids=lambda row: row.Index
 )
 def test_every_row_leads_to_one_heading_of_its_notebook(row: Any) -> None:
-    fragment = ledger.anchor(row.section)
+    fragment = display_of.anchor(row.section)
     assert headings(ledger.papers().loc[row.paper, "notebook"]).count(fragment) == 1
     assert re.fullmatch(r"[\w,:?.'-]+", fragment), (
         "as it is within a link of Markdown and of HTML"
@@ -456,11 +456,9 @@ def test_the_scoreboard_says_what_the_report_says_and_leads_to_headings(
             row.verdict in display_of.FAILING
         ), row.Index
     assert {html.unescape(place) for place in re.findall('href="#([^"]+)"', text)} == {
-        ledger.anchor(section) for section in board["section"]
+        display_of.anchor(section) for section in board["section"]
     }
     assert text.count('href="../figures/REPORT.md"') == 1
-    verdict = ledger.by_paper(table).loc[paper, "verdict"]
-    assert ledger.counts(paper) == f"{verdict[:-1]} ([scoreboard](#The-verdict))."
     assert f"Of the paper's {len(board)} claims, " in text
     for sentence in table.query("inputs == 'none'")["sentence"]:
         assert sentence not in text
@@ -597,7 +595,7 @@ def test_a_run_puts_what_is_recorded_below_into_the_scoreboard_above(
         runner.runs, "_Forks", FORKS
     )  # with the environment of this project
     (ran,) = runner.run(
-        runner.plan(["matrix_dirichlet"], [("scale", "2"), ("seed", "8")])
+        runner.plan_runs(["matrix_dirichlet"], [("scale", "2"), ("seed", "8")])
     )
     assert ran.status == "done", ran.message
     (made,) = (toy / "build" / "runs" / "matrix_dirichlet").rglob(
@@ -761,7 +759,7 @@ def test_a_run_with_other_parameters_is_judged_by_what_it_recorded(toy: Path) ->
 def test_the_readme_counts_verdicts_and_leaves_out_those_that_no_claim_has() -> None:
     table = ledger.report()
     head, _, *lines = ledger.summary(table, "notebooks").splitlines()
-    words = [word for word in ledger.VERDICTS if (table["verdict"] == word).any()]
+    words = [word for word in words_of.VERDICTS if (table["verdict"] == word).any()]
     assert head == f"| notebook | paper | {' | '.join(words)} |" and len(lines) == len(
         ledger.papers()
     )
@@ -794,7 +792,7 @@ def test_the_report_opens_with_the_picture_explains_the_words_once_and_prints_an
         < text.index("###")
     )
     for word, told in [
-        *ledger.VERDICTS.items(),
+        *words_of.VERDICTS.items(),
         *((kind, ledger.CLAIMS[kind]) for kind in display_of.JUDGED),
     ]:
         assert text.count(f"| `{word}` | {' | '.join(told)} |") == 1

@@ -36,7 +36,7 @@ table = pd.DataFrame({"from": ["a", "b"] * 50, "to": ["b", "a"] * 50})
 settings = {"origin": "from", "destination": "to", "categories": ["a", "b"], "epsilon": 1.0, "rng": 1}
 made = dpsim.release.privatize(table, **settings)
 assert list(made.labels) == ["a", "b"] and runner.notebook_parameters("your_own_chain")
-runs = runner.plan(["your_own_chain"])
+runs = runner.plan_runs(["your_own_chain"])
 for call in (
     lambda: runner.run(runs),
     lambda: dpsim.release.privatize(table, output="chain", **settings),

@@ -382,7 +382,7 @@ def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
         "figures/REPORT.md": (paths.figures() / "REPORT.md").read_bytes()
     }
     manifests = {}
-    for job in runner.plan():
+    for job in runner.plan_runs():
         if not runner.runs.is_current(job):
             raise ValueError(
                 f"the figures of {job.name} are not current: `make figures` first"

@@ -1,5 +1,5 @@
-"""The ledger, which shows every published number beside the reproduced one, with a verdict that follows from a stated
-rule."""
+"""The claims of the papers beside our numbers, each with a verdict that follows from a
+stated rule."""
 
 import lazy_loader as _lazy
 

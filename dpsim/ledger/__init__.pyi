@@ -3,9 +3,7 @@ from .rows import (
     published as published,
 )
 from .verdicts import (
-    VERDICTS as VERDICTS,
     CLAIMS as CLAIMS,
-    RULE as RULE,
     SEEDS as SEEDS,
     results as results,
     verdict as verdict,
@@ -16,10 +14,8 @@ from .verdicts import (
 from .display import (
     LEGEND as LEGEND,
     by_paper as by_paper,
-    counts as counts,
     summary as summary,
     markdown as markdown,
-    anchor as anchor,
     site_anchor as site_anchor,
 )
 from .recording import (

@@ -1,5 +1,4 @@
-"""How the ledger is shown: the scoreboard of a notebook, the report, README's table,
-and counts in a sentence."""
+"""What REPORT.md, README's table of verdicts and the scoreboards of notebooks show."""
 
 from __future__ import annotations
 
@@ -11,39 +10,42 @@ from typing import Any
 
 import pandas as pd
 
-from dpsim import checks, paths
-from dpsim.ledger.rows import Found, papers, published
+from dpsim import paths
+from dpsim.ledger.rows import Found, papers
 from dpsim.ledger.tables import LEFT, html_table, markdown_table
-from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, is_seconds, judge
+from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, is_seconds
 
 JUDGED = tuple(kind for kind in CLAIMS if kind != "slip")
-"""The kinds of claim that can agree, in the order in which they are explained."""
+"""The kinds of claim that follow a verdict, as in "agrees: bound"."""
 
-LEGEND = "\n".join(
+LEGEND = "\n\n".join(
     [
-        "## What the words mean\n",
+        "## What the words mean",
         markdown_table(
-            dict.fromkeys(("verdict", "meaning", "example"), "---"),
+            ("verdict", "meaning", "example"),
             [(f"`{word}`", *told) for word, told in VERDICTS.items()],
+            range(3),
         ),
-        "The kind of claim follows the verdict, for example `agrees: bound`.\n",
+        "The kind of claim follows the verdict, for example `agrees: bound`.",
         markdown_table(
-            dict.fromkeys(("kind of claim", "what is compared", "example"), "---"),
+            ("kind of claim", "what is compared", "example"),
             [(f"`{kind}`", *CLAIMS[kind]) for kind in JUDGED],
+            range(3),
         ),
         f"{RULE}\n",
     ]
 )
-"""What the verdicts and the kinds of claim mean, as Markdown."""
+"""The meaning of the verdicts and of the kinds of claim, as Markdown."""
 
 FAILING = ("contradicted", "differs", "slip")
-"""The verdicts whose reason the scoreboard shows."""
+"""The verdicts on claims that do not hold. The scoreboard gives a reason for each."""
 
 GREY = "color: #767676"
-"""The style of what this run has not recorded; it can be read on white and on black."""
+"""The style of a number that this run has not recorded, which can be read on white and
+on black."""
 
 REPORT = "../figures/REPORT.md"
-"""The report, as a notebook links to it."""
+"""The link from a notebook to the report."""
 
 PHRASES = {
     "agrees": ("agrees with our results", "agree with our results"),
@@ -52,12 +54,12 @@ PHRASES = {
     "slip": ("is a slip", "are slips"),
     "not tested": ("could not be tested", "could not be tested"),
 }
-"""For each word, what a sentence says about one claim with this word, and what it says
-about several claims."""
+"""How a sentence states each verdict, on one claim and on several."""
 
 
 def by_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each paper a verdict, and how many of its rows have each word.
+    """Return a summary of the verdicts on each paper, without the rows that are not
+    judged.
 
     Parameters
     ----------
@@ -67,10 +69,9 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The index has the papers in the order of the rows. `verdict` is a sentence that
-        counts the paper's claims under each word and names the places of those that do
-        not hold. For each word of VERDICTS, a column counts the rows with this word on
-        the scoreboard, which shows the rows that are judged.
+        A row for each paper, in the order of the table. `verdict` is a sentence that
+        counts the claims with each verdict and names the places of those that do not
+        hold. The other columns contain the same counts, one for each verdict.
 
     Examples
     --------
@@ -78,74 +79,55 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     >>> ledger.by_paper(ledger.report()).columns.tolist()
     ['verdict', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
     """
-    parts = dict(list(_on_the_scoreboard(table).groupby("paper", sort=False)))
-    found: dict[str, list[Any]] = {
-        "verdict": [_sentence(part) for part in parts.values()]
-    }
-    for word in VERDICTS:
-        found[word] = [int((part["verdict"] == word).sum()) for part in parts.values()]
-    return pd.DataFrame(found, index=pd.Index(parts, name="paper"))
+    found = {}
+    for paper, part in _judged(table).groupby("paper", sort=False):
+        counted = part["verdict"].value_counts().reindex(list(VERDICTS), fill_value=0)
+        found[paper] = {"verdict": _sentence(part), **counted}
+    columns = ["verdict", *VERDICTS]
+    return pd.DataFrame.from_dict(found, "index", columns=columns).rename_axis("paper")
 
 
-def counts(paper: str) -> str:
-    """Return one sentence of Markdown that says how many of a paper's claims have each
-    word and links to the scoreboard, which is under the heading "The verdict" of the
-    paper's notebook.
-
-    Parameters
-    ----------
-    paper : str
-        As in data/published.csv.
-
-    Examples
-    --------
-    >>> from dpsim import ledger
-    >>> ledger.counts(ledger.papers().index[0]).startswith("Of the paper's ")
-    True
-    """
-    sentence = _sentence(_on_the_scoreboard(_judge_expected(paper))).removesuffix(".")
-    return f"{sentence} ([scoreboard](#The-verdict))."
+def _judged(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that are judged. The others appear only in the report."""
+    return table[table["inputs"] != "none"]
 
 
-def _sentence(board: pd.DataFrame, *, named: bool = True) -> str:
-    """Return a sentence that says how many claims of one paper have each word, and that
-    names the places of the claims that do not hold unless `named` is False."""
+def _sentence(claims: pd.DataFrame, *, named: bool = True) -> str:
+    """Return a sentence that counts the claims of one paper with each verdict and, if
+    `named` is True, names the places of those that do not hold."""
     parts = []
     for word, (one, many) in PHRASES.items():
-        places = board["where"][board["verdict"] == word]
-        among = (
-            f" ({'; '.join(dict.fromkeys(places))})"
-            if named and word in FAILING
-            else ""
-        )
-        parts += (
-            [f"{len(places)} {one if len(places) == 1 else many}{among}"]
-            if len(places)
-            else []
-        )
+        places = claims["where"][claims["verdict"] == word]
+        if places.empty:
+            continue
+        part = f"{len(places)} {one if len(places) == 1 else many}"
+        if named and word in FAILING:
+            part += f" ({'; '.join(places.unique())})"
+        parts.append(part)
     *first, last = parts or ["none was tested"]
-    listed = f"{', '.join(first)}{',' * (len(first) > 1)} and {last}" if first else last
-    return f"Of the paper's {_number(len(board), 'claim')}, {listed}."
-
-
-def _number(count: int, what: str) -> str:
-    """Return a count with its noun."""
-    return f"{count} {what}{'s' * (count != 1)}"
+    listed = last
+    if first:
+        comma = "," if len(first) > 1 else ""
+        listed = f"{', '.join(first)}{comma} and {last}"
+    noun = "claim" if len(claims) == 1 else "claims"
+    return f"Of the paper's {len(claims)} {noun}, {listed}."
 
 
 def markdown(table: pd.DataFrame, folder: str = "") -> str:
-    """Return the judged rows as Markdown, a table for each paper below what its authors
-    have answered, free of measured seconds and dates.
+    """Return the judged rows as Markdown: for each paper its authors' answer, if there
+    is one, and a table.
+
+    Neither measured times nor dates are shown, so two runs give the same text.
 
     Parameters
     ----------
     table : DataFrame
         As `report` returns it.
     folder : str
-        The folder of the notebooks, relative to the text; "" for no links. Each row
-        links to its section of the site if pyproject.toml declares a site
-        (`project.urls`, Documentation). Otherwise it links to its notebook, because
-        GitHub's preview of a notebook ignores everything after a #.
+        The folder of the notebooks, relative to the text; "" for no links. If
+        pyproject.toml declares a site (`project.urls`, Documentation), each row links
+        to its section there. Otherwise it links to its notebook as a whole, because
+        GitHub does not jump to a section of a notebook.
 
     Examples
     --------
@@ -156,40 +138,33 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     declared = papers()
     site = _site() if folder else ""
     parts = []
-    columns = {
-        "where": "---",
-        "the paper says": "---",
-        "we find": "---:",
-        "verdict": "---",
-        "why": "---",
-    }
+    columns = ("where", "the paper says", "we find", "verdict", "why")
     for paper, part in table.groupby("paper", sort=False):
-        name, reference = declared.loc[paper, ["notebook", "reference"]]
+        name = declared.loc[paper, "notebook"]
         rows = []
         for row in part.itertuples():
-            place = (
-                f"{site}/notebooks/{name}.html#{site_anchor(row.section)}"
-                if site
-                else f"{folder}/{name}.ipynb"
-            )
-            where = f"[{row.where}]({place})" if folder else row.where
+            where = row.where
+            if site:
+                page = f"{site}/notebooks/{name}.html"
+                where = f"[{where}]({page}#{site_anchor(row.section)})"
+            elif folder:
+                where = f"[{where}]({folder}/{name}.ipynb)"
             rows.append([where, _says(row), _finds(row), row.shown, row.sentence])
-        answer = declared.loc[paper, "answer"]
-        told = f"**The authors' answer.** {answer}\n\n" if answer else ""
-        parts.append(f"### {reference}\n\n{told}{markdown_table(columns, rows)}")
-    return "\n".join(parts)
+        parts.append(f"### {declared.loc[paper, 'reference']}")
+        if answer := declared.loc[paper, "answer"]:
+            parts.append(f"**The authors' answer.** {answer}")
+        parts.append(markdown_table(columns, rows, (0, 1, 3, 4)))
+    return "\n\n".join(parts) + "\n"
 
 
 def _site() -> str:
-    """Return the address of the project's site as pyproject.toml declares it, or "" if
-    it declares none."""
+    """Return the address of the project's site, or "" if pyproject.toml declares
+    none."""
     path = paths.root() / "pyproject.toml"
-    declared = (
-        tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
-        if path.is_file()
-        else {}
-    )
-    return str(declared.get("urls", {}).get("Documentation", "")).rstrip("/")
+    if not path.is_file():
+        return ""
+    project = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
+    return str(project.get("urls", {}).get("Documentation", "")).rstrip("/")
 
 
 def site_anchor(heading: str) -> str:
@@ -209,8 +184,10 @@ def site_anchor(heading: str) -> str:
 
 
 def summary(table: pd.DataFrame, folder: str = "") -> str:
-    """Return a Markdown table that says for each paper which notebook checks it, and
-    how many of its claims have each verdict. A verdict that no claim has is left out.
+    """Return a Markdown table that gives for each paper its notebook and the number of
+    claims with each verdict.
+
+    Apart from "agrees", a verdict without a claim has no column.
 
     Parameters
     ----------
@@ -233,35 +210,13 @@ def summary(table: pd.DataFrame, folder: str = "") -> str:
         name, reference = declared.loc[paper, ["notebook", "reference"]]
         shown = f"[`{name}`]({folder}/{name}.ipynb)" if folder else f"`{name}`"
         rows.append([shown, reference, *found[words]])
-    columns = {"notebook": "---", "paper": "---"} | dict.fromkeys(words, "---:")
-    return markdown_table(columns, rows)
+    return markdown_table(["notebook", "paper", *words], rows, (0, 1)) + "\n"
 
 
 def anchor(heading: str) -> str:
-    """Return the fragment under which Jupyter finds a heading, for example
-    'Exact-epsilon:-Figure-5'.
-
-    Parameters
-    ----------
-    heading : str
-    """
+    """Return the fragment of a link to a heading in Jupyter, for example
+    "Exact-epsilon:-Figure-5"."""
     return heading.replace(" ", "-")
-
-
-def _judge_expected(paper: str) -> pd.DataFrame:
-    """Return the rows of a paper, judged by their verified values and not by those of a
-    run."""
-    checks.choice("paper", paper, papers().index)
-    rows = published(paper)
-    return judge(
-        rows, pd.DataFrame({"value": rows["expected"], "standard_error": math.nan})
-    )
-
-
-def _on_the_scoreboard(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that a scoreboard shows. Rows that are not judged appear only in
-    the report."""
-    return table[table["inputs"] != "none"]
 
 
 def board(table: pd.DataFrame, about: str) -> str:
@@ -270,13 +225,13 @@ def board(table: pd.DataFrame, about: str) -> str:
     Parameters
     ----------
     table : DataFrame
-        The paper's rows as `judge` returns them, with the columns `recorded` (whether
-        this run recorded the row) and `template` (its sentence before the numbers were
-        filled in).
+        The paper's rows as `judge` returns them, with two more columns: `recorded` says
+        whether this run recorded the row, and `template` is its sentence without the
+        numbers.
     about : str
         A sentence about the run, or "".
     """
-    table = _on_the_scoreboard(table)
+    table = _judged(table)
     fails = table["verdict"].isin(FAILING)
     table = table.assign(
         reason=table["sentence"].where(fails, ""),
@@ -284,11 +239,12 @@ def board(table: pd.DataFrame, about: str) -> str:
     )
     rows = {row.Index: row for row in table.itertuples()}
     alike = table.groupby(["where", "shown", "section", "like", "recorded"], sort=False)
-    lines = [_line([rows[index] for index in part.index]) for _, part in alike]
+    lines = [_line([rows[id] for id in part.index]) for _, part in alike]
     said = [_sentence(table, named=False)]
     if len(lines) < len(table):
         said.append("Similar claims share a line.")
-    said.append(html.escape(about, quote=False))
+    if about:
+        said.append(html.escape(about, quote=False))
     if not table["recorded"].all():
         said.append(
             f'A number <span style="{GREY}">in grey</span> is from a run with the usual parameters.'
@@ -297,7 +253,7 @@ def board(table: pd.DataFrame, about: str) -> str:
         f'The reasons for all verdicts, and what the words mean, are in <a href="{REPORT}">the report</a>.'
     )
     columns = dict.fromkeys(("where", "the paper says", "we find", "verdict"), LEFT)
-    return html_table(columns, lines, " ".join(filter(None, said)))
+    return html_table(columns, lines, " ".join(said))
 
 
 def _line(rows: list[Any]) -> list[str]:
@@ -308,7 +264,8 @@ def _line(rows: list[Any]) -> list[str]:
     ends = [first, *rest[-1:]]
     says = html.escape(until.join(map(_says, ends)), quote=False)
     finds = html.escape(until.join(map(_finds, ends)), quote=False)
-    where = f'<a href="#{html.escape(anchor(first.section))}">{html.escape(first.where, quote=False)}</a>'
+    place = html.escape(anchor(first.section))
+    where = f'<a href="#{place}">{html.escape(first.where, quote=False)}</a>'
     shown = first.shown
     if not first.recorded:
         finds = f'<span style="{GREY}">{finds}</span>'
@@ -321,21 +278,22 @@ def _line(rows: list[Any]) -> list[str]:
 
 
 def _says(row: Any) -> str:
-    """Return what the paper says: the quantity, followed by the published number, by the limit that a statement allows,
-    or by the correct value for a slip."""
+    """Return what the paper says: the quantity, and the published number, the limit of
+    a statement, or the correct value for a slip."""
     said = row.printed
     if row.claim == "bound":
         said = f"{row.relation} {row.printed}"
     if row.claim == "slip":
         said = f"should be {row.printed}"
     if row.claim == "statement" and row.relation:
-        said = f"{row.relation.removeprefix('equal to').lstrip()} {Found(row.limit)}".lstrip()
+        relation = row.relation.removeprefix("equal to")
+        said = f"{relation} {Found(row.limit)}".lstrip()
     return f"{row.quantity}: {said} {row.unit}".rstrip() if said else str(row.quantity)
 
 
 def _finds(row: Any) -> str:
-    """Return what was recorded, or the limit of a published value. Measured seconds are left out, because
-    they differ in each run."""
+    """Return what we find: the recorded number, or the limit that a published value
+    must respect. A measured time is not shown."""
     if is_seconds(row):
         return "measured in each run"
     if row.claim == "value" and row.relation:
@@ -344,6 +302,7 @@ def _finds(row: Any) -> str:
         return ""
     if row.claim == "trend":
         return "falls" if row.reproduced < 0 else "rises"
-    return f"{Found(row.reproduced)}" + (
-        "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
-    )
+    found = f"{Found(row.reproduced)}"
+    if math.isnan(row.standard_error):
+        return found
+    return f"{found} ± {row.standard_error:.1g}"

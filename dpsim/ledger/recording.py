@@ -1,8 +1,4 @@
-"""What a run of a notebook records, and the scoreboard that shows it.
-
-The scoreboard stands above the cells that record the rows. Jupyter therefore shows it
-under an id, and each recorded row replaces what is shown there.
-"""
+"""What a run of a notebook records, and the scoreboard that shows it."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ import functools
 import json
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,38 +23,37 @@ from dpsim.ledger.verdicts import is_seconds, judge
 
 @dataclass
 class Run:
-    """The rows of one paper that this process recorded with the same parameters of the
-    notebook."""
+    """The parameters of a paper's notebook, and the numbers that it has recorded with
+    them, by row."""
 
     parameters: dict[str, Any]
     values: dict[str, dict[str, float | None]] = field(default_factory=dict)
 
 
 _runs: dict[str, Run] = {}
-"""The run of each paper's notebook in this process. In practice there is one, because a
-process runs one notebook."""
+"""The run of each paper's notebook in this process, in which usually one notebook
+runs."""
 
 _shown: set[str] = set()
-"""The papers whose scoreboards a notebook shows."""
+"""The papers whose scoreboard is shown in a notebook."""
 
 
 def record(
     row: str, value: float, *, standard_error: float | None = None, output: str = ""
 ) -> None:
-    """Record the reproduced value of one ledger row, to six significant digits, and
-    show it on the scoreboard.
+    """Record our number for a claim, and show it on the scoreboard.
 
     Parameters
     ----------
     row : str
         The id of a row of data/published.csv.
     value : float
-        Finite.
+        Finite. Six significant digits are kept.
     standard_error : float, optional
-        The standard error of a value that was estimated from random draws.
+        The standard error, if the number was sampled.
     output : str
-        The folder of results.json; "" writes nothing. Rows of seconds go to
-        timings.json, so that results.json is the same in every run.
+        The folder of results.json; "" writes nothing. Measured times go to timings.json
+        instead, so that results.json is the same in every run.
     """
     paper = row.partition(".")[0]
     rows = published(paper)
@@ -73,62 +69,65 @@ def record(
         error = checks.scalar(f"standard_error of {row}", standard_error, 0)
         found["standard_error"] = _rounded(error)
     if output:
-        path = Path(output) / (
-            "timings.json" if is_seconds(rows.loc[row]) else "results.json"
-        )
+        name = "timings.json" if is_seconds(rows.loc[row]) else "results.json"
+        path = Path(output) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        files.write_json(path, dict(sorted((held | {row: found}).items())))
+        held[row] = found
+        files.write_json(path, dict(sorted(held.items())))
     _run(paper).values[row] = found
     if paper in _shown:
         from IPython.display import update_display
 
-        bundle = _bundle(paper)
-        update_display(bundle, raw=True, display_id=_display_id(paper))  # type: ignore[no-untyped-call]
+        _show(paper, update_display)
 
 
 def _rounded(value: float) -> Any:
-    """Return a number as results.json holds it."""
+    """Return a number as results.json contains it."""
     return json.loads(files.number(value))
 
 
 class Scoreboard:
-    """The claims of a paper as a table, which a notebook shows and updates while the run records its rows."""
+    """The claims of a paper as a table that Jupyter shows and that each call of
+    `record` refreshes."""
 
     def __init__(self, paper: str) -> None:
         self.paper = paper
 
     def to_html(self) -> str:
-        """Return the table as HTML, with the rows that have been recorded so far."""
+        """Return the table as HTML, with the numbers that have been recorded so far."""
         return _bundle(self.paper)["text/html"]
 
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
         _shown.add(self.paper)
-        bundle = _bundle(self.paper)
-        display(bundle, raw=True, display_id=_display_id(self.paper))  # type: ignore[no-untyped-call]
+        _show(self.paper, display)
+
+
+def _show(paper: str, show: Callable[..., object]) -> None:
+    """Show a scoreboard, or show it again, under an id that no file contains."""
+    show(_bundle(paper), raw=True, display_id=f"scoreboard {paper}")
 
 
 def scoreboard(paper: str) -> Scoreboard:
-    """Return the paper's claims as a table for its notebook, which is the index of the
-    sections that check them.
+    """Return the scoreboard of a paper, which is also the table of contents of its
+    notebook.
 
     Parameters
     ----------
     paper : str
-        As in data/published.csv.
+        The id of the paper.
 
     Returns
     -------
-    object that Jupyter shows
-        A table of the place of each claim, with a link to the heading under which it is
-        checked (column `section`), of what the paper says, what this run recorded, and
-        the verdict with the kind of claim. The reason follows the verdict if the claim
-        does not hold. The table may stand above the cells that record the rows, because
-        each call of `record` refreshes it. A row that this run has not recorded shows
-        in grey the number of a run with the usual parameters. Rows with the same
-        verdict, kind and sentence share a line.
+    Scoreboard
+        Each line has the place of a claim, linked to the heading under which it is
+        checked, what the paper says, what this run has recorded, and the verdict with
+        the kind of claim. If the claim does not hold, a reason follows the verdict.
+        Rows with the same place, verdict and sentence share a line. If this run has not
+        recorded a row, the number of a run with the usual parameters is shown in grey.
+        The table may stand above the cells that record its numbers.
 
     Examples
     --------
@@ -156,28 +155,28 @@ def _bundle(paper: str) -> dict[str, str]:
 
 
 def _about(paper: str, run: Run, missed: int) -> str:
-    """Return a sentence about the parameters of a run if they are not the usual ones,
-    or "" if they are."""
+    """Return a sentence if a parameter of the run is not the usual one, or if `missed`
+    of its numbers differ from the verified ones, and otherwise ""."""
     usual = _usual_parameters(papers().loc[paper, "notebook"])
-    changed = {
-        name: value for name, value in run.parameters.items() if value != usual[name]
-    }
+    changed = [
+        f"{name} = {json.dumps(value)}"
+        for name, value in run.parameters.items()
+        if value != usual[name]
+    ]
     if changed:
-        told = ", ".join(
-            f"{name} = {json.dumps(value)}" for name, value in changed.items()
-        )
-        return f"Run with {told}; all other parameters as usual."
+        return f"Run with {', '.join(changed)}; all other parameters as usual."
     if missed:
         return (
-            f"{missed} of the numbers of this run differ from those that were verified for the usual parameters, so "
-            "its parameters, its data or its code are not the usual ones."
+            f"{missed} of the numbers of this run differ from those that were verified "
+            "for the usual parameters, so its parameters, its data or its code are not "
+            "the usual ones."
         )
     return ""
 
 
 def _run(paper: str) -> Run:
-    """Return the run of a paper's notebook. When a parameter has changed, a new run
-    begins without records."""
+    """Return the run of a paper's notebook, which is a new one without numbers if a
+    parameter has changed."""
     parameters = _parameters(papers().loc[paper, "notebook"])
     if paper not in _runs or _runs[paper].parameters != parameters:
         _runs[paper] = Run(parameters)
@@ -185,23 +184,23 @@ def _run(paper: str) -> Run:
 
 
 def _parameters(notebook: str) -> dict[str, Any]:
-    """Return the parameters that the running notebook has, or no parameters outside a
-    notebook."""
+    """Return the current values of the parameters in the running notebook, or no values
+    outside a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:
         return {}
     held = shell.user_ns
-    return {
-        name: _copy(held[name]) for name in _usual_parameters(notebook) if name in held
-    }
+    present = {name: held[name] for name in _usual_parameters(notebook) if name in held}
+    # a copy, because a cell may change a list in place
+    return dict(json.loads(json.dumps(present, default=str)))
 
 
 @functools.cache
 def _usual_parameters(notebook: str) -> dict[str, Any]:
-    """Return the parameters of a notebook as its file gives them, except for `output`.
+    """Return the default parameters of a notebook from its file, without `output`.
 
-    The file is read once in a process, because JupyterLab saves the parameters that a
-    reader changes.
+    The file is read only once, because JupyterLab may save it with the parameters that
+    a reader has changed.
     """
     path = paths.notebooks() / f"{notebook}.ipynb"
     if not path.is_file():
@@ -213,14 +212,5 @@ def _usual_parameters(notebook: str) -> dict[str, Any]:
         for line in ast.parse("".join(cell["source"])).body:
             if isinstance(line, ast.AnnAssign) and line.value is not None:
                 found[ast.unparse(line.target)] = ast.literal_eval(line.value)
-    return {name: value for name, value in found.items() if name != "output"}
-
-
-def _copy(value: Any) -> Any:
-    """Return a copy of a parameter that does not change with it."""
-    return json.loads(json.dumps(value, default=str))
-
-
-def _display_id(paper: str) -> str:
-    """Return the id under which a notebook shows a scoreboard. No file contains it."""
-    return f"scoreboard {paper}"
+    found.pop("output", None)
+    return found

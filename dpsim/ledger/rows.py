@@ -1,5 +1,4 @@
-"""The two tables of the ledger, which are read once and rejected if any row cannot be
-judged."""
+"""Reads data/papers.csv and data/published.csv, and checks every row."""
 
 from __future__ import annotations
 
@@ -39,8 +38,10 @@ COLUMNS = {
     "sentence": [TEXT],
     "sent": ["", "no", "yes"],
 }
-"""The columns of data/published.csv, which data/LEDGER.md explains, and what each may
-hold; "" is an empty field."""
+"""The columns of data/published.csv, each with its allowed values ("" if empty).
+
+data/LEDGER.md explains the columns.
+"""
 
 NEEDS = {
     "value": {"published": [NUMBER]},
@@ -53,19 +54,18 @@ NEEDS = {
     "statement": {"published": [""]},
     "slip": {"published": [NUMBER], "relation": [""], "limit": [""]},
 }
-"""What the columns of a row must hold, for each kind of claim."""
+"""The values that a kind of claim allows in some columns, instead of COLUMNS."""
 
 
 def papers() -> pd.DataFrame:
-    """Return data/papers.csv indexed by id, in the order of the report. A paper is
-    declared only there.
+    """Return data/papers.csv, indexed by id and in the order of the report.
 
     Returns
     -------
     DataFrame
-        `notebook` is the notebook that checks the paper's rows, `reference` gives
-        authors, year and subject, `address` is the address of the paper in
-        CITATION.cff, and `answer` is what its authors answered, or "".
+        `notebook` is the notebook that checks the claims of the paper, `reference`
+        gives its authors, year and subject, `address` is its address in CITATION.cff,
+        and `answer` is what the authors answered, or "".
 
     Examples
     --------
@@ -74,40 +74,36 @@ def papers() -> pd.DataFrame:
     True
     """
     path = paths.data() / "papers.csv"
-    (_, head), *lines = _lines(path) or [(0, [])]
-    if head != list(PAPER):
-        raise ValueError(
-            f"{path}: the columns must be {','.join(PAPER)}, got {','.join(head)}"
-        )
+    lines = _lines(path, PAPER)
     for line, fields in lines:
         if len(fields) != len(PAPER):
             raise ValueError(
                 f"{path}, line {line}: {len(fields)} columns instead of {len(PAPER)}"
             )
-    return pd.DataFrame(
-        [fields for _, fields in lines], columns=head, dtype=str
-    ).set_index("id")
+    rows = [fields for _, fields in lines]
+    return pd.DataFrame(rows, columns=list(PAPER), dtype=str).set_index("id")
 
 
 def published(paper: str = "") -> pd.DataFrame:
-    """Return data/published.csv indexed by id: what the papers say, and the basis of
-    the verdict on each claim.
+    """Return data/published.csv, indexed by id: each claim of the papers, and the basis
+    of the verdict on it.
 
     Parameters
     ----------
     paper : str
-        The id of the paper whose rows are returned, or "" for all papers. The rows of
-        other papers are not read, so a mistake in them does not matter.
+        The id of one paper, or "" for all papers. The rows of other papers are not
+        checked, so a mistake in them does not matter.
 
     Returns
     -------
     DataFrame
-        Columns as in data/LEDGER.md. `published`, `expected`, `limit`, `draws` and
-        `deviation` are numbers, and NaN if the field does not hold a number. The column
-        `printed` is the text of `published`, and `published_unit`, `expected_unit` and
-        `limit_unit` are the units of their last digits.
+        The columns are those of data/LEDGER.md. `published`, `expected`, `limit`,
+        `draws` and `deviation` are numbers, or NaN where the field is not a number.
+        Four columns are added: `printed` is the text of `published`, and
+        `published_unit`, `expected_unit` and `limit_unit` are the units of the last
+        digits.
 
-    If a row could not be judged, a ValueError names the file, the row and the column.
+    If a row cannot be judged, a ValueError names the file, the row and the column.
 
     Examples
     --------
@@ -123,58 +119,58 @@ def published(paper: str = "") -> pd.DataFrame:
 def _published(
     path: Path, stamp: tuple[int, ...], known: tuple[str, ...], paper: str
 ) -> pd.DataFrame:
-    """Return the rows of a paper, or of all papers, if none of them has a mistake."""
+    """Return the rows of one paper, or of all papers, after checking them."""
     rows: dict[str, dict[str, str]] = {}
-    (_, head), *lines = _lines(path) or [(0, [])]
-    if head != list(COLUMNS):
-        raise ValueError(
-            f"{path}: the columns must be {','.join(COLUMNS)}, got {','.join(head)}"
-        )
-    for line, fields in lines:
+    for line, fields in _lines(path, COLUMNS):
         if paper and fields[1:2] != [paper]:
             continue
         where = f"{path}, row {fields[0]} (line {line})"
         if len(fields) != len(COLUMNS):
-            advice = "a text that holds a comma stands between double quotes"
             raise ValueError(
-                f"{where}: {len(fields)} columns instead of {len(COLUMNS)}; {advice}"
+                f"{where}: {len(fields)} columns instead of {len(COLUMNS)}; "
+                "a text that holds a comma stands between double quotes"
             )
         row = dict(zip(COLUMNS, fields))
         for column, mistake in _mistakes(row, known, rows):
             raise ValueError(f"{where}, column {column}: {mistake}")
         rows[row["id"]] = row
-    table = pd.DataFrame(rows.values(), columns=list(COLUMNS), dtype=object).set_index(
-        "id"
-    )
+    table = pd.DataFrame(rows.values(), columns=list(COLUMNS), dtype=object)
+    table = table.set_index("id")
     table["printed"] = table["published"]
     for column in ("published", "expected", "limit"):
         table[f"{column}_unit"] = [_unit(text) for text in table[column]]
-    for column in (column for column, allowed in COLUMNS.items() if NUMBER in allowed):
-        table[column] = [_number(text) for text in table[column]]
+    for column, allowed in COLUMNS.items():
+        if NUMBER in allowed:
+            table[column] = [_number(text) for text in table[column]]
     return table
 
 
 def how_many() -> int:
-    """Return how many rows data/published.csv has."""
-    return len(_lines(paths.data() / "published.csv")) - 1
+    """Return the number of rows of data/published.csv, for all papers together."""
+    return len(_lines(paths.data() / "published.csv", COLUMNS))
 
 
-def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the lines of a table as `_read` does, which reads an unchanged file only
-    once."""
-    return _read(path, _stamp(path))
+def _lines(path: Path, columns: Collection[str]) -> list[tuple[int, list[str]]]:
+    """Return the rows of a table with these columns, each with its line number in the
+    file."""
+    (_, head), *lines = _read(path, _stamp(path)) or [(0, [])]
+    if head != list(columns):
+        raise ValueError(
+            f"{path}: the columns must be {','.join(columns)}, got {','.join(head)}"
+        )
+    return lines
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return a value that changes whenever a file is written."""
+    """Return numbers that change whenever a file is written."""
     found = path.stat()
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @functools.lru_cache(maxsize=8)
 def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
-    """Return the lines of a table as texts, each with the number of its last line in
-    the file."""
+    """Return the fields of each line of a csv file, with the number of the line. A file
+    is read again only if its stamp has changed."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -186,22 +182,23 @@ def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
 def _mistakes(
     row: dict[str, str], papers: Sequence[str], above: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each column whose value is not allowed, and what it must be."""
+    """Yield the columns in which a row has a wrong value, each with a message.
+
+    `papers` are the ids of the declared papers, and `above` those of the rows above.
+    """
     claim = row["claim"]
     needs = NEEDS.get(claim, {})
     for column, allowed in {**COLUMNS, "paper": papers, **needs}.items():
         text = row[column]
-        is_number = not math.isnan(_number(row[column]))
-        if not (
-            text in allowed
-            or (NUMBER in allowed and is_number)
-            or (TEXT in allowed and text.strip())
-        ):
-            choices = " or ".join(filter(None, allowed)) or "empty"
-            yield (
-                column,
-                f"must be {choices}{f' for a {claim}' if column in needs else ''}, got {text!r}",
-            )
+        if text in allowed:
+            continue
+        if NUMBER in allowed and not math.isnan(_number(text)):
+            continue
+        if TEXT in allowed and text.strip():
+            continue
+        choices = " or ".join(filter(None, allowed)) or "empty"
+        kind = f" for a {claim}" if column in needs else ""
+        yield column, f"must be {choices}{kind}, got {text!r}"
     if row["id"] in above:
         yield "id", "is the id of a row above"
     if not row["id"].startswith(f"{row['paper']}."):
@@ -225,36 +222,36 @@ def _mistakes(
     except (ValueError, LookupError, AttributeError, TypeError):
         yield (
             "sentence",
-            f"must hold only {{found}} and {{limit}} in braces, with formats, got {row['sentence']!r}",
+            "must hold only {found} and {limit} in braces, with formats, "
+            f"got {row['sentence']!r}",
         )
     if claim != "bound" and bool(row["limit"]) != bool(row["relation"]):
         yield "limit", "must be given together with relation"
-    if (
-        claim == "statement"
-        and row["inputs"] in ("any", "paper", "example")
-        and not row["limit"]
-    ):
+    tested = row["inputs"] in ("any", "paper", "example")
+    if claim == "statement" and tested and not row["limit"]:
         yield "limit", "must be the number that a statement allows"
 
 
 class Found(float):
-    """A recorded value in a sentence or table. It is written with four digits unless
-    the format specifies a different number, and with a space before "%". If the format
-    begins with "by", the text says how far the value falls or rises."""
+    """A number in a sentence or in a table.
+
+    By default, it has four significant digits, or all digits if it is whole. A format
+    with "%" puts a space before the percent sign. A format that begins with "by" gives,
+    for example, "falls by 0.76" for a negative number.
+    """
 
     def __format__(self, spec: str) -> str:
         if spec.startswith("by"):
-            return (
-                f"{'falls' if self < 0 else 'rises'} by {Found(abs(self)):{spec[2:]}}"
-            )
+            verb = "falls" if self < 0 else "rises"
+            return f"{verb} by {Found(abs(self)):{spec[2:]}}"
         whole = self == np.round(self) and abs(self) < 1e9
-        return float.__format__(self, spec or (".0f" if whole else ".4g")).replace(
-            "%", " %"
-        )
+        text = float.__format__(self, spec or (".0f" if whole else ".4g"))
+        return text.replace("%", " %")
 
 
 def _number(text: str) -> float:
-    """Return a finite number, or NaN for a text that is not a finite number."""
+    """Return the number that a text gives, or NaN if it does not give a finite
+    number."""
     try:
         value = float(text)
     except ValueError:
@@ -263,8 +260,8 @@ def _number(text: str) -> float:
 
 
 def _unit(text: str) -> float:
-    """Return the unit of the last digit of a printed number (0.01 for 4.69, 1e-6 for
-    3e-6), or NaN for other texts."""
+    """Return the unit of the last digit of a number (0.01 for 4.69, 1e-6 for 3e-6), or
+    NaN for other texts."""
     try:
         return float(Decimal(1).scaleb(int(Decimal(text).as_tuple().exponent)))
     except ArithmeticError:

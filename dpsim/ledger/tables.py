@@ -7,10 +7,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 LEFT = "text-align: left; vertical-align: top"
+"""The style of a cell that contains text.
+
+Every cell states its style, because JupyterLab drops style sheets and ids from the
+outputs of a notebook that is not trusted, and in a fresh clone no notebook is trusted.
+"""
+
 RIGHT = "text-align: right; vertical-align: top"
-"""The style of a cell. It stands in each cell, because JupyterLab drops style sheets
-and ids from the outputs of a notebook that is not trusted, which every fresh clone
-is."""
+"""The style of a cell that contains a number."""
 
 
 def html_table(
@@ -47,33 +51,41 @@ def html_table(
 
 
 def plain_table(table: str) -> str:
-    """Return a table of `html_table` as text, with a line for each row, for programs
-    that show no HTML."""
+    """Return a table of `html_table` as text with one line for each row, for programs
+    that cannot show HTML."""
     text = re.sub(r"</t[hd]><t[hd][^>]*>", " | ", table)
     text = text.replace("<br>", " ")
     lines = re.sub(r"<[^>]+>", "", text).splitlines()
     return html.unescape("\n".join(line for line in lines if line.strip()))
 
 
-def markdown_table(columns: Mapping[str, str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table as Markdown.
+def markdown_table(
+    columns: Sequence[str],
+    rows: Iterable[Iterable[object]],
+    words: Sequence[int] = (0,),
+) -> str:
+    """Return a table as Markdown, without a line break at its end.
 
     Parameters
     ----------
-    columns : mapping
-        The mark that aligns each column, "---" or "---:", by the column's name.
-    rows : iterable
+    columns : sequence of str
+        The names of the columns.
+    rows : iterable of iterables
         The cells of each row.
+    words : sequence of int
+        The positions of the columns with text, counted from 0. All other columns are
+        aligned right, like numbers.
     """
-    text = ""
-    for cells in (columns, columns.values(), *rows):
+    marks = ["---" if place in words else "---:" for place in range(len(columns))]
+    lines = []
+    for cells in (columns, marks, *rows):
         escaped = [str(cell).replace("|", "\\|") for cell in cells]
-        text += f"| {' | '.join(escaped)} |\n"
-    return text
+        lines.append(f"| {' | '.join(escaped)} |")
+    return "\n".join(lines)
 
 
 class Table:
-    """A table that Jupyter shows as HTML."""
+    """A table of `html_table` that Jupyter can show."""
 
     def __init__(self, text: str) -> None:
         self.html = text

@@ -1,4 +1,4 @@
-"""The verdicts of the ledger. Each follows from the claim and the inputs of a row and the value that a run recorded."""
+"""The rule by which each claim gets its verdict, and the judged rows of a run."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ CLAIMS = {
         "Line 7 of an algorithm should give probabilities whose sum is 1.",
     ),
 }
-"""The kinds of claim, each with what is compared and an example."""
+"""The kinds of claim, each with an explanation and an example."""
 
 RULE = (
     "Each claim is read in the way most favourable to the paper. *On an example* means "
@@ -80,27 +80,33 @@ RULE = (
     "there, which proves nothing about other cases. If a number was sampled, it may "
     "differ by three standard errors."
 )
-"""What holds for all verdicts; data/LEDGER.md has the whole rule."""
+"""What REPORT.md says about all verdicts; data/LEDGER.md has the whole rule."""
 
-FALSE_ALARM, SEEDS = 1e-3, 20
-"""The largest probability that any sampled row misses its verified value in SEEDS full
-runs with other seeds."""
+SEEDS = 20
+"""The number of full runs with other seeds to which FALSE_ALARM refers."""
+
+FALSE_ALARM = 1e-3
+"""The largest probability that, in any of these runs, any sampled number misses its
+verified value."""
 
 
 def verdict(row: Any, value: float, error: float = 0.0) -> str:
-    """Return the verdict on a row when the reproduced number is `value`, with the
-    standard error `error`.
+    """Return the verdict on a claim: a key of VERDICTS, or "not judged".
 
     Parameters
     ----------
     row : named tuple or Series
         A row of `published`.
-    value, error : float
+    value : float
+        Our number.
+    error : float
+        Its standard error.
 
     Examples
     --------
     >>> from dpsim import ledger
-    >>> row = next(ledger.published().query("claim == 'bound' and inputs == 'paper'").itertuples())
+    >>> rows = ledger.published().query("claim == 'bound' and inputs == 'paper'")
+    >>> row = next(rows.itertuples())
     >>> ledger.verdict(row, row.published), ledger.verdict(row, 2 * row.published)
     ('agrees', 'differs')
     """
@@ -108,16 +114,13 @@ def verdict(row: Any, value: float, error: float = 0.0) -> str:
         return "not judged"
     if row.inputs == "lost":
         return "not tested"
-    if _limit_rules_out_what_is_published(row):
+    if _limit_rules_out_the_published_value(row):
         return "contradicted"
     if row.inputs == "chosen":
         return "not tested"
     if _holds(row, value, error):
-        return (
-            "not tested"
-            if row.inputs == "example" and row.claim == "value"
-            else "agrees"
-        )
+        tested = row.inputs != "example" or row.claim != "value"
+        return "agrees" if tested else "not tested"
     if row.inputs == "example":
         return "not tested"
     if row.claim == "slip":
@@ -126,8 +129,8 @@ def verdict(row: Any, value: float, error: float = 0.0) -> str:
 
 
 def _holds(row: Any, value: float, error: float) -> bool:
-    """Return whether the reproduced number agrees with the row within three standard
-    errors."""
+    """Return whether the claim holds for our number, with an allowance for rounding and
+    for three standard errors."""
     if row.claim == "trend":
         return value > 0 if row.printed == "rises" else value < 0
     if row.claim == "statement":
@@ -138,9 +141,9 @@ def _holds(row: Any, value: float, error: float) -> bool:
     return not _beyond(relation, row.published, value, slack)
 
 
-def _limit_rules_out_what_is_published(row: Any) -> bool:
-    """Return whether a row claims a value and its published number violates the row's limit, which comes from a
-    theorem or from another number of the paper."""
+def _limit_rules_out_the_published_value(row: Any) -> bool:
+    """Return whether a published value violates the limit in its row, which comes from
+    a theorem or from another number of the paper."""
     if row.claim != "value" or math.isnan(row.limit):
         return False
     slack = row.published_unit / 2 + 3 * _error_of_the_paper(row)
@@ -148,13 +151,14 @@ def _limit_rules_out_what_is_published(row: Any) -> bool:
 
 
 def _error_of_the_paper(row: Any) -> float:
-    """Return the standard error of a number that the paper estimated from random draws,
-    and 0 for other numbers."""
+    """Return the standard error of the paper's number, which is 0 if the paper did not
+    sample it."""
     return float(np.nan_to_num(row.deviation / math.sqrt(row.draws)))
 
 
 def _beyond(relation: str, limit: float, value: float, slack: float) -> bool:
-    """Return whether a value is beyond a limit by more than the slack."""
+    """Return whether a value violates "at most", "at least" or "equal to" a limit by
+    more than the slack."""
     over = {
         "at most": value - limit,
         "at least": limit - value,
@@ -166,35 +170,33 @@ def _beyond(relation: str, limit: float, value: float, slack: float) -> bool:
 def judge(
     rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True
 ) -> pd.DataFrame:
-    """Return the rows with added columns reproduced, standard_error, verdict, ok and
-    shown, and with the numbers filled into their sentences.
+    """Return the rows with their verdicts, and with the numbers in their sentences.
 
     Parameters
     ----------
-    rows
+    rows : DataFrame
         Rows of `published`.
-    values
-        Recorded value and standard_error by id, as `results` returns them.
-    default
-        Whether the values were computed with default parameters, for which `expected`
-        was verified.
+    values : DataFrame
+        The recorded numbers, as `results` returns them.
+    default : bool
+        Whether the run had default parameters, for which `expected` was verified.
 
     Returns
     -------
     DataFrame
-        `verdict` is one of `VERDICTS` (or "not judged"), and `shown` is the verdict
-        with the kind of claim. If `ok` is False, both say what is wrong. A row is not
-        ok if it has no value. In a default run it is also not ok if its value differs
-        from `expected`, the verified value, by more than the unit of the last digit and
-        chance (`FALSE_ALARM`) allow, or if the two values lead to different words. Rows
-        of seconds are always ok.
+        The added columns are `reproduced` and `standard_error` (NaN if the number was
+        not sampled); `verdict`, as the function `verdict` returns it, or "not
+        recorded"; `shown`, which is the verdict with the kind of claim; and `ok`.
+        A row is not ok if it has no number. In a default run it is also not ok if the
+        number differs from `expected` by more than rounding and chance (FALSE_ALARM)
+        allow, or if `expected` has another verdict. Then `verdict` and `shown` say so.
+        Rows of seconds are always ok.
     """
     table = rows.join(values.rename(columns={"value": "reproduced"}))
     alarm = _alarm(how_many())
-    filled = zip(table["sentence"], table["reproduced"], table["limit"])
     table["sentence"] = [
-        text.format(found=Found(found), limit=Found(limit))
-        for text, found, limit in filled
+        row.sentence.format(found=Found(row.reproduced), limit=Found(row.limit))
+        for row in table.itertuples()
     ]
     verdicts = [_verdict(row, alarm, default) for row in table.itertuples()]
     table = table.join(pd.DataFrame(verdicts, table.index, ["verdict", "ok"]))
@@ -202,7 +204,8 @@ def judge(
 
 
 def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
-    """Return the report's verdict on a row, and whether the row is as expected within `alarm` standard errors."""
+    """Return the columns `verdict` and `ok` of a row of `judge`. A number may differ
+    from `expected` by `alarm` standard errors."""
     value = row.reproduced
     error = float(np.nan_to_num(row.standard_error))
     if is_seconds(row):
@@ -215,36 +218,40 @@ def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
     if abs(value - row.expected) > row.expected_unit + alarm * error:
         return f"{found}, MISSES EXPECTED {row.expected:g}", False
     verified = verdict(row, row.expected, error)
-    return (
-        (found, True)
-        if verified == found
-        else (f"{found}, EXPECTED {verified.upper()}", False)
-    )
+    if verified != found:
+        return f"{found}, EXPECTED {verified.upper()}", False
+    return found, True
 
 
 def _with_kind(row: Any) -> str:
     """Return the verdict on a row with its kind of claim, for example "agrees:
     statement, on an example"."""
-    if row.claim == "slip" or row.verdict.split(",")[0] not in VERDICTS:
-        return str(row.verdict)
     said, comma, wrong = row.verdict.partition(",")
+    if row.claim == "slip" or said not in VERDICTS:
+        return str(row.verdict)
     example = ", on an example" if said == "agrees" and row.inputs == "example" else ""
     return f"{said}: {row.claim}{example}{comma}{wrong}"
 
 
 def is_seconds(row: Any) -> bool:
-    """Return whether a row holds seconds. They differ in every run, so they have a file of their own and are not
-    judged."""
+    """Return whether a row is a measured time, which is not judged and has a file of
+    its own because it differs in every run."""
     return bool(row.inputs == "none" and row.unit == "s")
 
 
 def results(folder: Path) -> pd.DataFrame:
-    """Return value and standard_error (NaN if there is none) by id, as read from
-    results.json and timings.json in a run's folder if these files exist.
+    """Return the numbers of the rows that a run recorded, from results.json and
+    timings.json.
 
     Parameters
     ----------
     folder : Path
+        The folder of a run. A file that it does not have counts as empty.
+
+    Returns
+    -------
+    DataFrame
+        `value` and `standard_error` (NaN if the number was not sampled), by id.
 
     Examples
     --------
@@ -254,29 +261,28 @@ def results(folder: Path) -> pd.DataFrame:
     """
     found = pd.DataFrame(columns=["value", "standard_error"], dtype=float)
     for path in (folder / "timings.json", folder / "results.json"):
+        if not path.is_file():
+            continue
         try:
-            held = (
-                {**json.loads(path.read_text(encoding="utf-8"))}
-                if path.is_file()
-                else {}
-            )
-            found = pd.DataFrame.from_dict(
-                held, "index", float, found.columns
-            ).combine_first(found)
+            held = {**json.loads(path.read_text(encoding="utf-8"))}
+            read = pd.DataFrame.from_dict(held, "index", float, found.columns)
+            found = read.combine_first(found)
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(
-                f"{path} must hold value and standard_error of each id as json, and is damaged"
+                f"{path} must hold value and standard_error of each id as json, "
+                "and is damaged"
             ) from error
     return found
 
 
 def parameters(folder: Path) -> dict[str, Any] | None:
-    """Return the parameters of a run that differ from the defaults, as its manifest
-    says, or None if there is no manifest.
+    """Return the parameters of a run that differ from the defaults, or None if the run
+    has no manifest.
 
     Parameters
     ----------
     folder : Path
+        The folder of the run.
     """
     path = folder / "manifest.json"
     if not path.is_file():
@@ -290,15 +296,15 @@ def parameters(folder: Path) -> dict[str, Any] | None:
 
 
 def report(folder: Path | None = None) -> pd.DataFrame:
-    """Return the judged rows, with the papers in the order of `papers`.
+    """Return the judged rows, as `judge` does, with the papers in the order of
+    `papers`.
 
     Parameters
     ----------
     folder : Path, optional
-        The folder of the notebooks' results, <folder>/<notebook>/results.json, or the
-        folder of a single run. For a single run, only the rows that it recorded are
-        judged. None means the committed figures. A run whose manifest names parameters
-        is not compared with `expected`, which applies to default runs.
+        The folder of one run, of which only the recorded rows are judged, or a folder
+        that has one folder for each notebook. None means the committed figures. A run
+        with parameters other than the defaults is not compared with `expected`.
 
     Examples
     --------
@@ -311,31 +317,28 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     found = results(base)
     if unknown := sorted(set(found.index) - set(rows.index)):
         raise ValueError(
-            f"{base} holds rows that data/published.csv does not have: {', '.join(unknown)}"
+            f"{base} holds rows that data/published.csv does not have: "
+            f"{', '.join(unknown)}"
         )
     if len(found):
-        return judge(
-            rows[rows.index.isin(found.index)], found, default=not parameters(base)
-        )
-    places = [
-        (base / notebook, rows[rows["paper"] == paper])
-        for paper, notebook in papers()["notebook"].items()
-    ]
-    table = pd.concat(
-        [
-            judge(part, results(place), default=not parameters(place))
-            for place, part in places
-        ]
-    )
+        recorded = rows[rows.index.isin(found.index)]
+        return judge(recorded, found, default=not parameters(base))
+    parts = []
+    for paper, notebook in papers()["notebook"].items():
+        place = base / notebook
+        part = rows[rows["paper"] == paper]
+        parts.append(judge(part, results(place), default=not parameters(place)))
+    table = pd.concat(parts)
     if folder and table["reproduced"].isna().all():
         raise ValueError(
-            f"{base} does not exist, or holds neither results.json nor <notebook>/results.json, or the run recorded no "
-            f"row: name the folder of a run (default runs record their rows in {paths.figures()})"
+            f"{base} does not exist, or holds neither results.json nor "
+            "<notebook>/results.json, or the run recorded no row: name the folder of a "
+            f"run (default runs record their rows in {paths.figures()})"
         )
     return table
 
 
 def _alarm(rows: int) -> float:
-    """Return by how many standard errors a sampled value may differ from the verified
+    """Return by how many standard errors a sampled number may differ from the verified
     one, with Bonferroni's correction for all rows and seeds."""
     return NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * SEEDS * rows))

@@ -1,5 +1,5 @@
-"""Runs notebooks with papermill, each in its own process, and handles their parameters, the keys of their runs, and
-grids."""
+"""Runs notebooks, each in its own process, with other parameters or over a grid of
+them."""
 
 import lazy_loader as _lazy
 

@@ -3,7 +3,7 @@ from .parameters import (
 )
 from .runs import (
     Run as Run,
-    plan as plan,
+    plan_runs as plan_runs,
     run as run,
 )
 from .grid import (
@@ -12,7 +12,6 @@ from .grid import (
     run_on_cluster as run_on_cluster,
 )
 from . import (
-    diff as diff,
     grid as grid,
     keys as keys,
     parameters as parameters,

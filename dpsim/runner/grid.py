@@ -1,7 +1,8 @@
-"""Sweeps: runs of a notebook over a grid of parameters, here or on a Dask cluster, and their numbers in one tidy table.
+"""Sweeps: runs of a notebook over a grid of parameters, here or on a Dask cluster, and
+one table of their numbers.
 
-Every point of the grid is an ordinary run with its own key below build/runs. Nothing is lost when a worker dies: the
-same command continues with the points that are missing.
+Each point of the grid is an ordinary run below build/runs. If a sweep is interrupted,
+the same command continues with the points that are missing.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpsim import checks, files, paths
-from dpsim.runner.diff import numbers
+from dpsim import checks, files, ledger, paths
 from dpsim.runner.parameters import notebook_parameters
-from dpsim.runner.runs import Run, holds_owner_only, plan
+from dpsim.runner.runs import Run, holds_owner_only, plan_runs
 from dpsim.runner.runs import run as run_here
 
 MOST_RUNS = 100_000
-"""The number of points that a grid may have; a larger number is a typing error."""
+"""The largest number of points of a grid. More points are surely a typing error."""
+
+LIKE = "seed=0:100 or zones=30,40 or, for lists, k=1,2/3,4"
+"""The forms of a grid, for messages."""
 
 
 def plan_grid(
@@ -32,20 +35,28 @@ def plan_grid(
     fixed: Iterable[tuple[str, str]] = (),
     tell: Callable[[int, int], object] = lambda planned, points: None,
 ) -> list[Run]:
-    """Return a notebook's runs, one for each combination of the values in the grids. Like `plan`, it writes nothing.
+    """Return the runs of a sweep, one for each combination of values, without writing
+    anything.
 
     Parameters
     ----------
-    name : str, of the notebook
-    grids : iterable of str, NAME=VALUES with values like a,b,c, integers like a:b or a:b:step (up to b - 1), or, for a
-        parameter that is a list, lists like 1,2/3,4
-    fixed : iterable of (str, str), parameters and their values that are the same at every point
-    tell : callable, ``tell(planned, points)`` is called when a point is planned, which takes about 30 ms
+    name : str
+        The notebook.
+    grids : iterable of str
+        NAME=VALUES. The values are separated by commas or, if they are lists, by
+        slashes, as in 1,2/3,4. For numbers, a:b or a:b:step means the integers from a
+        to b - 1, in steps of 1 or `step`.
+    fixed : iterable of (str, str)
+        Parameters with the same value at every point.
+    tell : callable
+        ``tell(planned, points)`` is called after each point. Planning a point takes
+        about 30 ms.
 
     Examples
     --------
     >>> from dpsim import paths, runner
-    >>> [run.parameters for run in runner.plan_grid(paths.notebook_names()[1], ["seed=5:7"])]
+    >>> runs = runner.plan_grid(paths.notebook_names()[1], ["seed=5:7"])
+    >>> [run.parameters for run in runs]
     [{'seed': 5}, {'seed': 6}]
     """
     known = notebook_parameters(name)
@@ -58,33 +69,28 @@ def plan_grid(
             raise ValueError(
                 f"grid must be NAME=VALUES, like {LIKE}, each name once and not with -p, got {grid!r}"
             )
-        kind = (
-            known[parameter].type if parameter in known else "str"
-        )  # `plan` refuses an unknown name
+        # `plan_runs` raises ValueError for an unknown name
+        kind = known[parameter].type if parameter in known else "str"
         axes[parameter] = _values(kind, text)
     points = math.prod(map(len, axes.values()))
     checks.integer("points of the grid", points, 1, MOST_RUNS)
     planned: dict[Path, Run] = {}
     for number, values in enumerate(itertools.product(*axes.values()), 1):
-        (run,) = plan([name], zip(axes, map(str, values)))
+        (run,) = plan_runs([name], zip(axes, map(str, values)))
         planned[run.output] = run
         tell(number, points)
     return list(planned.values())
 
 
-LIKE = "seed=0:100 or zones=30,40 or, for lists, k=1,2/3,4"
-"""The forms of a grid, for messages."""
-
-
 def _values(kind: str, text: str) -> list[str] | range:
-    """Return the values of one axis of a grid for a type of parameter; numbers may be given as a range of integers."""
+    """Return the values on one axis of a grid, for a parameter of this type."""
     if kind.startswith("list["):
         return [value.strip() for value in text.split("/")]
     if ":" not in text or kind not in ("int", "float"):
         return [value.strip() for value in text.split(",")]
     try:
         values = range(*map(int, text.split(":")))
-        len(values)  # the length of a range must be finite
+        len(values)  # raises OverflowError for a huge range
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"grid must have ranges a:b or a:b:step of integers, got {text[:80]}: {error}"
@@ -92,12 +98,41 @@ def _values(kind: str, text: str) -> list[str] | range:
     return values
 
 
-def gather(runs: list[Run]) -> Path:
-    """Return the path of a csv table, written below build/sweeps, of the numbers that the runs of a grid recorded.
+def numbers(folder: Path) -> pd.DataFrame:
+    """Return the numbers that a run recorded: its rows of the ledger, and its key
+    numbers.
 
-    It has a row for each finished point and each number, with the parameters, id, value and standard_error. These
-    numbers are the notebook's rows in the ledger and the key numbers in its numbers.json. If a run shows somebody's
-    data, nobody but the owner can read the table.
+    Parameters
+    ----------
+    folder : Path
+        The folder of the run's outputs.
+
+    Returns
+    -------
+    DataFrame
+        `value` and `standard_error` (NaN if there is none), by id.
+    """
+    found = ledger.results(folder)
+    for name in ("numbers.json", f"numbers_{files.OWNER_ONLY}.json"):
+        path = folder / name
+        if not path.is_file():
+            continue
+        try:
+            given = {**json.loads(path.read_text(encoding="utf-8"))}
+            read = pd.DataFrame({"value": given}, dtype=float)
+            found = read.combine_first(found)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path} must hold numbers by name: {error}") from error
+    return found
+
+
+def gather(runs: list[Run]) -> Path:
+    """Return the path of a csv table of the numbers of a sweep, after writing it below
+    build/sweeps.
+
+    For each finished point and each number (see `numbers`), the table has a row with
+    the parameters, id, value, standard_error and the folder of the run. If a run shows
+    data that are not public, only their owner can read the table.
 
     Parameters
     ----------
@@ -105,39 +140,35 @@ def gather(runs: list[Run]) -> Path:
     """
     rows = []
     for run in runs:
-        found = (
-            numbers(run.output).to_dict("index")
-            if run.status in ("done", "unchanged")
-            else {}
-        )
+        if run.status not in ("done", "unchanged"):
+            continue
         where = os.path.relpath(run.output, paths.root())
-        rows += [
-            {**run.parameters, "id": id, **row, "run": where}
-            for id, row in found.items()
-        ]
-    identity = hashlib.sha256(
-        json.dumps([run.parameters for run in runs]).encode()
-    ).hexdigest()[:16]
+        for id, row in numbers(run.output).to_dict("index").items():
+            rows.append({**run.parameters, "id": id, **row, "run": where})
+    points = json.dumps([run.parameters for run in runs])
+    identity = hashlib.sha256(points.encode()).hexdigest()[:16]
     path = paths.build() / "sweeps" / f"{runs[0].name}-{identity}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = pd.DataFrame(
-        rows, columns=[*runs[0].parameters, "id", "value", "standard_error", "run"]
-    )
+    columns = [*runs[0].parameters, "id", "value", "standard_error", "run"]
     owner_only = any(holds_owner_only(run.output) for run in runs)
-    files.write_csv(path, table, owner_only=owner_only)
+    files.write_csv(path, pd.DataFrame(rows, columns=columns), owner_only=owner_only)
     return path
 
 
 def run_on_cluster(
     runs: list[Run], address: str, tell: Callable[[Run], object]
 ) -> list[Run]:
-    """Return the runs, executed by the workers of a Dask scheduler. When a worker dies, another one repeats its run.
+    """Return the runs after the workers of a Dask scheduler have executed them. If a
+    worker dies, another one repeats its run.
 
     Parameters
     ----------
     runs : list of Run
-    address : str, the address of the scheduler, whose workers share this project's folder (extra `dask`)
-    tell : callable, ``tell(run)`` is called when a run ends
+    address : str
+        The address of the scheduler, whose workers share the project's folder and have
+        the extra `dask`.
+    tell : callable
+        ``tell(run)`` is called when a run ends.
     """
     try:
         from dask.distributed import Client, as_completed

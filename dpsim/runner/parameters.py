@@ -1,4 +1,8 @@
-"""The parameters of notebooks: how they are declared, and how values from the command line are parsed and checked."""
+"""The parameters of notebooks: their types, defaults and comments, and values from the
+command line.
+
+Each notebook states the ranges in its cell tagged `checks`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,12 +28,13 @@ TYPES = {
     "list[float]": "a list like 1,2,3",
     "list[str]": "a list like 1,2,3",
 }
-"""The types that a parameter can have, each with its description in error messages."""
+"""The types of parameters, each with its description in messages."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One line of a notebook's `parameters` cell; `help` is the comment at its end."""
+    """A declared parameter of a notebook; `help` is the comment at the end of its
+    line."""
 
     name: str
     type: str
@@ -38,26 +43,24 @@ class Parameter:
 
     @property
     def may_name_a_file(self) -> bool:
-        """Whether the value may name a file or a folder, which the comment says with one of these two words."""
-        return (
-            self.type == "str"
-            and re.search(r"\b(file|folder)\b", self.help) is not None
-        )
+        """Whether its comment contains the word "file" or "folder"."""
+        found = re.search(r"\b(file|folder)\b", self.help)
+        return self.type == "str" and found is not None
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return a notebook's json, with each cell's source as one string.
+    """Return a notebook's json, with the source of each cell as one string.
 
-    Raise ValueError if the file is not a notebook, for example after a merge with conflicts.
+    Raises ValueError if the file is not a notebook, for example after a merge with
+    conflicts.
     """
     path = notebook_path(name)
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
             cell["source"] = "".join(cell["source"])
-            if not isinstance(cell["cell_type"], str) or not isinstance(
-                cell["metadata"].get("tags", []), list
-            ):
+            tags = cell["metadata"].get("tags", [])
+            if not isinstance(cell["cell_type"], str) or not isinstance(tags, list):
                 raise TypeError("a cell has a cell_type, and tags in a list")
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(
@@ -67,7 +70,8 @@ def load(name: str) -> dict[str, Any]:
 
 
 def notebook_path(name: str) -> Path:
-    """Return the path of a notebook. If it does not exist, the ValueError suggests the nearest name."""
+    """Return the path of a notebook, or raise a ValueError that suggests the nearest
+    name."""
     _check_known("notebook", name, paths.notebook_names())
     return paths.notebooks() / f"{name}.ipynb"
 
@@ -77,35 +81,29 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
 
     Parameters
     ----------
-    name : str, of a notebook whose cell tagged `parameters` has only lines NAME: TYPE = VALUE, with one of TYPES
+    name : str
+        A notebook whose cell tagged `parameters` consists of lines NAME: TYPE = VALUE
+        with types from TYPES; other lines raise ValueError.
     """
     path = notebook_path(name)
     found: dict[str, Parameter] = {}
     for source in _cells_with_tag(name, "parameters"):
         try:
             for line in ast.parse(source).body:
-                assert (
-                    isinstance(line, ast.AnnAssign) and line.value and line.end_lineno
-                ), f"line {line.lineno}"
-                broken = f"{ast.unparse(line.target)} must be one line of at most 96 characters with its comment"
-                assert line.lineno == line.value.lineno, (
-                    broken
-                )  # `ruff format` breaks a longer one
-                kind = checks.choice(
-                    "type", ast.unparse(line.annotation).replace(" ", ""), TYPES
-                )
-                behind = (
-                    source.splitlines()[line.end_lineno - 1]
-                    .encode()[line.end_col_offset :]
-                    .decode()
-                )
+                where = f"line {line.lineno}"
+                assert isinstance(line, ast.AnnAssign), where
+                assert line.value and line.end_lineno, where
                 target = ast.unparse(line.target)
-                found[target] = Parameter(
-                    target,
-                    kind,
-                    ast.literal_eval(line.value),
-                    behind.partition("#")[2].strip(),
+                # `ruff format` breaks a longer line
+                assert line.lineno == line.value.lineno, (
+                    f"{target} must be one line of at most 96 characters with its comment"
                 )
+                kind = ast.unparse(line.annotation).replace(" ", "")
+                checks.choice("type", kind, TYPES)
+                default = ast.literal_eval(line.value)
+                last = source.splitlines()[line.end_lineno - 1].encode()
+                comment = last[line.end_col_offset :].decode().partition("#")[2]
+                found[target] = Parameter(target, kind, default, comment.strip())
         except (SyntaxError, ValueError, AssertionError) as error:
             raise ValueError(
                 f"{path}: parameters must be lines of NAME: TYPE = VALUE: {error}"
@@ -114,17 +112,13 @@ def notebook_parameters(name: str) -> dict[str, Parameter]:
 
 
 def parse(parameter: Parameter, text: str) -> Any:
-    """Return the value of a parameter from the command line, where a list is written as 1,2,3 or ["a", "b"]."""
+    """Return the value of a parameter from the command line, where a list is written as
+    1,2,3 or ["a", "b"]."""
     kind = parameter.type
     try:
         if kind.startswith("list["):
-            items = (
-                json.loads(text)
-                if text.lstrip().startswith("[")
-                else text.split(",")
-                if text
-                else []
-            )
+            is_json = not text or text.lstrip().startswith("[")
+            items = json.loads(text or "[]") if is_json else text.split(",")
         elif kind == "bool":
             return {"true": True, "false": False}[text.lower()]
         else:
@@ -141,14 +135,15 @@ def parse(parameter: Parameter, text: str) -> Any:
 
 
 def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return the values of the overridden parameters of a notebook, checked before anything runs.
+    """Return the values of the overridden parameters of a notebook, by name.
 
-    The overrides are parameters with their values, as written on the command line. The path of an existing file or
-    folder becomes absolute, because the notebook runs in another folder. This happens only to parameters whose comment
-    says that they may name a file or a folder, so that a column called `trips` stays a column beside a folder `trips`.
+    `overrides` are names and values as written on the command line. The path of an
+    existing file or folder becomes absolute, because the notebook runs in another
+    folder, but only if the comment of the parameter says "file" or "folder". Therefore
+    a column called `trips` is not taken for a folder `trips`.
 
-    Raise ValueError for an unknown name (with the nearest known one), a wrong type or a wrong range. The ranges are
-    checked by running the notebook's own cell tagged `checks`, which has its own messages.
+    Raises ValueError for an unknown name (and suggests the nearest one), a wrong type
+    or a wrong range. To check the ranges, the notebook's cell tagged `checks` is run.
     """
     known = notebook_parameters(name)
     values: dict[str, Any] = {}
@@ -158,28 +153,23 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
         _check_known(f"parameter of {name}", given, sorted(set(known) - {"output"}))
         if given in values:
             raise ValueError(f"{given} must be given once, got -p {given} twice")
-        values[given] = value = parse(known[given], text)
-        if (
-            known[given].may_name_a_file
-            and value != known[given].default
-            and os.path.exists(value)
-        ):
-            values[given] = str(Path(value).resolve())
+        parameter = known[given]
+        value = parse(parameter, text)
+        names_a_file = parameter.may_name_a_file and value != parameter.default
+        if names_a_file and os.path.exists(value):
+            value = str(Path(value).resolve())
+        values[given] = value
+    defaults = {parameter.name: parameter.default for parameter in known.values()}
     for source in _cells_with_tag(name, "checks"):
         body = ast.parse(source).body
-        last = max(
-            (i for i, part in enumerate(body, 1) if "checks." in ast.unparse(part)),
-            default=0,
-        )
+        last = 0
+        for number, part in enumerate(body, 1):
+            if "checks." in ast.unparse(part):
+                last = number
         # the imports below the last check are left out
-        code = compile(
-            ast.Module(body[:last], []), f"{name}: checks of the parameters", "exec"
-        )
-        exec(
-            code,
-            {parameter.name: parameter.default for parameter in known.values()}
-            | values,
-        )
+        checked = ast.Module(body[:last], [])
+        code = compile(checked, f"{name}: checks of the parameters", "exec")
+        exec(code, defaults | values)
     return values
 
 
@@ -192,8 +182,9 @@ def _cells_with_tag(name: str, tag: str) -> list[str]:
     ]
 
 
-def _check_known(kind: str, word: str, words: list[str]) -> None:
-    """Raise ValueError if a word is not among the known words; the message suggests the nearest one."""
+def _check_known(kind: str, word: str, words: Collection[str]) -> None:
+    """Raise ValueError if a word is not known; its message suggests the nearest known
+    word."""
     if word not in words:
         close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
         question = f": did you mean {close[0]}?" if close else ""

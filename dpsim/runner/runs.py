@@ -1,5 +1,5 @@
-"""Plans and runs notebooks, each in its own process. Runs that are current are skipped, and outputs
-appear only when they are complete."""
+"""Plans and runs notebooks: which of them must run, and where their outputs go once
+they are complete."""
 
 from __future__ import annotations
 
@@ -33,15 +33,27 @@ class Run:
 
     Attributes
     ----------
-    name, parameters, key
-        The notebook, its overridden parameters, and the hash of everything that decides its outputs.
-    output, record : Path, the folders of its outputs, and of its manifest and executed copy
+    name : str
+        The notebook.
+    parameters : dict
+        The overridden parameters.
+    key : str
+        The hash of everything that decides the outputs.
+    output : Path
+        The folder of the outputs.
+    record : Path
+        The folder of the manifest and of the executed copy of the notebook.
     status : str
-        planned, waiting, running, ended; then done (its outputs are published), unchanged (the published outputs are
-        those that a run would make), failed or interrupted (the outputs of the previous run are still there).
-    message : str, why it failed, or what it waits for
-    cell, cells : int, the number of the cell that runs, and the number of cells
-    seconds, cpu_seconds, peak_mib : float, time and memory of its process, without the imports before its first cell
+        "planned", "waiting", "running" or "ended" (its process has ended), and in the
+        end "done" (the outputs are published), "unchanged" (the published outputs are
+        those that a run would make), "failed" or "interrupted" (the outputs of the
+        previous run are still there).
+    message : str
+        Why it failed, or what it waits for.
+    cell, cells : int
+        The number of the cell that runs, and the number of cells.
+    seconds, cpu_seconds, peak_mib : float
+        Time and memory of its process, without the imports before the first cell.
     """
 
     name: str
@@ -58,7 +70,7 @@ class Run:
     peak_mib: float = 0.0
 
 
-def plan(
+def plan_runs(
     names: Iterable[str] = (),
     overrides: Iterable[tuple[str, str]] = (),
     output: str | None = None,
@@ -67,16 +79,19 @@ def plan(
 
     Parameters
     ----------
-    names : iterable of str, the notebooks; if it is empty, all notebooks
-    overrides : iterable of (str, str), parameters and values, as written on the command line
+    names : iterable of str
+        The notebooks; if there are none, all notebooks.
+    overrides : iterable of (str, str)
+        Parameters and their values, as written on the command line.
     output : str, optional
-        The folder for the outputs, which go to <output>/<notebook>. If it is None, a run with default parameters writes
-        to figures/<notebook>, and any other run to build/runs/<notebook>/<key>.
+        The outputs go to <output>/<notebook>. If `output` is None, those of a run with
+        default parameters go to figures/<notebook>, and those of any other run to
+        build/runs/<notebook>/<key>.
 
     Examples
     --------
     >>> from dpsim import paths, runner
-    >>> [run.status for run in runner.plan([paths.notebook_names()[1]])]
+    >>> [run.status for run in runner.plan_runs([paths.notebook_names()[1]])]
     ['planned']
     """
     overrides = list(overrides)
@@ -98,11 +113,9 @@ def plan(
                 raise ValueError(
                     f"output must be a folder, and {place} is a file or a link: move it away"
                 )
-        if output is not None:
-            ours = all(
-                (target / file).is_file() for file in ("manifest.json", f"{name}.ipynb")
-            )
-            if os.path.lexists(target) and not ours:
+        if output is not None and target.exists():
+            made = (target / "manifest.json", target / f"{name}.ipynb")
+            if not all(file.is_file() for file in made):
                 raise ValueError(
                     f"output must be a new folder or that of an earlier run: {target} holds other files"
                 )
@@ -111,22 +124,21 @@ def plan(
 
 
 def is_current(run: Run) -> bool:
-    """Return whether the recorded run has the same key and its outputs still have their recorded hashes.
+    """Return whether an earlier run has published the outputs that this run would make.
 
-    With PDF=1 the recorded run must also have made pdf files.
+    The earlier run must have the same key and, if PDF=1 is set, have made pdf files.
+    Its outputs must still have their recorded hashes.
     """
     try:
         was = json.loads((run.record / "manifest.json").read_text(encoding="utf-8"))
+        if was["key"] != run.key or was["pdf"] < _with_pdf():
+            return False
         same = [
             files.sha256(run.output / name) == digest
             for name, digest in was["outputs"].items()
         ]
-        return (
-            was["key"] == run.key
-            and was["pdf"] >= _with_pdf()
-            and bool(same)
-            and all(same)
-        )
+        return bool(same) and all(same)
+    # a file is missing or damaged
     except (
         OSError,
         ValueError,
@@ -134,7 +146,7 @@ def is_current(run: Run) -> bool:
         KeyError,
         TypeError,
         AttributeError,
-    ):  # a file is missing or damaged
+    ):
         return False
 
 
@@ -147,9 +159,9 @@ SHARED = (
     "geopandas",
     "pyogrio",
 )
-"""Libraries that nearly every notebook imports, which takes seconds. If several notebooks run, these libraries are
-imported only once, except on macOS, where they do not survive a fork."""
-
+"""Libraries that nearly every notebook imports, which takes seconds. If several
+notebooks run, these libraries are imported only once, except on macOS, where they do
+not survive a fork."""
 
 MOST_JOBS = 1024
 """The largest number of notebooks that may run at the same time."""
@@ -162,31 +174,34 @@ def run(
     force: bool = False,
     tell: Callable[[Run], object] = lambda run: None,
 ) -> list[Run]:
-    """Return the runs, each with its final status, after executing them. The overview runs after all other notebooks.
+    """Return the runs, each with its final status, after executing them. The overview
+    runs after all other notebooks.
 
-    KeyboardInterrupt stops the notebooks. The outputs of finished notebooks remain, so the next run continues with
-    the others.
+    KeyboardInterrupt stops the notebooks. Because the outputs of finished notebooks
+    remain, the next call continues with the others.
 
     Parameters
     ----------
-    runs : list of Run, from `plan`
-    jobs : int, the number of notebooks that run at the same time; None for the number of cores
-    force : bool, whether to run current notebooks too
-    tell : callable, ``tell(run)`` is called at every cell, wait and end
+    runs : list of Run
+        As `plan_runs` returns them.
+    jobs : int, optional
+        How many notebooks run at the same time; None for the number of cores.
+    force : bool
+        Whether to run a notebook even if its outputs are current.
+    tell : callable
+        ``tell(run)`` is called at every cell, wait and end.
     """
-    workers = (
-        streams.cores() if jobs is None else checks.integer("jobs", jobs, 1, MOST_JOBS)
-    )
+    workers = streams.cores()
+    if jobs is not None:
+        workers = checks.integer("jobs", jobs, 1, MOST_JOBS)
+    workers = min(workers, max(1, len(runs)))
     files.need_locks("running notebooks with dpsim")
-    workers = max(1, min(workers, len(runs)))
-    main = (
-        threading.current_thread() is threading.main_thread()
-    )  # Dask runs points in other threads
-    heard = [
-        s
-        for s in (signal.SIGINT, signal.SIGTERM)
-        if main and signal.getsignal(s) is signal.default_int_handler
-    ]
+    # Dask runs points in other threads, which cannot handle signals
+    heard = []
+    if threading.current_thread() is threading.main_thread():
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(sign) is signal.default_int_handler:
+                heard.append(sign)
     try:
         asyncio.run(_all(runs, workers, force, tell, heard))
     except asyncio.CancelledError:
@@ -204,9 +219,10 @@ async def _all(
     tell: Callable[[Run], object],
     heard: Iterable[signal.Signals],
 ) -> None:
-    """Run the stages one after the other, with `workers` notebooks at a time, until the first signal.
+    """Run one stage after the other, with `workers` notebooks at a time.
 
-    Further signals change nothing.
+    The first of the `heard` signals cancels this task, and further signals change
+    nothing.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
@@ -245,17 +261,16 @@ async def _all(
 
 
 async def _lock(run: Run, tell: Callable[[Run], object]) -> int:
-    """Wait until no other run writes to the output folder, and return the descriptor of its lock."""
+    """Wait until no other run writes to the output folder, and return the descriptor of
+    the folder's lock."""
     path = paths.build() / "locks" / str(run.output).replace("/", "%")[-150:]
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         with suppress(BlockingIOError):
             return files.lock(path, os.O_CREAT | os.O_WRONLY)
         if run.status != "waiting":
-            run.status, run.message = (
-                "waiting",
-                "waits for another run, which writes the same output",
-            )
+            run.status = "waiting"
+            run.message = "waits for another run, which writes the same output"
             tell(run)
         await asyncio.sleep(0.05)
 
@@ -263,18 +278,17 @@ async def _lock(run: Run, tell: Callable[[Run], object]) -> int:
 async def _run(
     run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]
 ) -> None:
-    """Execute a notebook in a folder beside its output, and replace the output by this folder when it is complete.
+    """Execute a notebook in a folder beside its output, which replaces the output when
+    it is complete.
 
-    If a file in the folder is only for the owner of the data, nobody else can read the folder, and it is not published
-    in figures/.
+    If a file in the folder is only for the owner of the data, nobody else can read the
+    folder, and it is not published in figures/.
     """
     run.message = ""
     notebook = load(run.name)
-    before = fingerprint(
-        run.name, notebook, run.parameters
-    )  # under the lock, from the files that will be read
-    run.key = before[0]
-    _tidy(run.output)  # removes leftovers of killed runs, even if nothing has to run
+    # under the lock, from the files that will be read
+    run.key, stamps = fingerprint(run.name, notebook, run.parameters)
+    _tidy(run.output)  # even if nothing has to run
     if not force and is_current(run):
         run.status = "unchanged"
         return
@@ -282,9 +296,8 @@ async def _run(
     staging.mkdir(parents=True)
     mode = stat.S_IMODE(staging.stat().st_mode)
     with suppress(PermissionError):  # on a file system without modes
-        staging.chmod(
-            mode & ~0o077
-        )  # nobody else can read it before it is known to show nobody's data
+        # nobody else can read it before it is known to show nobody's data
+        staging.chmod(mode & ~0o077)
     executed = staging / f"{run.name}.ipynb"
     try:
         files.write_json(executed, notebook)
@@ -295,9 +308,9 @@ async def _run(
             executed.chmod(0o600)  # it may show somebody's data
             shutil.move(executed, kept)
             raise ValueError(f"{run.message} (see {kept})")
-        after = fingerprint(run.name, notebook, run.parameters)
-        if before != after:
-            changed = sorted({name for name, _ in before[1].items() ^ after[1].items()})
+        key, after = fingerprint(run.name, notebook, run.parameters)
+        if key != run.key or after != stamps:
+            changed = sorted({name for name, _ in stamps.items() ^ after.items()})
             raise ValueError(
                 f"{', '.join(changed) or 'a version'} changed while it ran: run it again"
             )
@@ -310,80 +323,85 @@ async def _run(
             raise ValueError(
                 f"it shows data that only their owner may see, not {run.output}: use --output DIR"
             )
-        made = [f for f in sorted(staging.rglob("*")) if f.is_file() and f != executed]
-        manifest = _manifest(
-            run, {str(f.relative_to(staging)): files.sha256(f) for f in made}
-        )
-        home = staging if run.record == run.output else run.record
-        home.mkdir(parents=True, exist_ok=True)
-        shutil.move(executed, home / executed.name)
-        files.write_json(home / "manifest.json", manifest)
-        if run.output.exists():
-            os.replace(run.output, _previous(run.output))
-        os.replace(staging, run.output)
-        run.status = "done"
+        _publish(run, staging, executed)
     finally:
         _tidy(run.output)
 
 
+def _publish(run: Run, staging: Path, executed: Path) -> None:
+    """Write the manifest of a complete run, and replace its output by the folder
+    `staging`."""
+    made = [f for f in sorted(staging.rglob("*")) if f.is_file() and f != executed]
+    outputs = {str(f.relative_to(staging)): files.sha256(f) for f in made}
+    home = staging if run.record == run.output else run.record
+    home.mkdir(parents=True, exist_ok=True)
+    shutil.move(executed, home / executed.name)
+    files.write_json(home / "manifest.json", _manifest(run, outputs))
+    if run.output.exists():
+        os.replace(run.output, _previous(run.output))
+    os.replace(staging, run.output)
+    run.status = "done"
+
+
 def holds_owner_only(folder: Path) -> bool:
-    """Return whether a folder holds a file that is only for the owner of the data, as the file's name says."""
+    """Return whether a folder contains a file whose name says that it is only for the
+    owner of the data."""
     return any(files.OWNER_ONLY in path.name for path in folder.rglob("*"))
 
 
 def _previous(output: Path) -> Path:
-    """Return the folder to which an output is moved while its replacement is put in place."""
+    """Return the folder to which an output is moved until its replacement is in
+    place."""
     return output.with_name(f".{output.name}.previous")
 
 
 def _tidy(output: Path) -> None:
-    """Remove what killed runs left beside an output, and move the output back if its replacement was interrupted."""
-    if _previous(output).exists() and not output.exists():
-        os.replace(_previous(output), output)
-    for leftover in (
-        _previous(output),
-        *output.parent.glob(f".{output.name}.*.partial"),
-    ):
+    """Remove what killed runs left beside an output. If the output was about to be
+    replaced, put it back."""
+    previous = _previous(output)
+    if previous.exists() and not output.exists():
+        os.replace(previous, output)
+    for leftover in (previous, *output.parent.glob(f".{output.name}.*.partial")):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
 class _Forks:
-    """The process from which the processes of the notebooks are forked. It starts with the first notebook."""
+    """The process from which the processes of the notebooks are forked. It starts with
+    the first notebook."""
 
     process: subprocess.Popen[bytes] | None = None
 
     def __init__(self, threads: int, modules: Iterable[str], errors: BinaryIO) -> None:
-        self.threads, self.modules, self.errors = threads, modules, errors
+        self.threads = threads
+        self.modules = modules
+        self.errors = errors
 
     def new(self, errors: BinaryIO) -> socket.socket:
-        """Start a new process for a notebook and return its socket; the process writes its standard error to a file."""
+        """Start a process for a notebook and return its socket. The process writes its
+        standard error to the file `errors`."""
         if self.process is None or self.process.poll() is not None:
             self.close()
             self.jobs, theirs = socket.socketpair()
+            server = str(Path(__file__).with_name("forks.py"))
             with theirs:
                 self.process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-P",
-                        str(Path(__file__).with_name("forks.py")),
-                        *self.modules,
-                    ],
+                    [sys.executable, "-P", server, *self.modules],
                     env=_environment(self.threads),
                     stdin=theirs.fileno(),
                     stdout=self.errors,
                     stderr=self.errors,
-                    start_new_session=True,  # Ctrl-C reaches only the runner, which then stops the notebooks
+                    # Ctrl-C reaches only the runner, which then stops the notebooks
+                    start_new_session=True,
                 )
         ours, theirs = socket.socketpair()
-        with (
-            theirs,
-            suppress(BrokenPipeError),
-        ):  # the process has just died, which the socket will show
+        # if the process has just died, reading from the socket will show it
+        with theirs, suppress(BrokenPipeError):
             socket.send_fds(self.jobs, [b"1"], [theirs.fileno(), errors.fileno()])
         return ours
 
     def close(self) -> None:
-        """Wait until the process has ended together with all processes that it started."""
+        """Wait until the process has ended together with all processes that it
+        started."""
         if self.process:
             self.jobs.close()
             self.process.wait()
@@ -392,24 +410,25 @@ class _Forks:
 async def _execute(
     run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], object]
 ) -> None:
-    """Execute the copy of the notebook in a folder. If it fails, the run's message says why."""
-    run.status, exit_code = "running", ""
-    job: dict[str, Any] = {
+    """Execute the copy of the notebook in a folder. If this fails, the run's message
+    says why."""
+    run.status = "running"
+    exit_code = ""
+    job = {
         "file": f"{run.name}.ipynb",
         "output": str(folder),
         "folder": str(paths.notebooks()),
+        "parameters": {**run.parameters, "output": str(folder)},
     }
-    job["parameters"] = {**run.parameters, "output": str(folder)}
     with tempfile.TemporaryFile() as errors:
         reader, writer = await asyncio.open_unix_connection(sock=forks.new(errors))
         try:
             writer.write(json.dumps(job).encode() + b"\n")
             async for line in reader:
                 event = json.loads(line)
-                if (
-                    "exit_code" in event
-                ):  # the processes that the notebook started have ended too
-                    exit_code = ", with exit code {exit_code}".format(**event)
+                if "exit_code" in event:
+                    # the processes that the notebook started have ended too
+                    exit_code = f", with exit code {event['exit_code']}"
                     break
                 vars(run).update(event)
                 if run.status == "running":
@@ -423,20 +442,19 @@ async def _execute(
         finally:
             writer.close()
         if run.status != "ended":
-            why = (
-                _last_line(errors)
-                or ("" if exit_code else _last_line(forks.errors))
-                or "it wrote nothing"
-            )
-            run.message = f"ended the process{exit_code}: {why}"
+            why = _last_line(errors)
+            if not why and not exit_code:
+                why = _last_line(forks.errors)
+            run.message = f"ended the process{exit_code}: {why or 'it wrote nothing'}"
         if run.message:
             run.message = f"cell {run.cell} {run.message}"
 
 
 def _last_line(file: BinaryIO) -> str:
-    """Return the last line of a text file, or an empty text if there is none."""
+    """Return the last line of a file, or "" if it has none."""
     file.seek(0)
-    return (file.read().decode(errors="replace").strip().splitlines() or [""])[-1]
+    lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 LEFT_OUT = (
@@ -446,54 +464,65 @@ LEFT_OUT = (
     "PYTHONINSPECT",
     "PYTHONDONTWRITEBYTECODE",
 )
-"""Environment variables of the user that would change a notebook's run: they run other code, skip assertions, or make
-each process compile the libraries again."""
+"""Environment variables of the user that would change a notebook's run, because they
+run other code, skip assertions, or make each process compile the libraries again."""
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Return the environment of a notebook, with this package and without the user's own settings."""
+    """Return the environment of a notebook, with this package and without the user's
+    own settings."""
     package = Path(__file__).parents[1]
     settings = {
         name: value for name, value in os.environ.items() if name not in LEFT_OUT
     }
+    path = [str(package.parent), os.environ.get("PYTHONPATH", "")]
     settings |= {
-        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # only a process without threads may fork
+        # only a process without threads may fork
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
         "IPYTHONDIR": str(paths.build() / "ipython"),  # no start-up files
         "MATPLOTLIBRC": os.devnull,
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join(
-            [str(package.parent), os.environ.get("PYTHONPATH", "")]
-        ).rstrip(os.pathsep),
+        "PYTHONPATH": os.pathsep.join(path).rstrip(os.pathsep),
+        "OMP_NUM_THREADS": str(threads),
+        "NUMBA_NUM_THREADS": str(threads),
+        # the products are small, so more threads would only wait for each other
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
     }
     if not os.access(package, os.W_OK):
         settings.setdefault("NUMBA_CACHE_DIR", str(paths.build() / "numba"))
-    settings |= {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "NUMBA")}
-    # the products are small, so more threads would only wait for each other
-    return settings | {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL")}
+    return settings
 
 
 def _manifest(run: Run, outputs: dict[str, str]) -> dict[str, Any]:
-    """Return the record of a run: what decided it, what it wrote, and how much time and memory it took."""
-    kept = {
-        name: getattr(run, name)
-        for name in ("name", "parameters", "key", "seconds", "cpu_seconds", "peak_mib")
+    """Return the record of a run: what decided its outputs, their hashes, and the time
+    and memory that it took."""
+    return {
+        "name": run.name,
+        "parameters": run.parameters,
+        "key": run.key,
+        "seconds": run.seconds,
+        "cpu_seconds": run.cpu_seconds,
+        "peak_mib": run.peak_mib,
+        "outputs": outputs,
+        "pdf": _with_pdf(),
+        "git_commit": _commit(),
+        "python": platform.python_version(),
+        "versions": versions(),
     }
-    kept |= {"outputs": outputs, "pdf": _with_pdf(), "git_commit": _commit()}
-    return kept | {"python": platform.python_version(), "versions": versions()}
 
 
 def _with_pdf() -> bool:
-    """Return whether figures are also wanted as pdf."""
+    """Return whether figures are also wanted as pdf files."""
     return os.environ.get("PDF") == "1"
 
 
 def _commit() -> str | None:
-    """Return the commit of the project's clone, or None in an unpacked archive or without git."""
+    """Return the commit of the project's clone, or None in an unpacked archive or
+    without git."""
+    command = ["git", f"--git-dir={paths.root() / '.git'}", "rev-parse", "HEAD"]
     with suppress(OSError):
-        command = ["git", f"--git-dir={paths.root() / '.git'}", "rev-parse", "HEAD"]
-        return (
-            subprocess.run(command, capture_output=True, text=True).stdout.strip()
-            or None
-        )
+        found = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+        return found or None
     return None

@@ -22,16 +22,23 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 SHOWN = ("stream", "display_data", "execute_result", "error")
+"""The types of the kernel's messages that become outputs of a cell."""
+
+MOST_OF_A_MESSAGE = 5_000
+"""The number of characters of an error that are reported, so that a line of json stays
+below 64 KiB."""
 
 
 class InProcess(Engine):  # type: ignore[misc]  # papermill has no type hints
-    """Runs the cells one after the other in this process, and tells the runner about each cell."""
+    """A papermill engine that runs the cells one after the other in this process and
+    reports each cell to the runner."""
 
     @classmethod
     def execute_managed_notebook(
         cls, nb_man: Any, kernel_name: str, *, events: TextIO, **_: Any
     ) -> None:
-        """Execute the cells until one of them raises an error; papermill writes the notebook once, at the end."""
+        """Execute the cells until one of them raises an error. Papermill writes the
+        notebook once, at the end."""
         kernel = InProcessKernel(config=Config({"HistoryManager": {"enabled": False}}))
         client = BlockingInProcessKernelClient(kernel=kernel, session=kernel.session)
         client.start_channels()
@@ -43,17 +50,17 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill has no type hints
             if cell.cell_type != "code":
                 continue
             client.execute(cell.source, allow_stdin=False)
-            while (content := (message := client.get_iopub_msg())["content"]).get(
-                "execution_state"
-            ) != "idle":
+            while True:
+                message = client.get_iopub_msg()
+                content = message["content"]
+                if content.get("execution_state") == "idle":
+                    break
                 cell.execution_count = content.get(
                     "execution_count", cell.execution_count
                 )
                 last = cell.outputs[-1] if cell.outputs else {}
-                if "name" in content and content["name"] == last.get(
-                    "name"
-                ):  # only timing separates these pieces
-                    last["text"] += content["text"]
+                if "name" in content and content["name"] == last.get("name"):
+                    last["text"] += content["text"]  # only timing separates the pieces
                 elif message["msg_type"] in SHOWN:
                     cell.outputs.append(output_from_msg(message))
                     if display_id := content.get("transient", {}).get("display_id"):
@@ -62,38 +69,41 @@ class InProcess(Engine):  # type: ignore[misc]  # papermill has no type hints
                     for shown in displays.get(content["transient"]["display_id"], ()):
                         shown.update(data=content["data"], metadata=content["metadata"])
                 if message["msg_type"] == "error":
-                    tell(
-                        events,
-                        message="raised {ename}: {evalue}".format(**content)[:5_000],
-                    )  # below 64 KiB as json
+                    tell_raised(events, content["ename"], content["evalue"])
                     return
-            if (reply := client.get_shell_msg()["content"])[
-                "status"
-            ] != "ok":  # a wrong magic sends no error message
-                tell(events, message="raised {ename}: {evalue}".format(**reply)[:5_000])
+            reply = client.get_shell_msg()["content"]
+            if reply["status"] != "ok":  # a wrong magic sends no error message
+                tell_raised(events, reply["ename"], reply["evalue"])
                 return
 
 
 def tell(events: TextIO, **event: Any) -> None:
-    """Write one event for the runner."""
+    """Send an event to the runner."""
     print(json.dumps(event), file=events, flush=True)
 
 
+def tell_raised(events: TextIO, kind: str, text: object) -> None:
+    """Report an error to the runner."""
+    tell(events, message=f"raised {kind}: {text}"[:MOST_OF_A_MESSAGE])
+
+
 def mebibytes(maxrss: int, system: str = sys.platform) -> float:
-    """Return the largest memory that `getrusage` reports, converted to MiB from KiB or, on macOS, from bytes."""
+    """Return the memory that `getrusage` reports, converted to MiB from KiB or, on
+    macOS, from bytes."""
     return maxrss / (2**20 if system == "darwin" else 2**10)
 
 
 def execute(job: dict[str, Any], events: TextIO) -> None:
-    """Execute the notebook of a job in its file, and tell the runner about each cell and about the end."""
+    """Execute the notebook of a job in its file, and report each cell and the end to
+    the runner."""
     start = time.perf_counter()
     begun = time.process_time()
-    np.random.seed()  # noqa: NPY002  # the state of this generator may have been forked
+    # the state of this generator may have been forked
+    np.random.seed()  # noqa: NPY002
     os.chdir(job["output"])
     sys.path.append(job["folder"])
-    logging.getLogger("matplotlib.font_manager").setLevel(
-        logging.ERROR
-    )  # it would write into the cells
+    # its warnings would appear in the cells
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     papermill_engines.register("dpsim", InProcess)
     try:
         with suppress(PapermillExecutionError):  # `InProcess` has already reported it
@@ -109,19 +119,15 @@ def execute(job: dict[str, Any], events: TextIO) -> None:
                 progress_bar=False,
                 request_save_on_cell_execute=False,
             )
-    except (
-        OSError
-    ) as error:  # the notebook cannot be written, for example because the disk is full
-        tell(events, message=f"raised {type(error).__name__}: {error}"[:5_000])
-    peak_mib = mebibytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    seconds = time.perf_counter() - start
-    cpu_seconds = time.process_time() - begun
+    except OSError as error:
+        # the notebook cannot be written, for example because the disk is full
+        tell_raised(events, type(error).__name__, error)
     tell(
         events,
         status="ended",
-        seconds=seconds,
-        cpu_seconds=cpu_seconds,
-        peak_mib=peak_mib,
+        seconds=time.perf_counter() - start,
+        cpu_seconds=time.process_time() - begun,
+        peak_mib=mebibytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss),
     )
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(5)  # ends this process if a cell has left threads that do not end

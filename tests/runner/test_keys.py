@@ -276,7 +276,7 @@ def test_the_key_holds_every_library_behind_the_notebooks() -> None:
 @pytest.fixture
 def finished(toy: Path) -> runner.Run:
     """Return a run that ended, as its record tells."""
-    (run,) = runner.plan(["quick"])
+    (run,) = runner.plan_runs(["quick"])
     for folder in (run.output, run.record):
         folder.mkdir(parents=True)
     (run.output / "a.csv").write_text("x\n1\n")

@@ -212,7 +212,7 @@ def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(
     monkeypatch.setattr(
         runner.runs, "_Forks", FORKS
     )  # with the environment of this project
-    (ran,) = runner.run(runner.plan(["count"]))
+    (ran,) = runner.run(runner.plan_runs(["count"]))
     assert ran.status == "done", ran.message
     row = ledger.report().loc["author2030.fig1.one"]
     assert row["verdict"] == "agrees" and row["ok"]

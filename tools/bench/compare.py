@@ -29,7 +29,7 @@ from scipy import optimize
 
 from dpsim import dirichlet, figures, markov, mdp, streams, words
 from dpsim.checks import Integers
-from tools import tables
+from dpsim.ledger.tables import markdown_table
 from tools.bench.counting import count, write_trips
 
 RESULTS = Path(__file__).parent / "results"
@@ -420,7 +420,7 @@ def markdown(table: pd.DataFrame) -> str:
             ]
         parts += [
             f"## {comparison.name[0].upper()}{comparison.name[1:]}",
-            tables.markdown(columns, lines, ()),
+            markdown_table(columns, lines, ()),
         ]
         parts += [comparison.remark] * bool(comparison.remark)
     return "\n\n".join(parts) + "\n"

@@ -17,10 +17,10 @@ import pandas as pd
 
 from dpsim import datasets, markov, release
 from dpsim.checks import Array, Integers
+from dpsim.ledger.tables import markdown_table
 from dpsim.release import Support, estimate
 from dpsim.release import support as supports
 from dpsim.release.noise import Noise, laplace_noise
-from tools import tables
 from tools.bench.compare import machine
 
 RESULTS = Path(__file__).parent / "results" / "estimates.csv"
@@ -554,7 +554,7 @@ def page() -> str:
         ]
         parts += [
             f"## {section}",
-            tables.markdown(
+            markdown_table(
                 head,
                 [
                     (name, *(f"{x:.2f}" for x in row))
@@ -574,7 +574,7 @@ def page() -> str:
             "worst",
         ]
         parts.append(
-            tables.markdown(
+            markdown_table(
                 head,
                 [
                     (name, *(f"{x:.2f}" for x in row))

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from dpsim import release
+from dpsim.ledger.tables import markdown_table
 from dpsim.release import files
 from dpsim.release import support as supports
-from tools import tables
 from tools.bench.compare import machine
 
 SCALE = Path(__file__).parent / "results" / "release_scale.csv"
@@ -143,7 +143,7 @@ def page_of_scale(table: pd.DataFrame) -> str:
         f"By `python -m tools.bench.release --write` ({machine()}): `dpsim release` from a Parquet file to the "
         f"written folder, {int(table['states'].iloc[0]):,} states. Declared: a public graph of 5 million pairs. "
         "Private: pairs chosen by their noisy counts among the declared states. Draws are OpenDP's, in threads. "
-        "[Each step](release_scale.csv).\n\n" + tables.markdown(columns, rows) + "\n"
+        "[Each step](release_scale.csv).\n\n" + markdown_table(columns, rows) + "\n"
     )
 
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 from dpsim import accounting, figures, paths
 from dpsim.checks import Array
-from tools import tables
+from dpsim.ledger.tables import markdown_table
 from tools.verify import bounds
 from tools.verify.audit_cases import LEVELS, OFF, SMALLEST_CLAIM, Case, cases, nothing
 from tools.verify.audit_release import release_cases
@@ -142,7 +142,7 @@ def markdown(table: pd.DataFrame, draws: int) -> str:
         [f"{value:.3g}" if isinstance(value, float) else value for value in row]
         for row in shown[list(COLUMNS)].itertuples(index=False)
     ]
-    listed = tables.markdown(list(COLUMNS.values()), rows, (0, 1, 5, 6, 7, 8))
+    listed = markdown_table(list(COLUMNS.values()), rows, (0, 1, 5, 6, 7, 8))
     refuted = shown.loc[
         shown["published_bound"] == "refuted", ["mechanism", "setting"]
     ].agg(" at ".join, axis=1)

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from dpsim import figures, paths
-from tools import tables
+from dpsim.ledger.tables import markdown_table
 from tools.verify.precision_checks import DIGITS, SIDE_SLACK, Check, checks
 
 
@@ -106,7 +106,7 @@ def markdown(result: pd.DataFrame) -> str:
 extremes included: arguments from 1e-8 to 1e12, δ down to 1e-300. The relative error is shown at the worst point of
 each, and {held} what the function states or is held to.
 
-{tables.markdown(columns, rows, (0, 4))}
+{markdown_table(columns, rows, (0, 4))}
 
 Logarithms: relative to the larger of 1 and the logarithm. "Back to": the inverse's result, put into the reference,
 should give the target, and no rounding may make the promise weaker. Allowed errors of 1e-6 and more are those of
