@@ -21,7 +21,7 @@ from dpsim.boltzmann import epsilon as boltzmann_epsilon
 from dpsim.release import noise
 from dpsim.words import exact_epsilon
 from dpsim.words.automaton import log_integers
-from dpsim.words.laws import Law
+from dpsim.words.distances import Law
 from dpsim.words.space import word_space
 
 EQUAL, AT_LEAST, AT_MOST = "equal to", "at least", "at most"

@@ -11,7 +11,7 @@ from dpsim import boltzmann, dirichlet, words
 from dpsim.release import draws as release_draws
 from dpsim.release import noise
 from dpsim.words.automaton import log_integers
-from dpsim.words.laws import Law, sample_distances
+from dpsim.words.distances import Law, sample_distances
 
 STEPS = 150
 """Steps of a Metropolis chain after which it has reached its limit, on few histograms."""

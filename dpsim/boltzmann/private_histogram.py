@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, private
 from dpsim.boltzmann import mixing, sampling, space, zero_sum_noise
-from dpsim.boltzmann.law import epsilon_bound
+from dpsim.boltzmann.epsilon import epsilon_bound
 from dpsim.checks import Array, Integers
 from dpsim.numerics import exact_draws
 

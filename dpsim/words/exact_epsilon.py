@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from dpsim import checks
 from dpsim.checks import Array
 from dpsim.words.automaton import alphabet_counts, log_integers
-from dpsim.words.laws import MECHANISMS, Law, best_offset, log_integrals
+from dpsim.words.distances import MECHANISMS, Law, best_offset, log_integrals
 from dpsim.words.normaliser_bound import NormaliserRatio, normaliser_ratio
 from dpsim.words.space import Chain, WordSpace, successors, word_space
 
@@ -179,7 +179,7 @@ def _upper_from(ratio: NormaliserRatio, law: Law) -> float:
     return min(float(law.epsilon), bound)
 
 
-def calibrate_law(
+def calibrated(
     space: WordSpace, n: int, epsilon: float, b: int, mechanism: str
 ) -> tuple[Law, float, bool]:
     """Return a mechanism whose exact epsilon is at most `epsilon` on words of n letters, an epsilon that is proven for

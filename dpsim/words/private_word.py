@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, private
 from dpsim.words.automaton import HammingAutomaton, draw_error
-from dpsim.words.exact_epsilon import calibrate_law
-from dpsim.words.laws import MECHANISMS
+from dpsim.words.exact_epsilon import calibrated
+from dpsim.words.distances import MECHANISMS
 from dpsim.words.space import WordSpace, word_space
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
@@ -98,7 +98,7 @@ def privatize(
     length = len(automaton.codes)
     tried = mechanism or _best_known(space, min(b, length))
     margin = max(LEAST_MARGIN, 2.0 * draw_error(space, length, 2.0 * epsilon))
-    law, spent, exact = calibrate_law(space, length, epsilon - margin, b, tried)
+    law, spent, exact = calibrated(space, length, epsilon - margin, b, tried)
     if (
         mechanism is None
         and space.chain

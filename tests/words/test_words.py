@@ -20,7 +20,7 @@ from dpsim.words import (
     expected_error,
 )
 from dpsim.words.automaton import log_integers
-from dpsim.words.laws import (
+from dpsim.words.distances import (
     MECHANISMS,
     Law,
     _mean,
