@@ -185,7 +185,8 @@ def log_normalisers(x: Integers, t: float, w: Array) -> Array:
         return np.log(_sums(x, int(x[0].sum()), w / t)[:, -1])
     if len(x) > LARGEST_PAIRED:
         raise ValueError(
-            f"total and bins must give at most {LARGEST_PAIRED} histograms, got {len(x)}"
+            f"total and bins must give at most {LARGEST_PAIRED} histograms, "
+            f"got {len(x)}"
         )
     eigenvalues, vectors = np.linalg.eigh(w)
     # the squared distances between these points are (z - x)' W (z - x)

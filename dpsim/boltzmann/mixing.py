@@ -106,7 +106,9 @@ def k_step_distribution(
     candidate: str = "bins",
     rule: str = "metropolis",
 ) -> Array:
-    """Return the distribution after each number of steps from x, (*steps.shape, rows).
+    """Return the distribution after each number of steps from x.
+
+    The shape is ``(*steps.shape, rows)``.
 
     Parameters
     ----------
@@ -249,7 +251,7 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
 
 
 def _gap(total: int, t: float, half: float) -> float:
-    """Return a lower bound on the gap of a line's walk, whose values begin at -N + half."""
+    """Return a lower bound on the gap of the line whose values begin at -N + half."""
     v = np.arange(-total + half, total + 0.25)
     fall = (v[:-1] + v[1:]) * 2 / t  # of the exponent, from a point to the next
     up = 0.5 * np.exp(np.minimum(-fall, 0.0))
@@ -313,7 +315,7 @@ def enough_steps(total: int, bins: int, t: float, epsilon: float, delta: float) 
 
 
 def _log_bound(total: int, bins: int, t: float, epsilon: float) -> tuple[float, float]:
-    """Return the logarithms of the bound before any step and of the factor of a step."""
+    """Return the logarithms of the bound before any step and of its factor per step."""
     alpha = max(convergence_rate(total, bins, t), 1e-300)
     if alpha >= 1.0:
         raise ValueError(

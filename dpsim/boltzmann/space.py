@@ -23,8 +23,8 @@ SCALE = 1e100
 def histogram(x: ArrayLike) -> Integers:
     """Return x as integers.
 
-    Raise ValueError unless x is 1-D and has at least 2 bins, no negative count and a total
-    of at least 1.
+    Raise ValueError unless x is 1-D and has at least 2 bins, no negative count and a
+    total of at least 1.
     """
     counts = checks.integers("x", x, 0, LARGEST_TOTAL)
     if counts.ndim != 1 or counts.size < 2:
@@ -41,8 +41,8 @@ def histogram(x: ArrayLike) -> Integers:
 def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
     """Return W for n bins, as (n,) if it is diagonal and as (n, n) otherwise.
 
-    None stands for the identity. A full W must be positive semidefinite, up to 8 n rounding
-    errors.
+    None stands for the identity. A full W must be positive semidefinite, up to 8 n
+    rounding errors.
     """
     if weights is None:
         return np.ones(bins)
@@ -77,7 +77,7 @@ def temperature(t: float) -> float:
 
 
 def size(total: int, bins: int) -> tuple[int, int]:
-    """Return N and n, and raise ValueError unless N is in 1..10^9 and n in 2..100,000."""
+    """Return N and n. Raise ValueError unless N is in 1..10^9 and n in 2..100,000."""
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     return total, checks.integer("bins", bins, 2, LARGEST_BINS)
 
