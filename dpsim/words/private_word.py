@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, private
 from dpsim.words.automaton import HammingAutomaton, draw_error
-from dpsim.words.exact_epsilon import calibrated
 from dpsim.words.distances import MECHANISMS
+from dpsim.words.exact_epsilon import calibrated
 from dpsim.words.space import WordSpace, word_space
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6

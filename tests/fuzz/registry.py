@@ -57,7 +57,8 @@ LEFT_OUT = {
         accounting.dirichlet.beta_parameters accounting.noise_scales.laplace_delta
         dirichlet.mechanism.dirichlet_parameters dirichlet.mechanism.gamma_constants dirichlet.mechanism.count_below
         mdp.model.policy_weights mdp.model.read_only mdp.model.refuse_other
-        words.distances.best_offset words.distances.sample_distances words.distances.log_integrals words.normaliser_bound.*
+        words.distances.best_offset words.distances.sample_distances words.distances.log_integrals
+        words.normaliser_bound.*
         words.exact_epsilon.calibrated words.space.feasible_transitions words.space.successors
         release.chain.losses release.intervals.* release.estimate.count_bins release.estimate.bin_likelihood
         release.estimate.bin_shares release.estimate.expected_counts""",
@@ -748,9 +749,12 @@ secret |= {
     "b": real(0.02, 0.1),
     "rng": rng,
     "rows": st.just("one"),
-    "eta": st.just(0.1),
 }
-add("mdp.private_model.privatize", probability, st.fixed_dictionaries(secret).map(anywhere),
+kinds = st.sampled_from(
+    [{}, {"mechanism": "laplace"}, {"mechanism": "dirichlet", "eta": 0.1}]
+)
+add("mdp.private_model.privatize", probability,
+    st.tuples(st.fixed_dictionaries(secret).map(anywhere), kinds).map(lambda x: x[0] | x[1]),
     call=lambda **kw: spending(mdp.privatize, **kw).transitions)  # fmt: skip
 add("mdp.bounds.value_bounds", ordered(value), around("private"))
 add("mdp.bounds.cost_of_privacy", value, around("private"))
@@ -895,7 +899,11 @@ add(
 chain = {"t": warmth, **kinds}
 add("boltzmann.mixing.metropolis_matrix", probability, histograms(**chain))
 step_numbers = st.one_of(st.integers(0, 4), st.just([0, 3]))
-add("boltzmann.mixing.k_step_distribution", sums_to_one, histograms(**chain, steps=step_numbers))
+add(
+    "boltzmann.mixing.k_step_distribution",
+    sums_to_one,
+    histograms(**chain, steps=step_numbers),
+)
 mixing = spaces(t=real(0.1, 1e3), steps=step_numbers, epsilon=maybe(real(0, 9)))
 add("boltzmann.mixing.mixing_delta", probability, mixing)
 add("boltzmann.mixing.convergence_rate", probability, **small)
@@ -1017,7 +1025,12 @@ add(
 few = st.integers(1, 4).map(
     lambda n: np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 )
-add("words.distances.least_mean_error", between(0, 4), apart=few, epsilon=real(0.0, 20.0))
+add(
+    "words.distances.least_mean_error",
+    between(0, 4),
+    apart=few,
+    epsilon=real(0.0, 20.0),
+)
 add("words.distances.expected_error", between(0, 6), with_counts(law()))
 add("words.distances.expected_error_bounds", ordered(between(-100, 6)), pmf)
 add("words.distances.expected_error_floor", between(0, 6), pmf)
@@ -1028,7 +1041,11 @@ add(
     n=st.integers(1, 50),
     b=st.integers(1, 9),
 )
-add("words.distances.draw_distances", between(0, 6), with_counts(law(), size=size, rng=rng))
+add(
+    "words.distances.draw_distances",
+    between(0, 6),
+    with_counts(law(), size=size, rng=rng),
+)
 known = st.sampled_from([None, "permute-and-flip", "exponential", "staircase"])
 for_release = st.tuples(
     st.one_of(worded, spelled), real(1e-3, 60.0), st.integers(1, 3), known, rng

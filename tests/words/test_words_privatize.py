@@ -12,8 +12,8 @@ from dpsim import words
 from dpsim.numerics import exact_draws
 from dpsim.words import exact_epsilon, normaliser_bound, private_word
 from dpsim.words.automaton import draw_error, log_integers
-from dpsim.words.exact_epsilon import calibrated
 from dpsim.words.distances import MECHANISMS, Law
+from dpsim.words.exact_epsilon import calibrated
 from dpsim.words.space import word_space
 
 SPACES = {
