@@ -273,7 +273,7 @@ def _refuse_batch(mdp: MDP) -> None:
 
 
 def _with_vectors(mdp: MDP, vectors: Array) -> MDP:
-    """Return the model with vectors (..., V, S) in place of those of allowed actions."""
+    """Return the model with these vectors (..., V, S) for the allowed actions."""
     transitions = np.zeros((*vectors.shape[:-2], *mdp.transitions.shape))
     transitions[..., mdp.allowed, :] = vectors
     return replace(mdp, transitions=transitions)

@@ -1,8 +1,9 @@
-"""Distributions of the distance between a word and its private version, from the number of words at each distance.
+"""The distribution of the distance between a word and its private version.
 
-Every mechanism here gives each of the N_l words at distance l the same probability f(l), so its distribution depends
-only on the counts N_0, ..., N_n, of which N_0 >= 1 counts the word itself. The formulas use q_l = exp(-epsilon l / (2
-b)) and Z = sum_l N_l q_l.
+Every mechanism here gives each of the N_l words at distance l the same probability
+f(l). So its distribution depends only on the counts N_0, ..., N_n, of which N_0 >= 1
+counts the word itself. The formulas use q_l = exp(-epsilon l / (2 b)) and
+Z = sum_l N_l q_l.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from dpsim.words.automaton import alphabet_counts, log_integers
 
 MECHANISMS = ("permute-and-flip", "exponential", "staircase")
 
-# The integrals over t = (1 + Z) u use six Gauss-Legendre panels of sixteen nodes, up to t = 48, as shares of the end.
+# The integrals over t = (1 + Z) u use six Gauss-Legendre panels of sixteen nodes, up to
+# t = 48. The nodes are shares of the end.
 PANELS, END = 6, 48.0
 SHARES = ((2.0 * np.arange(PANELS)[:, None] + 1.0 + NODES) / (2.0 * PANELS)).ravel()
 SHARE_WEIGHTS = np.tile(WEIGHTS, PANELS) / (2.0 * PANELS)
@@ -32,34 +34,33 @@ SHARE_WEIGHTS = np.tile(WEIGHTS, PANELS) / (2.0 * PANELS)
 BLOCK = 2**20
 
 
-class Law(NamedTuple):
-    """A mechanism and its parameters. Its methods take log-counts (..., n + 1)."""
+class Mechanism(NamedTuple):
+    """A mechanism and its parameters, whose methods take log-counts (..., n + 1)."""
 
-    mechanism: str
+    name: str
     epsilon: Any  # promised: a number, or an array (...)
     b: int
     offset: int | None = 0  # of the staircase; None for its best offset
 
     def log_f(self, log_counts: Array) -> Array:
-        """Return log f (..., n + 1), the log-probability of each single word at distance 0 to n. The formula is also
-        evaluated where N_l = 0."""
-        if self.mechanism == "staircase":
-            offset = (
-                best_offset(log_counts, self.epsilon, self.b)
-                if self.offset is None
-                else self.offset
-            )
+        """Return log f (..., n + 1), the log-probability of each single word.
+
+        The formula is also evaluated at distances where there is no word.
+        """
+        if self.name == "staircase":
+            offset = self.offset
+            if offset is None:
+                offset = best_offset(log_counts, self.epsilon, self.b)
             stairs = np.ceil((np.arange(log_counts.shape[-1]) + offset) / self.b)
             log_weight = -np.asarray(self.epsilon)[..., None] / 2.0 * stairs
         else:
             log_weight = _log_q(log_counts, self.epsilon, self.b)
-        if self.mechanism == "permute-and-flip":
+        if self.name == "permute-and-flip":
             return log_weight + log_integrals(log_counts, log_weight)
         return log_weight - logsumexp(log_counts + log_weight, axis=-1, keepdims=True)
 
     def pmf(self, log_counts: Array) -> Array:
-        """Return the distribution of the distance: the number of words at each distance times the probability of one of
-        them."""
+        """Return the probabilities (..., n + 1) of the distances 0 to n."""
         pmf = np.exp(log_counts + self.log_f(log_counts))
         return np.asarray(pmf / pmf.sum(axis=-1, keepdims=True))
 
@@ -71,21 +72,28 @@ def pmf(
     *,
     mechanism: str = "permute-and-flip",
 ) -> Array:
-    """Return the probabilities (..., n + 1) of the distances 0 to n between the word and its private version.
+    """Return the probabilities (..., n + 1) of the distances 0 to n.
 
-    For permute-and-flip they are equation (4) of Benvenuti, Rao, Hale 2026, computed by an integral of positive terms
-    in place of the alternating sum (5). The relative error is below 1e-10 for counts up to 1e1000.
+    For permute-and-flip they are equation (4) of Benvenuti, Rao, Hale 2026, computed by
+    an integral of positive terms in place of the alternating sum (5). The relative
+    error is below 1e-10 for counts up to 1e1000.
 
     Parameters
     ----------
-    counts : array_like of int (..., n + 1), words at distance 0 to n, of any size, N_0 >= 1
-    epsilon : array_like (...), promised, at least 0; broadcasts against the leading axes of the counts
+    counts : array_like of int (..., n + 1)
+        The numbers of words at distance 0 to n, of any size, with N_0 >= 1.
+    epsilon : array_like (...)
+        The promised epsilon, at least 0; broadcasts against the leading axes of the
+        counts.
     b : int, the largest distance between neighbours, at least 1
     mechanism : {"permute-and-flip", "exponential", "staircase"}
-        f(l) = q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du for permute-and-flip, and q_l / Z for the
-        exponential mechanism. For the staircase f(l) is proportional to exp(-epsilon / 2 * ceil((l + offset) / b)),
-        which is the exponential mechanism of a utility of sensitivity one. The staircase takes one vector of counts and
-        its best offset for it. Use it only if the counts are not secret, for example on all words of an alphabet.
+        For permute-and-flip, f(l) is
+        q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du. For the exponential
+        mechanism it is q_l / Z. For the staircase it is proportional to
+        exp(-epsilon / 2 * ceil((l + offset) / b)), which is the exponential mechanism
+        of a utility of sensitivity one. The staircase takes one vector of counts and
+        the best offset for it. Use it only if the counts are not secret, for example on
+        all words of an alphabet.
 
     Examples
     --------
@@ -99,9 +107,10 @@ def pmf(
     checks.choice("mechanism", mechanism, MECHANISMS)
     if mechanism == "staircase" and log_counts.ndim > 1:
         raise ValueError(
-            f"counts must be one vector (n + 1,) for the staircase, got shape {log_counts.shape}"
+            "counts must be one vector (n + 1,) for the staircase, "
+            f"got shape {log_counts.shape}"
         )
-    return Law(mechanism, epsilon, b, None).pmf(log_counts)
+    return Mechanism(mechanism, epsilon, b, offset=None).pmf(log_counts)
 
 
 def expected_error(
@@ -111,7 +120,7 @@ def expected_error(
     *,
     mechanism: str = "permute-and-flip",
 ) -> Array:
-    """Return the exact expected distance (...) between the word and its private version, in letters.
+    """Return the exact expected distance (...) to the private word, in letters.
 
     Parameters
     ----------
@@ -129,13 +138,14 @@ def expected_error(
 def expected_error_bounds(
     counts: ArrayLike, epsilon: ArrayLike, b: int = 1
 ) -> tuple[Array, Array]:
-    """Return the bounds (...) on the expected error of permute-and-flip, in letters (Benvenuti, Rao, Hale 2026, Theorem
-    2).
+    """Return lower and upper bounds (...) on the expected error of permute-and-flip.
 
-    The upper bound is the expected error of the exponential mechanism. On all words of an alphabet it is n C / (1 + C)
-    with C = (m - 1) exp(-epsilon / (2 b)). The lower bound is upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where
-    E_Exp[Phi] = 1 / Z, and may be negative. The proof uses no property of the counts, so both bounds hold on a chain
-    too.
+    They are those of Benvenuti, Rao, Hale 2026, Theorem 2, in letters. The upper bound
+    is the expected error of the exponential mechanism. On all words of an alphabet it
+    is n C / (1 + C) with C = (m - 1) exp(-epsilon / (2 b)). The lower bound is
+    upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where E_Exp[Phi] = 1 / Z, and may be
+    negative. The proof uses no property of the counts, so both bounds also hold on a
+    chain.
 
     Parameters
     ----------
@@ -144,28 +154,27 @@ def expected_error_bounds(
     Examples
     --------
     >>> from dpsim import words
-    >>> [float(bound.round(3)) for bound in words.expected_error_bounds([1, 2, 1], 2.0)]
-    [0.304, 0.538]
+    >>> lower, upper = words.expected_error_bounds([1, 2, 1], 2.0)
+    >>> float(lower.round(3)), float(upper.round(3))
+    (0.304, 0.538)
     """
     log_counts, epsilon, b = _arguments(counts, epsilon, b)
     log_q = _log_q(log_counts, epsilon, b)
-    upper = _mean(Law("exponential", epsilon, b).pmf(log_counts))
-    scaled = np.exp(
-        log_integrals(log_counts, log_q)
-        + logsumexp(log_counts + log_q, axis=-1)[..., None]
-    )
+    upper = _mean(Mechanism("exponential", epsilon, b).pmf(log_counts))
+    log_normaliser = logsumexp(log_counts + log_q, axis=-1, keepdims=True)
+    scaled = np.exp(log_integrals(log_counts, log_q) + log_normaliser)
     n = log_counts.shape[-1] - 1
-    return checks.plain(
-        upper - n * (scaled[..., 0] - scaled[..., -1]) / 4.0
-    ), checks.plain(upper)
+    lower = upper - n * (scaled[..., 0] - scaled[..., -1]) / 4.0
+    return checks.plain(lower), checks.plain(upper)
 
 
 def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
-    """Return a lower bound (...) on the expected error of permute-and-flip, at least half that of the exponential
-    mechanism.
+    """Return another lower bound (...) on the expected error of permute-and-flip.
 
-    Because 1 - u q >= (1 - u)^q, a word at distance l has f(l) >= q_l * integral (1 - u)^(Z - q_l) du = q_l / (1 + Z -
-    q_l), and its probability under the exponential mechanism is q_l / Z.
+    It is at least half of the exponential mechanism's expected error. Because
+    1 - u q >= (1 - u)^q, a word at distance l has
+    f(l) >= q_l * integral (1 - u)^(Z - q_l) du = q_l / (1 + Z - q_l), and its
+    probability under the exponential mechanism is q_l / Z.
 
     Parameters
     ----------
@@ -186,19 +195,23 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> A
 
 
 def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
-    """Return the largest share (...) by which permute-and-flip can lower the exponential mechanism's error, over all
-    counts.
+    """Return the largest share (...) of its error that permute-and-flip can save.
 
-    It is (1 - exp(-epsilon n / (2 b))) / 2, which is always below one half. (The abstract of
-    McKenna and Sheldon 2020 states "improvements up to a factor of two".) Proof: Z >= 1 + q_l
-    where N_l > 0, so the ratio Z / (1 + Z - q_l) of `expected_error_floor` is at least
-    (1 + q_l) / 2 >= (1 + q_n) / 2. The limit is attained by a word whose only alternative is
-    at distance n.
+    The error is compared with that of the exponential mechanism at the same promised
+    epsilon, over all counts. The share is (1 - exp(-epsilon n / (2 b))) / 2, which is
+    always below one half. (The abstract of McKenna and Sheldon 2020 states
+    "improvements up to a factor of two".)
 
     Parameters
     ----------
     epsilon, b : as in `pmf`
     n : int, letters, at least 1
+
+    Notes
+    -----
+    Because Z >= 1 + q_l where N_l > 0, the ratio Z / (1 + Z - q_l) of
+    `expected_error_floor` is at least (1 + q_l) / 2 >= (1 + q_n) / 2. A word whose only
+    alternative is at distance n attains the limit.
 
     Examples
     --------
@@ -221,11 +234,14 @@ def draw_distances(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[np.int64]:
-    """Return distances drawn exactly for one vector of counts, as an int or an array of shape `size`.
+    """Return sampled distances for one vector of counts, in the shape `size`.
+
+    Their distribution is exactly that of `pmf`, up to rounding.
 
     Parameters
     ----------
-    counts, epsilon, b, mechanism : as in `pmf`, with one epsilon; the staircase takes its best offset
+    counts, epsilon, b, mechanism : as in `pmf`, with one epsilon; the staircase takes
+        its best offset
     size : int or sequence of int, optional
     rng : Generator, int or None
 
@@ -242,53 +258,56 @@ def draw_distances(
             f"counts must be one vector (n + 1,), got shape {log_counts.shape}"
         )
     checks.choice("mechanism", mechanism, MECHANISMS)
-    law = Law(mechanism, epsilon, b, None)
-    return checks.plain(
-        sample_distances(
-            law, log_counts, checks.size("size", size), checks.generator(rng)
-        )
-    )
+    chosen = Mechanism(mechanism, epsilon, b, offset=None)
+    shape = checks.size("size", size)
+    rng = checks.generator(rng)
+    return checks.plain(sample_distances(chosen, log_counts, shape, rng))
 
 
 def sample_distances(
-    law: Law, log_counts: Array, shape: tuple[int, ...], rng: np.random.Generator
+    mechanism: Mechanism,
+    log_counts: Array,
+    shape: tuple[int, ...],
+    rng: np.random.Generator,
 ) -> Integers:
-    """Return distances, in the given shape, for one vector of log-counts (n + 1,).
+    """Return distances in the given shape for one vector of log-counts (n + 1,).
 
-    Permute-and-flip is report-noisy-max with exponential noise (Ding et al. 2021): word w scores -epsilon d(w) / (2 b)
-    + Exp(1). The best of N words at one distance is drawn by the quantile function of the maximum of N exponentials,
-    with one variate for each distance and no integral. The other mechanisms are drawn in the same way, with Gumbel
-    noise.
+    Permute-and-flip is report-noisy-max with exponential noise (Ding et al. 2021), in
+    which word w scores -epsilon d(w) / (2 b) + Exp(1). The best of N words at one
+    distance is sampled by the quantile function of the maximum of N exponentials, with
+    one variate for each distance and no integral. For the other mechanisms the noise is
+    Gumbel noise.
     """
     possible = np.isfinite(log_counts)
     safe = np.where(possible, log_counts, 0.0)
-    if law.mechanism == "permute-and-flip":
+    if mechanism.name == "permute-and-flip":
         # U^(1/N) with -log U = E: the maximum is -log(1 - exp(-E / N))
         log_share = np.log(rng.standard_exponential((*shape, len(safe)))) - safe
-        score = largest_exponential(log_share) + _log_q(log_counts, law.epsilon, law.b)
+        noise = largest_exponential(log_share)
+        score = noise + _log_q(log_counts, mechanism.epsilon, mechanism.b)
     else:
-        score = rng.gumbel(size=(*shape, len(safe))) + safe + law.log_f(log_counts)
+        noise = rng.gumbel(size=(*shape, len(safe)))
+        score = noise + safe + mechanism.log_f(log_counts)
     return np.asarray(np.argmax(np.where(possible, score, -np.inf), axis=-1))
 
 
 def largest_exponential(log_share: Array) -> Array:
-    """Return -log(1 - exp(-share)), given the logarithm of a share above 0. The share itself may underflow."""
+    """Return -log(1 - exp(-share)), given the logarithm of a share above 0.
+
+    The share itself may underflow.
+    """
     small = log_share < -40.0
     share = np.exp(np.where(small, 0.0, log_share))
     return np.where(small, -log_share, -np.log(-np.expm1(-share)))
 
 
 def best_offset(log_counts: Array, epsilon: ArrayLike, b: int) -> int:
-    """Return the offset of the staircase in 0..b - 1 with the smallest expected distance, for one vector of
-    log-counts."""
-    return int(
-        np.argmin(
-            [
-                _mean(Law("staircase", epsilon, b, offset).pmf(log_counts))
-                for offset in range(b)
-            ]
-        )
-    )
+    """Return the offset of the staircase with the smallest expected distance.
+
+    The offset is in 0..b - 1, for one vector of log-counts.
+    """
+    stairs = [Mechanism("staircase", epsilon, b, offset) for offset in range(b)]
+    return int(np.argmin([_mean(each.pmf(log_counts)) for each in stairs]))
 
 
 def _mean(pmf: Array) -> Array:
@@ -302,70 +321,67 @@ def _log_q(log_counts: Array, epsilon: Any, b: int) -> Array:
 def _arguments(
     counts: ArrayLike, epsilon: ArrayLike, b: int
 ) -> tuple[Array, Array, int]:
-    """Return log-counts (..., n + 1), epsilon (...) and b, and raise ValueError unless they are in range. A log-count
-    of minus infinity means that there is no word at this distance."""
+    """Return log-counts (..., n + 1), epsilon (...) and b.
+
+    Raise ValueError unless all are in range. A log-count of minus infinity means that
+    there is no word at this distance.
+    """
     epsilon = checks.real("epsilon", epsilon, 0.0)
     b = checks.integer("b", b, 1)
     values = np.asarray(counts)
-    if values.dtype == object and not isinstance(
-        counts, np.ma.MaskedArray
-    ):  # integers of any size
-        each = values.ravel().tolist()
-        if not all(
-            isinstance(x, int | np.integer) and not isinstance(x, bool) and x >= 0
-            for x in each
-        ):
+    masked = isinstance(counts, np.ma.MaskedArray)
+    if values.dtype == object and not masked:  # integers of any size
+        if not all(_is_count(each) for each in values.ravel().tolist()):
             raise ValueError(
-                "counts must be integers in [0, inf), got another type or a negative one"
+                "counts must be integers in [0, inf), "
+                "got another type or a negative one"
             )
     else:
         values = checks.real("counts", counts, 0.0)
-        if (values != np.floor(values)).any():
-            raise ValueError(
-                f"counts must be integers, got {values[values != np.floor(values)].flat[0]:g}"
-            )
+        broken = values != np.floor(values)
+        if broken.any():
+            raise ValueError(f"counts must be integers, got {values[broken].flat[0]:g}")
     log_counts = log_integers(values)
-    if (
-        log_counts.ndim == 0
-        or log_counts.shape[-1] == 0
-        or (log_counts[..., 0] < 0.0).any()
-    ):
+    empty = log_counts.ndim == 0 or log_counts.shape[-1] == 0
+    if empty or (log_counts[..., 0] < 0.0).any():
         raise ValueError(
-            "counts must have a last axis 0 to n and counts[..., 0] >= 1, the word itself"
+            "counts must have a last axis 0 to n and counts[..., 0] >= 1, "
+            "the word itself"
         )
     lead = np.broadcast_shapes(log_counts.shape[:-1], epsilon.shape)
-    return (
-        np.broadcast_to(log_counts, (*lead, log_counts.shape[-1])),
-        np.broadcast_to(epsilon, lead),
-        b,
-    )
+    log_counts = np.broadcast_to(log_counts, (*lead, log_counts.shape[-1]))
+    return log_counts, np.broadcast_to(epsilon, lead), b
+
+
+def _is_count(value: Any) -> bool:
+    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return integer and value >= 0
 
 
 def log_integrals(log_counts: Array, log_weight: Array) -> Array:
-    """Return log integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du for each l: (..., n + 1), with log_weight = log q.
+    """Return log integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du for each l.
 
-    In t = (1 + Z) u the integrand is a product of factors 1 - c t with c >= 0, whose c sum to at most one. On [0, 1 +
-    Z] the factors are at most one in absolute value, and therefore so is each derivative. The error of a panel is below
-    8^33 16!^4 / (33 32!^3) < 1e-24, and the part left out beyond t = 48 is below 1e-20. The integral is at least one,
-    because it bounds the integral of (1 - t / (1 + Z))^Z. Only rounding remains.
+    The result has the shape (..., n + 1), and log_weight is log q.
+
+    In t = (1 + Z) u the integrand is a product of factors 1 - c t with c >= 0, whose
+    c sum to at most one. On [0, 1 + Z] the factors are at most one in absolute value,
+    and therefore so is each derivative. The error of a panel is below
+    8^33 16!^4 / (33 32!^3) < 1e-24, and the part left out beyond t = 48 is below 1e-20.
+    The integral is at least one, because it bounds the integral of (1 - t / (1 + Z))^Z.
+    So only rounding remains.
     """
     width = log_counts.shape[-1]
     logs = log_counts.reshape(-1, width)
     weights = np.broadcast_to(log_weight, log_counts.shape).reshape(-1, width)
+    found = np.zeros(logs.shape)
     step = max(1, BLOCK // (len(SHARES) * width))
-    parts = [
-        _integrals(logs[i : i + step], weights[i : i + step])
-        for i in range(0, len(logs), step)
-    ]
-    return (
-        np.concatenate(parts).reshape(log_counts.shape)
-        if parts
-        else np.zeros(log_counts.shape)
-    )
+    for i in range(0, len(logs), step):
+        found[i : i + step] = _integrals(logs[i : i + step], weights[i : i + step])
+    return found.reshape(log_counts.shape)
 
 
 def _integrals(log_counts: Array, log_weight: Array) -> Array:
-    """Return the logarithms of the integrals of some rows (rows, n + 1); `log_integrals` bounds the error."""
+    """Return the logarithms of the integrals of some rows (rows, n + 1)."""
     log_total = log_counts + log_weight
     log_scale = np.logaddexp(0.0, logsumexp(log_total, axis=-1))  # of 1 + Z
     log_end = np.minimum(log_scale, math.log(END))
@@ -374,32 +390,32 @@ def _integrals(log_counts: Array, log_weight: Array) -> Array:
     ratio = np.divide(-np.log1p(-x), x, out=np.ones_like(x), where=x > 1e-300)
     exponent = np.einsum("rl,rul->ru", np.exp(log_total - log_scale[:, None]), ratio)
     exponent *= np.exp(log_u + log_scale[:, None])
-    integral = np.einsum(
-        "ru,rul->rl", SHARE_WEIGHTS * np.exp(-exponent), 1.0 / (1.0 - x)
-    )
+    weights = SHARE_WEIGHTS * np.exp(-exponent)
+    integral = np.einsum("ru,rul->rl", weights, 1.0 / (1.0 - x))
     return np.asarray(np.log(integral) + (log_end - log_scale)[:, None])
 
 
 def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
-    """Return the smallest worst-case expected distance of any epsilon-private mechanism on words, in letters, within
-    1e-7.
+    """Return the smallest worst-case expected distance of any epsilon-private mechanism.
 
-    It is the optimum of a linear programme. Averaging a mechanism over the isometries of the Hamming distance raises
-    neither its epsilon nor its worst-case error, so the mechanism may be taken to depend only on the distance.
-    Its
-    probabilities are x_l = N_l f(l) with f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances
-    occur.
+    It is in letters, within 1e-7, for all words over an alphabet. It is the optimum of
+    a linear programme. Averaging a mechanism over the isometries of the Hamming
+    distance raises neither its epsilon nor its worst-case error, so the mechanism may
+    be taken to depend only on the distance. Its probabilities are x_l = N_l f(l) with
+    f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances occur.
 
     Parameters
     ----------
-    n, m : int, words of n in 1..60 letters over an alphabet of m >= 2 letters, with m**n <= 1e280
+    n, m : int
+        Words of n in 1..60 letters over an alphabet of m >= 2 letters, with
+        m**n <= 1e280.
     epsilon : float in [0, 30], the exact epsilon
     b : int, the largest distance between neighbours, at least 1
 
     Examples
     --------
     >>> from dpsim import words
-    >>> round(words.least_expected_error(5, 2, 2.0), 4)  # randomised response: 5 / (1 + exp(2))
+    >>> round(words.least_expected_error(5, 2, 2.0), 4)  # 5 / (1 + exp(2))
     0.596
     """
     n = checks.integer("n", n, 1, 60)
@@ -413,35 +429,34 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     counts = alphabet_counts(n, m)
     ell = np.arange(n + 1.0)
     k, j = np.nonzero((ell[:, None] != ell) & (abs(ell[:, None] - ell) <= b))
-    loss = math.exp(epsilon) * (counts[k] / counts[j]).astype(float)
+    loss = math.exp(epsilon) * (counts[k] / counts[j]).astype(float)[:, None]
     unit = np.eye(n + 1)
-    loss = loss[:, None]
-    return _least(
-        ell, (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0), np.ones((1, n + 1))
-    )
+    limits = (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0)
+    return _least(ell, limits, np.ones((1, n + 1)))
 
 
 def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
-    """Return the smallest expected distance, averaged over a few words, of any epsilon-private mechanism on these
-    words.
+    """Return the smallest mean expected distance of any epsilon-private mechanism.
 
-    It is the optimum of a linear programme in all probabilities, which takes a second for some twenty words.
+    The mean is over a few words, which are the only ones. It is the optimum of a linear
+    programme in all probabilities, which takes a second for some twenty words.
 
     Parameters
     ----------
-    apart : array_like of int (words, words), the distance between every two words; neighbours are at distance 1
+    apart : array_like of int (words, words)
+        The distance between every two words; neighbours are at distance 1.
     epsilon : float in [0, 20], because the solver fails for larger values
 
     Examples
     --------
     >>> from dpsim import words
-    >>> round(words.least_mean_error([[0, 1], [1, 0]], 2.0), 4)  # randomised response: 1 / (1 + exp(2))
+    >>> round(words.least_mean_error([[0, 1], [1, 0]], 2.0), 4)  # 1 / (1 + exp(2))
     0.1192
     """
     apart = checks.integers("apart", apart, 0)
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 20.0)
     size = len(apart)
-    (w, v) = np.nonzero(apart == 1)
+    w, v = np.nonzero(apart == 1)
     pairs = sp.eye_array(size, format="csr")
     limits = sp.kron(pairs[w] - math.exp(epsilon) * pairs[v], pairs)
     return _least(apart.ravel() / size, limits, sp.kron(pairs, np.ones((1, size))))
@@ -449,10 +464,17 @@ def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
 
 def _least(cost: Array, limits: Array | sp.sparray, sums: Array | sp.sparray) -> float:
     """Return the least cost of x >= 0 with limits @ x <= 0 and sums @ x = 1."""
-    bounds = {"b_ub": np.zeros(limits.shape[0]), "b_eq": np.ones(sums.shape[0])}
-    found = linprog(cost, A_ub=limits, A_eq=sums, method="highs", **bounds)
+    found = linprog(
+        cost,
+        A_ub=limits,
+        b_ub=np.zeros(limits.shape[0]),
+        A_eq=sums,
+        b_eq=np.ones(sums.shape[0]),
+        method="highs",
+    )
     if found.status != 0:
         raise ValueError(
-            f"the numbers of words and epsilon must be smaller for the solver: {found.message}"
+            "the numbers of words and epsilon must be smaller for the solver: "
+            f"{found.message}"
         )
     return float(found.fun)
