@@ -195,10 +195,10 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> A
 
 
 def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
-    """Return the largest share (...) of its error that permute-and-flip can save.
+    """Return by what share (...) permute-and-flip can lower the expected error at most.
 
-    The error is compared with that of the exponential mechanism at the same promised
-    epsilon, over all counts. The share is (1 - exp(-epsilon n / (2 b))) / 2, which is
+    The comparison is with the exponential mechanism at the same promised epsilon, over
+    all counts. The share is (1 - exp(-epsilon n / (2 b))) / 2, which is
     always below one half. (The abstract of McKenna and Sheldon 2020 states
     "improvements up to a factor of two".)
 
@@ -396,9 +396,10 @@ def _integrals(log_counts: Array, log_weight: Array) -> Array:
 
 
 def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
-    """Return the smallest worst-case expected distance of any epsilon-private mechanism.
+    """Return the smallest worst-case error of any epsilon-private mechanism.
 
-    It is in letters, within 1e-7, for all words over an alphabet. It is the optimum of
+    The error is the expected distance in letters, over all words of an alphabet, and
+    the result is within 1e-7 of the smallest one. It is the optimum of
     a linear programme. Averaging a mechanism over the isometries of the Hamming
     distance raises neither its epsilon nor its worst-case error, so the mechanism may
     be taken to depend only on the distance. Its probabilities are x_l = N_l f(l) with
@@ -436,10 +437,11 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
 
 
 def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
-    """Return the smallest mean expected distance of any epsilon-private mechanism.
+    """Return the smallest mean error of any epsilon-private mechanism on a few words.
 
-    The mean is over a few words, which are the only ones. It is the optimum of a linear
-    programme in all probabilities, which takes a second for some twenty words.
+    The error is the expected distance, and the mean is over these words. It is the
+    optimum of a linear programme in all probabilities, which takes a second for some
+    twenty words.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def test_index_of_large_and_batched_histograms():
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
-def test_stationary_law(x, t, weights):
+def test_stationary_distribution(x, t, weights):
     law = np.exp(boltzmann.log_stationary(x, t, weights))
     np.testing.assert_allclose(law, brute_law(x, t, weights), rtol=1e-12)
     both = boltzmann.log_stationary(x, [t, 2 * t], weights)
@@ -221,7 +221,7 @@ def test_sensitivity_closed_forms(total, bins):
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
 @pytest.mark.parametrize("rule", ["metropolis", "logistic"])
 @pytest.mark.parametrize("candidate", ["bins", "individual"])
-def test_transition_matrix_and_k_step_law(x, t, weights, candidate, rule):
+def test_metropolis_matrix_and_k_step_distribution(x, t, weights, candidate, rule):
     P = boltzmann.metropolis_matrix(
         x, t, weights=weights, candidate=candidate, rule=rule
     ).toarray()
@@ -262,7 +262,7 @@ def test_transition_matrix_and_k_step_law(x, t, weights, candidate, rule):
         (3, "individual", "logistic"),
     ],
 )
-def test_chain_has_the_k_step_law(x, t, weights, steps, candidate, rule):
+def test_chain_has_the_k_step_distribution(x, t, weights, steps, candidate, rule):
     rng, kind = (
         np.random.default_rng(11),
         {"weights": weights, "candidate": candidate, "rule": rule},
@@ -318,7 +318,7 @@ DIAGONAL = [
 
 
 @pytest.mark.parametrize("x, t, weights", DIAGONAL)
-def test_exact_sampler_has_the_stationary_law(x, t, weights):
+def test_exact_sampler_has_the_stationary_distribution(x, t, weights):
     draws = boltzmann.sample_exact(
         x, t, weights=weights, size=DRAWS, rng=np.random.default_rng(21)
     )

@@ -12,7 +12,7 @@ from dpsim import words
 from dpsim.numerics import exact_draws
 from dpsim.words import exact_epsilon, normaliser_bound, private_word
 from dpsim.words.automaton import draw_error, log_integers
-from dpsim.words.distances import MECHANISMS, Law
+from dpsim.words.distances import MECHANISMS, Mechanism
 from dpsim.words.exact_epsilon import calibrated
 from dpsim.words.space import word_space
 
@@ -27,7 +27,7 @@ SPACES = {
 
 def used(made):
     """The law that privatize says it drew with."""
-    return Law(
+    return Mechanism(
         *(
             made.parameters[name]
             for name in ("mechanism", "promised_epsilon", "b", "offset")
@@ -114,7 +114,7 @@ class Rare:
 )
 def test_no_word_is_too_improbable_to_be_drawn(epsilon, zeros, monkeypatch):
     """With one letter of two the other letter has the probability 1 / (1 + e^epsilon): 53 bits are not enough."""
-    logs = Law("exponential", 2.0 * epsilon, 1).log_f(np.zeros(2))
+    logs = Mechanism("exponential", 2.0 * epsilon, 1).log_f(np.zeros(2))
     tree = exact_draws.weight_tree(logs - logs.max())
     drawn = exact_draws.descend.py_func
     monkeypatch.setattr(exact_draws, "happens", exact_draws.happens.py_func)

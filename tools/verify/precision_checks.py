@@ -580,7 +580,9 @@ def discrete_checks() -> list[Check]:
 
     def flip(counts: Sequence[int], epsilon: float, b: int, distance: int) -> Any:
         logs = words.automaton.log_integers(np.array(counts, dtype=object))
-        return words.distances.Mechanism("permute-and-flip", epsilon, b).log_f(logs)[distance]
+        return words.distances.Mechanism("permute-and-flip", epsilon, b).log_f(logs)[
+            distance
+        ]
 
     return [
         Check(
