@@ -67,7 +67,9 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
     for i in range(bins):
         g = np.delete(w - w[i], i, axis=0)  # one row for each j
         ends = np.delete(np.diag(w), i) - w[i, i]  # g_i + g_j
-        values = 2 * total * g.max(axis=1) - 2 * (total - 1) * g.min(axis=1) - ends
+        highest = 2 * total * g.max(axis=1)
+        lowest = 2 * (total - 1) * g.min(axis=1)
+        values = highest - lowest - ends
         largest = max(largest, float(values.max()))
     return largest
 
@@ -182,7 +184,8 @@ def log_normalisers(x: Integers, t: float, w: Array) -> Array:
     histograms with this total.
     """
     if w.ndim == 1:
-        return np.log(_sums(x, int(x[0].sum()), w / t)[:, -1])
+        total = int(x[0].sum())
+        return np.log(_sums(x, total, w / t)[:, -1])
     if len(x) > LARGEST_PAIRED:
         raise ValueError(
             f"total and bins must give at most {LARGEST_PAIRED} histograms, "
@@ -262,7 +265,8 @@ def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
     normal, row = _representatives(total, bins, np.ones(bins))
     normaliser = log_normalisers(normal, t, np.ones(bins))
     states = configurations(total, bins)
-    x = states[(states[:, 0] > 0) & (np.diff(states[:, 2:], axis=1) <= 0).all(axis=1)]
+    falling = (np.diff(states[:, 2:], axis=1) <= 0).all(axis=1)
+    x = states[falling & (states[:, 0] > 0)]
     if len(x) * (2 * total + 1) > LARGEST_TABLE:
         raise ValueError(
             f"total {total} and bins {bins} must need at most {LARGEST_TABLE} numbers, "
@@ -277,10 +281,13 @@ def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
     # |z_0 - z_1| and has its parity.
     rest, place = np.unique(x[:, 2:], axis=0, return_inverse=True)
     both = np.arange(total + 1)[:, None]
-    weights = np.exp(-((both - (total - rest.sum(axis=1))) ** 2) / (2 * t))
-    weights *= _sums(rest, total, np.full(bins - 2, 1 / t))[:, ::-1].T
+    in_both = total - rest.sum(axis=1)
+    weights = np.exp(-((both - in_both) ** 2) / (2 * t))
+    others = _sums(rest, total, np.full(bins - 2, 1 / t))
+    weights *= others[:, ::-1].T
     for parity in (0, 1):
-        weights[parity::2] = weights[parity::2][::-1].cumsum(axis=0)[::-1]
+        downwards = weights[parity::2][::-1]
+        weights[parity::2] = downwards.cumsum(axis=0)[::-1]
     weights = weights[np.abs(difference.ravel())]
     near = np.exp(-((difference - difference.T) ** 2) / (2 * t))
     for some in np.array_split(np.arange(len(x)), 1 + len(x) // 2000):
@@ -292,7 +299,8 @@ def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
 
 def hockey_stick_sums(loss: Array, mass: Array, epsilon: float) -> Array:
     """Return the hockey-stick divergence of each pair, from the arrays of `losses`."""
-    return (mass * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum(axis=0)
+    excess = -np.expm1(np.minimum(epsilon - loss, 0.0))
+    return (mass * excess).sum(axis=0)
 
 
 def _smallest_epsilon(loss: Array, mass: Array, delta: float, epsilon: float) -> float:

@@ -184,11 +184,12 @@ def mixing_delta(
     found = [k_step_distribution(x, t, counts, weights=weights) for x in states]
     after = np.stack(found, axis=1)  # (steps, starts, rows)
     factor = math.exp(min(epsilon, 700.0))
-    worst = [
-        np.maximum(after - factor * after[:, y], 0.0).sum(axis=2).max(axis=1)
-        for y in neighbours(states).T
-    ]
-    return checks.plain(np.minimum(np.max(worst, axis=0), 1.0).reshape(wanted.shape))
+    largest = np.zeros(wanted.size)
+    for y in neighbours(states).T:
+        excess = np.maximum(after - factor * after[:, y], 0.0)
+        delta = excess.sum(axis=2).max(axis=1)
+        largest = np.maximum(largest, delta)
+    return checks.plain(np.minimum(largest, 1.0).reshape(wanted.shape))
 
 
 def convergence_rate(total: int, bins: int, t: float) -> float:
@@ -305,7 +306,8 @@ def mixing_bound(
     """
     k = checks.integers("steps", steps, 0)
     first, rate = _log_bound(total, bins, t, checks.scalar("epsilon", epsilon, 0.0))
-    return checks.plain(np.clip(np.exp(np.minimum(first + k * rate, 0.0)), 1e-300, 1.0))
+    delta = np.exp(np.minimum(first + k * rate, 0.0))
+    return checks.plain(np.clip(delta, 1e-300, 1.0))
 
 
 def enough_steps(total: int, bins: int, t: float, epsilon: float, delta: float) -> int:
@@ -321,7 +323,8 @@ def _log_bound(total: int, bins: int, t: float, epsilon: float) -> tuple[float, 
         raise ValueError(
             f"total, bins and t must leave a gap of more than {ROUNDING:g}, got t {t:g}"
         )
-    one = np.exp(-(np.arange(-total, total + 1) ** 2.0) / t).sum()
+    u = np.arange(-total, total + 1)
+    one = np.exp(-(u**2.0) / t).sum()
     log_histograms = gammaln(total + bins) - gammaln(bins) - gammaln(total + 1)
     normaliser = min(float(log_histograms), (bins - 1) * math.log(one))
     first = float(np.logaddexp(0.0, epsilon)) + normaliser / 2 - math.log(2)

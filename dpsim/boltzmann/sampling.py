@@ -190,13 +190,15 @@ def draw_limit(x: Integers, a: Array, cut: float, rng: np.random.Generator) -> I
     total = int(x.sum())
     largest = _largest_tilt(total, a)
     with np.errstate(divide="ignore"):
-        most = float(np.log(np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))).sum())
-    for tilt in (float(np.clip(_tilt(x, a, total), -largest, largest)), 0.0):
+        terms = np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))
+    most = float(np.log(terms).sum())
+    best = float(np.clip(_tilt(x, a, total), -largest, largest))
+    for tilt in (best, 0.0):
         mode, low, high = _windows(x, a, tilt, total, cut)
-        logs = [
-            _exponents(np.arange(low[i], high[i] + 1), mode[i], x[i], a[i], tilt)
-            for i in range(x.size)
-        ]
+        logs = []
+        for i in range(x.size):
+            window = np.arange(low[i], high[i] + 1)
+            logs.append(_exponents(window, mode[i], x[i], a[i], tilt))
         trees = [exact_draws.weight_tree(each) for each in logs]
         at_modes = float((tilt * (mode - x) - a * (mode - x) ** 2).sum())
         if sum(float(tree[1]) for tree in trees) + at_modes <= most:
@@ -205,9 +207,8 @@ def draw_limit(x: Integers, a: Array, cut: float, rng: np.random.Generator) -> I
     ends = np.cumsum([tree.size for tree in trees])
     log_last = np.minimum(logs[last], 0.0)
     drawn = np.empty(x.size, np.int64)
-    _draw_bins(
-        rng, np.concatenate(trees), ends, low, high, last, log_last, total, drawn
-    )
+    tree = np.concatenate(trees)
+    _draw_bins(rng, tree, ends, low, high, last, log_last, total, drawn)
     return drawn
 
 
@@ -293,8 +294,10 @@ def _tilt(x: Integers, a: Array, total: int) -> float:
         z = np.minimum(grid, last[:, None])
         p = _terms(z, mode[:, None], x[:, None], a[:, None], tilt) * (grid == z)
         p /= p.sum(axis=1, keepdims=True)
-        mean = (p * (z - mode[:, None])).sum(axis=1)
-        spread = float(((p * (z - mode[:, None]) ** 2).sum(axis=1) - mean**2).sum())
+        beside = z - mode[:, None]
+        mean = (p * beside).sum(axis=1)
+        variance = (p * beside**2).sum(axis=1) - mean**2
+        spread = float(variance.sum())
         excess = float((mode + mean).sum()) - total
         if abs(excess) <= 0.1 * max(1.0, math.sqrt(max(spread, 0.0))):
             break

@@ -46,7 +46,8 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
     d = states - centre
     if w.ndim == 1:
         return checks.plain(-(d * d) @ w)
-    return checks.plain(-np.maximum(np.einsum("...i,...i->...", d @ w, d), 0.0))
+    square = np.einsum("...i,...i->...", d @ w, d)
+    return checks.plain(-np.maximum(square, 0.0))
 
 
 def log_stationary(
@@ -69,6 +70,6 @@ def log_stationary(
     centre = histogram(x)
     warm = checks.real("t", t, 1 / SCALE, SCALE)
     cost = objective(configurations(int(centre.sum()), centre.size), centre, weights)
-    exponent = cost / warm[..., None]
-    # the largest exponent is 0, at z = x
-    return exponent - np.log(np.exp(exponent).sum(axis=-1, keepdims=True))
+    exponent = cost / warm[..., None]  # the largest one is 0, at z = x
+    normaliser = np.exp(exponent).sum(axis=-1, keepdims=True)
+    return exponent - np.log(normaliser)

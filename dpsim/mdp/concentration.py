@@ -65,7 +65,8 @@ def concentration_radius(
         return checks.plain(np.vectorize(_exact_radius, otypes=[float])(k, beta))
     events = 2 * n if kind == "union" else 1
     log_failure = np.log(events / beta)
-    return checks.plain(np.minimum(np.sqrt(log_failure / (2 * (k + 1))), 1.0))
+    radius = np.sqrt(log_failure / (2 * (k + 1)))
+    return checks.plain(np.minimum(radius, 1.0))
 
 
 def _exact_radius(k: float, beta: float) -> float:

@@ -48,10 +48,8 @@ def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     """
     n = checks.integer("n", n, 1)
     m = checks.integer("m", m, 1)
-    return np.array(
-        [math.comb(n, distance) * (m - 1) ** distance for distance in range(n + 1)],
-        dtype=object,
-    )
+    counts = [math.comb(n, ell) * (m - 1) ** ell for ell in range(n + 1)]
+    return np.array(counts, dtype=object)
 
 
 def log_integers(values: NDArray[Any]) -> Array:
@@ -212,7 +210,8 @@ class HammingAutomaton:
         Its entries are the logarithms of the numbers of suffixes after a state, by
         mismatches.
         """
-        return list(self._tables(-np.inf, 0.0, np.logaddexp, float))[::-1]
+        tables = list(self._tables(-np.inf, 0.0, np.logaddexp, float))
+        return tables[::-1]
 
     def _tables(
         self, zero: float, one: float, add: np.ufunc, kind: type

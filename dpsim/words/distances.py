@@ -28,7 +28,8 @@ MECHANISMS = ("permute-and-flip", "exponential", "staircase")
 # The integrals over t = (1 + Z) u use six Gauss-Legendre panels of sixteen nodes, up to
 # t = 48. The nodes are shares of the end.
 PANELS, END = 6, 48.0
-SHARES = ((2.0 * np.arange(PANELS)[:, None] + 1.0 + NODES) / (2.0 * PANELS)).ravel()
+MIDDLES = 2.0 * np.arange(PANELS)[:, None] + 1.0
+SHARES = ((MIDDLES + NODES) / (2.0 * PANELS)).ravel()
 SHARE_WEIGHTS = np.tile(WEIGHTS, PANELS) / (2.0 * PANELS)
 # The number of doubles in one step.
 BLOCK = 2**20
@@ -288,7 +289,8 @@ def sample_distances(
     else:
         noise = rng.gumbel(size=(*shape, len(safe)))
         score = noise + safe + mechanism.log_f(log_counts)
-    return np.asarray(np.argmax(np.where(possible, score, -np.inf), axis=-1))
+    score = np.where(possible, score, -np.inf)
+    return np.asarray(np.argmax(score, axis=-1))
 
 
 def largest_exponential(log_share: Array) -> Array:
@@ -315,7 +317,8 @@ def _mean(pmf: Array) -> Array:
 
 
 def _log_q(log_counts: Array, epsilon: Any, b: int) -> Array:
-    return -np.asarray(epsilon / (2.0 * b))[..., None] * np.arange(log_counts.shape[-1])
+    rate = np.asarray(epsilon / (2.0 * b))
+    return -rate[..., None] * np.arange(log_counts.shape[-1])
 
 
 def _arguments(
@@ -429,8 +432,10 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     b = checks.integer("b", b, 1)
     counts = alphabet_counts(n, m)
     ell = np.arange(n + 1.0)
-    k, j = np.nonzero((ell[:, None] != ell) & (abs(ell[:, None] - ell) <= b))
-    loss = math.exp(epsilon) * (counts[k] / counts[j]).astype(float)[:, None]
+    apart = abs(ell[:, None] - ell)
+    k, j = np.nonzero((apart > 0) & (apart <= b))
+    ratio = (counts[k] / counts[j]).astype(float)
+    loss = math.exp(epsilon) * ratio[:, None]
     unit = np.eye(n + 1)
     limits = (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0)
     return _least(ell, limits, np.ones((1, n + 1)))
@@ -461,7 +466,8 @@ def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
     w, v = np.nonzero(apart == 1)
     pairs = sp.eye_array(size, format="csr")
     limits = sp.kron(pairs[w] - math.exp(epsilon) * pairs[v], pairs)
-    return _least(apart.ravel() / size, limits, sp.kron(pairs, np.ones((1, size))))
+    sums = sp.kron(pairs, np.ones((1, size)))
+    return _least(apart.ravel() / size, limits, sums)
 
 
 def _least(cost: Array, limits: Array | sp.sparray, sums: Array | sp.sparray) -> float:

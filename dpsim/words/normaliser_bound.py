@@ -94,7 +94,8 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     S^2 bytes), or if there may be more than 500,000 narrow windows (n times the
     transitions times the square of the largest number of successors).
     """
-    narrow = n * len(chain.indices) * int(np.diff(chain.indptr).max()) ** 2
+    most = int(np.diff(chain.indptr).max())  # successors of one state
+    narrow = n * len(chain.indices) * most**2
     if 16 * n * chain.states**2 > MEMORY or narrow > NARROW:
         return NormaliserRatio(0.0, rate, 0.0)
     q = math.exp(-rate)
@@ -155,8 +156,8 @@ def _step(
     below = np.zeros(low.shape[1], dtype=np.bool_)
     below[_fed(side, letter)] = True
     terms = np.array([low * below, high * below, low * ~below, high * ~below])
-    sums = (side.feeds @ terms.reshape(-1, len(below)).T).T.reshape(terms.shape)
-    shared_low, shared_high, above_low, above_high = sums
+    sums = (side.feeds @ terms.reshape(-1, len(below)).T).T
+    shared_low, shared_high, above_low, above_high = sums.reshape(terms.shape)
     rest_low = np.maximum(0.0, shared_low[:, [letter]] - shared_low)
     rest_high = np.maximum(0.0, shared_high[:, [letter]] - shared_high)
     shared = np.where(above_high > rest_low, shared_low, shared_high)
@@ -314,4 +315,5 @@ def _log_smallest(side: Side, n: int) -> float:
         np.minimum.at(reached, letter, smallest[source] + np.log(inflow))
         smallest = reached
     last = side.feasible[n - 1]
-    return float((smallest[last] + np.log(side.low[n - 1, last].sum(axis=1))).min())
+    final = np.log(side.low[n - 1, last].sum(axis=1))
+    return float((smallest[last] + final).min())
