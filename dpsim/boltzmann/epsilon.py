@@ -1,8 +1,8 @@
-"""The exact epsilon and delta of one sample from the Boltzmann distribution.
+"""The privacy of one sample from the Boltzmann distribution, exact or as a bound.
 
-They are sums over all histograms, which are exact up to double precision. The module
-also has the sensitivity of the objective and a proven upper bound on the exact
-epsilon. The arguments x, t and weights are those of `stationary`.
+The exact epsilon and delta are sums over all histograms, computed in double precision.
+The module also has the sensitivity of the objective and a proven upper bound on the
+exact epsilon. The arguments x, t and weights are those of `stationary`.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def _sums(parts: Integers, total: int, a: Array) -> Array:
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
     """Return the exact epsilon of one sample from pi(z | x) at each delta.
 
-    This is for W = identity, and the result has the shape of delta. It is the smallest
+    Here W is the identity. The result has the shape of delta. It is the smallest
     epsilon >= 0 whose exact delta is at most the given one, rounded up by at most a
     relative 1e-9. The normalisers are exact up to 1e-14. For delta = 0 it equals
     `exact_epsilon_limit` up to that precision.

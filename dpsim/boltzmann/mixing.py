@@ -150,8 +150,8 @@ def mixing_delta(
 ) -> Array:
     """Return the exact delta after k Metropolis steps from the true histogram.
 
-    It is the largest sum over z of (P_x^k(z) - e^epsilon P_y^k(z))_+ for neighbours
-    x and y, and has the shape of the steps.
+    For each number k of steps, it is the largest sum over z of
+    (P_x^k(z) - e^epsilon P_y^k(z))_+ for neighbours x and y.
 
     Parameters
     ----------
@@ -211,14 +211,14 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
     at least (the smallest gap of a line) times that of the chain R, which chooses a
     pair and then samples a point of its line from pi.
 
-    2. R has a gap of at least 1 / b. Let z' = z + e_i - e_j. If R chooses the pair
-    {i, j}, it can move both histograms to the same point. If it chooses a pair without
-    i and j, it can change both in the same way. For a pair {i, k}, the sums of z and z'
+    2. R has a gap of at least 1 / b. Let z' = z + e_i - e_j. If R chooses the pair {i,
+    j}, it can move both histograms to the same point. If it chooses a pair without i
+    and j, it can change both in the same way. For a pair {i, k}, the sums of z and z'
     differ by one. Because the weights of the bins are log-concave, there is a coupling
     in which one of the two counts is larger by one in z' and the other is equal, so the
-    histograms are still one move apart. So the mean distance between any two histograms
-    falls by a factor 1 - 1 / b in each step, and only constant functions are multiplied
-    by more than 1 - 1 / b in modulus.
+    histograms are still one move apart. Therefore the mean distance between any two
+    histograms falls by a factor of 1 - 1 / b in each step, so only constant functions
+    are multiplied by more than 1 - 1 / b in modulus.
 
     3. On a line with the sum M the weights are exp(-2 (z_i - c)^2 / t) with
     c = (M + x_i - x_j) / 2. The values z_i - c are a part of -N..N or of the
@@ -230,11 +230,11 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
     4. No eigenvalue of a line's walk is below minus its second largest, so no
     eigenvalue of the chain is below minus the bound. To see this, let the walk go up or
     down with probabilities u, d <= 1/2. It multiplies the differences f(v) - f(v - 1)
-    by a matrix with the diagonal 1 - d(v) - u(v - 1) >= 0 and otherwise entries
-    u, d >= 0. The largest eigenvalue of this matrix is the walk's second. If the signs
-    of f alternate, minus the walk multiplies the sums of neighbouring moduli by the
-    same matrix with the sign of the diagonal changed, whose largest eigenvalue is no
-    larger (Perron).
+    by a matrix with the diagonal 1 - d(v) - u(v - 1) >= 0 and otherwise the entries u
+    and d, which are not negative. The largest eigenvalue of this matrix is the walk's
+    second one. If the signs of f alternate, minus the walk multiplies the sums of
+    neighbouring moduli by the same matrix with the sign of the diagonal changed, whose
+    largest eigenvalue is no larger (Perron).
 
     Examples
     --------
@@ -274,8 +274,8 @@ def mixing_bound(
 ) -> Array:
     """Return a proven upper bound on delta after k steps from the true histogram.
 
-    This is for W = identity and the Metropolis chain, and the result has the shape of
-    the steps. It bounds the largest value over x of
+    Here W is the identity, and the steps are those of the Metropolis chain. The result
+    has the shape of the steps. It bounds the largest value over x of
     (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), and is clipped to [1e-300, 1].
     Fleischer 2024's theorem on the mechanism leaves this delta(k) unspecified.
 

@@ -81,8 +81,8 @@ def privatize(
     this sample (`sampling.limit_error`). With steps, it is `mixing_bound` plus the
     rounding of the steps (`sampling.step_error`). The noise of "laplace" is sampled at
     an epsilon that is smaller by 1e-12, which covers its rounding
-    (`zero_sum_noise.one_zero_sum_laplace`). In both mechanisms every result of the
-    exact distribution can occur, apart from a probability that delta covers.
+    (`zero_sum_noise.one_zero_sum_laplace`). In both mechanisms, nothing is left out
+    because it is improbable, except for what delta covers.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Samples from the Boltzmann distribution, directly or by Metropolis chains.
 
-Both are those of Fleischer 2024. `sample_exact` returns many samples at once and has an
-error in total variation. `draw_limit` returns the one sample of a private release. Its
-error is relative to each probability, so it counts little even if epsilon is large.
-Both need a diagonal W.
+The distribution and the chains are those of Fleischer 2024. `sample_exact` returns many
+samples at once and has an error in total variation. `draw_limit` returns the one sample
+of a private release. Its error is relative to each probability, so it counts little
+even if epsilon is large. These two functions need a diagonal W.
 """
 
 from __future__ import annotations
@@ -387,7 +387,7 @@ def metropolis(
 
 
 def step_error(bins: int, epsilon: float) -> float:
-    """Return a bound on the relative error of the probability of what a step does.
+    """Return a bound on the relative error of the probability of a step's outcome.
 
     This is for the chain with pairs of bins, W = identity and the Metropolis rule, at a
     temperature at which the stationary distribution is epsilon-private. A step either

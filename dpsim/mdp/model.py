@@ -183,12 +183,11 @@ def startup_mdp() -> MDP:
     The numbers of the example are missing from our copy of the paper. States and
     actions are STARTUP_STATES and STARTUP_ACTIONS. The horizon is 6, and the process
     starts in "search" (state 0). In "search" each startup can be acquired at a price of
-    .5, 1, 1.5 or
-    2. The deal closes with probability .9, .8, .7 or .6, and otherwise the search goes
-    on. A startup that is held may succeed or fail in each stage, and a cheaper one is
-    less reliable. Investing costs .5 in each stage and makes success more likely.
-    "success" and "failure" are absorbing, and only "hold" is possible there. The
-    terminal value is 10 for success and 2 for a startup that is still held.
+    .5, 1, 1.5 or 2. The deal closes with probability .9, .8, .7 or .6, and otherwise
+    the search goes on. A startup that is held may succeed or fail in each stage, and a
+    cheaper one is less reliable. Investing costs .5 in each stage and makes success
+    more likely. "success" and "failure" are absorbing, and only "hold" is possible
+    there. The terminal value is 10 for success and 2 for a startup that is still held.
 
     >>> from dpsim import mdp
     >>> mdp.startup_mdp().random_vectors

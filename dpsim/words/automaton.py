@@ -128,10 +128,10 @@ class HammingAutomaton:
     ) -> NDArray[Any]:
         """Return words (..., n), each sampled uniformly at its distance.
 
-        The distances (...) are in 0..n.
-        Raise ValueError if there is no feasible word at one of the distances. The
-        distribution is uniform up to rounding: the probability of a word has a relative
-        error of at most about 2 n log(counts[distance]) 2^-52.
+        The distances (...) are in 0..n. Raise ValueError if there is no feasible word
+        at one of the distances. The distribution is uniform up to rounding: the
+        probability of a word has a relative error of at most about 2 n
+        log(counts[distance]) 2^-52.
         """
         rng = checks.generator(rng)
         distances = checks.integers("distance", distance, 0, len(self.codes))

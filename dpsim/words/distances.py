@@ -36,7 +36,7 @@ BLOCK = 2**20
 
 
 class Mechanism(NamedTuple):
-    """A mechanism and its parameters, whose methods take log-counts (..., n + 1)."""
+    """A mechanism and its parameters. Its methods take log-counts (..., n + 1)."""
 
     name: str
     epsilon: Any  # promised: a number, or an array (...)
@@ -199,9 +199,9 @@ def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
     """Return by what share (...) permute-and-flip can lower the expected error at most.
 
     The comparison is with the exponential mechanism at the same promised epsilon, over
-    all counts. The share is (1 - exp(-epsilon n / (2 b))) / 2, which is
-    always below one half. (The abstract of McKenna and Sheldon 2020 states
-    "improvements up to a factor of two".)
+    all counts. The share is (1 - exp(-epsilon n / (2 b))) / 2, which is always below
+    one half. (The abstract of McKenna and Sheldon 2020 states "improvements up to a
+    factor of two".)
 
     Parameters
     ----------
@@ -401,9 +401,9 @@ def _integrals(log_counts: Array, log_weight: Array) -> Array:
 def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     """Return the smallest worst-case error of any epsilon-private mechanism.
 
-    The error is the expected distance in letters, over all words of an alphabet, and
-    the result is within 1e-7 of the smallest one. It is the optimum of
-    a linear programme. Averaging a mechanism over the isometries of the Hamming
+    The error is the expected distance in letters, and the worst case is over all words
+    of an alphabet. The result is right to within 1e-7. It is the optimum of a linear
+    programme. Averaging a mechanism over the isometries of the Hamming
     distance raises neither its epsilon nor its worst-case error, so the mechanism may
     be taken to depend only on the distance. Its probabilities are x_l = N_l f(l) with
     f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances occur.

@@ -186,14 +186,14 @@ def _upper_from(ratio: NormaliserRatio, mechanism: Mechanism) -> float:
 def calibrated(
     space: WordSpace, n: int, epsilon: float, b: int, name: str
 ) -> tuple[Mechanism, float, bool]:
-    """Return a mechanism whose exact epsilon on words of n letters is within `epsilon`.
+    """Return a mechanism on words whose exact epsilon is at most `epsilon`.
 
-    With it come an epsilon that is proven for it, and whether this epsilon is exact. On
-    all words of an alphabet, the exponential mechanism and the staircase with the
-    promised epsilon 2 epsilon have the exact epsilon `epsilon`. Elsewhere the promised
-    epsilon is raised from `epsilon` towards 2 epsilon, as long as the exact epsilon
-    (or, on a large chain, its proven upper bound) is at most `epsilon`. The word itself
-    is not read.
+    The words have n letters. With the mechanism come an epsilon that is proven for it,
+    and whether this epsilon is exact. On all words of an alphabet, the exponential
+    mechanism and the staircase with the promised epsilon 2 epsilon have the exact
+    epsilon `epsilon`. Elsewhere the promised epsilon is raised from `epsilon` towards 2
+    epsilon, as long as the exact epsilon (or, on a large chain, its proven upper bound)
+    is at most `epsilon`. The word itself is not read.
     """
     b = min(b, n)  # no two words differ in more letters than they have
     if space.chain is None and name != "permute-and-flip":

@@ -1,13 +1,13 @@
-"""A bound on how much one letter of a chain's word can change the normaliser.
+"""A proven bound on how much one letter of a word can change the normaliser.
 
-The normaliser is that of the exponential mechanism, and the bound is proven. Z_w is the
-sum of q^d(w, r) over the feasible words r. Let v differ from w only in letter i, which
-is s in w and s' in v. Then Z_w = q T + (1 - q) g_s and Z_v = q T + (1 - q) g_s', where
-g_t is the weight of the words r with r_i = t when letter i is left out, and
-T = sum_t g_t. So log(Z_v / Z_w) needs only the ratios of the g_t, which are products of
-a forward message over the letters before i and a backward message over those after it.
-Interval arithmetic on the messages bounds the influence of the letters outside a window
-around i, and a branch and bound search widens the windows that matter.
+On a chain, the normaliser Z_w of the exponential mechanism is the sum of q^d(w, r) over
+the feasible words r. Let v differ from w only in letter i, which is s in w and s' in v.
+Then Z_w = q T + (1 - q) g_s and Z_v = q T + (1 - q) g_s', where g_t is the weight of
+the words r with r_i = t when letter i is left out, and T = sum_t g_t. So log(Z_v / Z_w)
+needs only the ratios of the g_t, which are products of a forward message over the
+letters before i and a backward message over those after it. Interval arithmetic on the
+messages bounds the influence of the letters outside a window around i, and a branch and
+bound search widens the windows that matter.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _branch_and_bound(
     def bound(window: Window) -> float:
         """Return an upper bound on max(0, log(Z_v / Z_w)).
 
-        The maximum is over the words with the window, and exact for a whole word.
+        The maximum is over the words with the window. For a whole word it is exact.
         """
         left, letter, right, i, other = window
         left_low, left_high = inflow(0, left, i - len(left))

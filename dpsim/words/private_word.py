@@ -2,9 +2,8 @@
 
 They are permute-and-flip (Benvenuti, Rao, Hale 2026), the exponential mechanism and the
 staircase. A private word is sampled in two steps, first its distance to the word and
-then a word uniformly at that distance. Both steps can give everything that has a
-positive probability, however improbable it is, because a word that never occurs would
-give the secret away.
+then a word uniformly at that distance. Neither step leaves out what is improbable,
+because a word that never occurs would give the secret away.
 """
 
 from __future__ import annotations
